@@ -1,0 +1,106 @@
+//! Takes the client's connection and the channel from root.
+
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::time::Duration;
+
+use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, Shutdown, SocketType,
+    recvmsg, shutdown,
+};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::fault::Fault;
+
+/// Root sends at once after connecting; if it does not, it has died.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// What root hands over.
+#[derive(Debug)]
+pub struct Handover {
+    /// The connection that root accepted.
+    pub client: UnixStream,
+    /// The frames' way to the helper.
+    pub channel: UnixStream,
+}
+
+/// Receives the one message of a hand-over, one byte of any value with two
+/// stream sockets: the client's, then the channel. Then closes `from`.
+///
+/// # Errors
+/// [`Fault::Handover`] if the peer's uid is not `root`, or if anything else than
+/// that message comes or waits; [`Fault::System`] if a system call fails.
+pub async fn receive(from: StdUnixStream, root: u32) -> Result<Handover, Fault> {
+    let from = into_tokio(from).map_err(|error| Fault::System("cannot use the hand-over's socket", error))?;
+    let peer = from.peer_cred().map_err(|error| Fault::System("cannot read the peer's uid", error))?;
+    if peer.uid() != root {
+        return Err(Fault::Handover("the peer is not root"));
+    }
+    let message = timeout(WAIT, from.async_io(Interest::READABLE, || read_message(&from)))
+        .await
+        .map_err(|_| Fault::Handover("no message came"))?
+        .map_err(|error| Fault::System("cannot receive the hand-over", error))?;
+    let fds = message.map_err(Fault::Handover)?;
+    refuse_more(&from)?;
+    let [client, channel] = <[OwnedFd; 2]>::try_from(fds)
+        .map_err(|_| Fault::Handover("the message did not carry two descriptors"))?;
+    let stream = |fd| {
+        if !is_unix_stream(&fd) {
+            return Err(Fault::Handover("a descriptor is no Unix stream socket"));
+        }
+        into_tokio(StdUnixStream::from(fd))
+            .map_err(|error| Fault::System("cannot use a handed over socket", error))
+    };
+    Ok(Handover { client: stream(client)?, channel: stream(channel)? })
+}
+
+/// One message: its descriptors, or what was wrong with it.
+fn read_message(from: &UnixStream) -> io::Result<Result<Vec<OwnedFd>, &'static str>> {
+    // Room for one more than there may be, so that a third is counted.
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let message = recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = Vec::new();
+    for part in control.drain() {
+        let RecvAncillaryMessage::ScmRights(rights) = part else {
+            return Ok(Err("the message carried something else than descriptors"));
+        };
+        fds.extend(rights);
+    }
+    if message.bytes == 0 {
+        return Ok(Err("root closed the connection"));
+    }
+    if message.flags.contains(ReturnFlags::CTRUNC) {
+        return Ok(Err("the message carried too many descriptors"));
+    }
+    Ok(Ok(fds))
+}
+
+/// Closes the connection both ways, and makes sure that nothing else had come over it.
+///
+/// Standard input itself stays open, so only a shutdown tells root.
+fn refuse_more(from: &UnixStream) -> Result<(), Fault> {
+    shutdown(from, Shutdown::Both)
+        .map_err(|error| Fault::System("cannot close the hand-over's socket", error.into()))?;
+    // After the shutdown nothing new arrives: what is read now had been waiting.
+    match from.try_read(&mut [0]) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(Fault::Handover("more than one message came")),
+        Err(error) => Err(Fault::System("cannot read the hand-over's socket", error)),
+    }
+}
+
+fn is_unix_stream(fd: &OwnedFd) -> bool {
+    socket_domain(fd) == Ok(AddressFamily::UNIX) && socket_type(fd) == Ok(SocketType::STREAM)
+}
+
+fn into_tokio(stream: StdUnixStream) -> io::Result<UnixStream> {
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}

@@ -1,0 +1,14 @@
+//! What a gateway promises, with a test in the helper's place and a client at the other end.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may fail"
+)]
+
+mod handover;
+mod harness;
+mod limits;
+mod process;
+mod relay;
+mod times;

@@ -1,0 +1,195 @@
+//! One connection: frames in, requests out, until either end is gone.
+//!
+//! A thread of its own reads it. At most one unfinished frame and eight open
+//! streams; anything else ends it and is recorded.
+
+use crate::dispatch::{Received, Refuse, malformed};
+use crate::frame::{Assembler, Frame};
+use crate::helper::Helper;
+use crate::policy::Peer;
+use crate::reply::{Grpc, Outbox, Sink};
+use crate::sys::socket;
+use crate::verb;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use postern_proto::frame::STREAMS_MAX;
+use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a frame may stay unfinished.
+const FRAME_TIME: Duration = Duration::from_secs(10);
+/// How often the outbox is looked at while answers are under way, in milliseconds.
+const LOOK: u16 = 50;
+/// Most bytes of request bodies in memory, over all connections.
+const BODIES_MAX: usize = 64 * 1024 * 1024;
+
+/// What a connection is for.
+pub trait Service {
+    /// Takes one request.
+    ///
+    /// # Errors
+    /// It is malformed: the connection ends.
+    fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse>;
+    /// Whether the peer may ask anything more.
+    fn is_there(&self) -> bool;
+    /// Records bytes that are no frame.
+    fn violated(&self, bytes: &[u8]);
+}
+
+/// A client behind its gateway.
+#[derive(Debug)]
+pub struct Client {
+    /// What all connections share.
+    pub helper: Arc<Helper>,
+    /// Whose connection root accepted.
+    pub peer: Peer,
+    /// Root's own copy of the client's socket.
+    pub socket: UnixStream,
+}
+
+impl Service for Client {
+    fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
+        let Some(row) = verb::find(&method) else {
+            crate::dispatch::unknown(&self.helper, self.peer, &method);
+            sink.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");
+            return Ok(());
+        };
+        let room = self.helper.bodies.fetch_add(body.len(), Ordering::Relaxed);
+        let size = body.len();
+        let result = if room.saturating_add(size) > BODIES_MAX {
+            sink.end(Grpc::ResourceExhausted, "too many requests are in memory; ask again later");
+            Ok(())
+        } else {
+            let ended = sink.clone();
+            let received = Received { helper: Arc::clone(&self.helper), peer: self.peer, method, body, sink };
+            (row.run)(received).inspect_err(|Refuse| ended.end(Grpc::InvalidArgument, "malformed request"))
+        };
+        self.helper.bodies.fetch_sub(size, Ordering::Relaxed);
+        result
+    }
+
+    /// A client that hung up can ask nothing more, whatever its gateway says.
+    fn is_there(&self) -> bool {
+        !socket::hung_up(&self.socket)
+    }
+
+    fn violated(&self, bytes: &[u8]) {
+        malformed(&self.helper, self.peer, "", bytes);
+    }
+}
+
+/// Serves a connection until it ends.
+pub fn serve(channel: UnixStream, watch: Option<&UnixStream>, service: &mut impl Service) {
+    let outbox = Arc::new(Outbox::new(channel));
+    let open = Arc::new(AtomicU32::new(0));
+    let mut assembler = Assembler::default();
+    let mut since = Instant::now();
+    while !outbox.is_dead() {
+        let Some((readable, gone)) = wait(&outbox, watch, &open, assembler.is_unfinished()) else {
+            break;
+        };
+        outbox.flush();
+        let late = assembler.is_unfinished() && since.elapsed() > FRAME_TIME;
+        if gone || late {
+            if late {
+                service.violated(assembler.bytes());
+            }
+            break;
+        }
+        if !readable {
+            continue;
+        }
+        if !assembler.is_unfinished() {
+            since = Instant::now();
+        }
+        match step(&outbox, &mut assembler) {
+            Step::More => {}
+            Step::Gone => break,
+            Step::Violated => {
+                service.violated(assembler.bytes());
+                break;
+            }
+            Step::Whole(frame) => {
+                if !service.is_there() || !take(service, frame, &outbox, &open) {
+                    break;
+                }
+            }
+        }
+    }
+    // Answers that nobody can read any more end here; effects go on.
+    outbox.flush();
+    outbox.close();
+}
+
+fn take(service: &mut impl Service, frame: Frame, outbox: &Arc<Outbox>, open: &Arc<AtomicU32>) -> bool {
+    match frame {
+        // A client that leaves a stream stops reading it; what has begun goes on.
+        Frame::Cancel { .. } => true,
+        Frame::Request { stream, method, body } => {
+            let count = open.fetch_add(1, Ordering::Relaxed);
+            let sink = Sink::new(Arc::clone(outbox), stream, Arc::clone(open));
+            if usize::try_from(count).is_ok_and(|count| count >= STREAMS_MAX) {
+                service.violated(&body);
+                return false;
+            }
+            service.request(method, body, sink).is_ok()
+        }
+    }
+}
+
+/// Waits for bytes, for the client's hang-up or for room in the outbox. None: the connection is broken.
+fn wait(
+    outbox: &Outbox,
+    watch: Option<&UnixStream>,
+    open: &AtomicU32,
+    unfinished: bool,
+) -> Option<(bool, bool)> {
+    let busy = unfinished || open.load(Ordering::Relaxed) > 0 || outbox.has_unsent();
+    let mut wanted = PollFlags::POLLIN;
+    if outbox.has_unsent() {
+        wanted |= PollFlags::POLLOUT;
+    }
+    let channel = outbox.channel();
+    let client = watch.unwrap_or(channel);
+    let mut fds = [PollFd::new(channel.as_fd(), wanted), PollFd::new(client.as_fd(), socket::hangup())];
+    match poll(&mut fds, if busy { PollTimeout::from(LOOK) } else { PollTimeout::NONE }) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(_) => return None,
+    }
+    let [channel, client] = fds;
+    let arrives = PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR;
+    let readable = channel.revents().is_none_or(|events| events.intersects(arrives));
+    Some((readable, watch.is_some() && socket::is_gone(&client)))
+}
+
+enum Step {
+    More,
+    Whole(Frame),
+    Violated,
+    Gone,
+}
+
+fn step(outbox: &Outbox, assembler: &mut Assembler) -> Step {
+    let mut chunk = [0_u8; 16 * 1024];
+    let wanted = match assembler.wanted() {
+        Ok(wanted) => wanted.min(chunk.len()),
+        Err(_) => return Step::Violated,
+    };
+    let read = outbox.channel().read(chunk.get_mut(..wanted).unwrap_or_default());
+    match read {
+        Ok(0) => return Step::Gone,
+        Ok(count) => assembler.push(chunk.get(..count).unwrap_or_default()),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            return Step::More;
+        }
+        Err(_) => return Step::Gone,
+    }
+    match assembler.wanted() {
+        Ok(0) => assembler.take().map_or(Step::Violated, Step::Whole),
+        Ok(_) => Step::More,
+        Err(_) => Step::Violated,
+    }
+}

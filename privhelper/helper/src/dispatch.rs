@@ -1,0 +1,406 @@
+//! The life of one request: DESIGN 3, top to bottom, the same for every verb.
+
+use crate::audit::{Event, Json, Record, Ticket};
+use crate::error::{Code, Fault, Refusal, Stop};
+use crate::helper::Helper;
+use crate::meta::{Meta, Mode};
+use crate::policy::{Authorized, Peer, Policy};
+use crate::reply::{Sink, Watchers};
+use crate::requests::Seen;
+use crate::types::Digest;
+use crate::verb::{Done, Leave, Looked, Planned, Verb};
+use postern_proto::root::v1::RequestRecord;
+use postern_proto::v1 as wire;
+use prost::Message;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use wire::event::Kind;
+
+/// A request as it came off a connection's channel: whose it is, the kernel said.
+#[derive(Debug)]
+pub struct Received {
+    /// What all connections share.
+    pub helper: Arc<Helper>,
+    /// Who.
+    pub peer: Peer,
+    /// The rpc, such as `Helper/FileWrite`.
+    pub method: String,
+    /// The message.
+    pub body: Vec<u8>,
+    /// Where the answer goes.
+    pub sink: Sink,
+}
+
+/// Malformed, or the log can't say what happens: the connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refuse;
+
+/// What the steps of one request share.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// What all connections share.
+    pub helper: &'a Helper,
+    /// Who asks.
+    pub peer: Peer,
+    /// What every request carries.
+    pub meta: &'a Meta,
+    /// The policy that this request is decided under, from its first step to its last.
+    pub policy: &'a Policy,
+    /// Who is told of progress.
+    pub watchers: &'a Arc<Watchers>,
+    /// What the audit will be told.
+    pub record: Record,
+    digest: Digest,
+    started: Instant,
+}
+
+/// Runs one request. What needs no waiting is done on the connection's own thread, the rest on another.
+///
+/// # Errors
+/// The message is malformed: the connection must end.
+pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
+    let started = Instant::now();
+    let Received { helper, peer, method, body, sink } = received;
+    // 2. Decode strictly: what an older helper would ignore is refused.
+    let exact = V::Wire::decode(body.as_slice()).ok().filter(|wire| wire.encode_to_vec() == body);
+    let Some(wire) = exact else {
+        malformed(&helper, peer, &method, &body);
+        return Err(Refuse);
+    };
+    let digest = Digest::of(&[method.as_bytes(), &[0], &body]);
+    drop(body);
+    // 3. Validate.
+    let (meta, verb) = V::parse(wire);
+    let claimed = meta.as_ref().map(|meta| meta.request_id.clone()).unwrap_or_default();
+    let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
+    let valid = Meta::new(meta).and_then(|meta| verb.map(|verb| (meta, verb)));
+    let (meta, verb) = match valid {
+        Ok(valid) => valid,
+        Err(invalid) => {
+            record.request_id = claimed.chars().take(36).collect();
+            refuse(&helper, &Watchers::of(sink), record, started, invalid.into());
+            return Ok(());
+        }
+    };
+    fill(&mut record, &meta, verb.args());
+    // An id that is known acts once.
+    if V::Leave::IS_EFFECT && meta.mode == Mode::Execute {
+        let now_ms = u64::try_from(helper.host.unix().as_millis()).unwrap_or(u64::MAX);
+        let attach = |watchers: &Watchers| {
+            sink.event(Kind::Accepted(wire::Accepted { attached: true, ..wire::Accepted::default() }));
+            watchers.add(sink.clone());
+        };
+        match helper.requests.look(peer.uid, &meta.request_id, digest, now_ms, attach) {
+            Ok(Seen::New) => {}
+            Ok(Seen::Running) => return Ok(()),
+            Ok(Seen::Done(completed)) => {
+                let completed = wire::Completed { replayed: true, ..*completed };
+                note(&helper, &Watchers::of(sink), record, started, Event::Served, completed);
+                return Ok(());
+            }
+            Err(refusal) => {
+                refuse(&helper, &Watchers::of(sink), record, started, refusal.into());
+                return Ok(());
+            }
+        }
+    }
+    // 4. Decide, before anything that the caller named is touched.
+    let watchers = Arc::new(Watchers::of(sink));
+    let policy = helper.policy();
+    let decided = decide::<V>(policy.as_deref(), peer, &verb, &mut record);
+    let (policy, by) = match (policy, decided) {
+        (Some(policy), Ok(by)) => (policy, by),
+        (_, decided) => {
+            let nobody =
+                Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one");
+            refuse(&helper, &watchers, record, started, decided.err().unwrap_or(nobody).into());
+            return Ok(());
+        }
+    };
+    if meta.mode == Mode::Check {
+        let checked = completed_as(wire::Status::Previewed, &by);
+        note(&helper, &watchers, record, started, Event::Previewed, checked);
+        return Ok(());
+    }
+    watchers.event(&Kind::Accepted(wire::Accepted {
+        decision: wire::Decision::Allow.into(),
+        rule: by.rule_id().to_owned(),
+        attached: false,
+    }));
+    helper.running.fetch_add(1, Ordering::Relaxed);
+    let rest = move || {
+        let cx = Context {
+            helper: &helper,
+            peer,
+            meta: &meta,
+            policy: &policy,
+            watchers: &watchers,
+            record,
+            digest,
+            started,
+        };
+        finish(cx, &verb, by);
+        helper.running.fetch_sub(1, Ordering::Relaxed);
+    };
+    std::thread::Builder::new().name(V::ID.name().to_owned()).spawn(rest).map(drop).map_err(|_| Refuse)
+}
+
+/// Steps 5 to 9, on a thread of their own. Answers the client whatever happens.
+fn finish<V: Verb>(mut cx: Context<'_>, verb: &V, by: Authorized<V>) {
+    match steps(&mut cx, verb, by) {
+        Ok(completed) => cx.watchers.finish(&Kind::Completed(completed)),
+        Err(stop) => refuse(cx.helper, cx.watchers, cx.record, cx.started, stop),
+    }
+}
+
+fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<wire::Completed, Stop> {
+    // 5. Plan, and decide the plan too.
+    let plan = verb.plan(cx, &by)?;
+    let by = cx.policy.decide_plan(cx.peer, by, &verb.wishes(), &plan.subject())?;
+    cx.record.plan = plan.json();
+    if cx.meta.mode == Mode::Preview {
+        let mut previewed = completed_as(wire::Status::Previewed, &by);
+        previewed.plan = Some(plan.wire());
+        previewed.duration_us = micros(cx.started);
+        cx.record.duration_us = Some(previewed.duration_us);
+        cx.helper.audit.note(Event::Previewed, &cx.record)?;
+        return Ok(previewed);
+    }
+    // 6. Ask: the approval of canonical request, plan and policy digest stands here once rules may say `ask`.
+    // 7. Begin: for an effect the intent is on disk when this returns.
+    let leave = V::Leave::take(cx, &by)?;
+    // 8. Act. A client that hangs up does not stop it.
+    let result = verb.act(cx, &by, &plan, &leave).map(|mut done| {
+        // The recorded outcome of another request is told as it was.
+        if !done.completed.replayed {
+            done.completed.decision = wire::Decision::Allow.into();
+            by.rule_id().clone_into(&mut done.completed.rule);
+            done.completed.plan = Some(plan.wire());
+            done.completed.duration_us = micros(cx.started);
+        }
+        done
+    });
+    // 9. End: the outcome is on disk, then the client is answered.
+    leave.end(cx, result)
+}
+
+fn decide<V: Verb>(
+    policy: Option<&Policy>,
+    peer: Peer,
+    verb: &V,
+    record: &mut Record,
+) -> Result<Authorized<V>, Refusal> {
+    let Some(policy) = policy else {
+        return Err(Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one"));
+    };
+    record.policy = policy.digest().to_string();
+    record.client_name = policy.clients_of(peer).join("+");
+    let by = policy.decide::<V>(peer, &verb.wishes())?;
+    by.rule_id().clone_into(&mut record.rule);
+    record.decision = "allow";
+    Ok(by)
+}
+
+impl Leave for Looked {
+    const IS_EFFECT: bool = false;
+
+    fn take<V: Verb<Leave = Self>>(_: &mut Context<'_>, _: &Authorized<V>) -> Result<Self, Stop> {
+        Ok(Self)
+    }
+
+    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
+        let done = result?;
+        cx.record.duration_us = Some(done.completed.duration_us);
+        cx.record.outcome = outcome(&done.completed, "");
+        cx.helper.audit.note(Event::Served, &cx.record)?;
+        Ok(done.completed)
+    }
+}
+
+impl Leave for Ticket {
+    const IS_EFFECT: bool = true;
+
+    fn take<V: Verb<Leave = Self>>(cx: &mut Context<'_>, by: &Authorized<V>) -> Result<Self, Stop> {
+        let unix = cx.helper.host.unix();
+        check_rates(cx.helper, by, unix)?;
+        let id = cx.meta.request_id.to_string();
+        let record = RequestRecord {
+            uid: cx.peer.uid,
+            request_id: id.clone(),
+            digest: cx.digest.as_bytes().to_vec(),
+            verb: V::ID.name().to_owned(),
+            begun_unix_s: unix.as_secs(),
+            rule: by.rule_id().to_owned(),
+            completed: None,
+            client: cx.record.client_name.clone(),
+            gid: cx.peer.gid,
+            pid: cx.peer.pid,
+        };
+        cx.helper.requests.take(record, Some(Arc::clone(cx.watchers)))?;
+        cx.helper.audit.begin(&cx.record).map_err(|fault| {
+            let released = cx.helper.requests.release(cx.peer.uid, &id);
+            Stop::from(released.err().unwrap_or(fault))
+        })
+    }
+
+    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
+        let (done, detail) = match result {
+            Ok(done) => (done, String::new()),
+            Err(stop) => failed(stop),
+        };
+        let mut completed = done.completed;
+        completed.duration_us = micros(cx.started);
+        cx.record.plan = Json::new();
+        cx.record.args = Json::new();
+        cx.record.undo = done.undo;
+        cx.record.duration_us = Some(completed.duration_us);
+        cx.record.outcome = outcome(&completed, &detail);
+        let recorded = cx.helper.audit.end(self, Event::End, &cx.record);
+        let kept = cx.helper.requests.finish(cx.peer.uid, cx.meta.request_id.as_str(), &completed);
+        if recorded.and(kept).is_err() {
+            completed.status = wire::Status::Failed.into();
+            Code::AuditUnavailable.as_str().clone_into(&mut completed.code);
+            "it was tried, but the outcome could not be recorded".clone_into(&mut completed.message);
+        }
+        crate::job::forget(cx.helper, cx.peer.uid, cx.meta.request_id.as_str());
+        Ok(completed)
+    }
+}
+
+/// A failure after the begin record: the client is told a code, the audit the reason.
+fn failed(stop: Stop) -> (Done, String) {
+    let (refusal, detail) = stop.tell();
+    let completed = wire::Completed {
+        status: wire::Status::Failed.into(),
+        code: refusal.code.as_str().to_owned(),
+        message: refusal.message,
+        ..wire::Completed::default()
+    };
+    (Done { completed, undo: Json::new() }, detail)
+}
+
+fn check_rates<V>(helper: &Helper, by: &Authorized<V>, unix: Duration) -> Result<(), Refusal> {
+    for rule in by.rules() {
+        if let Some(rate) = rule.rate {
+            let since = unix.saturating_sub(rate.window).as_secs();
+            let begun = helper.requests.begun_since(&rule.id, since);
+            if u32::try_from(begun).unwrap_or(u32::MAX) >= rate.count {
+                let why =
+                    format!("rule {} grants {} in {} s (`rate`)", rule.id, rate.count, rate.window.as_secs());
+                let retry_after_s = u32::try_from(rate.window.as_secs()).unwrap_or(u32::MAX);
+                return Err(Refusal { retry_after_s, ..Refusal::new(Code::RateLimited, why) });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fill(record: &mut Record, meta: &Meta, args: Json) {
+    record.request_id = meta.request_id.to_string();
+    meta.trace_id.as_str().clone_into(&mut record.trace_id);
+    meta.task.as_str().clone_into(&mut record.task);
+    record.claimed_uid = meta.claimed_uid;
+    record.args = args.text("reason", meta.reason.as_str());
+}
+
+fn completed_as<V>(status: wire::Status, by: &Authorized<V>) -> wire::Completed {
+    wire::Completed {
+        status: status.into(),
+        decision: wire::Decision::Allow.into(),
+        rule: by.rule_id().to_owned(),
+        ..wire::Completed::default()
+    }
+}
+
+/// The outcome as the audit keeps it.
+pub fn outcome(completed: &wire::Completed, detail: &str) -> Json {
+    let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
+    let json = Json::new().text("status", &status).text("code", &completed.code).text("detail", detail);
+    let packages = completed.packages.iter().map(|package| format!("{} {}", package.name, package.installed));
+    let packages = packages.collect::<Vec<_>>();
+    let files = completed.files.iter().map(|file| {
+        Json::new()
+            .text("path", &file.path)
+            .number("size", file.size)
+            .text("sha256", &file.sha256)
+            .text("mode", &file.mode)
+    });
+    let json = json.objects("files", files).texts("packages", packages.iter().map(String::as_str));
+    let unit = completed.unit.as_ref().map_or_else(Json::new, |unit| {
+        Json::new().text("id", &unit.id).text("active", &unit.active).text("enabled", &unit.enabled)
+    });
+    json.object("unit", &unit)
+}
+
+/// Nothing is done: one record, then the answer. If the log can't take the record, that is the answer.
+pub fn refuse(helper: &Helper, watchers: &Watchers, mut record: Record, started: Instant, stop: Stop) {
+    let (mut refusal, detail) = stop.tell();
+    if refusal.code == Code::Denied {
+        record.decision = "deny";
+    }
+    let outcome = Json::new().text("status", "refused").text("code", refusal.code.as_str());
+    record.outcome = outcome.text("detail", &detail).text("missing", &refusal.missing);
+    record.duration_us = Some(micros(started));
+    if let Err(fault) = helper.audit.note(Event::Refused, &record) {
+        refusal = fault.into();
+    }
+    watchers.finish(&Kind::Refused(wire::Refused {
+        code: refusal.code.as_str().to_owned(),
+        message: refusal.message,
+        missing: refusal.missing,
+        retry_after_s: refusal.retry_after_s,
+        plan: None,
+        granted_nearby: refusal.granted_nearby,
+    }));
+}
+
+fn note(
+    helper: &Helper,
+    watchers: &Watchers,
+    mut record: Record,
+    started: Instant,
+    event: Event,
+    mut completed: wire::Completed,
+) {
+    record.duration_us = Some(micros(started));
+    if !completed.replayed {
+        completed.duration_us = micros(started);
+    }
+    match helper.audit.note(event, &record) {
+        Ok(_) => watchers.finish(&Kind::Completed(completed)),
+        Err(fault) => refuse(helper, watchers, record, started, fault.into()),
+    }
+}
+
+/// Records bytes that are no request: size and digest, never their text.
+pub fn malformed(helper: &Helper, peer: Peer, method: &str, bytes: &[u8]) {
+    let record = Record {
+        bytes: Some((bytes.len(), Digest::of(&[bytes]))),
+        client: Some(peer),
+        verb: method.chars().take(71).collect(),
+        ..Record::default()
+    };
+    // The connection ends either way; a log that can't be written is said in status.
+    drop(helper.audit.note(Event::Malformed, &record));
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Records a refusal that has no request behind it.
+///
+/// # Errors
+/// The log can't take it.
+pub fn record_refusal(helper: &Helper, mut record: Record, code: Code, detail: &str) -> Result<(), Fault> {
+    record.outcome = Json::new().text("status", "refused").text("code", code.as_str()).text("detail", detail);
+    helper.audit.note(Event::Refused, &record).map(drop)
+}
+
+/// Records a request for a verb that this helper does not have.
+pub fn unknown(helper: &Helper, peer: Peer, method: &str) {
+    let record = Record { client: Some(peer), verb: method.chars().take(71).collect(), ..Record::default() };
+    // It is not done whether or not the log can take it.
+    drop(record_refusal(helper, record, Code::Unsupported, "no such verb"));
+}

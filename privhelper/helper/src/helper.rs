@@ -1,0 +1,109 @@
+//! What all connections share.
+
+use crate::audit::{Audit, Event, Record};
+use crate::error::{Code, Fault, Refusal};
+use crate::host::Host;
+use crate::policy::Policy;
+use crate::requests::Requests;
+use crate::sys::locked;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+/// The helper.
+#[derive(Debug)]
+pub struct Helper {
+    /// Where things stand.
+    pub host: Host,
+    /// The record of everything.
+    pub audit: Audit,
+    /// The memory of request ids.
+    pub requests: Requests,
+    /// What this host lacks, each one sentence.
+    pub notes: Vec<String>,
+    /// When it started, since 1970.
+    pub started: Duration,
+    /// Requests under way.
+    pub running: AtomicUsize,
+    /// Bytes of request bodies in memory.
+    pub bodies: AtomicUsize,
+    /// One file change at a time, so that two writers can't lose an update.
+    pub files: Mutex<()>,
+    /// One package transaction at a time: apt would refuse the second.
+    pub packages: Mutex<()>,
+    /// One change of units at a time: what is planned stays true.
+    pub units: Mutex<()>,
+    policy: Mutex<Option<Arc<Policy>>>,
+    plans: AtomicU64,
+}
+
+impl Helper {
+    /// Puts the parts together. Without a policy everybody is refused.
+    #[must_use]
+    pub fn new(
+        host: Host,
+        audit: Audit,
+        requests: Requests,
+        policy: Option<Policy>,
+        notes: Vec<String>,
+    ) -> Self {
+        Self {
+            started: host.unix(),
+            host,
+            audit,
+            requests,
+            notes,
+            running: AtomicUsize::new(0),
+            bodies: AtomicUsize::new(0),
+            files: Mutex::new(()),
+            packages: Mutex::new(()),
+            units: Mutex::new(()),
+            policy: Mutex::new(policy.map(Arc::new)),
+            plans: AtomicU64::new(0),
+        }
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> Option<Arc<Policy>> {
+        locked(&self.policy).clone()
+    }
+
+    /// Puts another policy in force: all or nothing, and recorded first.
+    ///
+    /// # Errors
+    /// The audit can't take the record; the old policy then stays.
+    pub fn apply(&self, policy: Policy, record: &Record) -> Result<(), Fault> {
+        self.audit.note(Event::PolicyApplied, record)?;
+        self.audit.sync()?;
+        *locked(&self.policy) = Some(Arc::new(policy));
+        Ok(())
+    }
+
+    /// A number that no other plan of this helper has.
+    #[must_use]
+    pub fn next_plan(&self) -> u64 {
+        self.plans.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Takes a lock that others hold for as long as their effect lasts.
+///
+/// # Errors
+/// `busy` after `limit`.
+pub fn wait_for(mutex: &Mutex<()>, limit: Duration) -> Result<MutexGuard<'_, ()>, Refusal> {
+    let deadline = Instant::now().checked_add(limit);
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if deadline.is_some_and(|at| Instant::now() >= at) => {
+                return Err(Refusal::new(
+                    Code::Busy,
+                    "another change of this kind is under way; ask again later",
+                ));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}

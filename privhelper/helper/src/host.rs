@@ -1,0 +1,104 @@
+//! Where everything stands on this host: values, so that tests bring their own.
+
+use crate::policy::{Accounts, Members};
+use nix::unistd::{Gid, Group, Uid, User};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The programs that root starts.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// systemctl of the host.
+    pub systemctl: PathBuf,
+}
+
+/// The directories and sockets of CONTRACTS 1.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    /// Root's state: policy, undo, jobs, requests.
+    pub state: PathBuf,
+    /// The audit log's directory.
+    pub log: PathBuf,
+    /// Where clients connect.
+    pub helper_socket: PathBuf,
+    /// Where operators connect.
+    pub operator_socket: PathBuf,
+    /// Where a gateway for a connection is had.
+    pub gateway_socket: PathBuf,
+    /// Exists where systemd is PID 1 (`sd_booted(3)`).
+    pub systemd: PathBuf,
+}
+
+/// This host.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// What root starts.
+    pub programs: Programs,
+    /// Where things stand.
+    pub paths: Paths,
+    /// Who owns root's directories: 0 but in tests.
+    pub owner_uid: u32,
+    /// How names become numbers.
+    pub accounts: Accounts,
+    /// How the numbers of users become names, for what people read.
+    pub user_name: fn(u32) -> String,
+    /// How the numbers of groups become names, for what people read.
+    pub group_name: fn(u32) -> String,
+    /// The wall clock.
+    pub now: fn() -> SystemTime,
+    /// This boot's id, as the kernel writes it.
+    pub boot_id: String,
+    /// Whether this kernel has Landlock.
+    pub landlock: bool,
+}
+
+impl Host {
+    /// The host as an installed Postern finds it.
+    #[must_use]
+    pub fn real(boot_id: String, landlock: bool) -> Self {
+        let run = PathBuf::from("/run/postern");
+        Self {
+            programs: Programs { systemctl: "/usr/bin/systemctl".into() },
+            paths: Paths {
+                state: "/var/lib/postern-helper".into(),
+                log: "/var/log/postern".into(),
+                helper_socket: run.join("helper.sock"),
+                operator_socket: run.join("operator.sock"),
+                gateway_socket: run.join("gateway.sock"),
+                systemd: "/run/systemd/system".into(),
+            },
+            owner_uid: 0,
+            accounts: Accounts { user, group },
+            user_name: |uid| {
+                User::from_uid(Uid::from_raw(uid))
+                    .ok()
+                    .flatten()
+                    .map_or_else(|| uid.to_string(), |user| user.name)
+            },
+            group_name: |gid| {
+                Group::from_gid(Gid::from_raw(gid))
+                    .ok()
+                    .flatten()
+                    .map_or_else(|| gid.to_string(), |group| group.name)
+            },
+            now: SystemTime::now,
+            boot_id,
+            landlock,
+        }
+    }
+
+    /// Time since 1970.
+    #[must_use]
+    pub fn unix(&self) -> Duration {
+        (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
+fn user(name: &str) -> Option<u32> {
+    User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+fn group(name: &str) -> Option<Members> {
+    let group = Group::from_name(name).ok().flatten()?;
+    Some((group.gid.as_raw(), group.mem.iter().filter_map(|member| user(member)).collect()))
+}

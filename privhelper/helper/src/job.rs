@@ -1,0 +1,222 @@
+//! Jobs: what runs in a unit of its own, so that it outlives this helper.
+//!
+//! The record goes in and the outcome comes out through files below `jobs/`;
+//! there is no pipe whose end could die under dpkg.
+
+use crate::audit::{Json, Ticket};
+use crate::dispatch::Context;
+use crate::error::{Code, Fault, Refusal, Stop};
+use crate::helper::Helper;
+use crate::plan::{Action, PackageStep};
+use crate::policy::Authorized;
+use crate::reply::Watchers;
+use crate::sys::{process, store};
+use crate::types::Digest;
+use crate::verb::Done;
+use postern_proto::root::v1::{Job, JobEvent, JobOutcome};
+use postern_proto::v1 as wire;
+use prost::Message;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often the files of a job are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often systemd is asked whether the job's unit still is.
+const ASK: Duration = Duration::from_secs(2);
+
+/// The id of the job that runs a client's request: always the same, so that a restarted helper finds it.
+#[must_use]
+pub fn id_of(uid: u32, request_id: &str) -> String {
+    short(&[b"postern job\n", &uid.to_le_bytes(), request_id.as_bytes()])
+}
+
+fn short(parts: &[&[u8]]) -> String {
+    Digest::of(parts).to_string().chars().take(32).collect()
+}
+
+fn directory(helper: &Helper, id: &str) -> PathBuf {
+    helper.host.paths.state.join("jobs").join(id)
+}
+
+fn needs_systemd(helper: &Helper) -> Result<(), Refusal> {
+    if helper.host.paths.systemd.exists() {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::Unsupported, "this host does not run systemd; packages and units need it"))
+}
+
+/// Simulates, unprivileged and in a unit of its own. A probe: nothing changes.
+///
+/// # Errors
+/// What the simulation found, or why it could not be made.
+pub fn plan<V>(cx: &Context<'_>, by: &Authorized<V>, job: Job) -> Result<JobOutcome, Stop> {
+    let helper = cx.helper;
+    needs_systemd(helper)?;
+    let now = helper.host.unix().as_nanos().to_le_bytes();
+    let id =
+        short(&[b"postern plan\n", helper.host.boot_id.as_bytes(), &now, &helper.next_plan().to_le_bytes()]);
+    let path = directory(helper, &id);
+    store::make_directory(&path)?;
+    let result = simulate(helper, by, &Job { id: id.clone(), ..job });
+    store::remove_directory(&path)?;
+    succeed(result?)
+}
+
+fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutcome, Stop> {
+    let path = directory(helper, &job.id);
+    store::replace(&path.join("job.pb"), &job.encode_to_vec())?;
+    let finished = process::run_plan(&helper.host, by, &job.id, by.timeout())?;
+    let mut events = Vec::new();
+    take_events(&store::read(&path.join("events"))?.unwrap_or_default(), &mut events);
+    events.pop().and_then(|event| event.outcome).ok_or_else(|| {
+        let what = format!("the simulation ended without an outcome: {}", finished.stderr.trim());
+        Fault::Program { what }.into()
+    })
+}
+
+/// Runs one approved thing: an effect. Ends waiting when the time is up, not the job.
+///
+/// # Errors
+/// `timeout`, what the job says, or a fault.
+pub fn execute(cx: &Context<'_>, ticket: &Ticket, job: Job, limit: Duration) -> Result<Done, Stop> {
+    let helper = cx.helper;
+    needs_systemd(helper)?;
+    let id = id_of(cx.peer.uid, cx.meta.request_id.as_str());
+    let path = directory(helper, &id);
+    store::make_directory(&path)?;
+    store::replace(&path.join("job.pb"), &Job { id: id.clone(), ..job }.encode_to_vec())?;
+    let started = process::start_job(&helper.host, ticket, &id)?;
+    if !started.status.success() {
+        return Err(
+            Fault::Program { what: format!("the job did not start: {}", started.stderr.trim()) }.into()
+        );
+    }
+    follow(helper, ticket, &id, cx.watchers, limit)
+}
+
+/// Takes up a job that an earlier helper started; none if it never wrote its record.
+#[must_use]
+pub fn recover(helper: &Helper, ticket: &Ticket, id: &str, watchers: &Watchers) -> Option<Done> {
+    let known = store::read(&directory(helper, id).join("job.pb"));
+    if !matches!(known, Ok(Some(_))) {
+        return None;
+    }
+    let followed = follow(helper, ticket, id, watchers, Duration::from_secs(60 * 60));
+    Some(followed.unwrap_or_else(|stop| {
+        let (refusal, _) = stop.tell();
+        let code = refusal.code.as_str().to_owned();
+        let status = wire::Status::Failed.into();
+        Done {
+            completed: wire::Completed { status, code, message: refusal.message, ..Default::default() },
+            undo: Json::new(),
+        }
+    }))
+}
+
+/// Removes what a job leaves, after its outcome is recorded.
+pub fn forget(helper: &Helper, uid: u32, request_id: &str) {
+    let path = directory(helper, &id_of(uid, request_id));
+    if path.exists() {
+        // What stays is removed at the next start.
+        drop(store::remove_directory(&path));
+    }
+}
+
+/// Tells the watchers of progress until the outcome stands there, or the unit is gone without one.
+fn follow(
+    helper: &Helper,
+    ticket: &Ticket,
+    id: &str,
+    watchers: &Watchers,
+    limit: Duration,
+) -> Result<Done, Stop> {
+    let path = directory(helper, id);
+    let (mut seen, mut asked, mut gone) = (0_usize, Instant::now(), 0_u32);
+    let deadline = Instant::now().checked_add(limit);
+    loop {
+        let written = store::read(&path.join("events"))?.unwrap_or_default();
+        let mut events = Vec::new();
+        let taken = take_events(written.get(seen..).unwrap_or_default(), &mut events);
+        seen = seen.saturating_add(taken);
+        for progress in events.into_iter().filter_map(|event| event.progress) {
+            watchers.event(&wire::event::Kind::Progress(progress));
+        }
+        if let Some(bytes) = store::read(&path.join("outcome.pb"))? {
+            let outcome = JobOutcome::decode(bytes.as_slice())
+                .map_err(|_| Fault::Corrupt { what: "a job's outcome" })?;
+            return done(outcome, watchers);
+        }
+        if deadline.is_some_and(|at| Instant::now() >= at) {
+            let why = "the time for waiting is up; the job goes on, an operator finds it in the journal";
+            return Err(Refusal::new(Code::Timeout, why).into());
+        }
+        if asked.elapsed() >= ASK {
+            asked = Instant::now();
+            let state = process::job_state(&helper.host, ticket, id)?;
+            // Asked more than once: between two answers the job may be about to start, or to write its outcome.
+            gone = if state == "activating" || state == "active" { 0 } else { gone.saturating_add(1) };
+            if gone >= 3 {
+                return Err(Refusal::new(
+                    Code::Interrupted,
+                    "the job ended without an outcome; see the journal",
+                )
+                .into());
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Takes whole events off the front; how many bytes they are.
+fn take_events(bytes: &[u8], into: &mut Vec<JobEvent>) -> usize {
+    let mut rest = bytes;
+    while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+        let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
+        let Some((event, after)) = tail.split_at_checked(len) else {
+            break;
+        };
+        if let Ok(event) = JobEvent::decode(event) {
+            into.push(event);
+        }
+        rest = after;
+    }
+    bytes.len().saturating_sub(rest.len())
+}
+
+/// A job's own code becomes ours; one that we do not know is a failure of the package.
+fn succeed(outcome: JobOutcome) -> Result<JobOutcome, Stop> {
+    if outcome.code.is_empty() {
+        return Ok(outcome);
+    }
+    let code = Code::from_name(&outcome.code).unwrap_or(Code::PackageFailed);
+    Err(Refusal::new(code, outcome.detail).into())
+}
+
+fn done(outcome: JobOutcome, watchers: &Watchers) -> Result<Done, Stop> {
+    if !outcome.code.is_empty() && !outcome.output.is_empty() {
+        let data = outcome.output.iter().copied().take(postern_proto::frame::OUTPUT_MAX).collect();
+        let stream = wire::Stream::Stdout.into();
+        watchers.event(&wire::event::Kind::Output(wire::Output { stream, data, truncated: false }));
+    }
+    let outcome = succeed(outcome)?;
+    let steps = outcome.steps.iter().map(PackageStep::of_wire).collect::<Result<Vec<_>, _>>()?;
+    let fresh = steps.iter().filter(|step| step.action == Action::Install).map(|step| step.name.as_str());
+    let undo = Json::new().texts("packages", fresh);
+    let undo = if undo.members().is_empty() {
+        undo
+    } else {
+        Json::new().text("kind", "package.remove").object("of", &undo)
+    };
+    let packages = steps.iter().map(|step| wire::PackageInfo {
+        name: step.name.to_string(),
+        arch: step.arch.clone(),
+        state: "installed".to_owned(),
+        installed: step.new.clone(),
+        ..wire::PackageInfo::default()
+    });
+    let mut packages: Vec<_> = packages.collect();
+    packages.extend(outcome.packages);
+    let completed =
+        wire::Completed { status: wire::Status::Done.into(), packages, ..wire::Completed::default() };
+    Ok(Done { completed, undo })
+}

@@ -1,0 +1,27 @@
+//! Postern's root helper: decides, records, acts.
+//!
+//! The path of a request is [`dispatch::run`], top to bottom. Who decides
+//! ([`policy`], [`plan`], [`types`]) does no I/O; who does I/O ([`sys`])
+//! decides nothing, and its effects take a ticket that only the audit mints.
+
+pub mod audit;
+pub mod connection;
+pub mod dispatch;
+pub mod error;
+pub mod frame;
+pub mod helper;
+pub mod host;
+pub mod job;
+pub mod listen;
+pub mod meta;
+pub mod operator;
+pub mod plan;
+pub mod policy;
+pub mod reply;
+pub mod requests;
+pub mod startup;
+pub mod sys;
+pub mod types;
+pub mod verb;
+pub mod verb_id;
+pub mod verbs;

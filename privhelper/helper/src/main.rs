@@ -1,0 +1,40 @@
+//! `postern-helper`: started by its sockets, as root, with three capabilities.
+//!
+//! Takes no arguments and reads no configuration but the accepted policy.
+//! Ends with 1 and one line in the journal if it can't stand safely.
+
+use postern_helper::error::Fault;
+use postern_helper::listen::{self, Places};
+use postern_helper::startup;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            // Without a journal nobody could be told.
+            drop(writeln!(std::io::stderr(), "postern-helper: {fault}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> Result<(), Fault> {
+    startup::drop_power()?;
+    let host = startup::real_host()?;
+    let (clients, operators) = startup::sockets(&host)?;
+    let (helper, unfinished) = startup::open(host)?;
+    for note in &helper.notes {
+        writeln!(std::io::stderr(), "postern-helper: {note}").map_err(Fault::io("write to the journal"))?;
+    }
+    startup::take_up(&helper, unfinished);
+    let places = Arc::new(Places::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| startup::sync_forever(&helper));
+        scope.spawn(|| listen::operators(&helper, &operators, &places));
+        listen::clients(&helper, &clients, &places);
+    });
+    Ok(())
+}

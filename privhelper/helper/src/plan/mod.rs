@@ -1,0 +1,152 @@
+//! What exactly would happen. Plain data: made by the verbs, judged by the policy.
+
+mod show;
+pub mod units;
+
+use crate::types::{Digest, FileMode, PackageName, TargetPath, UserName};
+
+/// A plan as the policy sees it.
+#[derive(Debug)]
+pub enum Subject<'a> {
+    /// Nothing beyond the request.
+    Nothing,
+    /// A transaction of apt.
+    Packages(&'a PackagePlan),
+    /// A unit and what it drags along.
+    Unit(&'a UnitPlan),
+    /// One file.
+    File(&'a FilePlan),
+}
+
+/// What is done to a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It was not installed.
+    Install,
+    /// To a later version.
+    Upgrade,
+    /// To an earlier version.
+    Downgrade,
+    /// The same version again.
+    Reinstall,
+    /// Its configuration stays.
+    Remove,
+    /// Its configuration goes too.
+    Purge,
+    /// It was unpacked before.
+    Configure,
+}
+
+impl Action {
+    /// "would be …".
+    #[must_use]
+    pub const fn done(self) -> &'static str {
+        match self {
+            Self::Install => "installed",
+            Self::Upgrade => "upgraded",
+            Self::Downgrade => "downgraded",
+            Self::Reinstall => "installed again",
+            Self::Remove => "removed",
+            Self::Purge => "purged",
+            Self::Configure => "configured",
+        }
+    }
+}
+
+/// One package of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackageStep {
+    /// What is done.
+    pub action: Action,
+    /// Its name.
+    pub name: PackageName,
+    /// Its architecture, as apt says.
+    pub arch: String,
+    /// The installed version, or empty.
+    pub old: String,
+    /// The version to be, or empty.
+    pub new: String,
+    /// Named in the request.
+    pub asked: bool,
+}
+
+/// A transaction of apt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackagePlan {
+    /// Sorted by name and architecture.
+    pub steps: Vec<PackageStep>,
+    /// To be fetched, as far as the simulation says.
+    pub download_bytes: u64,
+    /// Disk space used afterwards, as far as the simulation says.
+    pub disk_bytes: i64,
+}
+
+/// The state of a unit as systemd reports it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnitState {
+    /// The canonical id.
+    pub id: String,
+    /// Id and aliases.
+    pub names: Vec<String>,
+    /// `loaded`, `not-found`, `masked`, ...
+    pub load: String,
+    /// `active`, `inactive`, `failed`, ...
+    pub active: String,
+    /// `running`, `dead`, ...
+    pub sub: String,
+    /// `enabled`, `disabled`, `static`, ...
+    pub enabled: String,
+    /// `success`, `exit-code`, `start-limit-hit`, ...
+    pub result: String,
+    /// 0 = none.
+    pub main_pid: u32,
+    /// When the state last changed, in microseconds since 1970.
+    pub since_unix_us: u64,
+    /// 0 = not known.
+    pub memory_bytes: u64,
+    /// Of the main process.
+    pub exit_status: i32,
+}
+
+/// A unit, what is done to it, and which active units go down with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnitPlan {
+    /// Before the effect.
+    pub state: UnitState,
+    /// `start`, `stop`, ...
+    pub action: &'static str,
+    /// Active units that would be stopped too.
+    pub cascade: Vec<UnitState>,
+}
+
+/// What is known of a file that stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldFile {
+    /// SHA-256 of its content.
+    pub sha256: Digest,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// One file's new state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePlan {
+    /// Where.
+    pub path: TargetPath,
+    /// What stands there; none = a new file.
+    pub old: Option<OldFile>,
+    /// Whether the client may also read it, and so be told of `old`.
+    pub readable: bool,
+    /// SHA-256 of the new content.
+    pub new_sha256: Digest,
+    /// In bytes.
+    pub new_size: u64,
+    /// Permission bits afterwards.
+    pub mode: FileMode,
+    /// Owner that is set; none = kept.
+    pub owner: Option<UserName>,
+    /// Group that is set; none = kept.
+    pub group: Option<UserName>,
+    /// Content, mode and owner are so already.
+    pub unchanged: bool,
+}

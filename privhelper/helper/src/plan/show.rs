@@ -1,0 +1,172 @@
+//! Plans as the client and the audit see them.
+
+use super::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
+use crate::audit::Json;
+use crate::error::Fault;
+use crate::types::PackageName;
+use crate::verb::Planned;
+use postern_proto::v1 as wire;
+
+impl Action {
+    const fn wire(self) -> wire::Action {
+        match self {
+            Self::Install => wire::Action::Install,
+            Self::Upgrade => wire::Action::Upgrade,
+            Self::Downgrade => wire::Action::Downgrade,
+            Self::Reinstall => wire::Action::Reinstall,
+            Self::Remove => wire::Action::Remove,
+            Self::Purge => wire::Action::Purge,
+            Self::Configure => wire::Action::Configure,
+        }
+    }
+
+    const fn of_wire(action: wire::Action) -> Option<Self> {
+        match action {
+            wire::Action::Install => Some(Self::Install),
+            wire::Action::Upgrade => Some(Self::Upgrade),
+            wire::Action::Downgrade => Some(Self::Downgrade),
+            wire::Action::Reinstall => Some(Self::Reinstall),
+            wire::Action::Remove => Some(Self::Remove),
+            wire::Action::Purge => Some(Self::Purge),
+            wire::Action::Configure => Some(Self::Configure),
+            wire::Action::Unspecified => None,
+        }
+    }
+}
+
+impl PackageStep {
+    /// The step as messages hold it.
+    #[must_use]
+    pub fn wire(&self) -> wire::PackageStep {
+        wire::PackageStep {
+            action: self.action.wire().into(),
+            name: self.name.to_string(),
+            arch: self.arch.clone(),
+            old: self.old.clone(),
+            new: self.new.clone(),
+            sources: Vec::new(),
+            asked: self.asked,
+        }
+    }
+
+    /// A step that a job wrote.
+    ///
+    /// # Errors
+    /// It is no step of ours.
+    pub fn of_wire(step: &wire::PackageStep) -> Result<Self, Fault> {
+        let corrupt = || Fault::Corrupt { what: "a plan of packages" };
+        Ok(Self {
+            action: Action::of_wire(step.action()).ok_or_else(corrupt)?,
+            name: PackageName::new(&step.name).map_err(|_| corrupt())?,
+            arch: step.arch.clone(),
+            old: step.old.clone(),
+            new: step.new.clone(),
+            asked: step.asked,
+        })
+    }
+}
+
+impl Planned for PackagePlan {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Packages(self)
+    }
+
+    fn wire(&self) -> wire::Plan {
+        wire::Plan {
+            packages: self.steps.iter().map(PackageStep::wire).collect(),
+            download_bytes: self.download_bytes,
+            disk_bytes: self.disk_bytes,
+            ..wire::Plan::default()
+        }
+    }
+
+    fn json(&self) -> Json {
+        let steps = self.steps.iter().map(|step| {
+            let json = Json::new().text("action", step.action.done()).text("name", step.name.as_str());
+            json.text("arch", &step.arch)
+                .text("old", &step.old)
+                .text("new", &step.new)
+                .flag("asked", step.asked)
+        });
+        Json::new().objects("packages", steps)
+    }
+}
+
+impl UnitState {
+    /// The state as messages hold it.
+    #[must_use]
+    pub fn wire(&self) -> wire::UnitInfo {
+        wire::UnitInfo {
+            id: self.id.clone(),
+            load: self.load.clone(),
+            active: self.active.clone(),
+            sub: self.sub.clone(),
+            enabled: self.enabled.clone(),
+            result: self.result.clone(),
+            main_pid: self.main_pid,
+            since_unix_us: self.since_unix_us,
+            memory_bytes: self.memory_bytes,
+            was_active: String::new(),
+            was_enabled: String::new(),
+            exit_status: self.exit_status,
+        }
+    }
+
+    fn step(&self, verb: &str, cascade: bool) -> wire::UnitStep {
+        let (active, enabled) = (self.active.clone(), self.enabled.clone());
+        wire::UnitStep { id: self.id.clone(), verb: verb.to_owned(), cascade, active, enabled }
+    }
+}
+
+impl Planned for UnitPlan {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Unit(self)
+    }
+
+    fn wire(&self) -> wire::Plan {
+        let others = self.cascade.iter().map(|unit| unit.step("stop", true));
+        let units = std::iter::once(self.state.step(self.action, false)).chain(others).collect();
+        wire::Plan { units, ..wire::Plan::default() }
+    }
+
+    fn json(&self) -> Json {
+        let of = |unit: &UnitState, verb: &str| {
+            let json = Json::new().text("id", &unit.id).text("verb", verb);
+            json.text("active", &unit.active).text("enabled", &unit.enabled)
+        };
+        let others = self.cascade.iter().map(|unit| of(unit, "stop").flag("cascade", true));
+        Json::new().objects("units", std::iter::once(of(&self.state, self.action)).chain(others))
+    }
+}
+
+impl Planned for FilePlan {
+    fn subject(&self) -> Subject<'_> {
+        Subject::File(self)
+    }
+
+    /// What stands there is told only to a client that may read it.
+    fn wire(&self) -> wire::Plan {
+        let old = self.old.as_ref().filter(|_| self.readable);
+        let step = wire::FileStep {
+            path: self.path.to_string(),
+            kind: wire::ChangeKind::Write.into(),
+            old_sha256: old.map(|old| old.sha256.to_string()).unwrap_or_default(),
+            old_size: old.map(|old| old.size).unwrap_or_default(),
+            new_sha256: self.new_sha256.to_string(),
+            new_size: self.new_size,
+            mode: self.mode.to_string(),
+            owner: self.owner.as_ref().map(ToString::to_string).unwrap_or_default(),
+            group: self.group.as_ref().map(ToString::to_string).unwrap_or_default(),
+        };
+        wire::Plan { files: vec![step], ..wire::Plan::default() }
+    }
+
+    fn json(&self) -> Json {
+        let mut file = Json::new().text("path", self.path.as_str());
+        if let Some(old) = &self.old {
+            file = file.number("old_size", old.size).text("old_sha256", &old.sha256.to_string());
+        }
+        file = file.number("new_size", self.new_size).text("new_sha256", &self.new_sha256.to_string());
+        Json::new().objects("files", [file.text("mode", &self.mode.to_string())])
+    }
+}

@@ -1,0 +1,173 @@
+//! The decision: strictest wins, no match is no, and any error is no.
+
+use super::rule::{Object, Rule};
+use super::{Peer, Policy, describe, protect};
+use crate::error::{Code, Refusal};
+use crate::plan::Subject;
+use crate::types::UnitName;
+use crate::verb_id::VerbId;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a rule decides. The order is strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    /// Done without asking.
+    Allow,
+    /// Never.
+    Deny,
+}
+
+impl Decision {
+    /// The word in policies and records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// The proof that the policy lets a request of verb `V` through. Only this module makes one:
+///
+/// ```compile_fail
+/// use postern_helper::policy::Authorized;
+/// let forged: Authorized<()> = Authorized { verb: std::marker::PhantomData, elements: Vec::new() };
+/// ```
+#[derive(Debug)]
+pub struct Authorized<V> {
+    verb: PhantomData<fn(V)>,
+    /// For each element the rules that let it through and whose limits hold, in the policy's order.
+    elements: Vec<Vec<Arc<Rule>>>,
+}
+
+impl<V> Authorized<V> {
+    /// The rules that are used: the first of each element.
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.elements.iter().filter_map(|rules| rules.first())
+    }
+
+    /// The rule that is named: that of the first element. Empty for verbs that are open.
+    #[must_use]
+    pub fn rule_id(&self) -> &str {
+        self.rules().next().map_or("", |rule| rule.id.as_str())
+    }
+
+    /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.rules().map(|rule| rule.timeout).min().unwrap_or(Duration::from_secs(60))
+    }
+}
+
+impl Policy {
+    /// Step 4: decides every object of a request for itself, each with its verb; the request gets the strictest.
+    ///
+    /// # Errors
+    /// The refusal, which says what is missing from the request alone and never what exists.
+    pub fn decide<V>(&self, peer: Peer, wishes: &[(VerbId, Object)]) -> Result<Authorized<V>, Refusal> {
+        let clients = self.clients_of(peer);
+        if clients.is_empty() {
+            return Err(Refusal::new(Code::UnknownClient, "this user is no client of the policy"));
+        }
+        if wishes.is_empty() {
+            return Err(Refusal::new(Code::NoGrant, "the request names nothing"));
+        }
+        let granted = wishes.iter().filter(|(verb, _)| !verb.is_open());
+        let elements =
+            granted.map(|(verb, object)| self.element(&clients, *verb, object)).collect::<Result<_, _>>()?;
+        Ok(Authorized { verb: PhantomData, elements })
+    }
+
+    /// Whether the same client may also do `verb` to `object`: for what an answer may tell.
+    #[must_use]
+    pub fn grants(&self, peer: Peer, verb: VerbId, object: &Object) -> bool {
+        self.element(&self.clients_of(peer), verb, object).is_ok()
+    }
+
+    /// Step 5: the plan against the limits. Of the rules of each element at least one must hold. A unit must be
+    /// granted under its canonical id and every alias too.
+    ///
+    /// # Errors
+    /// The first limit that fails, `protected`, or `no_grant` for another name of the unit.
+    pub fn decide_plan<V>(
+        &self,
+        peer: Peer,
+        authorized: Authorized<V>,
+        wishes: &[(VerbId, Object)],
+        plan: &Subject<'_>,
+    ) -> Result<Authorized<V>, Refusal> {
+        protect::check_plan(plan)?;
+        if let Subject::Unit(unit) = plan {
+            let clients = self.clients_of(peer);
+            for name in unit.state.names.iter().chain([&unit.state.id]) {
+                let object = Object::Unit(UnitName::new(name)?);
+                for (verb, _) in wishes {
+                    self.element(&clients, *verb, &object)?;
+                }
+            }
+        }
+        let narrowed = authorized.elements.into_iter().map(|rules| {
+            let (fit, mut broken) = split(rules, |rule| rule.holds_plan(plan));
+            if fit.is_empty() { Err(broken.swap_remove(0)) } else { Ok(fit) }
+        });
+        Ok(Authorized { verb: PhantomData, elements: narrowed.collect::<Result<_, _>>()? })
+    }
+
+    /// CONTRACTS 5, point 3: the strictest decision among the rules that select the object; of the rules with
+    /// that decision at least one must hold its limits. A broken limit never falls through to a weaker rule.
+    fn element(&self, clients: &[&str], verb: VerbId, object: &Object) -> Result<Vec<Arc<Rule>>, Refusal> {
+        protect::check_object(verb, object)?;
+        let selected = self
+            .rules()
+            .iter()
+            .filter(|rule| clients.contains(&rule.client.as_str()) && rule.selects(verb, object))
+            .map(Arc::clone)
+            .collect::<Vec<_>>();
+        match selected.iter().map(|rule| rule.decision).max() {
+            None => Err(self.no_grant(clients, verb, object)),
+            Some(Decision::Deny) => {
+                let rule = selected.iter().find(|rule| rule.decision == Decision::Deny);
+                let id = rule.map_or("", |rule| rule.id.as_str());
+                Err(Refusal::new(Code::Denied, format!("rule {id} denies {}", verb.name())))
+            }
+            Some(Decision::Allow) => {
+                let (fit, mut broken) = split(selected, |rule| rule.holds(object));
+                if fit.is_empty() { Err(broken.swap_remove(0)) } else { Ok(fit) }
+            }
+        }
+    }
+
+    /// The one answer outside the grant: the same for what exists and what does not.
+    fn no_grant(&self, clients: &[&str], verb: VerbId, object: &Object) -> Refusal {
+        let missing = match object {
+            Object::Nothing => verb.name().to_owned(),
+            Object::Package { name, .. } => format!("{} {name}", verb.name()),
+            Object::Unit(name) => format!("{} {name}", verb.name()),
+            Object::File { path, .. } => format!("{} {path}", verb.name()),
+        };
+        Refusal {
+            granted_nearby: describe::nearby(self, clients, verb),
+            missing,
+            ..Refusal::new(Code::NoGrant, format!("no rule grants {} of this", verb.name()))
+        }
+    }
+}
+
+/// The rules that hold, and why the others do not. One of the two is not empty if `rules` is not.
+fn split(
+    rules: Vec<Arc<Rule>>,
+    holds: impl Fn(&Rule) -> Result<(), Refusal>,
+) -> (Vec<Arc<Rule>>, Vec<Refusal>) {
+    let mut fit = Vec::new();
+    let mut broken = Vec::new();
+    for rule in rules {
+        match holds(&rule) {
+            Ok(()) => fit.push(rule),
+            Err(why) => broken.push(why),
+        }
+    }
+    (fit, broken)
+}

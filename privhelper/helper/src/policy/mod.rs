@@ -1,0 +1,157 @@
+//! The policy in force: what was accepted, and who may do what under it.
+//!
+//! This module decides and does no I/O. The accepted form is read by
+//! [`crate::startup`]; lint, difference and explanation stand in postern-admin.
+
+mod decide;
+mod describe;
+mod limits;
+mod protect;
+mod rule;
+
+pub use decide::{Authorized, Decision};
+pub use describe::Grant;
+pub use rule::{Object, Rate, Rule, Selector};
+
+use crate::error::Fault;
+use crate::types::{Digest, UserName};
+use postern_proto::root::v1 as root;
+use prost::Message;
+use std::sync::Arc;
+
+/// Who a client of the policy is, as this host resolves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// One user.
+    User(u32),
+    /// A group: its gid (for the primary group) and the uids of its listed members.
+    Group(u32, Vec<u32>),
+    /// The name does not exist on this host: nobody.
+    Nobody,
+}
+
+/// How names become numbers: a value, so that tests need no users of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct Accounts {
+    /// The uid of a user.
+    pub user: fn(&str) -> Option<u32>,
+    /// The gid of a group and the uids of its members.
+    pub group: fn(&str) -> Option<Members>,
+}
+
+/// A group: its gid and the uids of its listed members.
+pub type Members = (u32, Vec<u32>);
+
+/// One `[[client]]`.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// The name that rules use.
+    pub name: String,
+    /// Who that is.
+    pub who: Who,
+}
+
+/// A peer as the kernel reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Effective uid when it connected.
+    pub uid: u32,
+    /// Effective gid when it connected.
+    pub gid: u32,
+    /// Process id when it connected; never used to decide.
+    pub pid: i32,
+}
+
+/// An accepted policy.
+#[derive(Debug)]
+pub struct Policy {
+    digest: Digest,
+    clients: Vec<Client>,
+    rules: Vec<Arc<Rule>>,
+}
+
+impl Policy {
+    /// Reads the accepted form, whole or not at all.
+    ///
+    /// # Errors
+    /// The digest is not that of the rules, a field is not what it must be, two rules share an id, a rule names
+    /// an unknown client, or a decision that this helper does not know (`ask` comes later).
+    pub fn load(bytes: &[u8], accounts: Accounts) -> Result<Self, Fault> {
+        let corrupt = || Fault::Corrupt { what: "the accepted policy" };
+        let accepted = root::AcceptedPolicy::decode(bytes).map_err(|_| corrupt())?;
+        let digest = Digest::of(&[&accepted.rules]);
+        let rules = root::Rules::decode(accepted.rules.as_slice()).map_err(|_| corrupt())?;
+        if accepted.digest != digest.as_bytes() || rules.version != 1 {
+            return Err(corrupt());
+        }
+        Self::compile(&rules, digest, accounts).map_err(|what| Fault::Program { what })
+    }
+
+    /// Makes a policy of decoded rules; the reason in words if it can't.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn compile(rules: &root::Rules, digest: Digest, accounts: Accounts) -> Result<Self, String> {
+        let mut clients: Vec<Client> = Vec::new();
+        for client in &rules.clients {
+            if clients.iter().any(|known| known.name == client.name) {
+                return Err(format!("client {:?} stands twice", client.name));
+            }
+            let who = resolve(client, accounts)?;
+            clients.push(Client { name: client.name.clone(), who });
+        }
+        let mut compiled: Vec<Arc<Rule>> = Vec::new();
+        for rule in &rules.rules {
+            let rule = Rule::new(rule).map_err(|why| format!("rule {:?}: {why}", rule.id))?;
+            if compiled.iter().any(|known| known.id == rule.id) {
+                return Err(format!("rule {:?} stands twice", rule.id));
+            }
+            if !clients.iter().any(|client| client.name == rule.client) {
+                return Err(format!("rule {:?}: no client is named {:?}", rule.id, rule.client));
+            }
+            compiled.push(Arc::new(rule));
+        }
+        Ok(Self { digest, clients, rules: compiled })
+    }
+
+    /// SHA-256 of the encoded rules.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The clients, in the policy's order.
+    #[must_use]
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+
+    /// The rules, in the policy's order.
+    #[must_use]
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// The names of the clients that this peer is. Empty: it is nobody here.
+    #[must_use]
+    pub fn clients_of(&self, peer: Peer) -> Vec<&str> {
+        let is = |who: &Who| match who {
+            Who::User(uid) => *uid == peer.uid,
+            Who::Group(gid, members) => *gid == peer.gid || members.contains(&peer.uid),
+            Who::Nobody => false,
+        };
+        self.clients.iter().filter(|client| is(&client.who)).map(|client| client.name.as_str()).collect()
+    }
+}
+
+fn resolve(client: &root::Client, accounts: Accounts) -> Result<Who, String> {
+    let name = |text: &str| UserName::new("client", text).map_err(|invalid| invalid.to_string());
+    match (client.user.as_str(), client.group.as_str()) {
+        (user, "") => Ok((accounts.user)(name(user)?.as_str()).map_or(Who::Nobody, Who::User)),
+        ("", group) => {
+            let found = (accounts.group)(name(group)?.as_str());
+            Ok(found.map_or(Who::Nobody, |(gid, members)| Who::Group(gid, members)))
+        }
+        _ => Err(format!("client {:?} has a user and a group", client.name)),
+    }
+}

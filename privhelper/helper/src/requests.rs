@@ -1,0 +1,230 @@
+//! The memory of request ids: the same id acts once, also across a restart.
+//!
+//! `requests/log` holds two entries a request, each synced: when it is about
+//! to begin and when it has ended. Kept for 24 hours, compacted at start.
+
+use crate::error::{Code, Fault, Refusal};
+use crate::reply::Watchers;
+use crate::sys::{locked, store};
+use crate::types::{Digest, RequestId};
+use postern_proto::root::v1::RequestRecord;
+use postern_proto::v1::Completed;
+use prost::Message;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long an id is kept, in milliseconds.
+const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+/// How far ahead of our clock an id may be, in milliseconds.
+const AHEAD_MS: u64 = 5 * 60 * 1000;
+/// Most ids kept at once.
+const IDS_MAX: usize = 10_000;
+
+type Key = (u32, String);
+
+#[derive(Debug)]
+struct Slot {
+    record: RequestRecord,
+    /// Who watches it while it runs.
+    watchers: Option<Arc<Watchers>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: File,
+    slots: HashMap<Key, Slot>,
+}
+
+/// What is known of an id.
+#[derive(Debug)]
+pub enum Seen {
+    /// Nothing.
+    New,
+    /// It has ended so.
+    Done(Box<Completed>),
+    /// It runs; who asks is attached.
+    Running,
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Requests {
+    inner: Mutex<Inner>,
+}
+
+impl Requests {
+    /// Reads and compacts the log; returns the requests that an earlier helper began and did not end.
+    ///
+    /// # Errors
+    /// It can't be read or written.
+    pub fn open(directory: &Path, unix: Duration) -> Result<(Self, Vec<RequestRecord>), Fault> {
+        let path: PathBuf = directory.join("log");
+        let mut slots: HashMap<Key, Slot> = HashMap::new();
+        for record in entries(&store::read(&path)?.unwrap_or_default()) {
+            let key = (record.uid, record.request_id.clone());
+            if record.begun_unix_s == 0 {
+                slots.remove(&key);
+            } else {
+                slots.insert(key, Slot { record, watchers: None });
+            }
+        }
+        let oldest = unix.as_secs().saturating_sub(KEPT_MS.div_euclid(1000));
+        slots.retain(|_, slot| slot.record.completed.is_none() || slot.record.begun_unix_s >= oldest);
+        let compact =
+            slots.values().flat_map(|slot| slot.record.encode_length_delimited_to_vec()).collect::<Vec<_>>();
+        store::replace(&path, &compact)?;
+        let file = store::open_log(&path, 0o600)?;
+        let unfinished = slots.values().filter(|slot| slot.record.completed.is_none());
+        let unfinished = unfinished.map(|slot| slot.record.clone()).collect();
+        Ok((Self { inner: Mutex::new(Inner { file, slots }) }, unfinished))
+    }
+
+    /// What is known of this id; attaches the caller if it runs.
+    ///
+    /// # Errors
+    /// `request_id_conflict` for other bytes under the same id, `request_id_expired` for an id out of its window.
+    pub fn look(
+        &self,
+        uid: u32,
+        id: &RequestId,
+        digest: Digest,
+        now_ms: u64,
+        attach: impl FnOnce(&Watchers),
+    ) -> Result<Seen, Refusal> {
+        let inner = locked(&self.inner);
+        if let Some(slot) = inner.slots.get(&(uid, id.to_string())) {
+            if slot.record.digest != digest.as_bytes() {
+                let why = "this request_id stands for another request; use a new one";
+                return Err(Refusal::new(Code::RequestIdConflict, why));
+            }
+            return Ok(match (&slot.record.completed, &slot.watchers) {
+                (Some(completed), _) => Seen::Done(Box::new(completed.clone())),
+                (None, Some(watchers)) => {
+                    attach(watchers);
+                    Seen::Running
+                }
+                (None, None) => {
+                    return Err(Refusal::new(
+                        Code::Busy,
+                        "this request is being taken up again; ask for its result",
+                    ));
+                }
+            });
+        }
+        if id.unix_ms().saturating_add(KEPT_MS) < now_ms || id.unix_ms() > now_ms.saturating_add(AHEAD_MS) {
+            let why = "this request_id is older than 24 hours or ahead of the clock; use a new one";
+            return Err(Refusal::new(Code::RequestIdExpired, why));
+        }
+        Ok(Seen::New)
+    }
+
+    /// The recorded outcome of a client's own request; to another uid an id is unknown.
+    ///
+    /// # Errors
+    /// `unknown_request`, or `busy` while it runs.
+    pub fn result(&self, uid: u32, id: &RequestId) -> Result<Completed, Refusal> {
+        match locked(&self.inner).slots.get(&(uid, id.to_string())).map(|slot| &slot.record.completed) {
+            Some(Some(completed)) => Ok(completed.clone()),
+            Some(None) => Err(Refusal::new(Code::Busy, "this request has not ended yet")),
+            None => Err(Refusal::new(Code::UnknownRequest, "no request of yours has this id")),
+        }
+    }
+
+    /// Begin records of this rule since a time: what rates count.
+    #[must_use]
+    pub fn begun_since(&self, rule: &str, since_unix_s: u64) -> usize {
+        let recent = |slot: &&Slot| slot.record.rule == rule && slot.record.begun_unix_s >= since_unix_s;
+        locked(&self.inner).slots.values().filter(recent).count()
+    }
+
+    /// Takes the id, on disk, before the begin record.
+    ///
+    /// # Errors
+    /// Somebody was faster (`busy`), 10,000 ids are kept (`rate_limited`), or the log can't take it.
+    pub fn take(
+        &self,
+        record: RequestRecord,
+        watchers: Option<Arc<Watchers>>,
+    ) -> Result<(), crate::error::Stop> {
+        let mut inner = locked(&self.inner);
+        let key = (record.uid, record.request_id.clone());
+        if inner.slots.contains_key(&key) {
+            return Err(Refusal::new(Code::Busy, "this request has just begun; ask for its result").into());
+        }
+        if inner.slots.len() >= IDS_MAX {
+            let oldest = record.begun_unix_s.saturating_sub(KEPT_MS.div_euclid(1000));
+            inner
+                .slots
+                .retain(|_, slot| slot.record.completed.is_none() || slot.record.begun_unix_s >= oldest);
+        }
+        if inner.slots.len() >= IDS_MAX {
+            return Err(Refusal::new(Code::RateLimited, "too many requests are kept; wait").into());
+        }
+        inner.append(&record)?;
+        inner.slots.insert(key, Slot { record, watchers });
+        Ok(())
+    }
+
+    /// Gives an id back that was taken and not begun.
+    ///
+    /// # Errors
+    /// The log can't take it; the id then counts as interrupted after a restart.
+    pub fn release(&self, uid: u32, id: &str) -> Result<(), Fault> {
+        let mut inner = locked(&self.inner);
+        match inner.slots.remove(&(uid, id.to_owned())) {
+            Some(slot) => inner.append(&RequestRecord { begun_unix_s: 0, ..slot.record }),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes the outcome, on disk. Nobody can attach any more.
+    ///
+    /// # Errors
+    /// The log can't take it.
+    pub fn finish(&self, uid: u32, id: &str, completed: &Completed) -> Result<(), Fault> {
+        let mut inner = locked(&self.inner);
+        let Some(slot) = inner.slots.get_mut(&(uid, id.to_owned())) else {
+            return Ok(());
+        };
+        slot.watchers = None;
+        slot.record.completed = Some(completed.clone());
+        let record = slot.record.clone();
+        inner.append(&record)
+    }
+
+    /// Lets others attach to a request that is taken up again after a restart.
+    pub fn watch(&self, uid: u32, id: &str, watchers: &Arc<Watchers>) {
+        if let Some(slot) = locked(&self.inner).slots.get_mut(&(uid, id.to_owned())) {
+            slot.watchers = Some(Arc::clone(watchers));
+        }
+    }
+}
+
+impl Inner {
+    /// An entry that fails halfway is cut off again, or those after it could not be read.
+    fn append(&mut self, record: &RequestRecord) -> Result<(), Fault> {
+        let size = self.file.metadata().map_err(Fault::io("stat the log of request ids"))?.len();
+        let written = self.file.write_all(&record.encode_length_delimited_to_vec());
+        if let Err(error) = written {
+            self.file.set_len(size).map_err(Fault::io("cut the log of request ids"))?;
+            return Err(Fault::Io { doing: "write the log of request ids", error });
+        }
+        self.file.sync_data().map_err(Fault::io("sync the log of request ids"))
+    }
+}
+
+/// The whole entries; a torn one at the end never took effect.
+fn entries(mut bytes: &[u8]) -> Vec<RequestRecord> {
+    let mut records = Vec::new();
+    while !bytes.is_empty() {
+        match RequestRecord::decode_length_delimited(&mut bytes) {
+            Ok(record) => records.push(record),
+            Err(_) => break,
+        }
+    }
+    records
+}

@@ -1,0 +1,243 @@
+//! Before the first request: drop what was given, check what is relied on, take up what was left.
+
+use crate::audit::{Audit, Event, Json, Record};
+use crate::dispatch::outcome;
+use crate::error::Fault;
+use crate::helper::Helper;
+use crate::host::Host;
+use crate::job;
+use crate::policy::{Peer, Policy};
+use crate::reply::Watchers;
+use crate::requests::Requests;
+use crate::sys::{confined, files, socket, store};
+use crate::verb::{Done, TABLE};
+use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl::set_dumpable;
+use nix::sys::stat::{Mode, umask};
+use postern_proto::root::v1::RequestRecord;
+use postern_proto::v1 as wire;
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Files as root, for others: owner, group and mode of what is written.
+const CAPABILITIES: [Capability; 3] =
+    [Capability::CAP_CHOWN, Capability::CAP_DAC_OVERRIDE, Capability::CAP_FOWNER];
+/// Copies for undo that are kept; the oldest go first.
+const UNDO_MAX: usize = 1000;
+
+/// Drops what was given beyond need: umask, working directory, core dumps, capabilities.
+///
+/// # Errors
+/// A capability that is relied on is not there, or another can't be dropped.
+pub fn drop_power() -> Result<(), Fault> {
+    umask(Mode::from_bits_truncate(0o177));
+    nix::unistd::chdir("/").map_err(Fault::io("change to /"))?;
+    set_dumpable(false).map_err(Fault::io("forbid core dumps"))?;
+    let failed = |what: &str| Fault::Program { what: format!("{what}; is this run as root in its unit?") };
+    let wanted: CapsHashSet = CAPABILITIES.into_iter().collect();
+    let had = caps::read(None, CapSet::Permitted).map_err(|_| failed("capabilities can't be read"))?;
+    if !wanted.is_subset(&had) {
+        return Err(failed("CAP_CHOWN, CAP_DAC_OVERRIDE and CAP_FOWNER are needed"));
+    }
+    if had.contains(&Capability::CAP_SETPCAP) {
+        let bounding =
+            caps::read(None, CapSet::Bounding).map_err(|_| failed("capabilities can't be read"))?;
+        for extra in bounding.difference(&wanted) {
+            caps::drop(None, CapSet::Bounding, *extra)
+                .map_err(|_| failed("a capability can't be dropped"))?;
+        }
+    }
+    caps::set(None, CapSet::Effective, &wanted).map_err(|_| failed("capabilities can't be dropped"))?;
+    caps::set(None, CapSet::Permitted, &wanted).map_err(|_| failed("capabilities can't be dropped"))?;
+    caps::set(None, CapSet::Inheritable, &CapsHashSet::new())
+        .map_err(|_| failed("capabilities can't be dropped"))
+}
+
+/// The host as it is: this boot's id, and what the kernel can do.
+///
+/// # Errors
+/// openat2(2) is missing, which every file verb stands on, or the boot's id can't be read.
+pub fn real_host() -> Result<Host, Fault> {
+    if !files::openat2_works() {
+        return Err(Fault::Program {
+            what: "this kernel or unit has no openat2 (RestrictSUIDSGID= takes it away)".to_owned(),
+        });
+    }
+    let boot_id = store::read(Path::new("/proc/sys/kernel/random/boot_id"))?.unwrap_or_default();
+    let boot_id = String::from_utf8_lossy(&boot_id).trim().to_owned();
+    Ok(Host::real(boot_id, confined::available()))
+}
+
+/// Refuses directories of ours that others could change: every ancestor is root's and not writable by others.
+///
+/// # Errors
+/// The first that is not.
+pub fn check_ancestors(path: &Path, owner_uid: u32) -> Result<(), Fault> {
+    for (above, ancestor) in path.ancestors().enumerate() {
+        let stat =
+            std::fs::symlink_metadata(ancestor).map_err(Fault::io("stat a directory of the helper's own"))?;
+        let foreign = stat.uid() != owner_uid && stat.uid() != 0;
+        // On the way a sticky directory passes: others can't replace what is root's in it.
+        let writable = stat.mode() & 0o022 != 0 && (above == 0 || stat.mode() & 0o1000 == 0);
+        if foreign || writable || !stat.is_dir() {
+            let what =
+                format!("{} must be a directory, root's, and not writable by others", ancestor.display());
+            return Err(Fault::Program { what });
+        }
+    }
+    Ok(())
+}
+
+/// Opens everything and takes up what an earlier helper left. The sockets are not served yet.
+///
+/// # Errors
+/// State or log can't be used. A missing or damaged policy is no error: everybody is refused until one is applied.
+pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
+    for directory in ["policy", "undo", "jobs", "requests"] {
+        store::make_directory(&host.paths.state.join(directory))?;
+        check_ancestors(&host.paths.state.join(directory), host.owner_uid)?;
+    }
+    check_ancestors(&host.paths.log, host.owner_uid)?;
+    let audit =
+        Audit::open(store::open_log(&host.paths.log.join("audit.jsonl"), 0o640)?, &host.boot_id, host.now)?;
+    let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
+    let mut notes = Vec::new();
+    if !host.landlock {
+        notes.push("this kernel has no Landlock: file verbs run without it".to_owned());
+    }
+    let policy = load_policy(&host).unwrap_or_else(|fault| {
+        notes.push(format!("no policy is in force: {fault}"));
+        None
+    });
+    let started = Record {
+        policy: policy.as_ref().map(|policy| policy.digest().to_string()).unwrap_or_default(),
+        outcome: Json::new().texts("detail", notes.iter().map(String::as_str)),
+        ..Record::default()
+    };
+    audit.note(Event::Start, &started)?;
+    audit.sync()?;
+    prune_undo(&host.paths.state.join("undo"))?;
+    let helper = Arc::new(Helper::new(host, audit, requests, policy, notes));
+    prune_jobs(&helper, &unfinished)?;
+    Ok((helper, unfinished))
+}
+
+fn load_policy(host: &Host) -> Result<Option<Policy>, Fault> {
+    let bytes = store::read(&host.paths.state.join("policy/accepted.pb"))?;
+    bytes.map(|bytes| Policy::load(&bytes, host.accounts)).transpose()
+}
+
+/// Ends what an earlier helper began: a job is followed to its outcome, all else is `interrupted`.
+pub fn take_up(helper: &Arc<Helper>, unfinished: Vec<RequestRecord>) {
+    for record in unfinished {
+        let watchers = Arc::new(Watchers::default());
+        helper.requests.watch(record.uid, &record.request_id, &watchers);
+        let helper = Arc::clone(helper);
+        // Without a thread the request stays unfinished, and the next start takes it up.
+        drop(
+            std::thread::Builder::new()
+                .name("recover".to_owned())
+                .spawn(move || end(&helper, &record, &watchers)),
+        );
+    }
+}
+
+fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
+    let ticket = Audit::resume();
+    let id = job::id_of(request.uid, &request.request_id);
+    let row = TABLE.iter().find(|row| row.id.name() == request.verb);
+    let done = row.and_then(|row| (row.recover)(helper, &ticket, &id, watchers));
+    let event = if done.is_some() { Event::End } else { Event::Interrupted };
+    let Done { completed, undo } = done.unwrap_or_else(|| Done {
+        completed: wire::Completed {
+            status: wire::Status::Interrupted.into(),
+            code: "interrupted".to_owned(),
+            message: "the helper ended before this did; look at what is there before asking again".to_owned(),
+            ..wire::Completed::default()
+        },
+        undo: Json::new(),
+    });
+    let record = Record {
+        request_id: request.request_id.clone(),
+        client_name: request.client.clone(),
+        client: Some(Peer { uid: request.uid, gid: request.gid, pid: request.pid }),
+        verb: request.verb.clone(),
+        rule: request.rule.clone(),
+        outcome: outcome(&completed, "taken up after a restart"),
+        undo,
+        ..Record::default()
+    };
+    let kept = helper
+        .audit
+        .end(ticket, event, &record)
+        .and_then(|()| helper.requests.finish(request.uid, &request.request_id, &completed));
+    if kept.is_ok() {
+        job::forget(helper, request.uid, &request.request_id);
+    }
+    watchers.finish(&wire::event::Kind::Completed(completed));
+}
+
+/// Removes what jobs left whose requests have ended.
+fn prune_jobs(helper: &Helper, unfinished: &[RequestRecord]) -> Result<(), Fault> {
+    let kept: HashSet<_> =
+        unfinished.iter().map(|request| job::id_of(request.uid, &request.request_id)).collect();
+    for entry in store::list(&helper.host.paths.state.join("jobs"))? {
+        if entry.file_name().is_some_and(|name| !kept.contains(&*name.to_string_lossy())) {
+            store::remove_directory(&entry)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the newest copies. Their names end in UUIDs of version 7, which sort by time.
+fn prune_undo(directory: &Path) -> Result<(), Fault> {
+    let mut entries = store::list(directory)?;
+    let time = |path: &Path| {
+        path.file_name().map(|name| name.to_string_lossy().split_once('-').map(|(_, id)| id.to_owned()))
+    };
+    entries.sort_by_key(|path| time(path));
+    let surplus = entries.len().saturating_sub(UNDO_MAX);
+    entries.into_iter().take(surplus).try_for_each(|path| store::remove_file(&path))
+}
+
+/// Makes what was recorded durable every second: reads and refusals wait for no disk.
+pub fn sync_forever(helper: &Helper) {
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        // A log that can't be written refuses the next effect, and status says so.
+        drop(helper.audit.sync());
+    }
+}
+
+/// The sockets: systemd's, told apart by the name that the kernel gives, or bound by hand.
+///
+/// # Errors
+/// One is missing among systemd's, or can't be bound.
+pub fn sockets(host: &Host) -> Result<(UnixListener, UnixListener), Fault> {
+    let mut given = listenfd::ListenFd::from_env();
+    let count = given.len();
+    let mut listeners = Vec::new();
+    for index in 0..count {
+        if let Ok(Some(listener)) = given.take_unix_listener(index) {
+            listeners.push(listener);
+        }
+    }
+    let mut one = |path: &Path, group: &str| {
+        let is = |listener: &UnixListener| {
+            listener.local_addr().ok().is_some_and(|address| address.as_pathname() == Some(path))
+        };
+        match listeners.iter().position(is) {
+            Some(at) => Ok(listeners.swap_remove(at)),
+            None if count == 0 => socket::listen_at(path, (host.accounts.group)(group).map(|(gid, _)| gid)),
+            None => Err(Fault::Program { what: format!("systemd passed no socket {}", path.display()) }),
+        }
+    };
+    Ok((
+        one(&host.paths.helper_socket, "postern-clients")?,
+        one(&host.paths.operator_socket, "postern-operators")?,
+    ))
+}

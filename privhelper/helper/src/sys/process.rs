@@ -1,0 +1,213 @@
+//! Starting systemctl: the only program that root starts itself.
+//!
+//! argv comes from typed values, `--` stands before names, the environment is
+//! constant, stdin is null, no shell and no pager is anywhere.
+
+use crate::audit::Ticket;
+use crate::error::Fault;
+use crate::host::Host;
+use crate::policy::Authorized;
+use crate::types::UnitName;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a child sees of the environment (reference: apt-dpkg-systemd 4.2, 4.6).
+const ENVIRONMENT: [(&str, &str); 7] = [
+    ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("LC_ALL", "C.UTF-8"),
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("SYSTEMD_PAGER", ""),
+    ("SYSTEMD_PAGERSECURE", "1"),
+    // An init script beside the unit would run update-rc.d, which fails in the helper's sandbox.
+    ("SYSTEMCTL_SKIP_SYSV", "1"),
+];
+/// Most bytes that a child's stdout or stderr may have.
+const OUTPUT_MAX: usize = 1024 * 1024;
+
+/// A child that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// How.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained of.
+    pub stderr: String,
+}
+
+/// What is done to a unit. Each has one fixed word for systemctl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitAction {
+    /// `start`
+    Start,
+    /// `stop`
+    Stop,
+    /// `restart`
+    Restart,
+    /// `reload`
+    Reload,
+    /// `enable`
+    Enable,
+    /// `disable`
+    Disable,
+}
+
+impl UnitAction {
+    /// systemctl's word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Reload => "reload",
+            Self::Enable => "enable",
+            Self::Disable => "disable",
+        }
+    }
+}
+
+/// Whether a job's unit decides as root or simulates as nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobUnit {
+    /// `postern-job@`: root, one approved thing.
+    Run,
+    /// `postern-plan@`: unprivileged, changes nothing.
+    Plan,
+}
+
+/// Reads properties of units: a probe.
+///
+/// # Errors
+/// systemctl can't be started, does not end within `limit`, or prints more than 1 MiB.
+pub fn show_units<V>(
+    host: &Host,
+    _: &Authorized<V>,
+    properties: &str,
+    units: &[&UnitName],
+    limit: Duration,
+) -> Result<Finished, Fault> {
+    let mut args = vec!["show", "--no-pager", "--timestamp=unix", properties, "--"];
+    args.extend(units.iter().map(|unit| unit.as_str()));
+    systemctl(host, &args, limit)
+}
+
+/// Changes a unit: an effect. Ends waiting after `limit`, not systemd's job.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn change_unit(
+    host: &Host,
+    _: &Ticket,
+    action: UnitAction,
+    now: bool,
+    unit: &UnitName,
+    limit: Duration,
+) -> Result<Finished, Fault> {
+    let mut args = vec![action.word(), "--no-pager", "--no-ask-password", "--quiet"];
+    if now {
+        args.push("--now");
+    }
+    args.extend(["--", unit.as_str()]);
+    systemctl(host, &args, limit)
+}
+
+/// Runs an unprivileged plan to its end: a probe.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn run_plan<V>(host: &Host, _: &Authorized<V>, id: &str, limit: Duration) -> Result<Finished, Fault> {
+    systemctl(host, &["start", "--no-ask-password", "--", &unit_of(JobUnit::Plan, id)], limit)
+}
+
+/// Starts a job and does not wait: an effect.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn start_job(host: &Host, _: &Ticket, id: &str) -> Result<Finished, Fault> {
+    let args = ["start", "--no-block", "--no-ask-password", "--", &unit_of(JobUnit::Run, id)];
+    systemctl(host, &args, Duration::from_secs(30))
+}
+
+/// `ActiveState` of a job that this helper, or the one before it, started.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn job_state(host: &Host, _: &Ticket, id: &str) -> Result<String, Fault> {
+    let args = ["show", "--property=ActiveState", "--value", "--", &unit_of(JobUnit::Run, id)];
+    systemctl(host, &args, Duration::from_secs(30)).map(|finished| finished.stdout.trim().to_owned())
+}
+
+fn unit_of(unit: JobUnit, id: &str) -> String {
+    match unit {
+        JobUnit::Run => format!("postern-job@{id}.service"),
+        JobUnit::Plan => format!("postern-plan@{id}.service"),
+    }
+}
+
+fn systemctl(host: &Host, args: &[&str], limit: Duration) -> Result<Finished, Fault> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where root starts a program, from a fixed path"
+    )]
+    let mut command = Command::new(&host.programs.systemctl);
+    command.args(args).env_clear().envs(ENVIRONMENT).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(Fault::io("start systemctl"))?;
+    let read = collect(&mut child, limit);
+    if read.is_err() {
+        // It may have ended by itself meanwhile; waiting follows either way.
+        child.kill().or(Ok::<(), std::io::Error>(())).map_err(Fault::io("kill systemctl"))?;
+    }
+    let status = child.wait().map_err(Fault::io("wait for systemctl"))?;
+    let (stdout, stderr) = read?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
+}
+
+/// Reads both pipes to their ends.
+fn collect(child: &mut Child, limit: Duration) -> Result<(Vec<u8>, Vec<u8>), Fault> {
+    let deadline = Instant::now().checked_add(limit);
+    let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Fault::Program { what: "systemctl has no pipes".to_owned() });
+    };
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let (mut out_open, mut err_open) = (true, true);
+    while out_open || err_open {
+        let left = deadline.map_or(limit, |at| at.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return Err(Fault::Timeout { what: "systemctl" });
+        }
+        let (out_ready, err_ready) = {
+            let wanted = |open| if open { PollFlags::POLLIN } else { PollFlags::empty() };
+            let mut fds =
+                [PollFd::new(out.as_fd(), wanted(out_open)), PollFd::new(err.as_fd(), wanted(err_open))];
+            poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX))
+                .map_err(Fault::io("poll systemctl"))?;
+            let [out, err] = fds;
+            (out_open && out.any().unwrap_or(true), err_open && err.any().unwrap_or(true))
+        };
+        if out_ready {
+            out_open = read_some(&mut out, &mut stdout)?;
+        }
+        if err_ready {
+            err_open = read_some(&mut err, &mut stderr)?;
+        }
+    }
+    Ok((stdout, stderr))
+}
+
+/// Reads what is there; false at the end.
+fn read_some(pipe: &mut impl Read, into: &mut Vec<u8>) -> Result<bool, Fault> {
+    let mut chunk = [0_u8; 16 * 1024];
+    let count = pipe.read(&mut chunk).map_err(Fault::io("read from systemctl"))?;
+    into.extend_from_slice(chunk.get(..count).unwrap_or_default());
+    if into.len() > OUTPUT_MAX {
+        return Err(Fault::Program { what: "systemctl printed more than 1 MiB".to_owned() });
+    }
+    Ok(count > 0)
+}

@@ -1,0 +1,96 @@
+//! Root's own files below its state directory, which nobody else can reach.
+
+use crate::error::Fault;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// No file of ours is larger.
+const FILE_MAX: u64 = 64 * 1024 * 1024;
+
+/// Makes a directory of mode 0700 if it is not there.
+///
+/// # Errors
+/// It can't be made.
+pub fn make_directory(path: &Path) -> Result<(), Fault> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(Fault::io("make a directory of the helper's own"))
+}
+
+/// The content of a file; none if it is not there.
+///
+/// # Errors
+/// It can't be read, or is larger than 64 MiB.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Fault::Io { doing: "open a file of the helper's own", error }),
+    };
+    let mut content = Vec::new();
+    file.take(FILE_MAX).read_to_end(&mut content).map_err(Fault::io("read a file of the helper's own"))?;
+    Ok(Some(content))
+}
+
+/// Opens a log of mode `mode` for reading and appending, and makes it if it is not there.
+///
+/// # Errors
+/// It can't be opened, or is a symbolic link.
+pub fn open_log(path: &Path, mode: u32) -> Result<File, Fault> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(mode).custom_flags(nix::libc::O_NOFOLLOW);
+    open(&options, path)
+}
+
+/// Replaces a file as a whole: temporary name, fsync, rename, fsync of the directory.
+///
+/// # Errors
+/// Any step failed; the old file then still stands.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), Fault> {
+    let temporary = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+    let mut file = open(&options, &temporary)?;
+    file.write_all(content).map_err(Fault::io("write a file of the helper's own"))?;
+    file.sync_all().map_err(Fault::io("sync a file of the helper's own"))?;
+    std::fs::rename(&temporary, path).map_err(Fault::io("rename a file of the helper's own"))?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    File::open(directory)
+        .and_then(|dir| dir.sync_all())
+        .map_err(Fault::io("sync a directory of the helper's own"))
+}
+
+/// Removes a directory of a job and what is in it.
+///
+/// # Errors
+/// It can't be removed.
+pub fn remove_directory(path: &Path) -> Result<(), Fault> {
+    std::fs::remove_dir_all(path).map_err(Fault::io("remove a job's directory"))
+}
+
+/// What is in a directory of the helper's own.
+///
+/// # Errors
+/// It can't be read.
+pub fn list(path: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let entries = std::fs::read_dir(path).map_err(Fault::io("list a directory of the helper's own"))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<Result<_, _>>().map_err(Fault::io("list a directory of the helper's own"))
+}
+
+/// Removes a file of the helper's own.
+///
+/// # Errors
+/// It can't be removed.
+pub fn remove_file(path: &Path) -> Result<(), Fault> {
+    std::fs::remove_file(path).map_err(Fault::io("remove a file of the helper's own"))
+}
+
+fn open(options: &OpenOptions, path: &Path) -> Result<File, Fault> {
+    #[expect(clippy::disallowed_methods, reason = "paths of the helper's own state alone")]
+    options.open(path).map_err(Fault::io("open a file of the helper's own"))
+}

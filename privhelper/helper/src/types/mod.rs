@@ -1,0 +1,25 @@
+//! Validated arguments: each a newtype with a private field and one constructor.
+//!
+//! Nothing here does I/O. Behind this line no wire type is used.
+
+mod digest;
+mod expect;
+mod mode;
+mod package;
+mod path;
+mod pattern;
+mod request_id;
+mod text;
+mod unit;
+mod user;
+
+pub use digest::Digest;
+pub use expect::Expect;
+pub use mode::FileMode;
+pub use package::{PackageName, PackageVersion};
+pub use path::TargetPath;
+pub use pattern::Pattern;
+pub use request_id::RequestId;
+pub use text::{Reason, TaskId, TraceId};
+pub use unit::UnitName;
+pub use user::UserName;

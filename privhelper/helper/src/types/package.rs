@@ -1,0 +1,73 @@
+//! Names and versions of Debian packages.
+
+use crate::error::Invalid;
+use std::fmt;
+
+/// A package name: 2 to 128 of `[a-z0-9+.-]`, the first `[a-z0-9]` (Debian policy 5.6.7).
+///
+/// `curl-` and `hello+` are such names and also what apt-get reads as "remove" and
+/// "install"; every use of a name is pinned by `:native`, which apt reads as a name alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PackageName(String);
+
+impl PackageName {
+    /// Checks the name.
+    ///
+    /// # Errors
+    /// Another character, length or first character; a last `-`, which no package has.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        let bad = Invalid::new(
+            "packages",
+            "a package name is 2 to 128 of a-z, 0-9, '+', '-', '.', begins with a letter or digit and ends in no '-'",
+        );
+        let first = text.bytes().next().is_some_and(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9'));
+        let rest = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'.' | b'-'));
+        if first && rest && (2..=128).contains(&text.len()) && !text.ends_with('-') {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(bad)
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PackageName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A version: 1 to 128 of `[A-Za-z0-9.+:~-]`, the first a digit (deb-version(7)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackageVersion(String);
+
+impl PackageVersion {
+    /// Checks the version.
+    ///
+    /// # Errors
+    /// Another character, such as the `*` of a version glob, length or first character.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_digit());
+        let rest =
+            text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b':' | b'~' | b'-'));
+        if first && rest && text.len() <= 128 {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Invalid::new(
+                "version",
+                "a version is 1 to 128 of letters, digits, '.', '+', ':', '~', '-' and begins with a digit",
+            ))
+        }
+    }
+
+    /// The version.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}

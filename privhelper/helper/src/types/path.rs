@@ -1,0 +1,65 @@
+//! Paths of files that a client names.
+
+use crate::error::Invalid;
+use std::fmt;
+
+/// An absolute path in its plain form: no `.`, `..`, `//` or final `/`, no control
+/// characters; at most 4096 bytes, 255 a component. Says nothing about what exists.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TargetPath(String);
+
+impl TargetPath {
+    /// Checks the path's text.
+    ///
+    /// # Errors
+    /// Relative, not in plain form, too long, or with control characters; `/` itself.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        let bad = |why| Err(Invalid::new("path", why));
+        let Some(rest) = text.strip_prefix('/') else {
+            return bad("must be absolute");
+        };
+        if text.len() > 4096 {
+            return bad("must be at most 4096 bytes");
+        }
+        if text.chars().any(char::is_control) {
+            return bad("must hold no control characters");
+        }
+        for component in rest.split('/') {
+            match component {
+                "" => return bad("must hold no empty component and not end in '/'"),
+                "." | ".." => return bad("must hold no '.' or '..'"),
+                long if long.len() > 255 => return bad("must have components of at most 255 bytes"),
+                _ => {}
+            }
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The directory and the last component. The directory of `/x` is `/`.
+    #[must_use]
+    pub fn split(&self) -> (&str, &str) {
+        match self.0.rsplit_once('/') {
+            Some(("", name)) => ("/", name),
+            Some(pair) => pair,
+            None => ("/", &self.0),
+        }
+    }
+
+    /// What stands below `directory`, if the path is below it: `b/c` of `/a/b/c` below `/a`.
+    #[must_use]
+    pub fn below(&self, directory: &Self) -> Option<&str> {
+        self.0.strip_prefix(&directory.0)?.strip_prefix('/')
+    }
+}
+
+impl fmt::Display for TargetPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

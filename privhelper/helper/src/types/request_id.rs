@@ -1,0 +1,50 @@
+//! Ids of requests.
+
+use crate::error::Invalid;
+use std::fmt;
+
+/// A version 7 UUID (RFC 9562) as 36 lower-case characters. Holds its own time, so that an old id can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RequestId(String);
+
+impl RequestId {
+    /// Checks form, version 7 and variant.
+    ///
+    /// # Errors
+    /// Anything else, upper case included.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        let form = text.len() == 36
+            && text.bytes().enumerate().all(|(at, b)| match at {
+                8 | 13 | 18 | 23 => b == b'-',
+                14 => b == b'7',
+                19 => matches!(b, b'8' | b'9' | b'a' | b'b'),
+                _ => matches!(b, b'0'..=b'9' | b'a'..=b'f'),
+            });
+        if form {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Invalid::new("request_id", "must be a UUIDv7 in 36 lower-case characters"))
+        }
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// When the id was made, in milliseconds since 1970, as the id says.
+    #[must_use]
+    pub fn unix_ms(&self) -> u64 {
+        self.0.bytes().filter(|b| *b != b'-').take(12).fold(0, |time, b| {
+            let digit = char::from(b).to_digit(16).unwrap_or(0);
+            time.wrapping_mul(16).wrapping_add(u64::from(digit))
+        })
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

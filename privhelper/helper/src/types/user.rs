@@ -1,0 +1,36 @@
+//! Names of users and groups.
+
+use crate::error::Invalid;
+use std::fmt;
+
+/// A user's or group's name: 1 to 32 of `[a-z0-9_-]`, the first `[a-z_]`. Never a number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UserName(String);
+
+impl UserName {
+    /// Checks the name; says nothing about who exists.
+    ///
+    /// # Errors
+    /// Another character, length or first character.
+    pub fn new(field: &'static str, text: &str) -> Result<Self, Invalid> {
+        let first = text.bytes().next().is_some_and(|b| matches!(b, b'a'..=b'z' | b'_'));
+        let rest = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+        if first && rest && text.len() <= 32 {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Invalid::new(field, "must be a user's or group's name of a-z, 0-9, '_', '-', and no number"))
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

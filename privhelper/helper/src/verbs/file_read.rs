@@ -1,0 +1,106 @@
+//! `file.read`: a part of a file, as bytes.
+
+use crate::audit::Json;
+use crate::dispatch::Context;
+use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::policy::{Authorized, Object};
+use crate::sys::files::Standing;
+use crate::sys::{confined, files};
+use crate::types::TargetPath;
+use crate::verb::{Done, Looked, NoPlan, Verb, Wish};
+use crate::verb_id::VerbId;
+use postern_proto::frame::OUTPUT_MAX;
+use postern_proto::v1 as wire;
+use std::os::fd::OwnedFd;
+
+/// Where, from which byte (negative: from the end), at most how many (0: as the rule says).
+#[derive(Debug)]
+pub struct Read {
+    path: TargetPath,
+    offset: i64,
+    limit: u32,
+}
+
+/// The rule's directory, opened, and what stands below it: the part of a path that is the client's.
+pub(super) fn directory_of<'a, V>(
+    cx: &Context<'_>,
+    by: &Authorized<V>,
+    path: &'a TargetPath,
+) -> Result<(OwnedFd, &'a str), Stop> {
+    let directory = by.rules().find_map(|rule| rule.directory_of(path).cloned());
+    let missing = || Stop::from(Refusal::new(Code::NoGrant, "no rule's directory holds this path"));
+    let directory = directory.ok_or_else(missing)?;
+    let below = path.below(&directory).ok_or_else(missing)?;
+    Ok((files::open_directory(&directory, cx.helper.host.owner_uid)?, below))
+}
+
+/// A file as the client is told of it.
+pub(super) fn info(cx: &Context<'_>, path: &TargetPath, file: &Standing, sha256: String) -> wire::FileInfo {
+    wire::FileInfo {
+        path: path.to_string(),
+        r#type: wire::FileType::File.into(),
+        size: file.size,
+        mode: file.mode.to_string(),
+        owner: (cx.helper.host.user_name)(file.uid),
+        group: (cx.helper.host.group_name)(file.gid),
+        sha256,
+        mtime_unix_s: file.mtime,
+    }
+}
+
+impl Verb for Read {
+    type Wire = wire::FileReadRequest;
+    type Plan = NoPlan;
+    type Leave = Looked;
+    const ID: VerbId = VerbId::FileRead;
+
+    fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
+        let path = TargetPath::new(&wire.path);
+        (wire.meta, path.map(|path| Self { path, offset: wire.offset, limit: wire.limit }))
+    }
+
+    fn wishes(&self) -> Vec<Wish> {
+        vec![(Self::ID, Object::read(self.path.clone()))]
+    }
+
+    fn args(&self) -> Json {
+        Json::new().text("path", self.path.as_str()).number("offset", self.offset).number("limit", self.limit)
+    }
+
+    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+        Ok(NoPlan)
+    }
+
+    fn act(&self, cx: &Context<'_>, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+        let most = by.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
+        let limit = if self.limit == 0 { most } else { most.min(self.limit.into()) };
+        let (directory, below) = directory_of(cx, by, &self.path)?;
+        let name = self.path.split().1;
+        let (file, content, sha256) = confined::run(cx.helper.host.landlock, &[&directory], || {
+            let parent = files::open_parent(&directory, below)?;
+            let mut file = files::look(&parent, name)?
+                .ok_or_else(|| Refusal::new(Code::NotFound, format!("{} does not exist", self.path)))?;
+            // The digest of what may be read whole is what a later write may expect.
+            let sha256 = if file.size <= most { file.sha256()?.to_string() } else { String::new() };
+            let content = file.read(self.offset, limit.saturating_add(1))?;
+            Ok((file, content, sha256))
+        })?;
+        let limit =
+            usize::try_from(limit).map_err(|_| Fault::Program { what: "a limit is too large".to_owned() })?;
+        let truncated = content.len() > limit;
+        let content = content.get(..limit.min(content.len())).unwrap_or_default();
+        let mut parts = content.chunks(OUTPUT_MAX).peekable();
+        while let Some(part) = parts.next() {
+            let truncated = truncated && parts.peek().is_none();
+            let stream = wire::Stream::Content.into();
+            cx.watchers.event(&wire::event::Kind::Output(wire::Output {
+                stream,
+                data: part.to_vec(),
+                truncated,
+            }));
+        }
+        let status = wire::Status::Done.into();
+        let files = vec![info(cx, &self.path, &file, sha256)];
+        Ok(Done { completed: wire::Completed { status, files, ..Default::default() }, undo: Json::new() })
+    }
+}

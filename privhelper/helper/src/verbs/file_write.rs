@@ -1,0 +1,206 @@
+//! `file.write`: the whole new content of one file, put in place at once.
+
+use super::file_read::{directory_of, info};
+use super::limit;
+use crate::audit::{Json, Ticket};
+use crate::dispatch::Context;
+use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::helper::wait_for;
+use crate::plan::{FilePlan, OldFile};
+use crate::policy::{Authorized, Object};
+use crate::sys::files::{NewFile, Standing};
+use crate::sys::{confined, files, store};
+use crate::types::{Digest, Expect, FileMode, TargetPath, UserName};
+use crate::verb::{Done, Verb, Wish};
+use crate::verb_id::VerbId;
+use postern_proto::root::v1::FileUndo;
+use postern_proto::v1 as wire;
+use prost::Message;
+use std::os::fd::OwnedFd;
+
+/// One file's new state.
+#[derive(Debug)]
+pub struct Write {
+    path: TargetPath,
+    content: Vec<u8>,
+    expect: Expect,
+    mode: Option<FileMode>,
+    owner: Option<UserName>,
+    group: Option<UserName>,
+}
+
+impl Write {
+    fn new(change: Option<wire::FileChange>) -> Result<Self, Invalid> {
+        let change = change.ok_or(Invalid::new("change", "must be there"))?;
+        if change.kind() != wire::ChangeKind::Write {
+            return Err(Invalid::new("kind", "must be WRITE; to remove a file is file.remove"));
+        }
+        let user = |field, text: &str| (!text.is_empty()).then(|| UserName::new(field, text)).transpose();
+        Ok(Self {
+            path: TargetPath::new(&change.path)?,
+            expect: Expect::new(&change.expect)?,
+            mode: (!change.mode.is_empty()).then(|| FileMode::new(&change.mode)).transpose()?,
+            owner: user("owner", &change.owner)?,
+            group: user("group", &change.group)?,
+            content: change.content,
+        })
+    }
+
+    fn size(&self) -> u64 {
+        u64::try_from(self.content.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether what stands there is what the writer expects.
+    fn check_expected(&self, old: Option<&OldFile>, readable: bool) -> Result<(), Refusal> {
+        let fine = match (self.expect, old) {
+            (Expect::Any, _) | (Expect::Absent, None) => true,
+            (Expect::Content(want), Some(old)) => want == old.sha256,
+            (Expect::Absent, Some(_)) => {
+                return Err(Refusal::new(Code::AlreadyExists, format!("{} exists", self.path)));
+            }
+            (Expect::Content(_), None) => false,
+        };
+        if fine {
+            return Ok(());
+        }
+        let now = match old {
+            Some(old) if readable => format!("; its content is {} now", old.sha256),
+            Some(_) | None => String::new(),
+        };
+        Err(Refusal::new(Code::PreconditionFailed, format!("{} is not what was expected{now}", self.path)))
+    }
+
+    fn resolve(cx: &Context<'_>, plan: &FilePlan, old: Option<&Standing>) -> Result<(u32, u32), Refusal> {
+        let accounts = cx.helper.host.accounts;
+        let unknown = |field, name: &UserName| {
+            Refusal::from(Invalid::new(field, "does not exist on this host")).with(name)
+        };
+        let uid = match &plan.owner {
+            Some(name) => (accounts.user)(name.as_str()).ok_or_else(|| unknown("owner", name))?,
+            None => old.map_or(cx.helper.host.owner_uid, |old| old.uid),
+        };
+        let gid = match &plan.group {
+            Some(name) => (accounts.group)(name.as_str()).ok_or_else(|| unknown("group", name))?.0,
+            None => old.map_or(0, |old| old.gid),
+        };
+        Ok((uid, gid))
+    }
+
+    /// What stands there, hashed.
+    fn look(&self, directory: &OwnedFd, below: &str) -> Result<(OwnedFd, Option<(Standing, OldFile)>), Stop> {
+        let parent = files::open_parent(directory, below)?;
+        let Some(mut standing) = files::look(&parent, self.path.split().1)? else {
+            return Ok((parent, None));
+        };
+        let old = OldFile { sha256: standing.sha256()?, size: standing.size };
+        Ok((parent, Some((standing, old))))
+    }
+
+    /// Keeps what the file was, on disk before it changes.
+    fn keep(&self, cx: &Context<'_>, plan: &FilePlan, old: Option<&mut Standing>) -> Result<(), Stop> {
+        let undo = match old {
+            None => FileUndo::default(),
+            Some(old) => FileUndo {
+                existed: true,
+                content: old.read(0, old.size)?,
+                mode: old.mode.bits(),
+                uid: old.uid,
+                gid: old.gid,
+                ..FileUndo::default()
+            },
+        };
+        let undo =
+            FileUndo { path: self.path.to_string(), written: plan.new_sha256.as_bytes().to_vec(), ..undo };
+        let name = format!("{}-{}", cx.peer.uid, cx.meta.request_id);
+        Ok(store::replace(&cx.helper.host.paths.state.join("undo").join(name), &undo.encode_to_vec())?)
+    }
+}
+
+impl Verb for Write {
+    type Wire = wire::FileWriteRequest;
+    type Plan = FilePlan;
+    type Leave = Ticket;
+    const ID: VerbId = VerbId::FileWrite;
+
+    fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
+        (wire.meta, Self::new(wire.change))
+    }
+
+    fn wishes(&self) -> Vec<Wish> {
+        let (owner, group) = (self.owner.clone(), self.group.clone());
+        let object =
+            Object::File { path: self.path.clone(), bytes: self.size(), mode: self.mode, owner, group };
+        vec![(Self::ID, object)]
+    }
+
+    fn args(&self) -> Json {
+        let text = |name: Option<&UserName>| name.map(ToString::to_string).unwrap_or_default();
+        let json = Json::new().text("path", self.path.as_str()).number("size", self.size());
+        let json = json
+            .text("sha256", &Digest::of(&[&self.content]).to_string())
+            .text("expect", &self.expect.to_string());
+        let json = json.text("mode", &self.mode.map(|mode| mode.to_string()).unwrap_or_default());
+        json.text("owner", &text(self.owner.as_ref())).text("group", &text(self.group.as_ref()))
+    }
+
+    fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<FilePlan, Stop> {
+        let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(self.path.clone()));
+        let (directory, below) = directory_of(cx, by, &self.path)?;
+        let old = confined::run(cx.helper.host.landlock, &[&directory], || self.look(&directory, below))?.1;
+        let (standing, old) = old.unzip();
+        self.check_expected(old.as_ref(), readable)?;
+        let root = |field| standing.is_none().then(|| UserName::new(field, "root")).transpose();
+        let mut plan = FilePlan {
+            path: self.path.clone(),
+            readable,
+            new_sha256: Digest::of(&[&self.content]),
+            new_size: self.size(),
+            mode: self.mode.or(standing.as_ref().map(|old| old.mode)).unwrap_or(FileMode::DEFAULT),
+            owner: self.owner.clone().or(root("owner")?),
+            group: self.group.clone().or(root("group")?),
+            unchanged: false,
+            old,
+        };
+        let (uid, gid) = Self::resolve(cx, &plan, standing.as_ref())?;
+        let same = |old: &Standing| (old.mode, old.uid, old.gid) == (plan.mode, uid, gid);
+        plan.unchanged = plan.old.as_ref().is_some_and(|old| old.sha256 == plan.new_sha256)
+            && standing.as_ref().is_some_and(same);
+        Ok(plan)
+    }
+
+    fn act(
+        &self,
+        cx: &Context<'_>,
+        by: &Authorized<Self>,
+        plan: &FilePlan,
+        leave: &Ticket,
+    ) -> Result<Done, Stop> {
+        let _one_at_a_time = wait_for(&cx.helper.files, limit(cx, by))?;
+        let (directory, below) = directory_of(cx, by, &self.path)?;
+        let undo = files::open_own(&cx.helper.host.paths.state.join("undo"))?;
+        let name = self.path.split().1;
+        let temporary = format!(".postern-{}", cx.meta.request_id);
+        let file = confined::run(cx.helper.host.landlock, &[&directory, &undo], || {
+            let (parent, mut old) = self.look(&directory, below)?;
+            if old.as_ref().map(|(_, old)| old) != plan.old.as_ref() {
+                return Err(
+                    Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()
+                );
+            }
+            if !plan.unchanged {
+                self.keep(cx, plan, old.as_mut().map(|(standing, _)| standing))?;
+                let standing = old.as_ref().map(|(standing, _)| standing);
+                let (uid, gid) = Self::resolve(cx, plan, standing)?;
+                let new = NewFile { content: &self.content, mode: plan.mode, uid, gid };
+                files::write(leave, &parent, name, &temporary, new, standing)?;
+            }
+            let there = files::look(&parent, name)?;
+            there
+                .ok_or_else(|| Fault::Program { what: "the file that was written is gone".to_owned() }.into())
+        })?;
+        let status = if plan.unchanged { wire::Status::Unchanged } else { wire::Status::Done };
+        let files = vec![info(cx, &self.path, &file, plan.new_sha256.to_string())];
+        let undo = if plan.unchanged { Json::new() } else { Json::new().text("kind", "file.write") };
+        Ok(Done { completed: wire::Completed { status: status.into(), files, ..Default::default() }, undo })
+    }
+}

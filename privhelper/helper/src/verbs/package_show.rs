@@ -1,0 +1,55 @@
+//! `package.show`: what dpkg and apt know of packages.
+
+use super::package_install::distinct;
+use crate::audit::Json;
+use crate::dispatch::Context;
+use crate::error::{Invalid, Stop};
+use crate::job;
+use crate::policy::{Authorized, Object};
+use crate::types::PackageName;
+use crate::verb::{Done, Looked, NoPlan, Verb, Wish};
+use crate::verb_id::VerbId;
+use postern_proto::root::v1::{Job, JobKind};
+use postern_proto::v1 as wire;
+
+/// 1 to 64 names, all different.
+#[derive(Debug)]
+pub struct Show {
+    names: Vec<PackageName>,
+}
+
+impl Verb for Show {
+    type Wire = wire::PackageShowRequest;
+    type Plan = NoPlan;
+    type Leave = Looked;
+    const ID: VerbId = VerbId::PackageShow;
+
+    fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
+        let names = wire.names.iter().map(|name| PackageName::new(name)).collect::<Result<Vec<_>, _>>();
+        (wire.meta, names.and_then(|names| distinct(names, |name| name)).map(|names| Self { names }))
+    }
+
+    fn wishes(&self) -> Vec<Wish> {
+        self.names
+            .iter()
+            .map(|name| (Self::ID, Object::Package { name: name.clone(), version: None }))
+            .collect()
+    }
+
+    fn args(&self) -> Json {
+        Json::new().texts("names", self.names.iter().map(PackageName::as_str))
+    }
+
+    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+        Ok(NoPlan)
+    }
+
+    fn act(&self, cx: &Context<'_>, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+        let package = |name: &PackageName| wire::Package { name: name.to_string(), version: String::new() };
+        let packages = self.names.iter().map(package).collect();
+        let outcome = job::plan(cx, by, Job { kind: JobKind::Show.into(), packages, ..Job::default() })?;
+        let status = wire::Status::Done.into();
+        let completed = wire::Completed { status, packages: outcome.packages, ..wire::Completed::default() };
+        Ok(Done { completed, undo: Json::new() })
+    }
+}

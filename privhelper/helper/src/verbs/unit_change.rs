@@ -1,0 +1,150 @@
+//! `unit.start`, `stop`, `restart`, `reload`, `enable`, `disable`: one unit, one word for systemctl.
+
+use super::limit;
+use super::unit_status::{show, show_one};
+use crate::audit::{Json, Ticket};
+use crate::dispatch::Context;
+use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
+use crate::helper::wait_for;
+use crate::plan::{UnitPlan, UnitState};
+use crate::policy::{Authorized, Object};
+use crate::sys::process::{UnitAction, change_unit};
+use crate::types::UnitName;
+use crate::verb::{Done, Verb, Wish};
+use crate::verb_id::VerbId;
+use postern_proto::v1 as wire;
+
+/// A unit, and whether enabling or disabling acts on it at once.
+#[derive(Debug)]
+struct Change {
+    unit: UnitName,
+    now: bool,
+}
+
+impl Change {
+    /// With `now` what is done at once must be granted too.
+    fn wishes(&self, id: VerbId) -> Vec<Wish> {
+        let object = || Object::Unit(self.unit.clone());
+        let at_once = if id == VerbId::UnitEnable { VerbId::UnitStart } else { VerbId::UnitStop };
+        let mut wishes = vec![(id, object())];
+        if self.now {
+            wishes.push((at_once, object()));
+        }
+        wishes
+    }
+
+    fn args(&self) -> Json {
+        Json::new().text("unit", self.unit.as_str()).flag("now", self.now)
+    }
+
+    /// The unit's state, and which active units would go down with the change.
+    fn plan<V>(&self, cx: &Context<'_>, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
+        let shown = show_one(cx, by, &self.unit)?;
+        if shown.state.load == "not-found" {
+            return Err(
+                Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
+            );
+        }
+        let others = match action {
+            UnitAction::Stop | UnitAction::Restart => shown.stop_with,
+            UnitAction::Start => shown.conflicts,
+            UnitAction::Disable if self.now => shown.stop_with,
+            UnitAction::Enable if self.now => shown.conflicts,
+            UnitAction::Reload | UnitAction::Enable | UnitAction::Disable => Vec::new(),
+        };
+        let others = others.iter().map(|name| UnitName::new(name)).collect::<Result<Vec<_>, _>>()?;
+        let others = show(cx, by, &others.iter().collect::<Vec<_>>())?;
+        let is_up =
+            |state: &UnitState| matches!(state.active.as_str(), "active" | "activating" | "reloading");
+        let cascade = others.into_iter().map(|shown| shown.state).filter(is_up).collect();
+        Ok(UnitPlan { state: shown.state, action: action.word(), cascade })
+    }
+
+    fn act<V>(
+        &self,
+        cx: &Context<'_>,
+        by: &Authorized<V>,
+        action: UnitAction,
+        before: &UnitState,
+        ticket: &Ticket,
+    ) -> Result<Done, Stopped> {
+        let wait = limit(cx, by);
+        let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
+        cx.watchers.progress(wire::Phase::Run, self.unit.as_str(), 0, action.word());
+        let finished = change_unit(&cx.helper.host, ticket, action, self.now, &self.unit, wait)?;
+        let after = show_one(cx, by, &self.unit)?.state;
+        if !finished.status.success() {
+            let code = if after.result == "start-limit-hit" { Code::StartLimit } else { Code::UnitFailed };
+            let said = finished.stderr.lines().next().unwrap_or("systemctl failed");
+            return Err(Refusal::new(code, format!("{said} (result {})", after.result)).into());
+        }
+        let same = before.active == after.active
+            && before.enabled == after.enabled
+            && before.main_pid == after.main_pid;
+        let status = match action {
+            UnitAction::Restart | UnitAction::Reload => wire::Status::Done,
+            UnitAction::Start | UnitAction::Stop | UnitAction::Enable | UnitAction::Disable if same => {
+                wire::Status::Unchanged
+            }
+            UnitAction::Start | UnitAction::Stop | UnitAction::Enable | UnitAction::Disable => {
+                wire::Status::Done
+            }
+        };
+        let (was_active, was_enabled) = (before.active.clone(), before.enabled.clone());
+        let of = Json::new().text("active", &was_active).text("enabled", &was_enabled);
+        let unit = Some(wire::UnitInfo { was_active, was_enabled, ..after.wire() });
+        let completed = wire::Completed { status: status.into(), unit, ..wire::Completed::default() };
+        Ok(Done { completed, undo: Json::new().text("kind", "unit.state").object("of", &of) })
+    }
+}
+
+/// One verb of the kind: its name, message, and how the message says `now`.
+macro_rules! change {
+    ($doc:literal, $verb:ident, $wire:ident, $id:ident, $now:expr) => {
+        #[doc = $doc]
+        #[derive(Debug)]
+        pub struct $verb(Change);
+
+        impl Verb for $verb {
+            type Wire = wire::$wire;
+            type Plan = UnitPlan;
+            type Leave = Ticket;
+            const ID: VerbId = VerbId::$id;
+
+            fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
+                let now = ($now)(&wire);
+                (wire.meta, UnitName::new(&wire.unit).map(|unit| Self(Change { unit, now })))
+            }
+
+            fn wishes(&self) -> Vec<Wish> {
+                self.0.wishes(Self::ID)
+            }
+
+            fn args(&self) -> Json {
+                self.0.args()
+            }
+
+            fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<UnitPlan, Stopped> {
+                self.0.plan(cx, by, UnitAction::$verb)
+            }
+
+            fn act(
+                &self,
+                cx: &Context<'_>,
+                by: &Authorized<Self>,
+                plan: &UnitPlan,
+                leave: &Ticket,
+            ) -> Result<Done, Stopped> {
+                self.0.act(cx, by, UnitAction::$verb, &plan.state, leave)
+            }
+        }
+    };
+}
+
+change!("`unit.start`", Start, UnitStartRequest, UnitStart, |_: &wire::UnitStartRequest| false);
+change!("`unit.stop`", Stop, UnitStopRequest, UnitStop, |_: &wire::UnitStopRequest| false);
+change!("`unit.restart`", Restart, UnitRestartRequest, UnitRestart, |_: &wire::UnitRestartRequest| false);
+change!("`unit.reload`", Reload, UnitReloadRequest, UnitReload, |_: &wire::UnitReloadRequest| false);
+change!("`unit.enable`", Enable, UnitEnableRequest, UnitEnable, |wire: &wire::UnitEnableRequest| wire.now);
+change!("`unit.disable`", Disable, UnitDisableRequest, UnitDisable, |wire: &wire::UnitDisableRequest| wire
+    .now);

@@ -1,0 +1,106 @@
+//! Frames of the channel between a gateway (or an operator) and the helper.
+//!
+//! A frame is `u32` little-endian stream, `u8` kind, `u32` little-endian length
+//! and that many bytes. This module does no I/O.
+
+/// Length of a frame's head in bytes.
+pub const HEAD: usize = 9;
+/// Most bytes an `Output` event carries.
+pub const OUTPUT_MAX: usize = 64 * 1024;
+/// Most bytes of any frame from the helper: an event.
+pub const EVENT_MAX: usize = 1024 * 1024;
+/// Most bytes of a request's body of most verbs.
+pub const BODY_MAX: usize = 64 * 1024;
+/// Most bytes of a `FileWrite` body.
+pub const WRITE_BODY_MAX: usize = 4 * 1024 * 1024;
+/// Most bytes of a `FilePatch` body.
+pub const PATCH_BODY_MAX: usize = 8 * 1024 * 1024;
+/// Most bytes of a method's name: `Helper/` and 64 letters.
+pub const METHOD_MAX: usize = 7 + 64;
+/// Most streams open at once on a connection.
+pub const STREAMS_MAX: usize = 8;
+
+/// Gateway to helper: a request, `u8` length and bytes of `Helper/FileWrite`, then the body.
+pub const REQUEST: u8 = 1;
+/// Gateway to helper: the client left this stream.
+pub const CANCEL: u8 = 2;
+/// Helper to gateway: an `Event` (or an operator's reply).
+pub const EVENT: u8 = 1;
+/// Helper to gateway: the end, `u8` gRPC code, then the message's text.
+pub const END: u8 = 2;
+
+/// A frame's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The gRPC stream, chosen by the gateway.
+    pub stream: u32,
+    /// One of the kinds above.
+    pub kind: u8,
+    /// Bytes that follow.
+    pub len: u32,
+}
+
+impl Head {
+    /// The head's bytes.
+    #[must_use]
+    pub fn encode(self) -> [u8; HEAD] {
+        let [s0, s1, s2, s3] = self.stream.to_le_bytes();
+        let [l0, l1, l2, l3] = self.len.to_le_bytes();
+        [s0, s1, s2, s3, self.kind, l0, l1, l2, l3]
+    }
+
+    /// The head that these bytes are. Every value decodes; limits are the reader's.
+    #[must_use]
+    pub fn decode(bytes: [u8; HEAD]) -> Self {
+        let [s0, s1, s2, s3, kind, l0, l1, l2, l3] = bytes;
+        Self { stream: u32::from_le_bytes([s0, s1, s2, s3]), kind, len: u32::from_le_bytes([l0, l1, l2, l3]) }
+    }
+}
+
+/// The body limit of a method (`Helper/FileWrite`), in bytes, set before anything is allocated.
+#[must_use]
+pub fn body_max(method: &str) -> usize {
+    match method {
+        "Helper/FileWrite" => WRITE_BODY_MAX,
+        "Helper/FilePatch" => PATCH_BODY_MAX,
+        _ => BODY_MAX,
+    }
+}
+
+/// A whole frame: head and payload in one buffer.
+///
+/// Returns `None` if the payload is longer than a frame can say.
+#[must_use]
+pub fn encode(stream: u32, kind: u8, payload: &[u8]) -> Option<Vec<u8>> {
+    let head = Head { stream, kind, len: u32::try_from(payload.len()).ok()? };
+    let mut frame = Vec::with_capacity(HEAD.saturating_add(payload.len()));
+    frame.extend_from_slice(&head.encode());
+    frame.extend_from_slice(payload);
+    Some(frame)
+}
+
+/// A request's payload: the method's name and the body.
+///
+/// Returns `None` if the name is longer than [`METHOD_MAX`].
+#[must_use]
+pub fn encode_request(method: &str, body: &[u8]) -> Option<Vec<u8>> {
+    let len = u8::try_from(method.len()).ok().filter(|_| method.len() <= METHOD_MAX)?;
+    let mut payload = Vec::with_capacity(method.len().saturating_add(body.len()).saturating_add(1));
+    payload.push(len);
+    payload.extend_from_slice(method.as_bytes());
+    payload.extend_from_slice(body);
+    Some(payload)
+}
+
+/// A request payload's method and body, or `None` if it is no request.
+#[must_use]
+pub fn split_request(payload: &[u8]) -> Option<(&str, &[u8])> {
+    let (&len, rest) = payload.split_first()?;
+    let len = usize::from(len);
+    if len > METHOD_MAX {
+        return None;
+    }
+    let (method, body) = rest.split_at_checked(len)?;
+    let method = std::str::from_utf8(method).ok()?;
+    Some((method, body))
+}

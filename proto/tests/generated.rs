@@ -1,0 +1,43 @@
+//! The committed code is what the `.proto` files say.
+
+use std::path::{Path, PathBuf};
+
+const FILES: [&str; 5] = [
+    "postern/v1/helper.proto",
+    "postern/v1/operator.proto",
+    "postern/root/v1/policy.proto",
+    "postern/root/v1/job.proto",
+    "postern/root/v1/request.proto",
+];
+
+fn generate(out: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let set = protox::compile(FILES, [root]).expect("the .proto files compile");
+    tonic_prost_build::configure()
+        .build_server(false)
+        .client_mod_attribute(".", "#[cfg(feature = \"client\")]")
+        .disable_comments(["."])
+        .out_dir(out)
+        .compile_fds(set)
+        .expect("code is generated");
+}
+
+fn committed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generated")
+}
+
+#[test]
+fn committed_code_is_what_the_proto_files_say() {
+    // `POSTERN_GENERATE=1 cargo test -p postern-proto` writes the code instead of comparing it.
+    if std::env::var_os("POSTERN_GENERATE").is_some() {
+        generate(&committed());
+        return;
+    }
+    let fresh = tempfile::tempdir().expect("a directory");
+    generate(fresh.path());
+    for name in ["postern.v1.rs", "postern.root.v1.rs"] {
+        let want = std::fs::read_to_string(fresh.path().join(name)).expect("generated");
+        let have = std::fs::read_to_string(committed().join(name)).expect("committed");
+        assert!(have == want, "{name} is stale: run POSTERN_GENERATE=1 cargo test -p postern-proto");
+    }
+}
