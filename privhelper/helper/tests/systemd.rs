@@ -1,0 +1,316 @@
+//! Units and packages against a fake systemctl: what root would start, and what it makes of the answers.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+mod common;
+
+use common::{CLIENT_UID, World, meta, new_id, rule, strings};
+use postern_proto::root::v1 as root;
+use postern_proto::v1::{self as wire, Mode, Status};
+use prost::Message;
+use std::path::Path;
+
+const UNIT: &[&str] =
+    &["unit.status", "unit.start", "unit.stop", "unit.restart", "unit.reload", "unit.enable", "unit.disable"];
+
+fn rules(_: &Path) -> Vec<root::Rule> {
+    let packages = rule("packages", &["package.install", "package.show"]);
+    vec![
+        root::Rule { units: strings(&["nginx.service", "worker@*.service"]), ..rule("units", UNIT) },
+        root::Rule { packages: strings(&["nginx-light", "g++", "hello*"]), max_new_packages: 2, ..packages },
+        rule("update", &["package.update"]),
+    ]
+}
+
+fn shown(id: &str, extra: &str) -> String {
+    format!("Id={id}\nNames={id}\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nResult=success\nMainPID=42\nStateChangeTimestamp=@1700000000\nMemoryCurrent=[not set]\nExecMainStatus=0\n{extra}\n")
+}
+
+/// A systemctl that shows these blocks.
+fn shows(text: &str) -> String {
+    format!("case $1 in show) cat <<'SHOWN'\n{text}SHOWN\n;; esac")
+}
+
+fn status(unit: &str) -> wire::UnitStatusRequest {
+    wire::UnitStatusRequest { meta: meta(Mode::Execute), unit: unit.to_owned(), journal_lines: 0, since_unix_s: 0 }
+}
+
+fn start(unit: &str) -> wire::UnitStartRequest {
+    wire::UnitStartRequest { meta: meta(Mode::Execute), unit: unit.to_owned() }
+}
+
+#[test]
+fn status_is_typed() {
+    let world = World::new(rules);
+    world.systemctl(&shows(&shown("nginx.service", "")));
+    let answer = world.connect(CLIENT_UID).ask("Helper/UnitStatus", &status("nginx.service"));
+    let unit = answer.completed().unit.clone().unwrap();
+    assert_eq!((unit.active.as_str(), unit.main_pid, unit.memory_bytes), ("active", 42, 0));
+    assert_eq!(unit.since_unix_us, 1_700_000_000_000_000);
+    assert_eq!((world.count("served"), world.count("begin")), (1, 0));
+}
+
+#[test]
+fn systemctl_gets_names_after_dashes_and_a_constant_environment() {
+    let world = World::new(rules);
+    world.systemctl(&shows(&shown("nginx.service", "")));
+    let answer = world.connect(CLIENT_UID).ask("Helper/UnitStart", &start("nginx.service"));
+    assert_eq!(answer.completed().status(), Status::Unchanged);
+    let calls = world.calls();
+    let change = calls.iter().find(|call| call[0] == "start").unwrap();
+    assert_eq!(change[..5], strings(&["start", "--no-pager", "--no-ask-password", "--quiet", "--"]));
+    assert_eq!(change[5], "nginx.service");
+    let environment = &change[7..];
+    let mut names: Vec<&str> = environment.iter().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    // PWD, SHLVL and _ are the shell's own.
+    names.retain(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name));
+    assert_eq!(names, ["LC_ALL", "PAGER", "PATH", "SYSTEMCTL_SKIP_SYSV", "SYSTEMD_PAGER", "SYSTEMD_PAGERSECURE", "TERM"]);
+    assert_eq!(environment.last().unwrap(), "CWD /");
+    for call in &calls {
+        let dashes = call.iter().position(|arg| arg == "--").unwrap();
+        assert_eq!(call[dashes + 1], "nginx.service");
+    }
+}
+
+#[test]
+fn names_that_systemctl_would_mangle_are_refused_before_it_is_asked() {
+    let world = World::new(rules);
+    world.systemctl("exit 0");
+    let mut channel = world.connect(CLIENT_UID);
+    for unit in [
+        "nginx", "", "*.service", "nginx.service ", "../x.service", "/etc/x.service", "worker@../../x.service", "a/b.service",
+        "--force", "-x.service", "1234", "worker@.service", "@.service", ".service", "nginx.service\n", "a@b@c.service", "n?inx.service",
+        "nginx.servic\u{e9}",
+    ] {
+        for answer in [channel.ask("Helper/UnitStatus", &status(unit)), channel.ask("Helper/UnitStart", &start(unit))] {
+            assert_eq!(answer.refused().code, "invalid_argument", "{unit:?}");
+        }
+    }
+    for unit in ["sshd.service", "worker.service", "worker@a@b.service"] {
+        let answer = channel.ask("Helper/UnitStart", &start(unit));
+        assert!(["no_grant", "invalid_argument"].contains(&answer.refused().code.as_str()), "{unit}");
+    }
+    assert!(world.calls().is_empty());
+}
+
+#[test]
+fn a_unit_must_be_granted_under_every_name() {
+    let world = World::new(rules);
+    world.systemctl(&shows(&shown("nginx.service", "").replace("Names=", "Names=ssh.service ")));
+    let mut channel = world.connect(CLIENT_UID);
+    assert_eq!(channel.ask("Helper/UnitStart", &start("nginx.service")).refused().code, "no_grant");
+    world.systemctl(&shows(&shown("debug-shell.service", "")));
+    assert_eq!(channel.ask("Helper/UnitStatus", &status("nginx.service")).refused().code, "no_grant");
+    assert_eq!(world.count("begin"), 0);
+    assert!(world.calls().iter().all(|call| call[0] == "show"));
+}
+
+#[test]
+fn what_would_be_dragged_along_is_refused() {
+    let world = World::new(rules);
+    let text = shown("nginx.service", "RequiredBy=other.service");
+    let other = shown("other.service", "");
+    world.systemctl(&format!("case \"$*\" in *other*) cat <<'SHOWN'\n{other}SHOWN\n;; *) cat <<'SHOWN'\n{text}SHOWN\n;; esac"));
+    let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
+    let answer = world.connect(CLIENT_UID).ask("Helper/UnitStop", &stop);
+    assert_eq!(answer.refused().code, "would_cascade");
+    assert!(answer.refused().message.contains("other.service"));
+    assert_eq!(world.count("begin"), 0);
+}
+
+#[test]
+fn postern_and_pid_1_are_protected_whatever_a_rule_says() {
+    let world = World::new(|_| vec![root::Rule { units: strings(&["*"]), ..rule("all", UNIT) }]);
+    world.systemctl("exit 0");
+    let mut channel = world.connect(CLIENT_UID);
+    for unit in ["postern-helper.service", "postern-agent.service", "systemd-journald.service", "dbus.service", "init.scope"] {
+        assert_eq!(channel.ask("Helper/UnitStart", &start(unit)).refused().code, "protected", "{unit}");
+    }
+    assert!(world.calls().is_empty());
+}
+
+#[test]
+fn a_failed_unit_is_told_with_its_result() {
+    let world = World::new(rules);
+    let text = shown("nginx.service", "").replace("Result=success", "Result=start-limit-hit");
+    world.systemctl(&format!("case $1 in show) cat <<'SHOWN'\n{text}SHOWN\n;; *) echo 'Job for nginx.service failed.' >&2; exit 1;; esac"));
+    let answer = world.connect(CLIENT_UID).ask("Helper/UnitStart", &start("nginx.service"));
+    assert_eq!((answer.completed().status(), answer.completed().code.as_str()), (Status::Failed, "start_limit"));
+    assert_eq!((world.count("begin"), world.count("end")), (1, 1));
+}
+
+#[test]
+fn with_now_the_start_must_be_granted_too() {
+    let world = World::new(|_| vec![root::Rule { units: strings(&["nginx.service"]), ..rule("units", &["unit.enable"]) }]);
+    world.systemctl(&shows(&shown("nginx.service", "")));
+    let enable = |now| wire::UnitEnableRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned(), now };
+    let mut channel = world.connect(CLIENT_UID);
+    assert_eq!(channel.ask("Helper/UnitEnable", &enable(true)).refused().missing, "unit.start nginx.service");
+    assert_eq!(channel.ask("Helper/UnitEnable", &enable(false)).completed().status(), Status::Unchanged);
+}
+
+fn install(names: &[&str]) -> wire::PackageInstallRequest {
+    let package = |name: &&str| wire::Package { name: (*name).to_owned(), version: String::new() };
+    wire::PackageInstallRequest { meta: meta(Mode::Execute), packages: names.iter().map(package).collect() }
+}
+
+fn step(action: wire::Action, name: &str) -> wire::PackageStep {
+    wire::PackageStep { action: action.into(), name: name.to_owned(), arch: "amd64".to_owned(), new: "1".to_owned(), ..Default::default() }
+}
+
+/// A systemctl under which plans find `steps`, and runs end with `outcome`. The messages are made beforehand.
+fn apt(world: &World, steps: Vec<wire::PackageStep>, outcome: root::JobOutcome) {
+    let planned = root::JobOutcome { steps, ..root::JobOutcome::default() };
+    let event = root::JobEvent { outcome: Some(planned), ..root::JobEvent::default() }.encode_to_vec();
+    let framed = [u32::try_from(event.len()).unwrap().to_le_bytes().as_slice(), &event].concat();
+    std::fs::write(world.path("planned"), framed).unwrap();
+    std::fs::write(world.path("outcome"), outcome.encode_to_vec()).unwrap();
+    let progress = wire::Progress { phase: wire::Phase::Unpack.into(), item: "nginx-light".to_owned(), percent: 50, detail: String::new() };
+    let event = root::JobEvent { progress: Some(progress), ..root::JobEvent::default() }.encode_to_vec();
+    std::fs::write(world.path("progress"), [u32::try_from(event.len()).unwrap().to_le_bytes().as_slice(), &event].concat()).unwrap();
+    let at = world.text("");
+    world.systemctl(&format!(
+        "for unit in \"$@\"; do :; done\nid=${{unit#*@}}; id=${{id%.service}}; jobs={at}/state/jobs/$id\n\
+         case \"$unit\" in postern-plan@*) cp {at}/planned $jobs/events;;\n\
+         postern-job@*) cp $jobs/job.pb {at}/job.pb; cp {at}/progress $jobs/events; sleep 0.2; cp {at}/outcome $jobs/o; mv $jobs/o $jobs/outcome.pb;; esac"
+    ));
+}
+
+#[test]
+fn an_install_is_planned_then_run_as_planned() {
+    let world = World::new(rules);
+    let steps = vec![step(wire::Action::Install, "nginx-light"), step(wire::Action::Install, "nginx-common")];
+    apt(&world, steps.clone(), root::JobOutcome { steps, ..root::JobOutcome::default() });
+    let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["nginx-light"]));
+    let completed = answer.completed();
+    assert_eq!((completed.status(), completed.packages.len()), (Status::Done, 2));
+    let plan = completed.plan.as_ref().unwrap();
+    let asked: Vec<_> = plan.packages.iter().filter(|step| step.asked).map(|step| step.name.as_str()).collect();
+    assert_eq!(asked, ["nginx-light"]);
+    let job = root::Job::decode(std::fs::read(world.path("job.pb")).unwrap().as_slice()).unwrap();
+    assert_eq!((job.kind(), job.expected.len(), job.allow_removals), (root::JobKind::Install, 2, false));
+    assert!(answer.events.iter().any(|event| matches!(&event.kind, Some(wire::event::Kind::Progress(p)) if p.percent == 50)));
+    assert_eq!(std::fs::read_dir(world.path("state/jobs")).unwrap().count(), 0, "a job's directory is left");
+    let units: Vec<_> = world.calls().iter().map(|call| (call[0].clone(), call.contains(&"--no-block".to_owned()))).collect();
+    assert_eq!(units, [("start".to_owned(), false), ("start".to_owned(), true)]);
+}
+
+#[test]
+fn a_plan_beyond_the_rule_is_refused_and_nothing_runs() {
+    let world = World::new(rules);
+    let cases = [
+        (vec![step(wire::Action::Install, "a1"), step(wire::Action::Install, "b1"), step(wire::Action::Install, "c1")], "plan_refused"),
+        (vec![step(wire::Action::Remove, "curl")], "plan_refused"),
+        (vec![step(wire::Action::Purge, "curl")], "plan_refused"),
+        (vec![step(wire::Action::Downgrade, "nginx-light")], "plan_refused"),
+        (vec![step(wire::Action::Upgrade, "libx")], "plan_refused"),
+        (vec![step(wire::Action::Remove, "systemd")], "protected"),
+        (vec![step(wire::Action::Upgrade, "postern")], "protected"),
+    ];
+    let mut channel = world.connect(CLIENT_UID);
+    for (steps, code) in cases {
+        apt(&world, steps.clone(), root::JobOutcome::default());
+        assert_eq!(channel.ask("Helper/PackageInstall", &install(&["nginx-light"])).refused().code, code, "{steps:?}");
+    }
+    assert_eq!(world.count("begin"), 0);
+}
+
+#[test]
+fn hostile_package_names_never_reach_a_program() {
+    let world = World::new(|_| vec![root::Rule { packages: strings(&["*"]), ..rule("all", &["package.install", "package.show"]) }]);
+    world.systemctl("exit 0");
+    let mut channel = world.connect(CLIENT_UID);
+    for name in [
+        "curl-", "a b", "--option", "-o", "", "x", "./x.deb", "/x.deb", "hello=1", "hello/stable", "hello:amd64", "hel*", "^hello$", "~nhello",
+        "?name(x)", "name^", "Hello", "h\u{e9}llo", "hello\n", "hello\0", "+x", ".x", "apt_x",
+    ] {
+        assert_eq!(channel.ask("Helper/PackageInstall", &install(&[name])).refused().code, "invalid_argument", "{name:?}");
+    }
+    for names in [vec![], vec!["hello", "hello"], vec!["hello"; 65]] {
+        assert_eq!(channel.ask("Helper/PackageInstall", &install(&names)).refused().code, "invalid_argument");
+    }
+    for name in ["g++", "x.deb", "libstdc++6", "0ad", "hello+"] {
+        assert!(postern_helper::types::PackageName::new(name).is_ok(), "{name}");
+    }
+    assert!(world.calls().is_empty());
+}
+
+#[test]
+fn a_version_needs_a_rule_that_names_it() {
+    let world = World::new(rules);
+    apt(&world, Vec::new(), root::JobOutcome::default());
+    let mut request = install(&["nginx-light"]);
+    let mut channel = world.connect(CLIENT_UID);
+    for (version, code) in [("1.22.1-9", "limit_exceeded"), ("1.*", "invalid_argument"), ("-1", "invalid_argument")] {
+        request.packages[0].version = version.to_owned();
+        assert_eq!(channel.ask("Helper/PackageInstall", &request).refused().code, code, "{version}");
+    }
+    assert!(world.calls().is_empty());
+}
+
+#[test]
+fn what_is_installed_already_is_unchanged() {
+    let world = World::new(rules);
+    apt(&world, Vec::new(), root::JobOutcome::default());
+    let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["hello"]));
+    assert_eq!(answer.completed().status(), Status::Unchanged);
+}
+
+#[test]
+fn a_failed_job_is_told_with_its_output_and_its_code() {
+    let world = World::new(rules);
+    let outcome = root::JobOutcome {
+        code: "plan_changed".to_owned(),
+        detail: "curl would be removed".to_owned(),
+        output: b"what apt said".to_vec(),
+        ..root::JobOutcome::default()
+    };
+    apt(&world, vec![step(wire::Action::Install, "hello")], outcome);
+    let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["hello"]));
+    assert_eq!((answer.completed().status(), answer.completed().code.as_str()), (Status::Failed, "plan_changed"));
+    assert_eq!(answer.content(), b"what apt said");
+}
+
+#[test]
+fn a_restarted_helper_picks_up_the_outcome_of_a_running_job() {
+    let mut world = World::new(rules);
+    apt(&world, vec![step(wire::Action::Install, "hello")], root::JobOutcome::default());
+    let id = new_id();
+    let request = root::RequestRecord {
+        uid: CLIENT_UID,
+        request_id: id.clone(),
+        digest: vec![0; 32],
+        verb: "package.install".to_owned(),
+        begun_unix_s: world.host.unix().as_secs(),
+        ..root::RequestRecord::default()
+    };
+    let job = world.path("state/jobs").join(postern_helper::job::id_of(CLIENT_UID, &id));
+    std::fs::create_dir(&job).unwrap();
+    std::fs::write(job.join("job.pb"), root::Job::default().encode_to_vec()).unwrap();
+    let log = world.path("state/requests/log");
+    std::fs::write(&log, request.encode_length_delimited_to_vec()).unwrap();
+    world.restart();
+    let outcome = root::JobOutcome { steps: vec![step(wire::Action::Install, "hello")], ..root::JobOutcome::default() };
+    std::fs::write(job.join("o"), outcome.encode_to_vec()).unwrap();
+    std::fs::rename(job.join("o"), job.join("outcome.pb")).unwrap();
+    let mut channel = world.connect(CLIENT_UID);
+    let completed = loop {
+        let asked = wire::RequestResultRequest { meta: meta(Mode::Execute), of: id.clone() };
+        match &channel.ask("Helper/RequestResult", &asked).events.last().unwrap().kind {
+            Some(wire::event::Kind::Completed(completed)) => break completed.clone(),
+            _ => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+    };
+    assert_eq!((completed.status(), completed.packages.len()), (Status::Done, 1));
+    assert_eq!((world.count("end"), world.count("interrupted")), (1, 0));
+}
+
+#[test]
+fn without_systemd_units_and_packages_are_unsupported() {
+    let world = World::new(rules);
+    std::fs::remove_dir(world.path("systemd")).unwrap();
+    let mut channel = world.connect(CLIENT_UID);
+    assert_eq!(channel.ask("Helper/UnitStatus", &status("nginx.service")).refused().code, "unsupported");
+    assert_eq!(channel.ask("Helper/PackageInstall", &install(&["hello"])).refused().code, "unsupported");
+}

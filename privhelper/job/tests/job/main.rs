@@ -1,0 +1,9 @@
+//! What the program promises, with fakes in place of apt and dpkg.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test stops at the first surprise")]
+
+mod check;
+mod plan;
+mod run;
+#[path = "../support/mod.rs"]
+mod support;
+mod usage;
