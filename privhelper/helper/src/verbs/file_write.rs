@@ -29,6 +29,21 @@ pub struct Write {
     group: Option<UserName>,
 }
 
+/// Owner and group to set; none = kept.
+#[derive(Debug, Clone, Copy)]
+struct Owners {
+    uid: Option<u32>,
+    gid: Option<u32>,
+}
+
+impl Owners {
+    /// Those that the file will have. A new file's are always set.
+    fn or_kept(self, old: Option<&Standing>) -> (u32, u32) {
+        let kept = |set: Option<u32>, of: fn(&Standing) -> u32| set.or(old.map(of)).unwrap_or(0);
+        (kept(self.uid, |old| old.uid), kept(self.gid, |old| old.gid))
+    }
+}
+
 impl Write {
     fn new(change: Option<wire::FileChange>) -> Result<Self, Invalid> {
         let change = change.ok_or(Invalid::new("change", "must be there"))?;
@@ -70,20 +85,17 @@ impl Write {
         Err(Refusal::new(Code::PreconditionFailed, format!("{} is not what was expected{now}", self.path)))
     }
 
-    fn resolve(cx: &Context<'_>, plan: &FilePlan, old: Option<&Standing>) -> Result<(u32, u32), Refusal> {
+    /// The numbers of the names that are set. Not from a confined thread: that one can't read the host's accounts.
+    fn resolve(cx: &Context<'_>, plan: &FilePlan) -> Result<Owners, Refusal> {
         let accounts = cx.helper.host.accounts;
         let unknown = |field, name: &UserName| {
             Refusal::from(Invalid::new(field, "does not exist on this host")).with(name)
         };
-        let uid = match &plan.owner {
-            Some(name) => (accounts.user)(name.as_str()).ok_or_else(|| unknown("owner", name))?,
-            None => old.map_or(cx.helper.host.owner_uid, |old| old.uid),
-        };
-        let gid = match &plan.group {
-            Some(name) => (accounts.group)(name.as_str()).ok_or_else(|| unknown("group", name))?.0,
-            None => old.map_or(0, |old| old.gid),
-        };
-        Ok((uid, gid))
+        let uid = |name: &UserName| (accounts.user)(name.as_str()).ok_or_else(|| unknown("owner", name));
+        let gid = |name: &UserName| (accounts.group)(name.as_str()).ok_or_else(|| unknown("group", name));
+        let uid = plan.owner.as_ref().map(uid).transpose()?;
+        let gid = plan.group.as_ref().map(gid).transpose()?.map(|(gid, _)| gid);
+        Ok(Owners { uid, gid })
     }
 
     /// What stands there, hashed.
@@ -161,7 +173,7 @@ impl Verb for Write {
             unchanged: false,
             old,
         };
-        let (uid, gid) = Self::resolve(cx, &plan, standing.as_ref())?;
+        let (uid, gid) = Self::resolve(cx, &plan)?.or_kept(standing.as_ref());
         let same = |old: &Standing| (old.mode, old.uid, old.gid) == (plan.mode, uid, gid);
         plan.unchanged = plan.old.as_ref().is_some_and(|old| old.sha256 == plan.new_sha256)
             && standing.as_ref().is_some_and(same);
@@ -178,6 +190,7 @@ impl Verb for Write {
         let _one_at_a_time = wait_for(&cx.helper.files, limit(cx, by))?;
         let (directory, below) = directory_of(cx, by, &self.path)?;
         let undo = files::open_own(&cx.helper.host.paths.state.join("undo"))?;
+        let owners = Self::resolve(cx, plan)?;
         let name = self.path.split().1;
         let temporary = format!(".postern-{}", cx.meta.request_id);
         let file = confined::run(cx.helper.host.landlock, &[&directory, &undo], || {
@@ -190,7 +203,7 @@ impl Verb for Write {
             if !plan.unchanged {
                 self.keep(cx, plan, old.as_mut().map(|(standing, _)| standing))?;
                 let standing = old.as_ref().map(|(standing, _)| standing);
-                let (uid, gid) = Self::resolve(cx, plan, standing)?;
+                let (uid, gid) = owners.or_kept(standing);
                 let new = NewFile { content: &self.content, mode: plan.mode, uid, gid };
                 files::write(leave, &parent, name, &temporary, new, standing)?;
             }

@@ -1,7 +1,5 @@
 //! A helper on directories of the test's own, spoken to as a gateway speaks to it.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use postern_helper::audit::Audit;
 use postern_helper::connection::{Client, serve};
 use postern_helper::helper::Helper;
@@ -89,7 +87,8 @@ pub fn accept(rules: Vec<root::Rule>) -> Vec<u8> {
 impl World {
     /// A helper under these rules, for the client `postern`.
     pub fn new(rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
-        let directory = tempfile::Builder::new().prefix("helper").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let directory =
+            tempfile::Builder::new().prefix("helper").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let at = directory.path().canonicalize().unwrap();
         std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["state", "state/policy", "log", "site", "run"] {
@@ -132,7 +131,9 @@ impl World {
     /// Installs a fake systemctl, which records argv and environment in `calls`, then runs `body`.
     pub fn systemctl(&self, body: &str) {
         let calls = self.text("calls");
-        let script = format!("#!/bin/sh\n{{ printf '%s\\n' \"$@\"; echo ENV; env; echo CWD $(pwd); echo END; }} >> {calls}\n{body}\n");
+        let script = format!(
+            "#!/bin/sh\n{{ printf '%s\\n' \"$@\"; echo ENV; env; echo CWD $(pwd); echo END; }} >> {calls}\n{body}\n"
+        );
         let path = self.path("systemctl");
         // Written under another name: a forked child of another test may hold the file open for writing.
         let temporary = self.path("systemctl.new");
@@ -143,7 +144,10 @@ impl World {
 
     pub fn calls(&self) -> Vec<Vec<String>> {
         let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
-        text.split("END\n").filter(|call| !call.is_empty()).map(|call| call.lines().map(str::to_owned).collect()).collect()
+        text.split("END\n")
+            .filter(|call| !call.is_empty())
+            .map(|call| call.lines().map(str::to_owned).collect())
+            .collect()
     }
 
     /// A connection as a gateway holds it.
@@ -245,14 +249,13 @@ impl Channel {
             if head.stream != stream {
                 continue;
             }
-            match head.kind {
-                frame::EVENT => answer.events.push(wire::Event::decode(payload.as_slice()).unwrap()),
-                _ => {
-                    answer.code = payload[0];
-                    answer.text = String::from_utf8_lossy(&payload[1..]).into_owned();
-                    return answer;
-                }
+            if head.kind == frame::EVENT {
+                answer.events.push(wire::Event::decode(payload.as_slice()).unwrap());
+                continue;
             }
+            answer.code = payload[0];
+            answer.text = String::from_utf8_lossy(&payload[1..]).into_owned();
+            return answer;
         }
     }
 
@@ -284,6 +287,7 @@ pub fn meta(mode: wire::Mode) -> Option<wire::Meta> {
     meta_with(&new_id(), mode)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a message's field is an option")]
 pub fn meta_with(id: &str, mode: wire::Mode) -> Option<wire::Meta> {
     Some(wire::Meta { request_id: id.to_owned(), mode: mode.into(), ..wire::Meta::default() })
 }
@@ -304,7 +308,11 @@ pub fn write_request(path: &str, content: &[u8], expect: &str) -> wire::FileWrit
 /// Rules for the directory `site`.
 pub fn site_rules(at: &Path) -> Vec<root::Rule> {
     let site = at.join("site").to_str().unwrap().to_owned();
-    vec![root::Rule { directories: vec![site], files: strings(&["*.html"]), ..rule("site", &["file.read", "file.write"]) }]
+    vec![root::Rule {
+        directories: vec![site],
+        files: strings(&["*.html"]),
+        ..rule("site", &["file.read", "file.write"])
+    }]
 }
 
 /// Opens a log as the helper does.

@@ -1,10 +1,6 @@
 //! Frames, strict decoding, limits of a connection, and who may ask at all.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
-mod common;
-
-use common::{CLIENT_UID, STRANGER_UID, World, meta, new_id, peer, site_rules, write_request};
+use crate::common::{CLIENT_UID, STRANGER_UID, World, meta, new_id, peer, site_rules, write_request};
 use postern_helper::frame::{Assembler, Frame, Violation};
 use postern_helper::policy::{Policy, Who};
 use postern_proto::frame::{CANCEL, HEAD, Head, REQUEST, encode, encode_request};
@@ -118,7 +114,18 @@ fn a_client_that_hung_up_can_ask_nothing_more() {
     assert_eq!(channel.ask("Helper/PolicyDescribe", &describe()).code, 0);
     // The gateway is captured: its client has left, and it goes on asking.
     drop(channel.client.take());
-    channel.stream.write_all(&encode(9, REQUEST, &encode_request("Helper/FileWrite", &write_request(&path, b"x", "any").encode_to_vec()).unwrap()).unwrap()).ok();
+    channel
+        .stream
+        .write_all(
+            &encode(
+                9,
+                REQUEST,
+                &encode_request("Helper/FileWrite", &write_request(&path, b"x", "any").encode_to_vec())
+                    .unwrap(),
+            )
+            .unwrap(),
+        )
+        .ok();
     channel.left();
     assert!(!std::path::Path::new(&path).exists());
     assert_eq!(world.count("begin"), 0);
@@ -154,7 +161,8 @@ fn a_slow_reader_is_detached_and_its_effect_goes_on() {
     let mut channel = world.connect(CLIENT_UID);
     // Nobody reads these answers.
     for _ in 0..4 {
-        let read = wire::FileReadRequest { meta: meta(Mode::Execute), path: path.clone(), offset: 0, limit: 0 };
+        let read =
+            wire::FileReadRequest { meta: meta(Mode::Execute), path: path.clone(), offset: 0, limit: 0 };
         channel.send("Helper/FileRead", &read.encode_to_vec());
     }
     let mut request = write_request(&world.text("site/b.html"), b"done", "any");
@@ -185,7 +193,8 @@ fn an_empty_or_unknown_client_admits_nobody() {
         let rules = root::Rules { version: 1, clients: vec![client], rules: Vec::new() };
         Policy::compile(&rules, postern_helper::types::Digest::ZERO, world.host.accounts)
     };
-    let named = |user: &str, group: &str| root::Client { name: "a".into(), user: user.into(), group: group.into() };
+    let named =
+        |user: &str, group: &str| root::Client { name: "a".into(), user: user.into(), group: group.into() };
     let gone = load(named("nobody-here", "")).unwrap();
     assert_eq!(gone.clients()[0].who, Who::Nobody);
     for uid in [0, CLIENT_UID, u32::MAX] {

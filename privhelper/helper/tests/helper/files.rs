@@ -1,10 +1,8 @@
 //! file.write and file.read: what is promised and what is refused.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
-
-mod common;
-
-use common::{CLIENT_UID, World, id_at, meta, meta_with, new_id, rule, site_rules, strings, write_request};
+use crate::common::{
+    CLIENT_UID, World, id_at, meta, meta_with, new_id, rule, site_rules, strings, write_request,
+};
 use postern_proto::v1::{self as wire, Mode, Status};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -38,7 +36,10 @@ fn keeps_owner_and_mode_and_what_was_there() {
     assert_eq!(answer.completed().status(), Status::Done);
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     let kept = world.path("state/undo").join(format!("{CLIENT_UID}-{}", request.meta.unwrap().request_id));
-    assert!(std::fs::read(kept).unwrap().windows(3).any(|part| part == b"old"), "the old content is not kept");
+    assert!(
+        std::fs::read(kept).unwrap().windows(3).any(|part| part == b"old"),
+        "the old content is not kept"
+    );
 }
 
 #[test]
@@ -59,11 +60,20 @@ fn expectations_are_kept() {
     let path = world.text("site/a.html");
     let mut channel = world.connect(CLIENT_UID);
     let wrong = "0".repeat(64);
-    let code = |answer: &common::Answer| answer.refused().code.clone();
-    assert_eq!(code(&channel.ask("Helper/FileWrite", &write_request(&path, b"x", &wrong))), "precondition_failed");
+    let code = |answer: &crate::common::Answer| answer.refused().code.clone();
+    assert_eq!(
+        code(&channel.ask("Helper/FileWrite", &write_request(&path, b"x", &wrong))),
+        "precondition_failed"
+    );
     channel.ask("Helper/FileWrite", &write_request(&path, b"x", "absent"));
-    assert_eq!(code(&channel.ask("Helper/FileWrite", &write_request(&path, b"y", "absent"))), "already_exists");
-    assert_eq!(code(&channel.ask("Helper/FileWrite", &write_request(&path, b"y", &wrong))), "precondition_failed");
+    assert_eq!(
+        code(&channel.ask("Helper/FileWrite", &write_request(&path, b"y", "absent"))),
+        "already_exists"
+    );
+    assert_eq!(
+        code(&channel.ask("Helper/FileWrite", &write_request(&path, b"y", &wrong))),
+        "precondition_failed"
+    );
     let read = channel.ask("Helper/FileRead", &read_request(&path));
     let sha256 = read.completed().files[0].sha256.clone();
     let answer = channel.ask("Helper/FileWrite", &write_request(&path, b"y", &sha256));
@@ -97,8 +107,17 @@ fn refuses_paths_that_are_not_plain() {
     let mut channel = world.connect(CLIENT_UID);
     let long = format!("{site}/{}.html", "a".repeat(300));
     let bad = [
-        "index.html", "./index.html", "", "/", &format!("{site}/../there.html"), &format!("{site}//a.html"),
-        &format!("{site}/./a.html"), &format!("{site}/a.html/"), &format!("{site}/a\n.html"), &format!("{site}/\u{1b}.html"), &long,
+        "index.html",
+        "./index.html",
+        "",
+        "/",
+        &format!("{site}/../there.html"),
+        &format!("{site}//a.html"),
+        &format!("{site}/./a.html"),
+        &format!("{site}/a.html/"),
+        &format!("{site}/a\n.html"),
+        &format!("{site}/\u{1b}.html"),
+        &long,
     ];
     for path in bad {
         let answer = channel.ask("Helper/FileWrite", &write_request(path, b"x", "any"));
@@ -152,8 +171,11 @@ fn refuses_symlinked_parent_and_directories_of_others() {
     symlink("/etc", world.path("site/sub")).unwrap();
     let mut channel = world.connect(CLIENT_UID);
     for (path, code) in [
-        ("swapped/a", "unsafe_path"), ("open/a", "unsafe_path"), ("missing/a", "directory_missing"),
-        ("site/sub/hosts", "unsafe_path"), ("site/none/a", "directory_missing"),
+        ("swapped/a", "unsafe_path"),
+        ("open/a", "unsafe_path"),
+        ("missing/a", "directory_missing"),
+        ("site/sub/hosts", "unsafe_path"),
+        ("site/none/a", "directory_missing"),
     ] {
         let answer = channel.ask("Helper/FileWrite", &write_request(&world.text(path), b"x", "any"));
         assert_eq!(answer.refused().code, code, "{path}");
@@ -186,7 +208,10 @@ fn a_swapped_directory_never_lets_a_byte_out() {
             let request = write_request(&world.text("site/sub/a.html"), format!("{round}").as_bytes(), "any");
             let answer = channel.ask("Helper/FileWrite", &request);
             assert_eq!(answer.code, 0);
-            written += usize::from(matches!(answer.events.last().unwrap().kind, Some(wire::event::Kind::Completed(_))));
+            written += usize::from(matches!(
+                answer.events.last().unwrap().kind,
+                Some(wire::event::Kind::Completed(_))
+            ));
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(written > 0, "no write ever found the directory");
@@ -204,9 +229,15 @@ fn limits_of_a_rule_are_kept() {
     });
     let path = world.text("site/a.html");
     let mut channel = world.connect(CLIENT_UID);
-    let code = |answer: &common::Answer| answer.refused().code.clone();
-    assert_eq!(code(&channel.ask("Helper/FileWrite", &write_request(&path, b"12345", "any"))), "limit_exceeded");
-    assert_eq!(code(&channel.ask("Helper/FileWrite", &write_request(&path, b"1234", "any"))), "limit_exceeded");
+    let code = |answer: &crate::common::Answer| answer.refused().code.clone();
+    assert_eq!(
+        code(&channel.ask("Helper/FileWrite", &write_request(&path, b"12345", "any"))),
+        "limit_exceeded"
+    );
+    assert_eq!(
+        code(&channel.ask("Helper/FileWrite", &write_request(&path, b"1234", "any"))),
+        "limit_exceeded"
+    );
     std::fs::write(&path, "0123456789").unwrap();
     let mut mode = write_request(&path, b"1", "any");
     mode.change.as_mut().unwrap().mode = "0755".to_owned();
@@ -241,14 +272,16 @@ fn preview_and_check_touch_nothing_and_take_no_id() {
     let mut channel = world.connect(CLIENT_UID);
     let id = new_id();
     for mode in [Mode::Check, Mode::Preview] {
-        let request = wire::FileWriteRequest { meta: meta_with(&id, mode), ..write_request(&path, b"x", "any") };
+        let request =
+            wire::FileWriteRequest { meta: meta_with(&id, mode), ..write_request(&path, b"x", "any") };
         let answer = channel.ask("Helper/FileWrite", &request);
         assert_eq!(answer.completed().status(), Status::Previewed);
         assert_eq!(answer.completed().plan.is_some(), mode == Mode::Preview);
     }
     assert!(!std::path::Path::new(&path).exists());
     assert_eq!((world.count("begin"), world.count("previewed")), (0, 2));
-    let request = wire::FileWriteRequest { meta: meta_with(&id, Mode::Execute), ..write_request(&path, b"x", "any") };
+    let request =
+        wire::FileWriteRequest { meta: meta_with(&id, Mode::Execute), ..write_request(&path, b"x", "any") };
     assert_eq!(channel.ask("Helper/FileWrite", &request).completed().status(), Status::Done);
 }
 
@@ -273,7 +306,7 @@ fn the_plan_tells_what_stands_there_only_to_readers() {
 #[test]
 fn ids_out_of_their_window_are_refused() {
     let world = World::new(site_rules);
-    let now = world.host.unix().as_millis() as u64;
+    let now = u64::try_from(world.host.unix().as_millis()).unwrap();
     let mut channel = world.connect(CLIENT_UID);
     for (ms, code) in [(now - 25 * 3_600_000, "request_id_expired"), (now + 400_000, "request_id_expired")] {
         let request = wire::FileWriteRequest {

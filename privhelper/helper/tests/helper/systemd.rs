@@ -1,10 +1,6 @@
 //! Units and packages against a fake systemctl: what root would start, and what it makes of the answers.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
-mod common;
-
-use common::{CLIENT_UID, World, meta, new_id, rule, strings};
+use crate::common::{CLIENT_UID, World, meta, new_id, rule, strings};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
@@ -23,7 +19,9 @@ fn rules(_: &Path) -> Vec<root::Rule> {
 }
 
 fn shown(id: &str, extra: &str) -> String {
-    format!("Id={id}\nNames={id}\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nResult=success\nMainPID=42\nStateChangeTimestamp=@1700000000\nMemoryCurrent=[not set]\nExecMainStatus=0\n{extra}\n")
+    format!(
+        "Id={id}\nNames={id}\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nResult=success\nMainPID=42\nStateChangeTimestamp=@1700000000\nMemoryCurrent=[not set]\nExecMainStatus=0\n{extra}\n"
+    )
 }
 
 /// A systemctl that shows these blocks.
@@ -32,7 +30,12 @@ fn shows(text: &str) -> String {
 }
 
 fn status(unit: &str) -> wire::UnitStatusRequest {
-    wire::UnitStatusRequest { meta: meta(Mode::Execute), unit: unit.to_owned(), journal_lines: 0, since_unix_s: 0 }
+    wire::UnitStatusRequest {
+        meta: meta(Mode::Execute),
+        unit: unit.to_owned(),
+        journal_lines: 0,
+        since_unix_s: 0,
+    }
 }
 
 fn start(unit: &str) -> wire::UnitStartRequest {
@@ -61,11 +64,15 @@ fn systemctl_gets_names_after_dashes_and_a_constant_environment() {
     assert_eq!(change[..5], strings(&["start", "--no-pager", "--no-ask-password", "--quiet", "--"]));
     assert_eq!(change[5], "nginx.service");
     let environment = &change[7..];
-    let mut names: Vec<&str> = environment.iter().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    let mut names: Vec<&str> =
+        environment.iter().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
     // PWD, SHLVL and _ are the shell's own.
     names.retain(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name));
-    assert_eq!(names, ["LC_ALL", "PAGER", "PATH", "SYSTEMCTL_SKIP_SYSV", "SYSTEMD_PAGER", "SYSTEMD_PAGERSECURE", "TERM"]);
+    assert_eq!(
+        names,
+        ["LC_ALL", "PAGER", "PATH", "SYSTEMCTL_SKIP_SYSV", "SYSTEMD_PAGER", "SYSTEMD_PAGERSECURE", "TERM"]
+    );
     assert_eq!(environment.last().unwrap(), "CWD /");
     for call in &calls {
         let dashes = call.iter().position(|arg| arg == "--").unwrap();
@@ -79,11 +86,28 @@ fn names_that_systemctl_would_mangle_are_refused_before_it_is_asked() {
     world.systemctl("exit 0");
     let mut channel = world.connect(CLIENT_UID);
     for unit in [
-        "nginx", "", "*.service", "nginx.service ", "../x.service", "/etc/x.service", "worker@../../x.service", "a/b.service",
-        "--force", "-x.service", "1234", "worker@.service", "@.service", ".service", "nginx.service\n", "a@b@c.service", "n?inx.service",
+        "nginx",
+        "",
+        "*.service",
+        "nginx.service ",
+        "../x.service",
+        "/etc/x.service",
+        "worker@../../x.service",
+        "a/b.service",
+        "--force",
+        "-x.service",
+        "1234",
+        "worker@.service",
+        "@.service",
+        ".service",
+        "nginx.service\n",
+        "a@b@c.service",
+        "n?inx.service",
         "nginx.servic\u{e9}",
     ] {
-        for answer in [channel.ask("Helper/UnitStatus", &status(unit)), channel.ask("Helper/UnitStart", &start(unit))] {
+        for answer in
+            [channel.ask("Helper/UnitStatus", &status(unit)), channel.ask("Helper/UnitStart", &start(unit))]
+        {
             assert_eq!(answer.refused().code, "invalid_argument", "{unit:?}");
         }
     }
@@ -111,7 +135,9 @@ fn what_would_be_dragged_along_is_refused() {
     let world = World::new(rules);
     let text = shown("nginx.service", "RequiredBy=other.service");
     let other = shown("other.service", "");
-    world.systemctl(&format!("case \"$*\" in *other*) cat <<'SHOWN'\n{other}SHOWN\n;; *) cat <<'SHOWN'\n{text}SHOWN\n;; esac"));
+    world.systemctl(&format!(
+        "case \"$*\" in *other*) cat <<'SHOWN'\n{other}SHOWN\n;; *) cat <<'SHOWN'\n{text}SHOWN\n;; esac"
+    ));
     let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
     let answer = world.connect(CLIENT_UID).ask("Helper/UnitStop", &stop);
     assert_eq!(answer.refused().code, "would_cascade");
@@ -124,7 +150,13 @@ fn postern_and_pid_1_are_protected_whatever_a_rule_says() {
     let world = World::new(|_| vec![root::Rule { units: strings(&["*"]), ..rule("all", UNIT) }]);
     world.systemctl("exit 0");
     let mut channel = world.connect(CLIENT_UID);
-    for unit in ["postern-helper.service", "postern-agent.service", "systemd-journald.service", "dbus.service", "init.scope"] {
+    for unit in [
+        "postern-helper.service",
+        "postern-agent.service",
+        "systemd-journald.service",
+        "dbus.service",
+        "init.scope",
+    ] {
         assert_eq!(channel.ask("Helper/UnitStart", &start(unit)).refused().code, "protected", "{unit}");
     }
     assert!(world.calls().is_empty());
@@ -136,15 +168,21 @@ fn a_failed_unit_is_told_with_its_result() {
     let text = shown("nginx.service", "").replace("Result=success", "Result=start-limit-hit");
     world.systemctl(&format!("case $1 in show) cat <<'SHOWN'\n{text}SHOWN\n;; *) echo 'Job for nginx.service failed.' >&2; exit 1;; esac"));
     let answer = world.connect(CLIENT_UID).ask("Helper/UnitStart", &start("nginx.service"));
-    assert_eq!((answer.completed().status(), answer.completed().code.as_str()), (Status::Failed, "start_limit"));
+    assert_eq!(
+        (answer.completed().status(), answer.completed().code.as_str()),
+        (Status::Failed, "start_limit")
+    );
     assert_eq!((world.count("begin"), world.count("end")), (1, 1));
 }
 
 #[test]
 fn with_now_the_start_must_be_granted_too() {
-    let world = World::new(|_| vec![root::Rule { units: strings(&["nginx.service"]), ..rule("units", &["unit.enable"]) }]);
+    let world = World::new(|_| {
+        vec![root::Rule { units: strings(&["nginx.service"]), ..rule("units", &["unit.enable"]) }]
+    });
     world.systemctl(&shows(&shown("nginx.service", "")));
-    let enable = |now| wire::UnitEnableRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned(), now };
+    let enable =
+        |now| wire::UnitEnableRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned(), now };
     let mut channel = world.connect(CLIENT_UID);
     assert_eq!(channel.ask("Helper/UnitEnable", &enable(true)).refused().missing, "unit.start nginx.service");
     assert_eq!(channel.ask("Helper/UnitEnable", &enable(false)).completed().status(), Status::Unchanged);
@@ -156,19 +194,34 @@ fn install(names: &[&str]) -> wire::PackageInstallRequest {
 }
 
 fn step(action: wire::Action, name: &str) -> wire::PackageStep {
-    wire::PackageStep { action: action.into(), name: name.to_owned(), arch: "amd64".to_owned(), new: "1".to_owned(), ..Default::default() }
+    wire::PackageStep {
+        action: action.into(),
+        name: name.to_owned(),
+        arch: "amd64".to_owned(),
+        new: "1".to_owned(),
+        ..Default::default()
+    }
 }
 
 /// A systemctl under which plans find `steps`, and runs end with `outcome`. The messages are made beforehand.
-fn apt(world: &World, steps: Vec<wire::PackageStep>, outcome: root::JobOutcome) {
+fn apt(world: &World, steps: Vec<wire::PackageStep>, outcome: &root::JobOutcome) {
     let planned = root::JobOutcome { steps, ..root::JobOutcome::default() };
     let event = root::JobEvent { outcome: Some(planned), ..root::JobEvent::default() }.encode_to_vec();
     let framed = [u32::try_from(event.len()).unwrap().to_le_bytes().as_slice(), &event].concat();
     std::fs::write(world.path("planned"), framed).unwrap();
     std::fs::write(world.path("outcome"), outcome.encode_to_vec()).unwrap();
-    let progress = wire::Progress { phase: wire::Phase::Unpack.into(), item: "nginx-light".to_owned(), percent: 50, detail: String::new() };
+    let progress = wire::Progress {
+        phase: wire::Phase::Unpack.into(),
+        item: "nginx-light".to_owned(),
+        percent: 50,
+        detail: String::new(),
+    };
     let event = root::JobEvent { progress: Some(progress), ..root::JobEvent::default() }.encode_to_vec();
-    std::fs::write(world.path("progress"), [u32::try_from(event.len()).unwrap().to_le_bytes().as_slice(), &event].concat()).unwrap();
+    std::fs::write(
+        world.path("progress"),
+        [u32::try_from(event.len()).unwrap().to_le_bytes().as_slice(), &event].concat(),
+    )
+    .unwrap();
     let at = world.text("");
     world.systemctl(&format!(
         "for unit in \"$@\"; do :; done\nid=${{unit#*@}}; id=${{id%.service}}; jobs={at}/state/jobs/$id\n\
@@ -181,18 +234,25 @@ fn apt(world: &World, steps: Vec<wire::PackageStep>, outcome: root::JobOutcome) 
 fn an_install_is_planned_then_run_as_planned() {
     let world = World::new(rules);
     let steps = vec![step(wire::Action::Install, "nginx-light"), step(wire::Action::Install, "nginx-common")];
-    apt(&world, steps.clone(), root::JobOutcome { steps, ..root::JobOutcome::default() });
+    apt(&world, steps.clone(), &root::JobOutcome { steps, ..root::JobOutcome::default() });
     let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["nginx-light"]));
     let completed = answer.completed();
     assert_eq!((completed.status(), completed.packages.len()), (Status::Done, 2));
     let plan = completed.plan.as_ref().unwrap();
-    let asked: Vec<_> = plan.packages.iter().filter(|step| step.asked).map(|step| step.name.as_str()).collect();
+    let asked: Vec<_> =
+        plan.packages.iter().filter(|step| step.asked).map(|step| step.name.as_str()).collect();
     assert_eq!(asked, ["nginx-light"]);
     let job = root::Job::decode(std::fs::read(world.path("job.pb")).unwrap().as_slice()).unwrap();
     assert_eq!((job.kind(), job.expected.len(), job.allow_removals), (root::JobKind::Install, 2, false));
-    assert!(answer.events.iter().any(|event| matches!(&event.kind, Some(wire::event::Kind::Progress(p)) if p.percent == 50)));
+    assert!(
+        answer
+            .events
+            .iter()
+            .any(|event| matches!(&event.kind, Some(wire::event::Kind::Progress(p)) if p.percent == 50))
+    );
     assert_eq!(std::fs::read_dir(world.path("state/jobs")).unwrap().count(), 0, "a job's directory is left");
-    let units: Vec<_> = world.calls().iter().map(|call| (call[0].clone(), call.contains(&"--no-block".to_owned()))).collect();
+    let units: Vec<_> =
+        world.calls().iter().map(|call| (call[0].clone(), call.contains(&"--no-block".to_owned()))).collect();
     assert_eq!(units, [("start".to_owned(), false), ("start".to_owned(), true)]);
 }
 
@@ -200,7 +260,14 @@ fn an_install_is_planned_then_run_as_planned() {
 fn a_plan_beyond_the_rule_is_refused_and_nothing_runs() {
     let world = World::new(rules);
     let cases = [
-        (vec![step(wire::Action::Install, "a1"), step(wire::Action::Install, "b1"), step(wire::Action::Install, "c1")], "plan_refused"),
+        (
+            vec![
+                step(wire::Action::Install, "a1"),
+                step(wire::Action::Install, "b1"),
+                step(wire::Action::Install, "c1"),
+            ],
+            "plan_refused",
+        ),
         (vec![step(wire::Action::Remove, "curl")], "plan_refused"),
         (vec![step(wire::Action::Purge, "curl")], "plan_refused"),
         (vec![step(wire::Action::Downgrade, "nginx-light")], "plan_refused"),
@@ -210,22 +277,53 @@ fn a_plan_beyond_the_rule_is_refused_and_nothing_runs() {
     ];
     let mut channel = world.connect(CLIENT_UID);
     for (steps, code) in cases {
-        apt(&world, steps.clone(), root::JobOutcome::default());
-        assert_eq!(channel.ask("Helper/PackageInstall", &install(&["nginx-light"])).refused().code, code, "{steps:?}");
+        apt(&world, steps.clone(), &root::JobOutcome::default());
+        assert_eq!(
+            channel.ask("Helper/PackageInstall", &install(&["nginx-light"])).refused().code,
+            code,
+            "{steps:?}"
+        );
     }
     assert_eq!(world.count("begin"), 0);
 }
 
 #[test]
 fn hostile_package_names_never_reach_a_program() {
-    let world = World::new(|_| vec![root::Rule { packages: strings(&["*"]), ..rule("all", &["package.install", "package.show"]) }]);
+    let world = World::new(|_| {
+        vec![root::Rule { packages: strings(&["*"]), ..rule("all", &["package.install", "package.show"]) }]
+    });
     world.systemctl("exit 0");
     let mut channel = world.connect(CLIENT_UID);
     for name in [
-        "curl-", "a b", "--option", "-o", "", "x", "./x.deb", "/x.deb", "hello=1", "hello/stable", "hello:amd64", "hel*", "^hello$", "~nhello",
-        "?name(x)", "name^", "Hello", "h\u{e9}llo", "hello\n", "hello\0", "+x", ".x", "apt_x",
+        "curl-",
+        "a b",
+        "--option",
+        "-o",
+        "",
+        "x",
+        "./x.deb",
+        "/x.deb",
+        "hello=1",
+        "hello/stable",
+        "hello:amd64",
+        "hel*",
+        "^hello$",
+        "~nhello",
+        "?name(x)",
+        "name^",
+        "Hello",
+        "h\u{e9}llo",
+        "hello\n",
+        "hello\0",
+        "+x",
+        ".x",
+        "apt_x",
     ] {
-        assert_eq!(channel.ask("Helper/PackageInstall", &install(&[name])).refused().code, "invalid_argument", "{name:?}");
+        assert_eq!(
+            channel.ask("Helper/PackageInstall", &install(&[name])).refused().code,
+            "invalid_argument",
+            "{name:?}"
+        );
     }
     for names in [vec![], vec!["hello", "hello"], vec!["hello"; 65]] {
         assert_eq!(channel.ask("Helper/PackageInstall", &install(&names)).refused().code, "invalid_argument");
@@ -239,10 +337,12 @@ fn hostile_package_names_never_reach_a_program() {
 #[test]
 fn a_version_needs_a_rule_that_names_it() {
     let world = World::new(rules);
-    apt(&world, Vec::new(), root::JobOutcome::default());
+    apt(&world, Vec::new(), &root::JobOutcome::default());
     let mut request = install(&["nginx-light"]);
     let mut channel = world.connect(CLIENT_UID);
-    for (version, code) in [("1.22.1-9", "limit_exceeded"), ("1.*", "invalid_argument"), ("-1", "invalid_argument")] {
+    for (version, code) in
+        [("1.22.1-9", "limit_exceeded"), ("1.*", "invalid_argument"), ("-1", "invalid_argument")]
+    {
         request.packages[0].version = version.to_owned();
         assert_eq!(channel.ask("Helper/PackageInstall", &request).refused().code, code, "{version}");
     }
@@ -252,7 +352,7 @@ fn a_version_needs_a_rule_that_names_it() {
 #[test]
 fn what_is_installed_already_is_unchanged() {
     let world = World::new(rules);
-    apt(&world, Vec::new(), root::JobOutcome::default());
+    apt(&world, Vec::new(), &root::JobOutcome::default());
     let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["hello"]));
     assert_eq!(answer.completed().status(), Status::Unchanged);
 }
@@ -266,16 +366,19 @@ fn a_failed_job_is_told_with_its_output_and_its_code() {
         output: b"what apt said".to_vec(),
         ..root::JobOutcome::default()
     };
-    apt(&world, vec![step(wire::Action::Install, "hello")], outcome);
+    apt(&world, vec![step(wire::Action::Install, "hello")], &outcome);
     let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["hello"]));
-    assert_eq!((answer.completed().status(), answer.completed().code.as_str()), (Status::Failed, "plan_changed"));
+    assert_eq!(
+        (answer.completed().status(), answer.completed().code.as_str()),
+        (Status::Failed, "plan_changed")
+    );
     assert_eq!(answer.content(), b"what apt said");
 }
 
 #[test]
 fn a_restarted_helper_picks_up_the_outcome_of_a_running_job() {
     let mut world = World::new(rules);
-    apt(&world, vec![step(wire::Action::Install, "hello")], root::JobOutcome::default());
+    apt(&world, vec![step(wire::Action::Install, "hello")], &root::JobOutcome::default());
     let id = new_id();
     let request = root::RequestRecord {
         uid: CLIENT_UID,
@@ -291,7 +394,8 @@ fn a_restarted_helper_picks_up_the_outcome_of_a_running_job() {
     let log = world.path("state/requests/log");
     std::fs::write(&log, request.encode_length_delimited_to_vec()).unwrap();
     world.restart();
-    let outcome = root::JobOutcome { steps: vec![step(wire::Action::Install, "hello")], ..root::JobOutcome::default() };
+    let outcome =
+        root::JobOutcome { steps: vec![step(wire::Action::Install, "hello")], ..root::JobOutcome::default() };
     std::fs::write(job.join("o"), outcome.encode_to_vec()).unwrap();
     std::fs::rename(job.join("o"), job.join("outcome.pb")).unwrap();
     let mut channel = world.connect(CLIENT_UID);

@@ -1,10 +1,6 @@
 //! The same id acts once: within a run, at the same time, and across a restart.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
-mod common;
-
-use common::{CLIENT_UID, World, meta, meta_with, new_id, rule, site_rules, strings, write_request};
+use crate::common::{CLIENT_UID, World, meta, meta_with, new_id, rule, site_rules, strings, write_request};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status, event::Kind};
 use prost::Message;
@@ -49,12 +45,21 @@ fn other_bytes_under_a_used_id_are_a_conflict() {
 
 #[test]
 fn to_another_uid_an_id_is_unknown() {
-    let world = World::new(|at| site_rules(at));
+    let world = World::new(site_rules);
     let (path, id) = (world.text("site/a.html"), new_id());
     world.connect(CLIENT_UID).ask("Helper/FileWrite", &with_id(&id, &path, b"one"));
-    let asked = world.connect(common::STRANGER_UID).ask("Helper/RequestResult", &result(&id));
+    let asked = world.connect(crate::common::STRANGER_UID).ask("Helper/RequestResult", &result(&id));
     assert_eq!(asked.refused().code, "unknown_client");
-    assert_eq!(world.helper.requests.result(1, &postern_helper::types::RequestId::new(&id).unwrap()).unwrap_err().code.as_str(), "unknown_request");
+    assert_eq!(
+        world
+            .helper
+            .requests
+            .result(1, &postern_helper::types::RequestId::new(&id).unwrap())
+            .unwrap_err()
+            .code
+            .as_str(),
+        "unknown_request"
+    );
     let none = world.connect(CLIENT_UID).ask("Helper/RequestResult", &result(&new_id()));
     assert_eq!(none.refused().code, "unknown_request");
 }
@@ -128,18 +133,31 @@ fn a_rate_counts_effects_alone_and_survives_a_restart() {
     let mut world = World::new(|at| {
         let site = at.join("site").to_str().unwrap().to_owned();
         let rule = rule("site", &["file.read", "file.write"]);
-        vec![root::Rule { directories: vec![site], files: strings(&["*"]), rate_count: 2, rate_window_s: 3600, ..rule }]
+        vec![root::Rule {
+            directories: vec![site],
+            files: strings(&["*"]),
+            rate_count: 2,
+            rate_window_s: 3600,
+            ..rule
+        }]
     });
     let path = world.text("site/a");
     let mut channel = world.connect(CLIENT_UID);
     for content in [b"1", b"2"] {
-        let preview = wire::FileWriteRequest { meta: meta(Mode::Preview), ..write_request(&path, content, "any") };
+        let preview =
+            wire::FileWriteRequest { meta: meta(Mode::Preview), ..write_request(&path, content, "any") };
         assert_eq!(channel.ask("Helper/FileWrite", &preview).completed().status(), Status::Previewed);
-        assert_eq!(channel.ask("Helper/FileWrite", &write_request(&path, content, "any")).completed().status(), Status::Done);
+        assert_eq!(
+            channel.ask("Helper/FileWrite", &write_request(&path, content, "any")).completed().status(),
+            Status::Done
+        );
     }
     for _ in 0..2 {
         let refused = world.connect(CLIENT_UID).ask("Helper/FileWrite", &write_request(&path, b"3", "any"));
-        assert_eq!((refused.refused().code.as_str(), refused.refused().retry_after_s > 0), ("rate_limited", true));
+        assert_eq!(
+            (refused.refused().code.as_str(), refused.refused().retry_after_s > 0),
+            ("rate_limited", true)
+        );
         world.restart();
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"2");

@@ -1,0 +1,21 @@
+//! What the root helper promises, spoken to as a gateway speaks to it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first surprise"
+)]
+
+mod audit;
+mod common;
+mod confined;
+mod connection;
+mod files;
+mod lists;
+mod requests;
+mod systemd;
