@@ -52,6 +52,10 @@ pub struct Client {
 
 impl Service for Client {
     fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
+        if self.helper.stopping.load(Ordering::Relaxed) {
+            sink.end(Grpc::Unavailable, "the helper is about to end; ask again");
+            return Ok(());
+        }
         let Some(row) = verb::find(&method) else {
             crate::dispatch::unknown(&self.helper, self.peer, &method);
             sink.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");

@@ -7,6 +7,7 @@ use crate::meta::{Meta, Mode};
 use crate::policy::{Authorized, Peer, Policy};
 use crate::reply::{Sink, Watchers};
 use crate::requests::Seen;
+use crate::sys::locked;
 use crate::types::Digest;
 use crate::verb::{Done, Leave, Looked, Planned, Verb};
 use postern_proto::root::v1::RequestRecord;
@@ -55,10 +56,20 @@ pub struct Context<'a> {
     started: Instant,
 }
 
+/// What comes of the first four steps.
+enum First<V: Verb> {
+    /// This id is under way: the caller is attached to it.
+    Attached,
+    /// The answer is there: an earlier outcome, or a mere check.
+    Answered(Event, Box<wire::Completed>),
+    /// The policy lets it through.
+    Go(Meta, V, Arc<Policy>, Authorized<V>),
+}
+
 /// Runs one request. What needs no waiting is done on the connection's own thread, the rest on another.
 ///
 /// # Errors
-/// The message is malformed: the connection must end.
+/// The message is malformed, or no thread can be had: the connection must end.
 pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let started = Instant::now();
     let Received { helper, peer, method, body, sink } = received;
@@ -70,20 +81,48 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     };
     let digest = Digest::of(&[method.as_bytes(), &[0], &body]);
     drop(body);
-    // 3. Validate.
-    let (meta, verb) = V::parse(wire);
-    let claimed = meta.as_ref().map(|meta| meta.request_id.clone()).unwrap_or_default();
     let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
-    let valid = Meta::new(meta).and_then(|meta| verb.map(|verb| (meta, verb)));
-    let (meta, verb) = match valid {
-        Ok(valid) => valid,
-        Err(invalid) => {
-            record.request_id = claimed.chars().take(36).collect();
-            refuse(&helper, &Watchers::of(sink), record, started, invalid.into());
+    let watchers = Arc::new(Watchers::of(sink.clone()));
+    let (meta, verb, policy, by) = match first_steps::<V>(&helper, peer, wire, digest, &sink, &mut record) {
+        Ok(First::Go(meta, verb, policy, by)) => (meta, verb, policy, by),
+        Ok(First::Attached) => return Ok(()),
+        Ok(First::Answered(event, completed)) => {
+            note(&helper, &watchers, record, started, event, *completed);
+            return Ok(());
+        }
+        Err(refusal) => {
+            refuse(&helper, &watchers, record, started, refusal.into());
             return Ok(());
         }
     };
-    fill(&mut record, &meta, verb.args());
+    let (decision, rule) = (wire::Decision::Allow.into(), by.rule_id().to_owned());
+    watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
+    helper.running.fetch_add(1, Ordering::Relaxed);
+    let counted = Arc::clone(&helper);
+    let rest = move || {
+        let (helper, meta, policy, watchers) = (&helper, &meta, &policy, &watchers);
+        finish(Context { helper, peer, meta, policy, watchers, record, digest, started }, &verb, by);
+        helper.running.fetch_sub(1, Ordering::Relaxed);
+    };
+    std::thread::Builder::new().name(V::ID.name().to_owned()).spawn(rest).map(drop).map_err(|_| {
+        counted.running.fetch_sub(1, Ordering::Relaxed);
+        Refuse
+    })
+}
+
+fn first_steps<V: Verb>(
+    helper: &Helper,
+    peer: Peer,
+    wire: V::Wire,
+    digest: Digest,
+    sink: &Sink,
+    record: &mut Record,
+) -> Result<First<V>, Refusal> {
+    // 3. Validate.
+    let (meta, verb) = V::parse(wire);
+    record.request_id = meta.iter().flat_map(|meta| meta.request_id.chars()).take(36).collect();
+    let (meta, verb) = (Meta::new(meta)?, verb?);
+    fill(record, &meta, verb.args());
     // An id that is known acts once.
     if V::Leave::IS_EFFECT && meta.mode == Mode::Execute {
         let now_ms = u64::try_from(helper.host.unix().as_millis()).unwrap_or(u64::MAX);
@@ -91,59 +130,29 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
             sink.event(Kind::Accepted(wire::Accepted { attached: true, ..wire::Accepted::default() }));
             watchers.add(sink.clone());
         };
-        match helper.requests.look(peer.uid, &meta.request_id, digest, now_ms, attach) {
-            Ok(Seen::New) => {}
-            Ok(Seen::Running) => return Ok(()),
-            Ok(Seen::Done(completed)) => {
+        match helper.requests.look(peer.uid, &meta.request_id, digest, now_ms, attach)? {
+            Seen::New => {}
+            Seen::Running => return Ok(First::Attached),
+            Seen::Done(completed) => {
                 let completed = wire::Completed { replayed: true, ..*completed };
-                note(&helper, &Watchers::of(sink), record, started, Event::Served, completed);
-                return Ok(());
-            }
-            Err(refusal) => {
-                refuse(&helper, &Watchers::of(sink), record, started, refusal.into());
-                return Ok(());
+                return Ok(First::Answered(Event::Served, Box::new(completed)));
             }
         }
     }
     // 4. Decide, before anything that the caller named is touched.
-    let watchers = Arc::new(Watchers::of(sink));
-    let policy = helper.policy();
-    let decided = decide::<V>(policy.as_deref(), peer, &verb, &mut record);
-    let (policy, by) = match (policy, decided) {
-        (Some(policy), Ok(by)) => (policy, by),
-        (_, decided) => {
-            let nobody =
-                Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one");
-            refuse(&helper, &watchers, record, started, decided.err().unwrap_or(nobody).into());
-            return Ok(());
-        }
-    };
+    let policy = helper.policy().ok_or_else(|| {
+        Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one")
+    })?;
+    record.policy = policy.digest().to_string();
+    record.client_name = policy.clients_of(peer).join("+");
+    let by = policy.decide::<V>(peer, &verb.wishes())?;
+    by.rule_id().clone_into(&mut record.rule);
+    record.decision = "allow";
     if meta.mode == Mode::Check {
         let checked = completed_as(wire::Status::Previewed, &by);
-        note(&helper, &watchers, record, started, Event::Previewed, checked);
-        return Ok(());
+        return Ok(First::Answered(Event::Previewed, Box::new(checked)));
     }
-    watchers.event(&Kind::Accepted(wire::Accepted {
-        decision: wire::Decision::Allow.into(),
-        rule: by.rule_id().to_owned(),
-        attached: false,
-    }));
-    helper.running.fetch_add(1, Ordering::Relaxed);
-    let rest = move || {
-        let cx = Context {
-            helper: &helper,
-            peer,
-            meta: &meta,
-            policy: &policy,
-            watchers: &watchers,
-            record,
-            digest,
-            started,
-        };
-        finish(cx, &verb, by);
-        helper.running.fetch_sub(1, Ordering::Relaxed);
-    };
-    std::thread::Builder::new().name(V::ID.name().to_owned()).spawn(rest).map(drop).map_err(|_| Refuse)
+    Ok(First::Go(meta, verb, policy, by))
 }
 
 /// Steps 5 to 9, on a thread of their own. Answers the client whatever happens.
@@ -185,23 +194,6 @@ fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<w
     leave.end(cx, result)
 }
 
-fn decide<V: Verb>(
-    policy: Option<&Policy>,
-    peer: Peer,
-    verb: &V,
-    record: &mut Record,
-) -> Result<Authorized<V>, Refusal> {
-    let Some(policy) = policy else {
-        return Err(Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one"));
-    };
-    record.policy = policy.digest().to_string();
-    record.client_name = policy.clients_of(peer).join("+");
-    let by = policy.decide::<V>(peer, &verb.wishes())?;
-    by.rule_id().clone_into(&mut record.rule);
-    record.decision = "allow";
-    Ok(by)
-}
-
 impl Leave for Looked {
     const IS_EFFECT: bool = false;
 
@@ -223,6 +215,8 @@ impl Leave for Ticket {
 
     fn take<V: Verb<Leave = Self>>(cx: &mut Context<'_>, by: &Authorized<V>) -> Result<Self, Stop> {
         let unix = cx.helper.host.unix();
+        // Between the count and the entry nobody else may begin.
+        let _one_at_a_time = locked(&cx.helper.begins);
         check_rates(cx.helper, by, unix)?;
         let id = cx.meta.request_id.to_string();
         let record = RequestRecord {

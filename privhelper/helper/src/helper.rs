@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::policy::Policy;
 use crate::requests::Requests;
 use crate::sys::locked;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ pub struct Helper {
     pub running: AtomicUsize,
     /// Bytes of request bodies in memory.
     pub bodies: AtomicUsize,
+    /// One begin at a time: rates are counted and used up in one step.
+    pub begins: Mutex<()>,
+    /// The helper is about to end: nothing more is accepted.
+    pub stopping: AtomicBool,
     /// One file change at a time, so that two writers can't lose an update.
     pub files: Mutex<()>,
     /// One package transaction at a time: apt would refuse the second.
@@ -55,6 +59,8 @@ impl Helper {
             notes,
             running: AtomicUsize::new(0),
             bodies: AtomicUsize::new(0),
+            begins: Mutex::new(()),
+            stopping: AtomicBool::new(false),
             files: Mutex::new(()),
             packages: Mutex::new(()),
             units: Mutex::new(()),

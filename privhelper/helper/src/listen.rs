@@ -7,6 +7,7 @@ use crate::error::{Code, Fault};
 use crate::helper::Helper;
 use crate::operator;
 use crate::policy::Peer;
+use crate::startup::spawn;
 use crate::sys::{locked, socket};
 use std::collections::HashMap;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -117,9 +118,4 @@ fn turn_away(helper: &Helper, peer: Peer, code: Code) -> Result<(), Fault> {
     let record =
         Record { client: Some(peer), verb: "connect".to_owned(), args: Json::new(), ..Record::default() };
     record_refusal(helper, record, code, "")
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    thread.map(drop).map_err(Fault::io("start a thread"))
 }

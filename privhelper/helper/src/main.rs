@@ -23,6 +23,7 @@ fn main() -> ExitCode {
 
 fn serve() -> Result<(), Fault> {
     startup::drop_power()?;
+    let signals = startup::hold_signals()?;
     let host = startup::real_host()?;
     let (clients, operators) = startup::sockets(&host)?;
     let (helper, unfinished) = startup::open(host)?;
@@ -31,10 +32,11 @@ fn serve() -> Result<(), Fault> {
     }
     startup::take_up(&helper, unfinished);
     let places = Arc::new(Places::default());
-    std::thread::scope(|scope| {
-        scope.spawn(|| startup::sync_forever(&helper));
-        scope.spawn(|| listen::operators(&helper, &operators, &places));
-        listen::clients(&helper, &clients, &places);
-    });
-    Ok(())
+    let (shared, open) = (Arc::clone(&helper), Arc::clone(&places));
+    startup::spawn("sync", move || startup::sync_forever(&shared))?;
+    let shared = Arc::clone(&helper);
+    startup::spawn("operators", move || listen::operators(&shared, &operators, &open))?;
+    let shared = Arc::clone(&helper);
+    startup::spawn("clients", move || listen::clients(&shared, &clients, &places))?;
+    startup::wait_for_end(&helper, &signals)
 }

@@ -13,6 +13,8 @@ use crate::sys::{confined, files, socket, store};
 use crate::verb::{Done, TABLE};
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::{Mode, umask};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
@@ -21,11 +23,14 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Files as root, for others: owner, group and mode of what is written.
 const CAPABILITIES: [Capability; 3] =
     [Capability::CAP_CHOWN, Capability::CAP_DAC_OVERRIDE, Capability::CAP_FOWNER];
+/// How long an effect may go on after systemd has asked for the end.
+const STOP_TIME: Duration = Duration::from_secs(10);
 /// Copies for undo that are kept; the oldest go first.
 const UNDO_MAX: usize = 1000;
 
@@ -115,7 +120,7 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     });
     let started = Record {
         policy: policy.as_ref().map(|policy| policy.digest().to_string()).unwrap_or_default(),
-        outcome: Json::new().texts("detail", notes.iter().map(String::as_str)),
+        outcome: Json::new().text("detail", &notes.join("; ")),
         ..Record::default()
     };
     audit.note(Event::Start, &started)?;
@@ -202,6 +207,41 @@ fn prune_undo(directory: &Path) -> Result<(), Fault> {
     entries.sort_by_key(|path| time(path));
     let surplus = entries.len().saturating_sub(UNDO_MAX);
     entries.into_iter().take(surplus).try_for_each(|path| store::remove_file(&path))
+}
+
+/// Starts a thread that nobody waits for.
+///
+/// # Errors
+/// None can be had.
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(Fault::io("start a thread"))
+}
+
+/// Keeps SIGTERM and SIGINT for [`wait_for_end`]. Before any thread is started, for threads inherit it.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn hold_signals() -> Result<SignalFd, Fault> {
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
+    signals.thread_block().map_err(Fault::io("block signals"))?;
+    SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).map_err(Fault::io("make a signalfd"))
+}
+
+/// Waits for systemd to ask for the end; then lets what has begun end too, and records the stop.
+///
+/// # Errors
+/// The log can't take the record.
+pub fn wait_for_end(helper: &Helper, signals: &SignalFd) -> Result<(), Fault> {
+    signals.read_signal().map_err(Fault::io("wait for a signal"))?;
+    helper.stopping.store(true, Ordering::Relaxed);
+    let deadline = Instant::now().checked_add(STOP_TIME);
+    // Jobs need nobody to wait: the next start finds their outcome.
+    while helper.running.load(Ordering::Relaxed) > 0 && deadline.is_some_and(|at| Instant::now() < at) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    helper.audit.note(Event::Stop, &Record::default())?;
+    helper.audit.sync()
 }
 
 /// Makes what was recorded durable every second: reads and refusals wait for no disk.
