@@ -46,10 +46,9 @@ impl Chain {
         let mut tail = Vec::new();
         file.seek(SeekFrom::Start(from)).map_err(Fault::io("seek in the audit log"))?;
         file.read_to_end(&mut tail).map_err(Fault::io("read the audit log"))?;
-        let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at.saturating_add(1));
-        let (lines, torn) = tail.split_at_checked(whole).unwrap_or((&tail, &[]));
-        let (seq, prev) =
-            last(lines, from == 0).ok_or(Fault::Corrupt { what: "the end of the audit log" })?;
+        let (seq, prev, whole) =
+            last(&tail, from == 0).ok_or(Fault::Corrupt { what: "the end of the audit log" })?;
+        let torn = tail.get(whole..).unwrap_or(&[]);
         let state = if torn.is_empty() { Tail::Whole } else { Tail::Torn(torn.len(), Digest::of(&[torn])) };
         let torn = state != Tail::Whole;
         Ok((Self { file, len: size, seq, prev, boot_id: boot_id.to_owned(), dirty: true, torn }, state))
@@ -97,20 +96,19 @@ impl Chain {
     }
 }
 
-/// Number and hash of the last record, from the fixed form of its line. A torn line before it is passed over.
-fn last(lines: &[u8], is_start: bool) -> Option<(u64, Digest)> {
-    let mut rest = lines.strip_suffix(b"\n").unwrap_or(lines);
-    if rest.is_empty() {
-        return is_start.then_some((0, Digest::ZERO));
-    }
-    loop {
-        let at = rest.iter().rposition(|byte| *byte == b'\n');
-        let line = rest.get(at.map_or(0, |at| at.saturating_add(1))..)?;
-        if let Some(found) = number_and_hash(line) {
-            return Some(found);
+/// Number and hash of the last record, and where its line ends. Everything after it is torn: also a `torn`
+/// record that was itself cut short, with the line that it was to name.
+fn last(tail: &[u8], is_start: bool) -> Option<(u64, Digest, usize)> {
+    let mut end = tail.iter().rposition(|byte| *byte == b'\n');
+    while let Some(at) = end {
+        let before = tail.get(..at)?.iter().rposition(|byte| *byte == b'\n');
+        let line = tail.get(before.map_or(0, |lf| lf.saturating_add(1))..at)?;
+        if let Some((seq, hash)) = number_and_hash(line) {
+            return Some((seq, hash, at.saturating_add(1)));
         }
-        rest = rest.get(..at?)?;
+        end = before;
     }
+    is_start.then_some((0, Digest::ZERO, 0))
 }
 
 fn number_and_hash(line: &[u8]) -> Option<(u64, Digest)> {

@@ -1,9 +1,9 @@
 //! Root's own files below its state directory, which nobody else can reach.
 
 use crate::error::Fault;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// No file of ours is larger.
@@ -43,7 +43,10 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
 pub fn open_log(path: &Path, mode: u32) -> Result<File, Fault> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(mode).custom_flags(nix::libc::O_NOFOLLOW);
-    open(&options, path)
+    let file = open(&options, path)?;
+    // The umask has taken away what auditors need.
+    file.set_permissions(Permissions::from_mode(mode)).map_err(Fault::io("set a log's mode"))?;
+    Ok(file)
 }
 
 /// Replaces a file as a whole: temporary name, fsync, rename, fsync of the directory.

@@ -1,0 +1,137 @@
+//! The command line.
+
+use crate::audit::{self, Filter, Last};
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::policy::apply::{self, Consent, Format, Warnings};
+use crate::status;
+use clap::{Args, Parser, Subcommand};
+use std::io;
+use std::path::PathBuf;
+
+/// Operator and reviewer commands of Postern.
+#[derive(Debug, Parser)]
+#[command(
+    name = "postern-admin",
+    version,
+    about,
+    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 5 helper unreachable.\n\
+                  Results go to stdout, messages to stderr."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check the policy, and put it in force
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// What the helper is doing, and whether the files are what is in force
+    Status {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read and verify the audit log
+    #[command(subcommand)]
+    Audit(AuditCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Check the files without changing anything
+    ///
+    /// Prints every error with its file, line and column. The files in /etc/postern must be root's alone; files named by PATH may be
+    /// anybody's, since they are not in force.
+    Check {
+        /// A policy.toml, or a directory laid out like /etc/postern [default: /etc/postern]
+        path: Option<PathBuf>,
+        /// Warnings are errors
+        #[arg(long)]
+        strict: bool,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put the files in /etc/postern in force, all or nothing
+    ///
+    /// Shows what would change in effect and asks. What was accepted before stays in force if anything is wrong.
+    Apply {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Show records, oldest first
+    Show(ShowArgs),
+    /// Prove that no record was changed, cut out, added or moved
+    ///
+    /// Exit status 0 if the chain holds, 1 if not.
+    Verify {
+        /// The log's files in order [default: all of /var/log/postern]
+        files: Vec<PathBuf>,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The records as they stand in the log, one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Only the last N that fit
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// Only records of this event, such as begin, end or refused
+    #[arg(long)]
+    event: Option<String>,
+    /// Only records of this verb
+    #[arg(long)]
+    verb: Option<String>,
+    /// Only records of this request; the beginning of an id will do
+    #[arg(long, value_name = "ID")]
+    request: Option<String>,
+    /// Only records of this client
+    #[arg(long)]
+    client: Option<String>,
+    /// Only records in which this rule decided
+    #[arg(long)]
+    rule: Option<String>,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// Output cannot be written.
+pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
+    let format = |json: bool| if json { Format::Json } else { Format::Text };
+    match &cli.command {
+        Command::Policy(PolicyCommand::Check { path, strict, json }) => {
+            let warnings = if *strict { Warnings::Fail } else { Warnings::Pass };
+            apply::run_check(host, path.as_deref(), warnings, format(*json), io)
+        }
+        Command::Policy(PolicyCommand::Apply { yes }) => {
+            apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
+        }
+        Command::Status { json } => status::run(host, format(*json), io),
+        Command::Audit(AuditCommand::Show(show)) => {
+            let filter = Filter {
+                event: show.event.clone(),
+                verb: show.verb.clone(),
+                request: show.request.clone(),
+                client: show.client.clone(),
+                rule: show.rule.clone(),
+            };
+            let last = show.last.map_or(Last::All, Last::Only);
+            audit::show(host, &filter, last, format(show.json), io)
+        }
+        Command::Audit(AuditCommand::Verify { files, json }) => audit::verify(host, files, format(*json), io),
+    }
+}

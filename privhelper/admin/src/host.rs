@@ -1,0 +1,43 @@
+//! Where everything stands on this host: a value, so that tests bring their own.
+
+use postern_helper::policy::Accounts;
+use std::path::PathBuf;
+
+/// The places of CONTRACTS 1 that operators' commands use.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// `policy.toml` and `policy.d`.
+    pub etc: PathBuf,
+    /// Root's state: `policy/accepted.pb`.
+    pub state: PathBuf,
+    /// The audit log's directory.
+    pub log: PathBuf,
+    /// Where the helper listens to operators.
+    pub operator_socket: PathBuf,
+    /// Who must own the policy and who may apply it: 0 but in tests.
+    pub owner_uid: u32,
+    /// How names become numbers.
+    pub accounts: Accounts,
+}
+
+impl Host {
+    /// The host as an installed Postern finds it.
+    #[must_use]
+    pub fn real() -> Self {
+        let helper = postern_helper::host::Host::real(String::new(), false);
+        Self {
+            etc: "/etc/postern".into(),
+            state: helper.paths.state,
+            log: helper.paths.log,
+            operator_socket: helper.paths.operator_socket,
+            owner_uid: helper.owner_uid,
+            accounts: helper.accounts,
+        }
+    }
+
+    /// The directory of the accepted policy.
+    #[must_use]
+    pub fn accepted_dir(&self) -> PathBuf {
+        self.state.join("policy")
+    }
+}

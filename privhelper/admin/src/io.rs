@@ -1,0 +1,39 @@
+//! Where a command reads and writes, and how it ends.
+
+use std::io::{BufRead, Write};
+
+/// The three ends of a command: values, so that tests hold them.
+pub struct Io<'a> {
+    /// Results.
+    pub out: &'a mut dyn Write,
+    /// Messages and questions.
+    pub err: &'a mut dyn Write,
+    /// Where a person answers; none if nobody sits there.
+    pub answers: Option<&'a mut dyn BufRead>,
+}
+
+/// How a command ended (DESIGN 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// As asked.
+    Done,
+    /// Not: errors in a policy, a broken log, a refusing helper.
+    Failed,
+    /// The command was not understood, or a person would have had to answer.
+    Usage,
+    /// No helper.
+    Unreachable,
+}
+
+impl Exit {
+    /// The number for the shell.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Unreachable => 5,
+        }
+    }
+}

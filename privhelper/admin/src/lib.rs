@@ -1,0 +1,12 @@
+//! Operator and reviewer commands of Postern: accept a policy, see the helper's state, read and verify the audit log.
+//!
+//! Everything that decides about a request is the helper's own code, used as a library.
+
+pub mod audit;
+pub mod cli;
+pub mod host;
+pub mod io;
+pub mod operator;
+pub mod policy;
+pub mod status;
+pub mod text;

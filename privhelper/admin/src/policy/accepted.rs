@@ -1,0 +1,161 @@
+//! The accepted form on disk: `policy/accepted.pb`, with a copy of its TOML files beside it.
+//!
+//! The copy stands in `files-<first 16 hex digits of SHA-256 of accepted.pb>`, so
+//! that the rename of `accepted.pb` alone decides which of the two is in force.
+
+use super::Compiled;
+use super::source::Source;
+use nix::fcntl::{Flock, FlockArg};
+use postern_helper::types::Digest;
+use postern_proto::root::v1 as root;
+use prost::Message;
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The name of the accepted form.
+pub const FILE: &str = "accepted.pb";
+
+/// What was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    /// Clients and rules.
+    pub rules: root::Rules,
+    /// Where each rule stood.
+    pub positions: Vec<root::Position>,
+    /// SHA-256 of the encoded rules.
+    pub digest: Digest,
+    /// When, in seconds since 1970.
+    pub applied_unix_s: u64,
+    /// The real uid that accepted it.
+    pub applied_by: u32,
+}
+
+/// Reads the accepted policy in `directory`; none if none was ever accepted.
+///
+/// # Errors
+/// It cannot be read (by this user), or is not what `apply` wrote.
+pub fn read(directory: &Path) -> io::Result<Option<Accepted>> {
+    let bytes = match fs::read(directory.join(FILE)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the accepted policy is damaged");
+    let wire = root::AcceptedPolicy::decode(bytes.as_slice()).map_err(|_| damaged())?;
+    let rules = root::Rules::decode(wire.rules.as_slice()).map_err(|_| damaged())?;
+    let digest = Digest::from_bytes(&wire.digest).filter(|digest| *digest == Digest::of(&[&wire.rules]));
+    let digest = digest.ok_or_else(damaged)?;
+    let (applied_unix_s, applied_by) = (wire.applied_unix_s, wire.applied_by);
+    Ok(Some(Accepted { rules, positions: wire.positions, digest, applied_unix_s, applied_by }))
+}
+
+/// The directory of the accepted policy, held by one `apply` at a time.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    directory: Flock<File>,
+}
+
+impl Store {
+    /// Opens the directory, and makes it (root only) if it is missing.
+    ///
+    /// # Errors
+    /// It is not `owner`'s alone, or another `apply` holds it.
+    pub fn open(path: &Path, owner: u32) -> io::Result<Self> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let directory = File::open(path)?;
+        let facts = directory.metadata()?;
+        if facts.uid() != owner || facts.mode() & 0o022 != 0 {
+            let why = format!("{} is not owned by uid {owner} or is writable by others", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        let held = Flock::lock(directory, FlockArg::LockExclusiveNonblock).map_err(|(_, _)| {
+            io::Error::new(io::ErrorKind::WouldBlock, "another `policy apply` is under way")
+        })?;
+        Ok(Self { path: path.to_owned(), directory: held })
+    }
+
+    /// Puts a policy in force: all or nothing, also when the power goes.
+    ///
+    /// # Errors
+    /// Something could not be written; what was accepted before is untouched.
+    pub fn write(&self, policy: &Compiled, sources: &[Source], unix_s: u64, uid: u32) -> io::Result<()> {
+        let wire = root::AcceptedPolicy {
+            rules: policy.rules.encode_to_vec(),
+            digest: policy.digest.as_bytes().to_vec(),
+            positions: policy.positions.clone(),
+            applied_unix_s: unix_s,
+            applied_by: uid,
+        };
+        let bytes = wire.encode_to_vec();
+        let digest = Digest::of(&[&bytes]).to_string();
+        if fs::read(self.path.join(FILE)).is_ok_and(|there| there == bytes) {
+            // The very same, accepted twice within a second.
+            return Ok(());
+        }
+        let name = format!("files-{}", &digest[..16]);
+        let copy = self.copy(&name, sources)?;
+        self.replace(&bytes)?;
+        // In force from here on: the copy stays, older ones are of no use. One that cannot be removed is no error.
+        let _ = copy.keep();
+        let _ = self.sweep(&name);
+        Ok(())
+    }
+
+    /// Writes the TOML files to a directory of their own, which goes again if it is not kept.
+    fn copy(&self, name: &str, sources: &[Source]) -> io::Result<TempDir> {
+        let target = self.path.join(name);
+        if target.exists() {
+            // What an `apply` left that was killed: nothing in force names it.
+            fs::remove_dir_all(target)?;
+        }
+        let directory = tempfile::Builder::new()
+            .prefix(name)
+            .rand_bytes(0)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(&self.path)?;
+        for source in sources {
+            let path = directory.path().join(&source.relative);
+            if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
+                DirBuilder::new().mode(0o700).create(parent)?;
+            }
+            let mut file = File::create_new(&path)?;
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            file.write_all(source.text.as_bytes())?;
+            file.sync_all()?;
+        }
+        for path in [directory.path().join("policy.d"), directory.path().to_owned()] {
+            if path.exists() {
+                File::open(path)?.sync_all()?;
+            }
+        }
+        Ok(directory)
+    }
+
+    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        // tempfile makes it with mode 0600 under a name that nobody has.
+        let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(self.path.join(FILE)).map_err(|error| error.error)?;
+        self.directory.sync_all()
+    }
+
+    fn sweep(&self, keep: &str) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            let is_ours = name.to_str().is_some_and(|name| name.starts_with("files-") && name != keep);
+            if is_ours {
+                fs::remove_dir_all(self.path.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}

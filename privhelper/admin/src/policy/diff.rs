@@ -1,0 +1,184 @@
+//! The difference in effect between two policies: clients and rules added, removed and changed.
+
+use postern_proto::root::v1 as root;
+use std::fmt;
+
+/// What happened to a client or rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is new, in these words.
+    Added(String),
+    /// It is gone, in these words.
+    Removed(String),
+    /// It is another, key by key.
+    Changed(Vec<String>),
+}
+
+/// One client or rule that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// `client` or `rule`, and its name.
+    pub what: String,
+    /// How it differs.
+    pub change: Change,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.change {
+            Change::Added(words) => write!(f, "+ {}: {words}", self.what),
+            Change::Removed(words) => write!(f, "- {}: {words}", self.what),
+            Change::Changed(keys) => write!(f, "~ {}: {}", self.what, keys.join("; ")),
+        }
+    }
+}
+
+/// One key as a person reads it: a list, of which elements may differ, or one value.
+type Fact = (&'static str, Vec<String>);
+
+/// Everything that differs, in the order of the new policy, what is gone last.
+#[must_use]
+pub fn between(old: &root::Rules, new: &root::Rules) -> Vec<Difference> {
+    let clients = |rules: &root::Rules| {
+        rules.clients.iter().map(|c| (format!("client {}", c.name), client(c))).collect::<Vec<_>>()
+    };
+    let rules = |rules: &root::Rules| {
+        rules.rules.iter().map(|r| (format!("rule {}", r.id), rule(r))).collect::<Vec<_>>()
+    };
+    let mut differences = compare(&clients(old), &clients(new));
+    differences.extend(compare(&rules(old), &rules(new)));
+    let order = |rules: &root::Rules, other: &root::Rules| {
+        let both = rules.rules.iter().filter(|rule| other.rules.iter().any(|r| r.id == rule.id));
+        both.map(|rule| rule.id.clone()).collect::<Vec<_>>()
+    };
+    if order(old, new) != order(new, old) {
+        let words = "another one may be named where several rules match".to_owned();
+        let what = "order of the rules".to_owned();
+        differences.push(Difference { what, change: Change::Changed(vec![words]) });
+    }
+    differences
+}
+
+fn compare(old: &[(String, Vec<Fact>)], new: &[(String, Vec<Fact>)]) -> Vec<Difference> {
+    let find = |list: &[(String, Vec<Fact>)], name: &str| {
+        list.iter().find(|(known, _)| known == name).map(|(_, facts)| facts.clone())
+    };
+    let mut differences = Vec::new();
+    for (what, facts) in new {
+        let change = match find(old, what) {
+            None => Change::Added(words(facts)),
+            Some(before) if before == *facts => continue,
+            Some(before) => Change::Changed(changes(&before, facts)),
+        };
+        differences.push(Difference { what: what.clone(), change });
+    }
+    for (what, facts) in old.iter().filter(|(what, _)| find(new, what).is_none()) {
+        differences.push(Difference { what: what.clone(), change: Change::Removed(words(facts)) });
+    }
+    differences
+}
+
+fn words(facts: &[Fact]) -> String {
+    let shown = facts.iter().filter(|(_, values)| !values.is_empty());
+    shown.map(|(key, values)| format!("{key} {}", values.join(" "))).collect::<Vec<_>>().join("; ")
+}
+
+fn changes(old: &[Fact], new: &[Fact]) -> Vec<String> {
+    let value = |values: &[String]| if values.is_empty() { "none".to_owned() } else { values.join(" ") };
+    let mut changes = Vec::new();
+    for ((key, before), (_, after)) in old.iter().zip(new).filter(|(old, new)| old != new) {
+        if before.len() <= 1 && after.len() <= 1 {
+            changes.push(format!("{key} {} -> {}", value(before), value(after)));
+            continue;
+        }
+        let gone = before.iter().filter(|value| !after.contains(value)).map(|value| format!("-{value}"));
+        let come = after.iter().filter(|value| !before.contains(value)).map(|value| format!("+{value}"));
+        let parts = gone.chain(come).collect::<Vec<_>>();
+        changes.push(if parts.is_empty() {
+            format!("{key} in another order")
+        } else {
+            format!("{key} {}", parts.join(" "))
+        });
+    }
+    changes
+}
+
+fn client(client: &root::Client) -> Vec<Fact> {
+    let some = |text: &String| if text.is_empty() { Vec::new() } else { vec![text.clone()] };
+    vec![("user", some(&client.user)), ("group", some(&client.group))]
+}
+
+/// Every field of a rule: the pattern names all of them, so that a new field cannot be forgotten here.
+fn rule(rule: &root::Rule) -> Vec<Fact> {
+    let root::Rule {
+        id: _,
+        client,
+        verbs,
+        decision: _,
+        rate_count,
+        rate_window_s,
+        timeout_s,
+        packages,
+        versions,
+        max_new_packages,
+        allow_upgrades,
+        allow_removals,
+        allow_downgrades,
+        recommends,
+        units,
+        allow_cascade,
+        journal_lines,
+        directories,
+        depth,
+        files,
+        max_bytes,
+        modes,
+        owners,
+        groups,
+        max_files,
+        allow_create,
+    } = rule;
+    let decision = match rule.decision() {
+        root::Decision::Allow => "allow",
+        root::Decision::Deny => "deny",
+        root::Decision::Ask => "ask",
+        root::Decision::Unspecified => "nothing",
+    };
+    let flag = |flag: &bool| if *flag { vec!["true".to_owned()] } else { Vec::new() };
+    let number = |number: u64| if number == 0 { Vec::new() } else { vec![number.to_string()] };
+    let rate = (*rate_count > 0).then(|| format!("{rate_count}/{}", duration(*rate_window_s)));
+    let timeout = (*timeout_s > 0).then(|| duration(*timeout_s));
+    vec![
+        ("decision", vec![decision.to_owned()]),
+        ("client", vec![client.clone()]),
+        ("verbs", verbs.clone()),
+        ("packages", packages.clone()),
+        ("units", units.clone()),
+        ("directories", directories.clone()),
+        ("files", files.clone()),
+        ("depth", number(u64::from(*depth))),
+        ("rate", rate.into_iter().collect()),
+        ("timeout", timeout.into_iter().collect()),
+        ("versions", versions.clone()),
+        ("max_new_packages", number(u64::from(*max_new_packages))),
+        ("allow_upgrades", flag(allow_upgrades)),
+        ("allow_removals", flag(allow_removals)),
+        ("allow_downgrades", flag(allow_downgrades)),
+        ("recommends", flag(recommends)),
+        ("allow_cascade", flag(allow_cascade)),
+        ("journal_lines", number(u64::from(*journal_lines))),
+        ("max_bytes", number(*max_bytes)),
+        ("modes", modes.clone()),
+        ("owners", owners.clone()),
+        ("groups", groups.clone()),
+        ("max_files", number(u64::from(*max_files))),
+        ("allow_create", flag(allow_create)),
+    ]
+}
+
+/// Seconds in the largest unit that divides them.
+fn duration(seconds: u64) -> String {
+    let units = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
+    let unit = units.iter().find(|(length, _)| seconds % length == 0);
+    unit.map_or_else(|| format!("{seconds}s"), |(length, name)| format!("{}{name}", seconds / length))
+}

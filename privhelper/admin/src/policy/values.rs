@@ -1,0 +1,100 @@
+//! Texts of a policy that mean numbers or patterns.
+
+use postern_helper::types::{PackageName, Pattern, TargetPath, UnitName};
+
+/// Longest time that a policy may say: 30 days, in seconds.
+pub const TIME_MAX_S: u64 = 30 * 24 * 3600;
+/// Most begin records that a rate counts.
+const RATE_MAX: u32 = 100_000;
+
+/// Seconds of `"90s"`, `"10m"`, `"1h"` or `"2d"`.
+///
+/// # Errors
+/// Another form, 0, or more than 30 days.
+pub fn seconds(text: &str) -> Result<u64, String> {
+    let bad =
+        || format!("{text:?} is no time: write a number and s, m, h or d, such as \"10m\", up to 30 days");
+    let unit = match text.bytes().last() {
+        Some(b's') => 1,
+        Some(b'm') => 60,
+        Some(b'h') => 3600,
+        Some(b'd') => 24 * 3600,
+        _ => return Err(bad()),
+    };
+    let number = whole(&text[..text.len() - 1]).ok_or_else(bad)?;
+    let seconds = u64::from(number).checked_mul(unit).ok_or_else(bad)?;
+    if (1..=TIME_MAX_S).contains(&seconds) { Ok(seconds) } else { Err(bad()) }
+}
+
+/// Count and seconds of `"12/1h"`.
+///
+/// # Errors
+/// Another form, or a count outside 1 to 100000.
+pub fn rate(text: &str) -> Result<(u32, u64), String> {
+    let bad = || format!("{text:?} is no rate: write a count and a time, such as \"12/1h\"");
+    let (count, window) = text.split_once('/').ok_or_else(bad)?;
+    let count = whole(count).filter(|count| (1..=RATE_MAX).contains(count)).ok_or_else(bad)?;
+    Ok((count, seconds(window)?))
+}
+
+fn whole(text: &str) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if digits { text.parse().ok() } else { None }
+}
+
+/// A rule's id or a client's name.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}
+
+/// A pattern of package names that some name can match.
+///
+/// # Errors
+/// No pattern, or one that no package's name is like.
+pub fn package_pattern(text: &str) -> Result<(), String> {
+    pattern(text)?;
+    // With the stars filled in it must be a name; what they may stand for is then a matter of the name.
+    let like = text.replace('*', "a0");
+    if PackageName::new(&like).is_ok() {
+        Ok(())
+    } else {
+        Err(format!("{text:?} can match no package's name"))
+    }
+}
+
+/// A pattern of unit names that some name can match.
+///
+/// # Errors
+/// No pattern, or one that no unit's name is like, such as a name without its suffix.
+pub fn unit_pattern(text: &str) -> Result<(), String> {
+    pattern(text)?;
+    let whole = format!("{text}.service");
+    let is_name = |text: &str| UnitName::new(&text.replace('*', "a")).is_ok();
+    if is_name(text) || (text.ends_with('*') && is_name(&whole)) {
+        return Ok(());
+    }
+    let hint = if is_name(&whole) { format!(": did you mean {whole:?}?") } else { String::new() };
+    Err(format!("{text:?} can match no unit's full name{hint}"))
+}
+
+/// Any pattern.
+///
+/// # Errors
+/// Empty, too long, or with other special characters than `*`.
+pub fn pattern(text: &str) -> Result<(), String> {
+    Pattern::new(text).map(drop).map_err(|invalid| format!("{text:?}: a pattern {}", invalid.why))
+}
+
+/// A directory: literal, absolute and plain.
+///
+/// # Errors
+/// Relative, with `.`, `..`, `//` or `*`, or `/` itself.
+pub fn directory(text: &str) -> Result<(), String> {
+    if text.contains(['*', '?', '[', ']', '{', '}']) {
+        return Err(format!(
+            "{text:?}: a directory is literal; patterns belong in `files`, levels in `depth`"
+        ));
+    }
+    TargetPath::new(text).map(drop).map_err(|invalid| format!("{text:?}: a directory {}", invalid.why))
+}

@@ -1,0 +1,136 @@
+//! `status`: what the helper says of itself, and whether the files say the same as what is in force.
+
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::operator::{self, CallError};
+use crate::policy::Purpose;
+use crate::policy::accepted::{self, Accepted};
+use crate::policy::apply::{Format, load, short};
+use crate::policy::finding::Severity;
+use crate::policy::source::Owner;
+use crate::text::{count, escape, time};
+use postern_helper::types::Digest;
+use postern_proto::v1::{OperatorStatus, OperatorStatusRequest};
+use serde_json::{Value, json};
+use std::io;
+
+/// What the files in `/etc/postern` would be if they were applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// This policy.
+    Compiled(Digest),
+    /// None: so many errors.
+    Wrong(usize),
+    /// Not for this user to know.
+    Unreadable,
+}
+
+/// How the files stand to what is in force.
+fn compare(files: Files, law: Option<&str>) -> (&'static str, String) {
+    match (files, law) {
+        (Files::Unreadable, _) => {
+            ("unreadable", "the files cannot be read: see `postern-admin policy check`".to_owned())
+        }
+        (Files::Wrong(errors), _) => {
+            let errors = count(errors, "error");
+            ("errors", format!("{errors} in the files: see `postern-admin policy check`"))
+        }
+        (Files::Compiled(digest), Some(law)) if digest.to_string() == law => {
+            ("in_force", "the files are what is in force".to_owned())
+        }
+        (Files::Compiled(_), Some(_)) => {
+            ("differ", "the files differ from what is in force: see `postern-admin policy apply`".to_owned())
+        }
+        (Files::Compiled(_), None) => ("unknown", "the files have no errors".to_owned()),
+    }
+}
+
+/// `status`.
+///
+/// # Errors
+/// The result cannot be written.
+pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
+    let answer: Result<OperatorStatus, CallError> =
+        operator::call(&host.operator_socket, host.owner_uid, "Operator/Status", &OperatorStatusRequest {});
+    // Only root can read it; everybody else goes by what the helper says.
+    let accepted = accepted::read(&host.accepted_dir()).ok().flatten();
+    let (sources, findings, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    let files = match compiled {
+        Some(compiled) => Files::Compiled(compiled.digest),
+        None if sources.is_empty() => Files::Unreadable,
+        None => Files::Wrong(errors),
+    };
+    let law = match (&answer, &accepted) {
+        (Ok(status), _) => Some(status.policy_digest.clone()),
+        (Err(_), Some(accepted)) => Some(accepted.digest.to_string()),
+        (Err(_), None) => None,
+    };
+    let (state, words) = compare(files, law.as_deref());
+    let exit = match &answer {
+        Ok(_) => Exit::Done,
+        Err(CallError::Unreachable(_)) => Exit::Unreachable,
+        Err(CallError::Refused(..) | CallError::Strange(_)) => Exit::Failed,
+    };
+    if format == Format::Json {
+        let helper = match &answer {
+            Ok(status) => as_json(status),
+            Err(error) => json!({ "error": error.to_string() }),
+        };
+        let accepted = accepted.map(|accepted| {
+            json!({ "digest": accepted.digest.to_string(), "applied_unix_s": accepted.applied_unix_s, "applied_by": accepted.applied_by })
+        });
+        writeln!(io.out, "{}", json!({ "v": 1, "helper": helper, "accepted": accepted, "files": state }))?;
+        return Ok(exit);
+    }
+    match &answer {
+        Ok(status) => show(status, accepted.as_ref(), io)?,
+        Err(error) => writeln!(io.err, "{error}")?,
+    }
+    writeln!(io.out, "files        {words}")?;
+    Ok(exit)
+}
+
+fn as_json(status: &OperatorStatus) -> Value {
+    json!({
+        "version": status.version, "started_unix_s": status.started_unix_s, "policy_digest": status.policy_digest,
+        "rules": status.rules, "clients": status.clients, "connections": status.connections,
+        "running": status.running, "audit_seq": status.audit_seq, "audit_fault": status.audit_fault, "notes": status.notes,
+    })
+}
+
+fn show(status: &OperatorStatus, accepted: Option<&Accepted>, io: &mut Io<'_>) -> io::Result<()> {
+    let mut line = |name: &str, words: String| writeln!(io.out, "{name:<12} {}", escape(&words));
+    line("helper", format!("{}, running since {}", status.version, time(status.started_unix_s)))?;
+    if status.policy_digest.is_empty() {
+        line(
+            "policy",
+            "none is in force, so every request is refused: see `postern-admin policy apply`".to_owned(),
+        )?;
+    } else {
+        let rules = count(usize::try_from(status.rules).unwrap_or(usize::MAX), "rule");
+        let digest = short(&status.policy_digest);
+        let applied = accepted
+            .filter(|accepted| accepted.digest.to_string() == status.policy_digest)
+            .map_or_else(String::new, |accepted| {
+                format!(", applied {} by uid {}", time(accepted.applied_unix_s), accepted.applied_by)
+            });
+        line("policy", format!("{digest}, {rules}{applied}"))?;
+    }
+    if let Some(accepted) = accepted.filter(|accepted| accepted.digest.to_string() != status.policy_digest) {
+        let digest = accepted.digest.to_string();
+        line("accepted", format!("{} is accepted and not yet in force: see `policy apply`", short(&digest)))?;
+    }
+    let clients = if status.clients.is_empty() { "none".to_owned() } else { status.clients.join(" ") };
+    line("clients", clients)?;
+    line(
+        "connections",
+        format!("{}, {} running", status.connections, count(status.running as usize, "request")),
+    )?;
+    if status.audit_fault.is_empty() {
+        line("audit", format!("last record {}", status.audit_seq))?;
+    } else {
+        line("audit", format!("cannot be written, so nothing is done: {}", status.audit_fault))?;
+    }
+    status.notes.iter().try_for_each(|note| line("note", note.clone()))
+}

@@ -1,0 +1,66 @@
+//! Text for people: what came from elsewhere drives no terminal.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Whether a character could end a line, drive a terminal, hide, or turn text around.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The text with such characters as `\u{…}`, so that it stays one line and in order.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    escape_as(text, |out, c| write!(out, "\\u{{{c:x}}}"))
+}
+
+/// JSON with such characters as `\uxxxx`: the same JSON, since they can only stand in its texts.
+#[must_use]
+pub fn escape_json(text: &str) -> String {
+    escape_as(text, |out, c| write!(out, "\\u{c:04x}"))
+}
+
+fn escape_as(text: &str, put: fn(&mut String, u32) -> std::fmt::Result) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unsafe(c) {
+            // Writing to a String cannot fail.
+            let _ = put(&mut out, u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// `2026-11-21 04:13:14 UTC` of seconds since 1970.
+#[must_use]
+pub fn time(unix_s: u64) -> String {
+    let text = postern_helper::audit::rfc3339(Duration::from_secs(unix_s));
+    let seconds = text.split('.').next().unwrap_or_default();
+    format!("{} UTC", seconds.replacen('T', " ", 1))
+}
+
+/// `1 rule`, `2 rules`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The nearest of `known` to a word that is none of them, if one is near.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let far = (word.chars().count() / 3).clamp(1, 4);
+    let with_distance = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
+    with_distance
+        .filter(|(distance, _)| *distance <= far)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// `: did you mean …?` for a word that is none of `known`, or nothing.
+#[must_use]
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |near| format!(": did you mean `{near}`?"))
+}

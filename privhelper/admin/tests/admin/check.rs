@@ -1,0 +1,270 @@
+//! Broken policies, each beside the same policy without the fault.
+
+use crate::support::{GOOD, TestHost};
+use postern_admin::io::Exit;
+
+/// A client, and what a rule of a kind needs besides; `%` is replaced by the tested line, which is line 11.
+fn policy(kind: &str, line: &str) -> String {
+    let needs = match kind {
+        "unit" => "verbs = [\"unit.start\", \"unit.status\"]\nunits = [\"a.service\"]",
+        "package" => "verbs = [\"package.install\", \"package.show\"]\npackages = [\"a-b\"]",
+        "read" => "verbs = [\"file.read\"]\ndirectories = [\"/etc/x\"]",
+        "write" => "verbs = [\"file.write\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*.txt\"]",
+        "update" => "verbs = [\"package.update\"]",
+        other => panic!("no kind {other}"),
+    };
+    let decision = if line.contains("decision") { "" } else { "decision = \"allow\"\n" };
+    let head = "version = 1\n[[client]]\nname = \"agent\"\nuser = \"postern\"\n\n[[rule]]\nid = \"r\"\nclient = \"agent\"\n";
+    format!("{head}justification = \"test\"\n\n{line}\n{decision}{needs}\n")
+}
+
+/// Kind, a line that passes, the same broken, column, words of the error.
+const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
+    (
+        "unit",
+        "allow_cascade = true",
+        "alow_cascade = true",
+        1,
+        "unknown key `alow_cascade`: did you mean `allow_cascade`?",
+    ),
+    ("unit", "allow_cascade = true", "max_bytes = 5", 1, "`max_bytes` is used by no verb of this rule"),
+    ("unit", "allow_cascade = true", "allow_cascade = \"yes\"", 17, "must be true or false, not a text"),
+    ("unit", "allow_cascade = true", "packages = [\"ab\"]", 1, "`packages` is used by no verb of this rule"),
+    ("unit", "journal_lines = 0", "journal_lines = 50", 17, "`journal_lines` above 0 is not built yet"),
+    ("unit", "rate = \"12/1h\"", "rate = \"12 per hour\"", 8, "is no rate"),
+    ("unit", "rate = \"1/30d\"", "rate = \"1/31d\"", 8, "is no time"),
+    ("unit", "rate = \"1/1s\"", "rate = \"0/1s\"", 8, "is no rate"),
+    ("read", "max_bytes = 5", "rate = \"12/1h\"", 1, "`rate` is used by no verb of this rule"),
+    ("unit", "timeout = \"24h\"", "timeout = \"25h\"", 11, "longer than a day"),
+    ("unit", "timeout = \"90s\"", "timeout = 90", 11, "must be a text in quotes, not a whole number"),
+    ("unit", "decision = \"allow\"", "decision = \"ask\"", 12, "decision \"ask\" is not built yet"),
+    ("unit", "decision = \"deny\"", "decision = \"denny\"", 12, "did you mean `deny`?"),
+    (
+        "unit",
+        "decision = \"deny\"",
+        "decision = \"deny\"\nrate = \"1/1h\"",
+        0,
+        "`rate` is a limit, and a deny rule has none",
+    ),
+    ("unit", "allow_cascade = true", "approvers = 2", 1, "`approvers` is not built yet"),
+    (
+        "package",
+        "max_new_packages = 3",
+        "max_new_packages = -3",
+        20,
+        "must be a whole number from 0 to 10000",
+    ),
+    ("package", "max_new_packages = 0x10", "max_new_packages = 3.5", 20, "not a number with a fraction"),
+    ("package", "versions = [\"1.2-*\"]", "versions = [\"1.?\"]", 13, "only '*' is special"),
+    ("package", "versions = [\"1.2-*\"]", "versions = \"1.2-*\"", 12, "must be a list such as"),
+    ("package", "versions = [\"1\", \"2\"]", "versions = [\"1\", \"1\"]", 18, "stands twice"),
+    ("package", "recommends = true", "sources = [\"debian\"]", 1, "`sources` is not built yet"),
+    ("read", "files = [\"*.conf\"]", "files = []", 1, "`files` is empty"),
+    ("read", "files = [\"*.conf\"]", "files = [\"a/b\"]", 10, "no '/'"),
+    ("read", "depth = 3", "depth = 0", 9, "must be a whole number from 1 to 32"),
+    ("read", "max_bytes = 5", "modes = [\"0644\"]", 1, "`modes` is used by no verb of this rule"),
+    ("write", "modes = [\"0600\", \"0644\"]", "modes = [\"0600\", \"4755\"]", 18, "without setuid"),
+    ("write", "owners = [\"www-data\"]", "owners = [\"33\"]", 11, "and no number"),
+    ("write", "groups = [\"www-data\"]", "groups = [\"a b\"]", 11, "must be a user's or group's name"),
+    ("write", "max_files = 2", "validate = \"nginx\"", 1, "`validate` is not built yet"),
+    ("write", "allow_create = false", "lines = [\"a = *\"]", 1, "`lines` is not built yet"),
+    ("update", "rate = \"4/1h\"", "units = [\"a.service\"]", 1, "`units` is used by no verb of this rule"),
+];
+
+#[test]
+fn refuses_each_broken_line_of_a_rule_and_takes_the_line_beside_it() {
+    for (kind, valid, broken, column, words) in RULE_LINES {
+        let host = TestHost::new(&policy(kind, valid));
+        let ran = host.run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Done, "{kind} {valid}: {}", ran.out);
+
+        let host = TestHost::new(&policy(kind, broken));
+        let ran = host.run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Failed, "{kind} {broken}: {}", ran.out);
+        // Column 0 marks a fault in the line after the first.
+        let place = if *column == 0 { ":12:1: error: ".to_owned() } else { format!(":11:{column}: error: ") };
+        let hit = ran.out.lines().any(|line| line.contains(&place) && line.contains(words));
+        assert!(hit, "{kind} {broken}: no line with {place} and {words:?} in\n{}", ran.out);
+    }
+}
+
+/// A whole policy that is broken: text, line, column, words.
+const POLICIES: &[(&str, usize, usize, &str)] = &[
+    ("[[client]]\nname = \"a\"\nuser = \"postern\"\n", 1, 1, "`version = 1` is missing"),
+    ("version = 2\n", 1, 11, "`version` must be a whole number from 1 to 1"),
+    ("version = 1\n[[clients]]\nname = \"a\"\n", 2, 3, "unknown key `clients`: did you mean `client`?"),
+    ("version = 1\n[[source]]\nname = \"debian\"\n", 2, 3, "`source` is not built yet"),
+    ("version = 1\n[audit]\nmax_bytes = 5\n", 2, 2, "`audit` is not built yet"),
+    ("version = 1\n[client]\nname = \"a\"\n", 2, 1, "`client` must be written as [[client]], not a table"),
+    ("version = 1\n[[client]]\nname = \"a\"\n", 2, 1, "the client needs a `user` or a `group`"),
+    (
+        "version = 1\n[[client]]\nname = \"a\"\nuser = \"postern\"\ngroup = \"web\"\n",
+        5,
+        1,
+        "has a `user` and a `group`",
+    ),
+    ("version = 1\n[[client]]\nname = \"a\"\nuser = \"990\"\n", 4, 8, "and no number"),
+    ("version = 1\n[[client]]\nname = \"A b\"\nuser = \"postern\"\n", 3, 8, "is no client's name"),
+    ("version = 1\n[[client]]\nname = \"a\"\nuser = \"root\"\n", 4, 1, "root cannot be a client"),
+    ("version = 1\n[[client]]\nname = \"a\"\ngroup = \"wheel\"\n", 4, 1, "root cannot be a client"),
+    (
+        "version = 1\n[[client]]\nname = \"a\"\nuser = \"postern\"\n[[client]]\nname = \"a\"\ngroup = \"web\"\n",
+        6,
+        8,
+        "client \"a\" stands at",
+    ),
+    ("version = 1\n[[rule]\n", 2, 8, "unclosed array table"),
+    ("version = 1\nversion = 1\n", 2, 1, "duplicate key"),
+    ("version = 1\n\"ä\" = \"\u{202e}\nx = 1\n", 2, 9, "invalid basic string"),
+];
+
+#[test]
+fn names_line_column_and_reason_of_each_broken_policy() {
+    for (text, line, column, words) in POLICIES {
+        let host = TestHost::new(text);
+        let ran = host.run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Failed, "{text}");
+        let place = format!("policy.toml:{line}:{column}: error: ");
+        let hit = ran.out.lines().any(|line| line.contains(&place) && line.contains(words));
+        assert!(hit, "{text}\nno line with {place} and {words:?} in\n{}", ran.out);
+    }
+}
+
+/// A rule in [`GOOD`] changed: what stands there, what stands instead, words of the error.
+const CHANGES: &[(&str, &str, &str)] = &[
+    ("id = \"look\"\n", "", ":7:1: error: `id` is missing"),
+    ("id = \"look\"", "id = \"Look\"", ":8:6: error: \"Look\" is no id"),
+    ("justification = \"no secret\"", "justification = \" \"", ":13:17: error: `justification` is empty"),
+    (
+        "client = \"agent\"",
+        "client = \"agnt\"",
+        ":9:10: error: no client is named \"agnt\": did you mean `agent`?",
+    ),
+    (
+        "\"unit.status\"",
+        "\"unit.state\"",
+        ":10:10: error: unknown verb \"unit.state\": did you mean `unit.status`?",
+    ),
+    ("\"unit.status\"", "\"unit.mask\"", ":10:10: error: verb `unit.mask` is not built yet"),
+    ("\"unit.status\"", "\"policy.describe\"", ":10:10: error: `policy.describe` is open to every client"),
+    ("\"unit.status\"", "\"unit.status\", \"file.read\"", ":10:25: error: `file.read` speaks of files"),
+    ("verbs = [\"unit.status\"]", "verbs = []", ":10:1: error: `verbs` is empty"),
+    ("units = [\"*.service\"]", "units = []", ":11:1: error: `units` is empty: the rule matches nothing"),
+    ("units = [\"*.service\"]\n", "", ":7:1: error: `units` is missing"),
+    (
+        "\"*.service\"",
+        "\"nginx\"",
+        ":11:10: error: \"nginx\" can match no unit's full name: did you mean \"nginx.service\"?",
+    ),
+    ("\"*.service\"", "\"../x.service\"", ":11:10: error: \"../x.service\": a pattern must be"),
+];
+
+#[test]
+fn refuses_each_change_of_a_good_rule() {
+    assert_eq!(TestHost::new(GOOD).run(&["policy", "check"]).exit, Exit::Done);
+    for (from, to, words) in CHANGES {
+        assert!(GOOD.contains(from), "{from}");
+        let ran = TestHost::new(&GOOD.replacen(from, to, 1)).run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Failed, "{to}");
+        assert!(ran.out.contains(words), "{to}: no {words:?} in\n{}", ran.out);
+    }
+}
+
+/// Directory of a `file.write` rule, `accept_risk`, the error if it is one.
+const DIRECTORIES: &[(&str, &str, Option<&str>)] = &[
+    ("/srv", "", None),
+    ("/var/www/html", "", None),
+    ("/srvx", "", Some("writes below \"/srvx\", outside")),
+    ("/var/wwwx", "", Some("outside")),
+    ("/etc/nginx/conf.d", "", Some("accept_risk = { write-outside-harmless")),
+    ("/etc/nginx/conf.d", "accept_risk = { write-outside-harmless = \"reviewed\" }", None),
+    ("/etc/nginx/conf.d", "accept_risk = { \"*\" = \"reviewed\" }", None),
+    (
+        "/etc/nginx/conf.d",
+        "accept_risk = { write-outside-harmless = \"\" }",
+        Some("`write-outside-harmless` is empty"),
+    ),
+    ("/etc/nginx/conf.d", "accept_risk = { other = \"reviewed\" }", Some("outside")),
+    ("/etc/postern", "accept_risk = { \"*\" = \"reviewed\" }", Some("\"/etc/postern\" is protected")),
+    ("srv", "", Some("must be absolute")),
+    ("/srv/../etc", "", Some("no '.' or '..'")),
+    ("/srv/", "", Some("not end in '/'")),
+    ("/", "", Some("empty component")),
+    ("/srv/*", "", Some("a directory is literal")),
+];
+
+#[test]
+fn refuses_writing_outside_the_harmless_directories_unless_it_is_accepted() {
+    for (directory, accept, error) in DIRECTORIES {
+        let text = policy("write", accept).replace("/srv/x", directory);
+        let ran = TestHost::new(&text).run(&["policy", "check"]);
+        match error {
+            None => assert_eq!(ran.exit, Exit::Done, "{directory} {accept}: {}", ran.out),
+            Some(words) => {
+                assert_eq!(ran.exit, Exit::Failed, "{directory} {accept}");
+                assert!(ran.out.contains(words), "{directory} {accept}: no {words:?} in\n{}", ran.out);
+            }
+        }
+    }
+    // Who only looks may look anywhere that is not protected.
+    assert_eq!(TestHost::new(&policy("read", "")).run(&["policy", "check"]).exit, Exit::Done);
+}
+
+#[test]
+fn tells_what_the_helpers_unit_cannot_write() {
+    let text = policy("write", "").replace("/srv/x", "/data/x");
+    let ran = TestHost::new(&text).run(&["policy", "check", "--strict"]);
+    assert_eq!(ran.exit, Exit::Done);
+    assert!(ran.out.contains("note: the helper's unit cannot write below \"/data/x\""), "{}", ran.out);
+}
+
+#[test]
+fn reports_every_error_and_not_only_the_first() {
+    let text = GOOD.replace("id = \"look\"", "id = \"Look\"").replace("*.service", "nginx") + "\nx = 1\n";
+    let ran = TestHost::new(&text).run(&["policy", "check", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(result["ok"], false);
+    assert_eq!(result["errors"], 3);
+    let lines =
+        result["findings"].as_array().unwrap().iter().map(|finding| finding["line"].as_u64().unwrap());
+    assert_eq!(lines.collect::<Vec<_>>(), [8, 11, 15]);
+    assert_eq!(result["findings"][0]["severity"], "error");
+}
+
+#[test]
+fn a_warning_is_an_error_only_when_strict() {
+    let host = TestHost::new(&policy("write", "accept_risk = { write-outside-harmless = \"none needed\" }"));
+    let ran = host.run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Done);
+    assert!(ran.out.contains(":11:17: warning: `accept_risk` names"), "{}", ran.out);
+    assert_eq!(host.run(&["policy", "check", "--strict"]).exit, Exit::Failed);
+}
+
+#[test]
+fn a_client_that_is_not_here_is_a_warning_for_a_reviewer() {
+    let host = TestHost::new(&GOOD.replace("\"postern\"", "\"elsewhere\""));
+    let ran = host.run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Done);
+    assert!(ran.out.contains(":5:1: warning: there is no user \"elsewhere\" on this host"), "{}", ran.out);
+}
+
+#[test]
+fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let host = TestHost::new(&GOOD.replace("\"look\"", "\"a\\u001b[2Jb\""));
+    let ran = host.run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+}
+
+#[test]
+fn the_policies_that_are_shipped_have_no_error() {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/policy");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(shipped).unwrap() {
+        let path = entry.unwrap().path();
+        let ran = TestHost::new("").run(&["policy", "check", "--strict", path.to_str().unwrap()]);
+        assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
+        seen += 1;
+    }
+    assert!(seen >= 2, "starter and demo are shipped");
+}

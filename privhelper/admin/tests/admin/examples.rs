@@ -1,0 +1,149 @@
+//! Examples are decided by the code that root runs.
+
+use crate::support::{GOOD, SITE, TestHost};
+use postern_admin::io::Exit;
+
+const INSTALL: &str = r#"
+[[rule]]
+id = "install"
+client = "agent"
+verbs = ["package.install", "package.show"]
+packages = ["nginx-light", "python3-certbot-*"]
+versions = ["1.22.*"]
+decision = "allow"
+justification = "web"
+"#;
+
+const DENY: &str = r#"
+[[rule]]
+id = "never"
+client = "agent"
+verbs = ["unit.stop"]
+units = ["ssh.service", "getty@*.service"]
+decision = "deny"
+justification = "the way in"
+"#;
+
+/// Rule, an example line that holds, one that does not, words of the error.
+const LINES: &[(&str, &str, &str, &str)] = &[
+    (
+        SITE,
+        "matches = [{ path = \"/var/www/html/index.html\" }]",
+        "matches = [{ path = \"/var/www/html/index.php\" }]",
+        "it does not for file.read: no rule grants file.read of this",
+    ),
+    (
+        SITE,
+        "does_not_match = [{ path = \"/var/www/html/.x.html\" }, { path = \"/var/www/html/a/b.html\" }]",
+        "does_not_match = [{ path = \"/var/www/html/x.html\" }]",
+        "this must not match, but it does for file.read",
+    ),
+    (
+        SITE,
+        "matches = [{ path = \"/var/www/html/x.html\", mode = \"0644\", bytes = 1048576 }]",
+        "matches = [{ path = \"/var/www/html/x.html\", bytes = 1048577 }]",
+        "for file.write: rule site grants at most 1048576 bytes",
+    ),
+    (
+        SITE,
+        "does_not_match = [{ path = \"/var/www/html/x.html\", owner = \"www-data\" }]",
+        "matches = [{ path = \"/var/www/html/x.html\", owner = \"www-data\" }]",
+        "grants only the owners root",
+    ),
+    (
+        SITE,
+        "does_not_match = [{ path = \"/var/www/html/../x.html\" }]",
+        "matches = [{ path = \"/var/www/html/../x.html\" }]",
+        "path: must hold no '.' or '..'",
+    ),
+    (
+        SITE,
+        "matches = [{ verb = \"file.read\", path = \"/var/www/html/x.html\" }]",
+        "matches = [{ verb = \"file.list\", path = \"/var/www/html/x.html\" }]",
+        "is no verb of this rule for such a request",
+    ),
+    (
+        SITE,
+        "matches = [{ path = \"/var/www/html/x.html\" }]",
+        "matches = [{ unit = \"x.service\" }]",
+        "no verb of this rule takes such a request",
+    ),
+    (
+        SITE,
+        "matches = [{ path = \"/var/www/html/x.html\" }]",
+        "matches = [{ pth = \"/var\" }]",
+        "unknown key `pth`: did you mean `path`?",
+    ),
+    (SITE, "matches = []", "matches = [{ mode = \"0644\" }]", "the example lacks `path`"),
+    (
+        INSTALL,
+        "matches = [{ packages = [\"nginx-light\", \"python3-certbot-nginx\"] }]",
+        "matches = [{ packages = [\"nginx-light\", \"nginx\"] }]",
+        "no rule grants package.install of this",
+    ),
+    (
+        INSTALL,
+        "does_not_match = [{ packages = [\"nginx-light-\"] }, { packages = [\"nginx-light\", \"docker.io\"] }]",
+        "does_not_match = [{ packages = [\"nginx-light\"] }]",
+        "this must not match, but it does for package.install",
+    ),
+    (
+        INSTALL,
+        "matches = [{ packages = [\"nginx-light\"], version = \"1.22.1-9\" }]",
+        "matches = [{ packages = [\"nginx-light\"], version = \"1.18.0-1\" }]",
+        "grants the candidate version only",
+    ),
+    (
+        DENY,
+        "matches = [{ unit = \"ssh.service\" }, { unit = \"getty@tty1.service\" }]",
+        "matches = [{ unit = \"sshd.service\" }]",
+        "the rule does not select it",
+    ),
+    (
+        DENY,
+        "does_not_match = [{ unit = \"cron.service\" }]",
+        "does_not_match = [{ unit = \"ssh.service\" }]",
+        "this must not match, but it does for unit.stop",
+    ),
+];
+
+#[test]
+fn refuses_a_rule_whose_example_does_not_hold() {
+    for (rule, holds, fails, words) in LINES {
+        let ran = TestHost::new(&format!("{GOOD}{rule}{holds}\n")).run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Done, "{holds}: {}", ran.out);
+        let ran = TestHost::new(&format!("{GOOD}{rule}{fails}\n")).run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Failed, "{fails}");
+        assert!(ran.out.contains(words), "{fails}: no {words:?} in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn names_the_place_of_the_example() {
+    let text = format!(
+        "{GOOD}{SITE}matches = [\n  {{ path = \"/var/www/html/a.html\" }},\n  {{ path = \"/etc/a.html\" }},\n]\n"
+    );
+    let ran = TestHost::new(&text).run(&["policy", "check"]);
+    assert!(ran.out.contains("policy.toml:25:3: error: this must match"), "{}", ran.out);
+}
+
+#[test]
+fn an_example_is_tested_against_its_rule_alone() {
+    // The other rule allows it; this one must say so itself.
+    let second = SITE.replace("\"site\"", "\"other\"").replace("*.html", "*.css");
+    let example = "matches = [{ path = \"/var/www/html/x.html\" }]\n";
+    let ran = TestHost::new(&format!("{GOOD}{SITE}{second}{example}")).run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Failed, "{}", ran.out);
+}
+
+#[test]
+fn what_no_rule_can_grant_is_no_grant() {
+    let rule = DENY.replace("\"deny\"", "\"allow\"").replace("\"ssh.service\"", "\"systemd-logind.service\"");
+    let ran = TestHost::new(&format!("{GOOD}{rule}")).run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(
+        ran.out.contains("\"systemd-logind.service\" is protected: no rule can grant unit.stop"),
+        "{}",
+        ran.out
+    );
+}

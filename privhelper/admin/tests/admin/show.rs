@@ -1,0 +1,75 @@
+//! `audit show` shows what fits, and drives no terminal.
+
+use crate::log::sample;
+use crate::support::TestHost;
+use postern_admin::io::Exit;
+use serde_json::Value;
+use std::fs;
+
+fn host() -> TestHost {
+    let host = TestHost::new("");
+    let mut log = sample();
+    log.add("refused", ",\"verb\":\"file.read\",\"args\":{\"path\":\"/etc/\u{202e}x\u{7f}\"},\"outcome\":{\"status\":\"refused\",\"code\":\"no_grant\"}");
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    host
+}
+
+fn rows(host: &TestHost, filter: &[&str]) -> usize {
+    let ran = host.run(&[&["audit", "show", "--json"], filter].concat());
+    assert_eq!(ran.exit, Exit::Done);
+    ran.out.lines().filter(|line| serde_json::from_str::<Value>(line).unwrap().is_object()).count()
+}
+
+#[test]
+fn a_row_says_who_what_and_how_it_ended() {
+    let ran = host().run(&["audit", "show", "--event", "end", "--last", "1"]);
+    let row = ran.out.lines().nth(1).unwrap();
+    for words in [
+        "2026-11-21 04:13:14",
+        " end ",
+        "agent(990) claims uid 1000",
+        "package.install",
+        "nginx-light=1.22 hello -> allow by web -> done in 1.500 s",
+    ] {
+        assert!(row.contains(words), "no {words:?} in {row}");
+    }
+}
+
+#[test]
+fn filters_narrow_what_is_shown() {
+    let host = host();
+    assert_eq!(rows(&host, &[]), 11);
+    assert_eq!(rows(&host, &["--last", "3"]), 3);
+    assert_eq!(rows(&host, &["--event", "begin"]), 4);
+    assert_eq!(rows(&host, &["--verb", "file.read"]), 1);
+    assert_eq!(rows(&host, &["--client", "agent"]), 8);
+    assert_eq!(rows(&host, &["--rule", "web", "--event", "end"]), 4);
+    assert_eq!(rows(&host, &["--request", "0199a0b0-0000-7000-8000-000000000002"]), 2);
+    assert_eq!(rows(&host, &["--request", "0199a0b0"]), 8);
+    assert_eq!(rows(&host, &["--request", "0299"]), 0);
+}
+
+#[test]
+fn control_and_bidi_characters_are_escaped_in_both_forms() {
+    let host = host();
+    let text = host.run(&["audit", "show", "--verb", "file.read"]).out;
+    assert!(text.contains("/etc/\\u{202e}x\\u{7f}"), "{text:?}");
+    let json = host.run(&["audit", "show", "--verb", "file.read", "--json"]).out;
+    assert!(json.contains("/etc/\\u202ex\\u007f"), "{json:?}");
+    for out in [text, json] {
+        assert!(!out.contains(['\u{202e}', '\u{7f}']), "{out:?}");
+    }
+}
+
+#[test]
+fn what_is_no_record_is_told_and_passed_over() {
+    let host = TestHost::new("");
+    let mut log = sample();
+    log.add_torn(b"{\"v\":1,\"se\x1b[2J");
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let ran = host.run(&["audit", "show"]);
+    assert_eq!(ran.exit, Exit::Done);
+    assert!(ran.err.contains("audit.jsonl:11: no record"), "{}", ran.err);
+    assert!(ran.out.contains(" torn "), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'));
+}

@@ -1,0 +1,103 @@
+//! `status` says what the helper says, and whether the files are what is in force.
+
+use crate::support::{GOOD, SITE, TestHost, end, event};
+use postern_admin::io::Exit;
+use postern_admin::policy::accepted;
+use postern_proto::v1::OperatorStatus;
+use std::fs;
+
+fn status(digest: &str) -> OperatorStatus {
+    OperatorStatus {
+        version: "0.1.0".to_owned(),
+        started_unix_s: 1_763_700_000,
+        policy_digest: digest.to_owned(),
+        rules: 1,
+        clients: vec!["agent".to_owned()],
+        connections: 2,
+        running: 1,
+        audit_seq: 42,
+        audit_fault: String::new(),
+        notes: vec!["no Landlock\u{1b}[2J".to_owned()],
+    }
+}
+
+#[test]
+fn shows_what_the_helper_says() {
+    let host = TestHost::new(GOOD);
+    host.run(&["policy", "apply", "--yes"]);
+    let digest = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string();
+    let helper = host.helper(vec![event(&status(&digest)), end(0, "")]);
+    let ran = host.run(&["status"]);
+    assert_eq!(helper.join().unwrap().0, "Operator/Status");
+    assert_eq!(ran.exit, Exit::Done);
+    for words in [
+        "0.1.0, running since 2025-11-21 04:40:00 UTC",
+        &digest[..12],
+        "1 rule, applied 20",
+        "clients      agent",
+        "2, 1 request running",
+        "last record 42",
+        "no Landlock\\u{1b}[2J",
+        "the files are what is in force",
+    ] {
+        assert!(ran.out.contains(words), "no {words:?} in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn says_when_files_and_law_differ() {
+    let cases = [
+        (GOOD.to_owned(), "in_force"),
+        (format!("# only a comment\n{GOOD}"), "in_force"),
+        (format!("{GOOD}{SITE}"), "differ"),
+        (format!("{GOOD}x = 1\n"), "errors"),
+    ];
+    let host = TestHost::new(GOOD);
+    host.run(&["policy", "apply", "--yes"]);
+    let digest = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string();
+    for (text, state) in cases {
+        host.write("policy.toml", &text);
+        let helper = host.helper(vec![event(&status(&digest)), end(0, "")]);
+        let ran = host.run(&["status", "--json"]);
+        helper.join().unwrap();
+        let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(result["files"], state, "{text}");
+        assert_eq!(result["helper"]["audit_seq"], 42);
+        assert_eq!(result["accepted"]["digest"], digest);
+        fs::remove_file(&host.host.operator_socket).unwrap();
+    }
+}
+
+#[test]
+fn says_that_an_accepted_policy_is_not_yet_in_force() {
+    let host = TestHost::new(GOOD);
+    host.run(&["policy", "apply", "--yes"]);
+    let helper = host.helper(vec![event(&status("00")), end(0, "")]);
+    let ran = host.run(&["status"]);
+    helper.join().unwrap();
+    assert!(ran.out.contains("is accepted and not yet in force"), "{}", ran.out);
+}
+
+#[test]
+fn an_absent_helper_is_exit_5_and_a_refusing_one_is_not() {
+    let host = TestHost::new(GOOD);
+    let ran = host.run(&["status"]);
+    assert_eq!(ran.exit, Exit::Unreachable);
+    assert!(ran.err.contains("the helper cannot be reached"), "{}", ran.err);
+    let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
+    let ran = host.run(&["status"]);
+    helper.join().unwrap();
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.err.contains("can be no operator"), "{}", ran.err);
+}
+
+#[test]
+fn takes_no_answer_from_a_socket_of_somebody_else() {
+    let mut host = TestHost::new(GOOD);
+    let listener = std::os::unix::net::UnixListener::bind(&host.host.operator_socket).unwrap();
+    host.host.owner_uid += 1;
+    let ran = host.run(&["status"]);
+    drop(listener);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.err.contains("listens on"), "{}", ran.err);
+}

@@ -1,0 +1,182 @@
+//! A host of the test's own, and a helper that answers on its operator.sock.
+
+use clap::Parser;
+use postern_admin::cli::{self, Cli};
+use postern_admin::host::Host;
+use postern_admin::io::{Exit, Io};
+use postern_helper::policy::Accounts;
+use postern_proto::frame::{self, HEAD, Head};
+use std::fs;
+use std::io::{BufRead, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use tempfile::TempDir;
+
+/// A policy that has no errors and grants a little.
+pub const GOOD: &str = r#"version = 1
+
+[[client]]
+name = "agent"
+user = "postern"
+
+[[rule]]
+id = "look"
+client = "agent"
+verbs = ["unit.status"]
+units = ["*.service"]
+decision = "allow"
+justification = "no secret"
+"#;
+
+/// A rule to be added to [`GOOD`].
+pub const SITE: &str = r#"
+[[rule]]
+id = "site"
+client = "agent"
+verbs = ["file.read", "file.write"]
+directories = ["/var/www/html"]
+files = ["*.html"]
+decision = "allow"
+justification = "site content"
+"#;
+
+/// A host in a directory that is removed with it.
+pub struct TestHost {
+    pub host: Host,
+    _directory: TempDir,
+}
+
+/// What a command printed and how it ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub exit: Exit,
+    pub out: String,
+    pub err: String,
+}
+
+impl TestHost {
+    /// A host whose policy is `policy`.
+    pub fn new(policy: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in ["etc", "state", "log"] {
+            fs::create_dir(at(name)).unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o750)).unwrap();
+        }
+        let host = Host {
+            etc: at("etc"),
+            state: at("state"),
+            log: at("log"),
+            operator_socket: at("operator.sock"),
+            owner_uid: nix::unistd::geteuid().as_raw(),
+            accounts: accounts(),
+        };
+        let host = Self { host, _directory: directory };
+        host.write("policy.toml", policy);
+        host
+    }
+
+    /// Writes a file below the policy's directory, mode 0640.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.host.etc.join(name);
+        let parent = path.parent().unwrap();
+        if !parent.exists() {
+            fs::create_dir(parent).unwrap();
+            fs::set_permissions(parent, fs::Permissions::from_mode(0o750)).unwrap();
+        }
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        path
+    }
+
+    /// Runs a command with nobody to answer.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, None)
+    }
+
+    /// Runs a command; a person types `typed`.
+    pub fn answer(&self, args: &[&str], typed: &str) -> Ran {
+        self.run_with(args, Some(typed))
+    }
+
+    fn run_with(&self, args: &[&str], typed: Option<&str>) -> Ran {
+        let words = std::iter::once("postern-admin").chain(args.iter().copied());
+        let cli = Cli::try_parse_from(words).expect("the command line is one");
+        let mut typed = typed.map(str::as_bytes);
+        let answers = typed.as_mut().map(|typed| typed as &mut dyn BufRead);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let exit = cli::run(&cli, &self.host, &mut Io { out: &mut out, err: &mut err, answers }).unwrap();
+        Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+    }
+
+    /// The accepted form as it is on disk.
+    pub fn accepted(&self) -> Option<Vec<u8>> {
+        fs::read(self.host.accepted_dir().join("accepted.pb")).ok()
+    }
+
+    /// Every file below root's state with its content, in order.
+    pub fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        collect(&self.host.state, &mut files);
+        files.sort();
+        files
+    }
+
+    /// Answers one call with these frames, and returns method and body of the call.
+    pub fn helper(&self, frames: Vec<Vec<u8>>) -> JoinHandle<(String, Vec<u8>)> {
+        let listener = UnixListener::bind(&self.host.operator_socket).unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; HEAD];
+            stream.read_exact(&mut head).unwrap();
+            let head = Head::decode(head);
+            assert_eq!(head.kind, frame::REQUEST);
+            let mut payload = vec![0; head.len as usize];
+            stream.read_exact(&mut payload).unwrap();
+            let (method, body) = frame::split_request(&payload).unwrap();
+            for bytes in frames {
+                stream.write_all(&bytes).unwrap();
+            }
+            (method.to_owned(), body.to_vec())
+        })
+    }
+}
+
+/// A reply frame.
+pub fn event(message: &impl prost::Message) -> Vec<u8> {
+    frame::encode(1, frame::EVENT, &message.encode_to_vec()).unwrap()
+}
+
+/// An end frame.
+pub fn end(code: u8, text: &str) -> Vec<u8> {
+    frame::encode(1, frame::END, &[&[code], text.as_bytes()].concat()).unwrap()
+}
+
+/// User `postern` and group `web` exist, and root with them.
+pub fn accounts() -> Accounts {
+    Accounts {
+        user: |name| match name {
+            "postern" => Some(990),
+            "root" => Some(0),
+            _ => None,
+        },
+        group: |name| match name {
+            "web" => Some((991, vec![990])),
+            "wheel" => Some((10, vec![0])),
+            _ => None,
+        },
+    }
+}
+
+fn collect(directory: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+}
