@@ -3,13 +3,14 @@
 //! A thread of its own reads it. At most one unfinished frame and eight open
 //! streams; anything else ends it and is recorded.
 
-use crate::dispatch::{Received, Refuse, malformed};
+use crate::dispatch::{Received, Refuse};
+use crate::error::Code;
 use crate::frame::{Assembler, Frame};
 use crate::helper::Helper;
 use crate::policy::Peer;
 use crate::reply::{Grpc, Outbox, Sink};
 use crate::sys::socket;
-use crate::verb;
+use crate::table;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use postern_proto::frame::STREAMS_MAX;
 use std::io::{ErrorKind, Read};
@@ -56,8 +57,8 @@ impl Service for Client {
             sink.end(Grpc::Unavailable, "the helper is about to end; ask again");
             return Ok(());
         }
-        let Some(row) = verb::find(&method) else {
-            crate::dispatch::unknown(&self.helper, self.peer, &method);
+        let Some(row) = table::find(&method) else {
+            self.helper.note_refused(self.peer, &method, Code::Unsupported);
             sink.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");
             return Ok(());
         };
@@ -81,7 +82,7 @@ impl Service for Client {
     }
 
     fn violated(&self, bytes: &[u8]) {
-        malformed(&self.helper, self.peer, "", bytes);
+        self.helper.note_malformed(self.peer, "", bytes);
     }
 }
 

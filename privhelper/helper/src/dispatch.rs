@@ -1,21 +1,21 @@
 //! The life of one request: DESIGN 3, top to bottom, the same for every verb.
 
-use crate::audit::{Event, Json, Record, Ticket};
-use crate::error::{Code, Fault, Refusal, Stop};
+use crate::audit::{Event, Json, Record};
+use crate::context::{Context, micros};
+use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
+use crate::leave::Leave;
 use crate::meta::{Meta, Mode};
 use crate::policy::{Authorized, Peer, Policy};
 use crate::reply::{Sink, Watchers};
 use crate::requests::Seen;
-use crate::sys::locked;
 use crate::types::Digest;
-use crate::verb::{Done, Leave, Looked, Planned, Verb};
-use postern_proto::root::v1::RequestRecord;
+use crate::verb::{Planned, Verb};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use wire::event::Kind;
 
 /// A request as it came off a connection's channel: whose it is, the kernel said.
@@ -37,25 +37,6 @@ pub struct Received {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refuse;
 
-/// What the steps of one request share.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// What all connections share.
-    pub helper: &'a Helper,
-    /// Who asks.
-    pub peer: Peer,
-    /// What every request carries.
-    pub meta: &'a Meta,
-    /// The policy that this request is decided under, from its first step to its last.
-    pub policy: &'a Policy,
-    /// Who is told of progress.
-    pub watchers: &'a Arc<Watchers>,
-    /// What the audit will be told.
-    pub record: Record,
-    digest: Digest,
-    started: Instant,
-}
-
 /// What comes of the first four steps.
 enum First<V: Verb> {
     /// This id is under way: the caller is attached to it.
@@ -76,7 +57,7 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     // 2. Decode strictly: what an older helper would ignore is refused.
     let exact = V::Wire::decode(body.as_slice()).ok().filter(|wire| wire.encode_to_vec() == body);
     let Some(wire) = exact else {
-        malformed(&helper, peer, &method, &body);
+        helper.note_malformed(peer, &method, &body);
         return Err(Refuse);
     };
     let digest = Digest::of(&[method.as_bytes(), &[0], &body]);
@@ -178,7 +159,7 @@ fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<w
     }
     // 6. Ask: the approval of canonical request, plan and policy digest stands here once rules may say `ask`.
     // 7. Begin: for an effect the intent is on disk when this returns.
-    let leave = V::Leave::take(cx, &by)?;
+    let leave = V::Leave::take(cx, V::ID, &by)?;
     // 8. Act. A client that hangs up does not stop it.
     let result = verb.act(cx, &by, &plan, &leave).map(|mut done| {
         // The recorded outcome of another request is told as it was.
@@ -192,102 +173,6 @@ fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<w
     });
     // 9. End: the outcome is on disk, then the client is answered.
     leave.end(cx, result)
-}
-
-impl Leave for Looked {
-    const IS_EFFECT: bool = false;
-
-    fn take<V: Verb<Leave = Self>>(_: &mut Context<'_>, _: &Authorized<V>) -> Result<Self, Stop> {
-        Ok(Self)
-    }
-
-    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
-        let done = result?;
-        cx.record.duration_us = Some(done.completed.duration_us);
-        cx.record.outcome = outcome(&done.completed, "");
-        cx.helper.audit.note(Event::Served, &cx.record)?;
-        Ok(done.completed)
-    }
-}
-
-impl Leave for Ticket {
-    const IS_EFFECT: bool = true;
-
-    fn take<V: Verb<Leave = Self>>(cx: &mut Context<'_>, by: &Authorized<V>) -> Result<Self, Stop> {
-        let unix = cx.helper.host.unix();
-        // Between the count and the entry nobody else may begin.
-        let _one_at_a_time = locked(&cx.helper.begins);
-        check_rates(cx.helper, by, unix)?;
-        let id = cx.meta.request_id.to_string();
-        let record = RequestRecord {
-            uid: cx.peer.uid,
-            request_id: id.clone(),
-            digest: cx.digest.as_bytes().to_vec(),
-            verb: V::ID.name().to_owned(),
-            begun_unix_s: unix.as_secs(),
-            rule: by.rule_id().to_owned(),
-            completed: None,
-            client: cx.record.client_name.clone(),
-            gid: cx.peer.gid,
-            pid: cx.peer.pid,
-        };
-        cx.helper.requests.take(record, Some(Arc::clone(cx.watchers)))?;
-        cx.helper.audit.begin(&cx.record).map_err(|fault| {
-            let released = cx.helper.requests.release(cx.peer.uid, &id);
-            Stop::from(released.err().unwrap_or(fault))
-        })
-    }
-
-    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
-        let (done, detail) = match result {
-            Ok(done) => (done, String::new()),
-            Err(stop) => failed(stop),
-        };
-        let mut completed = done.completed;
-        completed.duration_us = micros(cx.started);
-        cx.record.plan = Json::new();
-        cx.record.args = Json::new();
-        cx.record.undo = done.undo;
-        cx.record.duration_us = Some(completed.duration_us);
-        cx.record.outcome = outcome(&completed, &detail);
-        let recorded = cx.helper.audit.end(self, Event::End, &cx.record);
-        let kept = cx.helper.requests.finish(cx.peer.uid, cx.meta.request_id.as_str(), &completed);
-        if recorded.and(kept).is_err() {
-            completed.status = wire::Status::Failed.into();
-            Code::AuditUnavailable.as_str().clone_into(&mut completed.code);
-            "it was tried, but the outcome could not be recorded".clone_into(&mut completed.message);
-        }
-        crate::job::forget(cx.helper, cx.peer.uid, cx.meta.request_id.as_str());
-        Ok(completed)
-    }
-}
-
-/// A failure after the begin record: the client is told a code, the audit the reason.
-fn failed(stop: Stop) -> (Done, String) {
-    let (refusal, detail) = stop.tell();
-    let completed = wire::Completed {
-        status: wire::Status::Failed.into(),
-        code: refusal.code.as_str().to_owned(),
-        message: refusal.message,
-        ..wire::Completed::default()
-    };
-    (Done { completed, undo: Json::new() }, detail)
-}
-
-fn check_rates<V>(helper: &Helper, by: &Authorized<V>, unix: Duration) -> Result<(), Refusal> {
-    for rule in by.rules() {
-        if let Some(rate) = rule.rate {
-            let since = unix.saturating_sub(rate.window).as_secs();
-            let begun = helper.requests.begun_since(&rule.id, since);
-            if u32::try_from(begun).unwrap_or(u32::MAX) >= rate.count {
-                let why =
-                    format!("rule {} grants {} in {} s (`rate`)", rule.id, rate.count, rate.window.as_secs());
-                let retry_after_s = u32::try_from(rate.window.as_secs()).unwrap_or(u32::MAX);
-                return Err(Refusal { retry_after_s, ..Refusal::new(Code::RateLimited, why) });
-            }
-        }
-    }
-    Ok(())
 }
 
 fn fill(record: &mut Record, meta: &Meta, args: Json) {
@@ -305,26 +190,6 @@ fn completed_as<V>(status: wire::Status, by: &Authorized<V>) -> wire::Completed 
         rule: by.rule_id().to_owned(),
         ..wire::Completed::default()
     }
-}
-
-/// The outcome as the audit keeps it.
-pub fn outcome(completed: &wire::Completed, detail: &str) -> Json {
-    let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
-    let json = Json::new().text("status", &status).text("code", &completed.code).text("detail", detail);
-    let packages = completed.packages.iter().map(|package| format!("{} {}", package.name, package.installed));
-    let packages = packages.collect::<Vec<_>>();
-    let files = completed.files.iter().map(|file| {
-        Json::new()
-            .text("path", &file.path)
-            .number("size", file.size)
-            .text("sha256", &file.sha256)
-            .text("mode", &file.mode)
-    });
-    let json = json.objects("files", files).texts("packages", packages.iter().map(String::as_str));
-    let unit = completed.unit.as_ref().map_or_else(Json::new, |unit| {
-        Json::new().text("id", &unit.id).text("active", &unit.active).text("enabled", &unit.enabled)
-    });
-    json.object("unit", &unit)
 }
 
 /// Nothing is done: one record, then the answer. If the log can't take the record, that is the answer.
@@ -365,36 +230,4 @@ fn note(
         Ok(_) => watchers.finish(&Kind::Completed(completed)),
         Err(fault) => refuse(helper, watchers, record, started, fault.into()),
     }
-}
-
-/// Records bytes that are no request: size and digest, never their text.
-pub fn malformed(helper: &Helper, peer: Peer, method: &str, bytes: &[u8]) {
-    let record = Record {
-        bytes: Some((bytes.len(), Digest::of(&[bytes]))),
-        client: Some(peer),
-        verb: method.chars().take(71).collect(),
-        ..Record::default()
-    };
-    // The connection ends either way; a log that can't be written is said in status.
-    drop(helper.audit.note(Event::Malformed, &record));
-}
-
-fn micros(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Records a refusal that has no request behind it.
-///
-/// # Errors
-/// The log can't take it.
-pub fn record_refusal(helper: &Helper, mut record: Record, code: Code, detail: &str) -> Result<(), Fault> {
-    record.outcome = Json::new().text("status", "refused").text("code", code.as_str()).text("detail", detail);
-    helper.audit.note(Event::Refused, &record).map(drop)
-}
-
-/// Records a request for a verb that this helper does not have.
-pub fn unknown(helper: &Helper, peer: Peer, method: &str) {
-    let record = Record { client: Some(peer), verb: method.chars().take(71).collect(), ..Record::default() };
-    // It is not done whether or not the log can take it.
-    drop(record_refusal(helper, record, Code::Unsupported, "no such verb"));
 }

@@ -1,11 +1,13 @@
 //! What all connections share.
 
-use crate::audit::{Audit, Event, Record};
+use crate::audit::{Audit, Event, Json, Record};
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
-use crate::policy::Policy;
+use crate::policy::{Peer, Policy};
 use crate::requests::Requests;
 use crate::sys::locked;
+use crate::types::Digest;
+use postern_proto::frame::METHOD_MAX;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -84,6 +86,30 @@ impl Helper {
         self.audit.sync()?;
         *locked(&self.policy) = Some(Arc::new(policy));
         Ok(())
+    }
+
+    /// Records bytes that are no request: size and digest, never their text.
+    pub fn note_malformed(&self, peer: Peer, method: &str, bytes: &[u8]) {
+        let record = Record {
+            bytes: Some((bytes.len(), Digest::of(&[bytes]))),
+            client: Some(peer),
+            verb: method.chars().take(METHOD_MAX).collect(),
+            ..Record::default()
+        };
+        // The connection ends either way; a log that can't be written is said in status.
+        drop(self.audit.note(Event::Malformed, &record));
+    }
+
+    /// Records a refusal of what is no request of a verb that this helper has.
+    pub fn note_refused(&self, peer: Peer, what: &str, code: Code) {
+        let record = Record {
+            client: Some(peer),
+            verb: what.chars().take(METHOD_MAX).collect(),
+            outcome: Json::new().text("status", "refused").text("code", code.as_str()),
+            ..Record::default()
+        };
+        // It is refused whether or not the log can take it.
+        drop(self.audit.note(Event::Refused, &record));
     }
 
     /// A number that no other plan of this helper has.

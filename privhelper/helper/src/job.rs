@@ -4,15 +4,15 @@
 //! there is no pipe whose end could die under dpkg.
 
 use crate::audit::{Json, Ticket};
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::Helper;
+use crate::leave::Done;
 use crate::plan::{Action, PackageStep};
 use crate::policy::Authorized;
 use crate::reply::Watchers;
 use crate::sys::{process, store};
 use crate::types::Digest;
-use crate::verb::Done;
 use postern_proto::root::v1::{Job, JobEvent, JobOutcome};
 use postern_proto::v1 as wire;
 use prost::Message;

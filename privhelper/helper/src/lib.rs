@@ -6,21 +6,25 @@
 
 pub mod audit;
 pub mod connection;
+pub mod context;
 pub mod dispatch;
 pub mod error;
 pub mod frame;
 pub mod helper;
 pub mod host;
 pub mod job;
+pub mod leave;
 pub mod listen;
 pub mod meta;
 pub mod operator;
+pub mod places;
 pub mod plan;
 pub mod policy;
 pub mod reply;
 pub mod requests;
 pub mod startup;
 pub mod sys;
+pub mod table;
 pub mod types;
 pub mod verb;
 pub mod verb_id;

@@ -4,8 +4,8 @@
 //! Ends with 1 and one line in the journal if it can't stand safely.
 
 use postern_helper::error::Fault;
-use postern_helper::listen::{self, Places};
-use postern_helper::startup;
+use postern_helper::places::Places;
+use postern_helper::{listen, startup};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! operator.sock: what people who watch over this host may ask. No gateway, no gRPC, the same frames.
 
-use crate::audit::{Json, Record};
+use crate::audit::Record;
 use crate::connection::Service;
-use crate::dispatch::{Refuse, malformed, record_refusal};
+use crate::dispatch::Refuse;
 use crate::error::{Code, Fault};
 use crate::helper::Helper;
-use crate::listen::Places;
+use crate::places::Places;
 use crate::policy::{Peer, Policy};
 use crate::reply::{Grpc, Sink};
 use crate::sys::store;
@@ -30,7 +30,7 @@ impl Service for Operator {
         // Nobody that the policy calls a client can be an operator: asked anew each time, for the policy may change.
         let is_client = self.helper.policy().is_some_and(|policy| !policy.clients_of(self.peer).is_empty());
         if is_client {
-            self.refuse(&method, Code::Denied);
+            self.helper.note_refused(self.peer, &method, Code::Denied);
             sink.end(Grpc::PermissionDenied, "denied: a client of the policy can be no operator");
             return Ok(());
         }
@@ -43,12 +43,12 @@ impl Service for Operator {
                 self.reload(&sink);
             }
             "Operator/Status" | "Operator/Reload" => {
-                malformed(&self.helper, self.peer, &method, &body);
+                self.helper.note_malformed(self.peer, &method, &body);
                 sink.end(Grpc::InvalidArgument, "malformed request");
                 return Err(Refuse);
             }
             other => {
-                self.refuse(other, Code::Unsupported);
+                self.helper.note_refused(self.peer, other, Code::Unsupported);
                 sink.end(Grpc::Unimplemented, "unsupported: this helper has no such call");
             }
         }
@@ -60,22 +60,11 @@ impl Service for Operator {
     }
 
     fn violated(&self, bytes: &[u8]) {
-        malformed(&self.helper, self.peer, "Operator", bytes);
+        self.helper.note_malformed(self.peer, "Operator", bytes);
     }
 }
 
 impl Operator {
-    fn refuse(&self, method: &str, code: Code) {
-        let record = Record {
-            client: Some(self.peer),
-            verb: method.chars().take(71).collect(),
-            args: Json::new(),
-            ..Record::default()
-        };
-        // It is refused whether or not the log can take it.
-        drop(record_refusal(&self.helper, record, code, ""));
-    }
-
     fn status(&self) -> wire::OperatorStatus {
         let helper = &self.helper;
         let policy = helper.policy();
@@ -99,7 +88,7 @@ impl Operator {
     /// Root alone: takes the accepted policy anew, all or nothing.
     fn reload(&self, sink: &Sink) {
         if self.peer.uid != self.helper.host.owner_uid {
-            self.refuse("Operator/Reload", Code::Denied);
+            self.helper.note_refused(self.peer, "Operator/Reload", Code::Denied);
             return sink.end(Grpc::PermissionDenied, "denied: only root may reload the policy");
         }
         match self.take_policy() {

@@ -1,16 +1,16 @@
 //! Before the first request: drop what was given, check what is relied on, take up what was left.
 
 use crate::audit::{Audit, Event, Json, Record};
-use crate::dispatch::outcome;
 use crate::error::Fault;
 use crate::helper::Helper;
 use crate::host::Host;
 use crate::job;
+use crate::leave::{Done, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
 use crate::sys::{confined, files, socket, store};
-use crate::verb::{Done, TABLE};
+use crate::table::TABLE;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigSet, Signal};

@@ -1,6 +1,6 @@
 //! The vocabulary: which keys there are, and which verbs use them. CONTRACTS 5 as data.
 
-use postern_helper::verb;
+use postern_helper::table;
 use postern_helper::verb_id::VerbId;
 
 /// What a verb's requests are about. The verbs of one rule share it.
@@ -70,13 +70,13 @@ impl Kind {
 }
 
 fn is_built(verb: VerbId) -> bool {
-    verb::TABLE.iter().any(|row| row.id == verb)
+    table::TABLE.iter().any(|row| row.id == verb)
 }
 
 /// Whether the helper acts for this verb, rather than only looks.
 #[must_use]
 pub fn is_effect(verb: VerbId) -> bool {
-    verb::TABLE.iter().any(|row| row.id == verb && row.is_effect)
+    table::TABLE.iter().any(|row| row.id == verb && row.is_effect)
 }
 
 /// What a key is for.

@@ -10,7 +10,6 @@ mod protect;
 mod rule;
 
 pub use decide::{Authorized, Decision};
-pub use describe::Grant;
 pub use rule::{Object, Rate, Rule, Selector};
 
 use crate::error::Fault;

@@ -1,13 +1,14 @@
 //! `file.read`: a part of a file, as bytes.
 
 use crate::audit::Json;
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::leave::{Done, Looked};
 use crate::policy::{Authorized, Object};
 use crate::sys::files::Standing;
 use crate::sys::{confined, files};
 use crate::types::TargetPath;
-use crate::verb::{Done, Looked, NoPlan, Verb, Wish};
+use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::frame::OUTPUT_MAX;
 use postern_proto::v1 as wire;

@@ -1,17 +1,17 @@
 //! `file.write`: the whole new content of one file, put in place at once.
 
 use super::file_read::{directory_of, info};
-use super::limit;
 use crate::audit::{Json, Ticket};
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Code, Fault, Invalid, Refusal, Stop};
 use crate::helper::wait_for;
+use crate::leave::Done;
 use crate::plan::{FilePlan, OldFile};
 use crate::policy::{Authorized, Object};
 use crate::sys::files::{NewFile, Standing};
 use crate::sys::{confined, files, store};
 use crate::types::{Digest, Expect, FileMode, TargetPath, UserName};
-use crate::verb::{Done, Verb, Wish};
+use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::FileUndo;
 use postern_proto::v1 as wire;
@@ -187,7 +187,7 @@ impl Verb for Write {
         plan: &FilePlan,
         leave: &Ticket,
     ) -> Result<Done, Stop> {
-        let _one_at_a_time = wait_for(&cx.helper.files, limit(cx, by))?;
+        let _one_at_a_time = wait_for(&cx.helper.files, cx.limit(by))?;
         let (directory, below) = directory_of(cx, by, &self.path)?;
         let undo = files::open_own(&cx.helper.host.paths.state.join("undo"))?;
         let owners = Self::resolve(cx, plan)?;

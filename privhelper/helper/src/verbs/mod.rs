@@ -9,12 +9,3 @@ pub mod policy_describe;
 pub mod request_result;
 pub mod unit_change;
 pub mod unit_status;
-
-use crate::dispatch::Context;
-use crate::policy::Authorized;
-use std::time::Duration;
-
-/// How long this request may wait: the rule's limit, or less if the client says so.
-pub(crate) fn limit<V>(cx: &Context<'_>, by: &Authorized<V>) -> Duration {
-    cx.meta.wait.map_or(by.timeout(), |wait| wait.min(by.timeout()))
-}

@@ -1,15 +1,15 @@
 //! `package.install`: packages by name, each with a version if asked for.
 
-use super::limit;
 use crate::audit::{Json, Ticket};
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Invalid, Stop};
 use crate::helper::wait_for;
 use crate::job;
+use crate::leave::Done;
 use crate::plan::{PackagePlan, PackageStep};
 use crate::policy::{Authorized, Object};
 use crate::types::{PackageName, PackageVersion};
-use crate::verb::{Done, Verb, Wish};
+use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;
@@ -108,7 +108,7 @@ impl Verb for Install {
                 undo: Json::new(),
             });
         }
-        let wait = limit(cx, by);
+        let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let expected = plan.steps.iter().map(PackageStep::wire).collect();
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);

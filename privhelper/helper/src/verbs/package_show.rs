@@ -2,12 +2,13 @@
 
 use super::package_install::distinct;
 use crate::audit::Json;
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Invalid, Stop};
 use crate::job;
+use crate::leave::{Done, Looked};
 use crate::policy::{Authorized, Object};
 use crate::types::PackageName;
-use crate::verb::{Done, Looked, NoPlan, Verb, Wish};
+use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;

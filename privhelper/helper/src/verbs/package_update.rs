@@ -1,13 +1,13 @@
 //! `package.update`: fetches the lists of available packages.
 
-use super::limit;
 use crate::audit::{Json, Ticket};
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Invalid, Stop};
 use crate::helper::wait_for;
 use crate::job;
+use crate::leave::Done;
 use crate::policy::{Authorized, Object};
-use crate::verb::{Done, NoPlan, Verb, Wish};
+use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;
@@ -39,7 +39,7 @@ impl Verb for Update {
     }
 
     fn act(&self, cx: &Context<'_>, by: &Authorized<Self>, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
-        let wait = limit(cx, by);
+        let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
         job::execute(cx, leave, Job { kind: JobKind::Update.into(), lock_timeout_s, ..Job::default() }, wait)

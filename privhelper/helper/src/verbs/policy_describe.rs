@@ -1,10 +1,11 @@
 //! `policy.describe`: what this client may do.
 
 use crate::audit::Json;
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Invalid, Stop};
-use crate::policy::{Authorized, Grant, Object};
-use crate::verb::{Done, Looked, NoPlan, Verb, Wish};
+use crate::leave::{Done, Looked};
+use crate::policy::{Authorized, Decision, Object, Rule, Selector};
+use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 
@@ -35,7 +36,7 @@ impl Verb for Describe {
     }
 
     fn act(&self, cx: &Context<'_>, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
-        let grants = cx.policy.describe(cx.peer).into_iter().map(grant).collect();
+        let grants = cx.policy.rules_of(cx.peer).map(|rule| grant(rule)).collect();
         let description = Some(wire::Description { client: cx.record.client_name.clone(), grants });
         let status = wire::Status::Done.into();
         Ok(Done {
@@ -45,19 +46,44 @@ impl Verb for Describe {
     }
 }
 
-fn grant(grant: Grant) -> wire::Grant {
-    let decision = if grant.denies { wire::Decision::Deny } else { wire::Decision::Allow };
-    wire::Grant {
-        verbs: grant.verbs,
+/// One rule as its client may know it: no text of the operator's, no word of other clients.
+fn grant(rule: &Rule) -> wire::Grant {
+    let decision = match rule.decision {
+        Decision::Allow => wire::Decision::Allow,
+        Decision::Deny => wire::Decision::Deny,
+    };
+    let mut grant = wire::Grant {
+        verbs: strings(rule.verbs.iter().map(|verb| verb.name())),
         decision: decision.into(),
-        packages: grant.packages,
-        units: grant.units,
-        directories: grant.directories,
-        files: grant.files,
-        commands: Vec::new(),
-        modes: grant.modes,
-        max_bytes: grant.max_bytes,
-        rate: grant.rate,
-        limits: grant.limits,
+        rate: rule.rate.map_or_else(String::new, |rate| format!("{}/{}s", rate.count, rate.window.as_secs())),
+        ..wire::Grant::default()
+    };
+    match &rule.selector {
+        Selector::Nothing => {}
+        Selector::Packages(patterns) => {
+            grant.packages = strings(patterns);
+            if rule.verbs.contains(&VerbId::PackageInstall) {
+                grant.limits.push(format!("max_new_packages = {}", rule.max_new_packages));
+                grant.limits.extend(rule.versions.iter().map(|version| format!("versions = {version}")));
+            }
+        }
+        Selector::Units(patterns) => {
+            grant.units = strings(patterns);
+            if rule.allow_cascade {
+                grant.limits.push("allow_cascade = true".to_owned());
+            }
+        }
+        Selector::Files { directories, depth, files } => {
+            grant.directories = strings(directories);
+            grant.files = strings(files);
+            grant.modes = strings(&rule.modes);
+            grant.max_bytes = rule.max_bytes;
+            grant.limits.push(format!("depth = {depth}"));
+        }
     }
+    grant
+}
+
+fn strings<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<String> {
+    items.into_iter().map(|item| item.to_string()).collect()
 }

@@ -1,11 +1,12 @@
 //! `request.result`: the recorded outcome of one of the client's own requests.
 
 use crate::audit::Json;
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Invalid, Stop};
+use crate::leave::{Done, Looked};
 use crate::policy::{Authorized, Object};
 use crate::types::RequestId;
-use crate::verb::{Done, Looked, NoPlan, Verb, Wish};
+use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 

@@ -1,16 +1,16 @@
 //! `unit.start`, `stop`, `restart`, `reload`, `enable`, `disable`: one unit, one word for systemctl.
 
-use super::limit;
 use super::unit_status::{show, show_one};
 use crate::audit::{Json, Ticket};
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
 use crate::helper::wait_for;
+use crate::leave::Done;
 use crate::plan::{UnitPlan, UnitState};
 use crate::policy::{Authorized, Object};
 use crate::sys::process::{UnitAction, change_unit};
 use crate::types::UnitName;
-use crate::verb::{Done, Verb, Wish};
+use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 
@@ -68,7 +68,7 @@ impl Change {
         before: &UnitState,
         ticket: &Ticket,
     ) -> Result<Done, Stopped> {
-        let wait = limit(cx, by);
+        let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
         cx.watchers.progress(wire::Phase::Run, self.unit.as_str(), 0, action.word());
         let finished = change_unit(&cx.helper.host, ticket, action, self.now, &self.unit, wait)?;

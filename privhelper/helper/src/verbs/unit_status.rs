@@ -1,14 +1,15 @@
 //! `unit.status`: the state of a unit as systemd reports it.
 
 use crate::audit::Json;
-use crate::dispatch::Context;
+use crate::context::Context;
 use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::leave::{Done, Looked};
 use crate::plan::UnitPlan;
 use crate::plan::units::{PROPERTIES, Shown, parse};
 use crate::policy::{Authorized, Object};
 use crate::sys::process;
 use crate::types::UnitName;
-use crate::verb::{Done, Looked, Verb, Wish};
+use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 use std::time::Duration;

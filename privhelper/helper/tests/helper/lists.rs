@@ -1,7 +1,7 @@
 //! The lists agree: rpcs, verbs, table, SECURITY.md, dependencies.
 
 use postern_helper::error::Code;
-use postern_helper::verb::{TABLE, find};
+use postern_helper::table::{TABLE, find};
 use postern_helper::verb_id::VerbId;
 use postern_proto::HELPER_PROTO;
 use std::path::Path;
