@@ -103,6 +103,7 @@ impl Audit {
         let mut chain = locked(&self.chain);
         let seq = chain.append(event, record, self.unix())?;
         chain.sync()?;
+        // The seal's key moves on here, after the record is on disk and before its effect, once there is a seal.
         Ok(seq)
     }
 

@@ -205,3 +205,16 @@ fn an_empty_or_unknown_client_admits_nobody() {
     }
     assert_eq!(load(named("", "helpers")).unwrap().clients_of(peer(CLIENT_UID)), ["a"]);
 }
+
+#[test]
+fn a_frame_that_does_not_come_to_its_end_ends_the_connection() {
+    let world = World::new(site_rules);
+    let mut channel = world.connect(CLIENT_UID);
+    let request =
+        encode(1, REQUEST, &encode_request("Helper/PolicyDescribe", &describe().encode_to_vec()).unwrap());
+    channel.stream.write_all(&request.unwrap()[..20]).unwrap();
+    let started = std::time::Instant::now();
+    channel.left();
+    assert!(started.elapsed() >= Duration::from_secs(9), "{:?}", started.elapsed());
+    assert_eq!(world.count("malformed"), 1);
+}

@@ -1,0 +1,124 @@
+//! The client of `postern serve`: HTTP over its Unix socket.
+
+use crate::ask::{Ask, Lost};
+use crate::event::{Event, Fault};
+use crate::sse::Reader;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use tokio::net::UnixStream;
+
+/// What is read of an answer that is one JSON value, at most.
+const ANSWER_LIMIT: usize = 64 << 20;
+
+/// `postern serve` behind its socket; a connection a call.
+pub struct AgentClient {
+    path: PathBuf,
+}
+
+/// An answer that is one JSON value.
+pub struct Answer {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The body.
+    pub body: Value,
+}
+
+impl Answer {
+    /// The error that the agent reports, if it does.
+    pub fn error(&self) -> Option<Fault> {
+        if self.status.is_success() {
+            return None;
+        }
+        let fault = self.body.get("error").and_then(|e| serde_json::from_value(e.clone()).ok());
+        Some(fault.unwrap_or_else(|| Fault::new("internal", format!("the agent answered {}", self.status))))
+    }
+}
+
+impl AgentClient {
+    /// The agent at a socket; nothing is connected yet.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Its socket.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks once through `POST /requests`.
+    pub async fn attempt(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Result<Event, Lost> {
+        let body = json!({
+            "verb": ask.request.verb(), "args": ask.request.args(), "mode": ask.mode, "reason": ask.reason,
+            "request_id": ask.id, "wait_ms": ask.wait_ms,
+        });
+        let response = self.send(Method::POST, "/requests", Some(&body)).await?;
+        if !response.status().is_success() {
+            let fault = collect(response).await?.error();
+            return Ok(Event::Error(fault.unwrap_or_else(|| Fault::new("internal", "no reason given"))));
+        }
+        let mut reader = Reader::new(response.into_body());
+        while let Some(message) = reader.next().await.map_err(|e| Lost::Midway(e.to_string()))? {
+            let Ok(event) = Event::from_parts(&message.event, &message.data) else { continue };
+            if event.is_last() {
+                return Ok(event);
+            }
+            on(&event);
+        }
+        Err(Lost::Midway("the agent closed the connection".to_owned()))
+    }
+
+    /// One call that answers with JSON.
+    pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Lost> {
+        collect(self.send(method, path, body).await?).await
+    }
+
+    /// The events of a task after `seen`.
+    pub async fn task_events(&self, id: &str, seen: u64) -> Result<Reader, Lost> {
+        let path = format!("/tasks/{id}/events?after={seen}");
+        let response = self.send(Method::GET, &path, None).await?;
+        if response.status().is_success() {
+            return Ok(Reader::new(response.into_body()));
+        }
+        let why = collect(response).await?.error().map(|f| f.message);
+        Err(Lost::Midway(why.unwrap_or_default()))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<Incoming>, Lost> {
+        let stream =
+            UnixStream::connect(&self.path).await.map_err(|e| Lost::Closed(e.kind(), e.to_string()))?;
+        let midway = |e: hyper::Error| Lost::Midway(e.to_string());
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(midway)?;
+        tokio::spawn(connection);
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|e| Lost::Closed(ErrorKind::InvalidInput, e.to_string()))?;
+        sender.send_request(request).await.map_err(midway)
+    }
+}
+
+async fn collect(response: Response<Incoming>) -> Result<Answer, Lost> {
+    let status = response.status();
+    let limited = http_body_util::Limited::new(response.into_body(), ANSWER_LIMIT);
+    let bytes = limited.collect().await.map_err(|e| Lost::Midway(e.to_string()))?.to_bytes();
+    let body = serde_json::from_slice(&bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+    Ok(Answer { status, body })
+}

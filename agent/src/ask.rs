@@ -1,0 +1,218 @@
+//! One request on its way: what is asked, the two doors it can take, and how it ended.
+
+use crate::agent_client::AgentClient;
+use crate::event::{Event, Fault, Stream};
+use crate::helper::Helper;
+use crate::request::Request;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How far a request goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Do it.
+    #[default]
+    Execute,
+    /// Decide and plan, change nothing.
+    Preview,
+    /// Decide on the request alone.
+    Check,
+}
+
+/// A request with what goes along with it. The same value can be sent again: the helper acts once.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The verb and its arguments.
+    pub request: Request,
+    /// A UUID of version 7.
+    pub id: String,
+    /// How far.
+    pub mode: Mode,
+    /// Why; see [`reason`].
+    pub reason: String,
+    /// The agent's task, or empty.
+    pub task: String,
+    /// The person behind it.
+    pub claimed_uid: u32,
+    /// How long to wait for locks, jobs and approval; 0 = as the rule says.
+    pub wait_ms: u32,
+}
+
+/// A fresh request id. Its time is what the helper's window of kept ids goes by.
+pub fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+/// Makes a text fit for the wire's `reason`: no control characters, at most 500 bytes.
+pub fn reason(text: &str) -> String {
+    let mut reason: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    reason.truncate((0..=500).rev().find(|&n| reason.is_char_boundary(n)).unwrap_or(0));
+    reason
+}
+
+/// How a request ended, with what it put out on the way.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The request's id.
+    pub id: String,
+    /// The verb.
+    pub verb: &'static str,
+    /// The last event.
+    pub end: Event,
+    /// What a program or a journal wrote.
+    pub stdout: Vec<u8>,
+    /// What a program wrote to its error stream.
+    pub stderr: Vec<u8>,
+    /// What a file holds.
+    pub content: Vec<u8>,
+    /// Some of it was cut off.
+    pub truncated: bool,
+}
+
+impl Outcome {
+    /// An outcome without output.
+    pub fn ended(ask: &Ask, end: Event) -> Self {
+        let (id, verb) = (ask.id.clone(), ask.request.verb());
+        Self { id, verb, end, stdout: Vec::new(), stderr: Vec::new(), content: Vec::new(), truncated: false }
+    }
+
+    fn take(&mut self, event: &Event) {
+        if let Event::Output(output) = event {
+            self.truncated |= output.truncated;
+            match output.stream {
+                Stream::Content => &mut self.content,
+                Stream::Stderr => &mut self.stderr,
+                Stream::Stdout | Stream::Unspecified => &mut self.stdout,
+            }
+            .extend_from_slice(&output.data);
+        }
+    }
+}
+
+/// Why an attempt brought no last event.
+#[derive(Debug)]
+pub enum Lost {
+    /// There was no connection at all.
+    Closed(ErrorKind, String),
+    /// The connection went away, perhaps after the effect had begun.
+    Midway(String),
+}
+
+/// The way a request takes.
+pub enum Door {
+    /// Straight to the helper, as this process's own uid.
+    Helper(Helper),
+    /// Through `postern serve`, whose client the helper knows.
+    Agent(AgentClient),
+}
+
+/// How long a lost connection is tried again, and how long a socket where nobody has answered yet.
+const PATIENCE: Duration = Duration::from_secs(15);
+const FIRST_PATIENCE: Duration = Duration::from_secs(2);
+/// What the client waits beyond the time it gave the helper.
+const GRACE: Duration = Duration::from_secs(10);
+
+impl Door {
+    /// Asks, and asks again under the same id when the connection is lost: the helper then answers
+    /// with what it recorded, or acts if it had not begun. `on` sees each event
+    /// before the last as it comes.
+    pub async fn ask(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
+        let asking = self.persist(ask, on);
+        if ask.wait_ms == 0 {
+            return asking.await;
+        }
+        let limit = Duration::from_millis(ask.wait_ms.into()) + GRACE;
+        tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| {
+            let message = format!("no answer in time; it may still go on: see `postern result {}`", ask.id);
+            Outcome::ended(ask, Event::Error(Fault::new("timeout", message)))
+        })
+    }
+
+    async fn persist(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
+        let mut lost_since = None;
+        let mut was_connected = false;
+        let mut pause = Duration::from_millis(50);
+        loop {
+            let started = Instant::now();
+            let mut outcome = Outcome::ended(ask, Event::Error(Fault::new("internal", "no answer yet")));
+            let mut seen = |event: &Event| {
+                outcome.take(event);
+                on(event);
+            };
+            let attempt = match self {
+                Self::Helper(helper) => helper.attempt(ask, &mut seen).await,
+                Self::Agent(agent) => agent.attempt(ask, &mut seen).await,
+            };
+            let lost = match attempt {
+                Ok(end) => return Outcome { end, ..outcome },
+                Err(lost) => lost,
+            };
+            // A connection that lived for long was no part of the trouble before it.
+            if started.elapsed() > PATIENCE {
+                lost_since = None;
+                pause = Duration::from_millis(50);
+            }
+            was_connected |= matches!(lost, Lost::Midway(_));
+            let patience = if was_connected { PATIENCE } else { FIRST_PATIENCE };
+            if lost.is_final(was_connected) || lost_since.get_or_insert(started).elapsed() > patience {
+                return Outcome { end: Event::Error(self.unreachable(&lost, ask, was_connected)), ..outcome };
+            }
+            tracing::debug!(?lost, id = ask.id, "connection lost, asking again");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+
+    fn unreachable(&self, lost: &Lost, ask: &Ask, was_connected: bool) -> Fault {
+        let (who, path, group) = match self {
+            Self::Helper(helper) => ("helper", helper.path(), "postern-clients"),
+            Self::Agent(agent) => ("agent", agent.path(), "postern-users"),
+        };
+        let socket = path.display();
+        let message = if was_connected {
+            let why = lost.why();
+            format!(
+                "lost the {who} at {socket} ({why}); what had begun is not undone: see `postern result {}`",
+                ask.id
+            )
+        } else {
+            lost.explain(who, path, group)
+        };
+        Fault::new("unreachable", message)
+    }
+}
+
+impl Lost {
+    fn why(&self) -> &str {
+        match self {
+            Self::Closed(_, why) | Self::Midway(why) => why,
+        }
+    }
+
+    /// What a person can do about a socket that does not let them in.
+    pub fn explain(&self, who: &str, path: &Path, group: &str) -> String {
+        let socket = path.display();
+        match self {
+            Self::Closed(ErrorKind::PermissionDenied, _) => {
+                format!("may not open {socket}: it is for members of the group {group}")
+            }
+            Self::Closed(ErrorKind::NotFound, _) => {
+                format!("there is no {socket}: is postern-{who}.socket started?")
+            }
+            Self::Closed(..) | Self::Midway(_) => {
+                format!("cannot reach the {who} at {socket}: {}", self.why())
+            }
+        }
+    }
+
+    /// Whether trying again can not help.
+    fn is_final(&self, was_connected: bool) -> bool {
+        match self {
+            Self::Closed(ErrorKind::PermissionDenied, _) => true,
+            Self::Closed(ErrorKind::NotFound, _) => !was_connected,
+            Self::Closed(..) | Self::Midway(_) => false,
+        }
+    }
+}

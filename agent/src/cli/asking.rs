@@ -1,0 +1,103 @@
+//! One typed command: ask, show the way there, print how it ended.
+
+use super::Session;
+use super::options::Json;
+use super::progress::Meter;
+use crate::ask::{Ask, Door, Mode, Outcome, new_id, reason};
+use crate::event::{Event, Fault, Status};
+use crate::exit::Exit;
+use crate::report::Report;
+use crate::request::Request;
+use crate::show;
+use serde_json::json;
+
+impl Session<'_> {
+    /// Asks one request and prints its outcome.
+    pub(super) async fn typed(&mut self, request: Request, mode: Mode) -> Exit {
+        let ask = Ask {
+            request,
+            id: self.global.request_id.clone().unwrap_or_else(new_id),
+            mode,
+            reason: reason(self.global.reason.as_deref().unwrap_or_default()),
+            task: String::new(),
+            claimed_uid: nix::unistd::getuid().as_raw(),
+            wait_ms: self.wait_ms(),
+        };
+        let door = self.door();
+        let outcome = self.follow(&door, &ask).await;
+        self.print(&outcome, mode);
+        Exit::of_end(&outcome.end)
+    }
+
+    async fn follow(&mut self, door: &Door, ask: &Ask) -> Outcome {
+        let (console, json) = (&mut *self.console, self.global.json);
+        let mut meter = Meter::new(console, self.global.quiet || json.is_some());
+        let mut on = |event: &Event| {
+            if json == Some(Json::Lines) {
+                console.json(&json!({ "event": event.name(), "request_id": ask.id, "data": event.data() }));
+            }
+            meter.show(event, console);
+        };
+        let outcome = tokio::select! {
+            outcome = door.ask(ask, &mut on) => outcome,
+            _ = tokio::signal::ctrl_c() => {
+                let message = format!("what had begun goes on and is not undone: see `postern result {}`", ask.id);
+                Outcome::ended(ask, Event::Error(Fault::new("cancelled", message)))
+            }
+        };
+        meter.clear();
+        outcome
+    }
+
+    fn print(&mut self, outcome: &Outcome, mode: Mode) {
+        if self.global.json.is_some() {
+            self.console.json(&Report::new(outcome));
+            return;
+        }
+        match &outcome.end {
+            Event::Completed(done) => {
+                let is_good = matches!(done.status, Status::Done | Status::Unchanged | Status::Previewed);
+                if outcome.verb == "file.read" && done.status == Status::Done {
+                    self.console.content(&outcome.content);
+                } else if let (Some(description), Mode::Execute) = (&done.description, mode) {
+                    self.console.result(&show::grants(description));
+                } else if is_good {
+                    self.console.result(&show::found(outcome));
+                } else {
+                    self.console.say_lines(&show::found(outcome));
+                }
+                self.console.say_lines(&String::from_utf8_lossy(&outcome.stderr));
+                if !is_good {
+                    self.complain(&done.code, &done.message);
+                } else if !self.global.quiet {
+                    self.hints(outcome, done);
+                }
+            }
+            Event::Refused(refused) => self.complain(&refused.code, &show::refusal(refused)),
+            Event::Error(fault) => self.complain(&fault.code, &fault.message),
+            Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {}
+        }
+    }
+
+    fn hints(&mut self, outcome: &Outcome, done: &crate::event::Completed) {
+        if !done.message.is_empty() {
+            self.console.say(&done.message);
+        }
+        if outcome.truncated {
+            self.console.say("this is not all: the policy's limit cut it off");
+        }
+        if done.replayed {
+            self.console.say("this is the recorded outcome: nothing was done again");
+        }
+        if done.undoable && done.status == Status::Done {
+            self.console.say(&format!("to take it back: postern undo {}", outcome.id));
+        }
+    }
+
+    /// An error in one line: a stable code, then words.
+    pub(super) fn complain(&mut self, code: &str, message: &str) {
+        let code = if code.is_empty() { "failed" } else { code };
+        let refused = if Exit::of_code(code) == Exit::Refused { "refused: " } else { "" };
+        self.console.say(&format!("postern: {refused}{code}: {message}"));
+    }
+}

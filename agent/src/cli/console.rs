@@ -1,0 +1,86 @@
+//! Where the command line reads and writes: results on stdout, all else on stderr.
+
+use crate::show;
+use std::io::{IsTerminal, Read, Write};
+
+/// The streams of one run.
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about another stream")]
+pub struct Console {
+    /// For results.
+    pub out: Box<dyn Write + Send>,
+    /// For messages and progress.
+    pub err: Box<dyn Write + Send>,
+    /// For content.
+    pub input: Box<dyn Read + Send>,
+    /// A terminal shows the results: file contents are escaped then.
+    pub out_is_terminal: bool,
+    /// A terminal shows the progress: it gets bars then.
+    pub err_is_terminal: bool,
+    /// Colours are welcome on stderr.
+    pub color: bool,
+    /// Results that could not be written.
+    pub is_broken: bool,
+}
+
+impl Console {
+    /// This process's streams.
+    #[must_use]
+    pub fn standard() -> Self {
+        let err_is_terminal = std::io::stderr().is_terminal();
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            out: Box::new(std::io::stdout()),
+            err: Box::new(std::io::stderr()),
+            input: Box::new(std::io::stdin()),
+            out_is_terminal: std::io::stdout().is_terminal(),
+            err_is_terminal,
+            color: err_is_terminal && !no_color,
+            is_broken: false,
+        }
+    }
+
+    /// A result, bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
+        // Whoever closed the pipe has read enough.
+        self.is_broken |= written.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
+    }
+
+    /// A result in words.
+    pub fn result(&mut self, text: &str) {
+        let text = show::lines(text);
+        self.raw(text.as_bytes());
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.raw(b"\n");
+        }
+    }
+
+    /// A file's content: raw, but for a terminal.
+    pub fn content(&mut self, bytes: &[u8]) {
+        if self.out_is_terminal {
+            self.result(&String::from_utf8_lossy(bytes));
+        } else {
+            self.raw(bytes);
+        }
+    }
+
+    /// A result as a line of JSON.
+    pub fn json(&mut self, value: &impl serde::Serialize) {
+        // Serialising our own types to a string cannot fail.
+        let line = serde_json::to_string(value).unwrap_or_default();
+        self.raw(line.as_bytes());
+        self.raw(b"\n");
+    }
+
+    /// A message of one line. A lost message is no reason to fail.
+    pub fn say(&mut self, text: &str) {
+        let _ = writeln!(self.err, "{}", show::line(text));
+    }
+
+    /// Output of a program, for the error stream.
+    pub fn say_lines(&mut self, text: &str) {
+        let text = show::lines(text);
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(self.err, "{text}{end}");
+    }
+}

@@ -1,0 +1,179 @@
+//! The command line.
+
+mod asking;
+mod console;
+mod options;
+mod progress;
+mod tasks;
+mod typed;
+
+pub use console::Console;
+
+use crate::Host;
+use crate::agent_client::AgentClient;
+use crate::args::{Nothing, Of};
+use crate::ask::{Door, Mode};
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::helper::Helper;
+use crate::request::Request;
+use crate::serve;
+use clap::Parser;
+use hyper::Method;
+use options::{Cli, Command, Global, Tasks};
+use serde_json::json;
+use std::ffi::OsString;
+
+/// One run of the command line.
+struct Session<'a> {
+    host: &'a Host,
+    console: &'a mut Console,
+    global: Global,
+}
+
+/// Runs a command line, its first element the program's name.
+pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console: &mut Console) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, console),
+    };
+    let mut session = Session { host, console, global: cli.global };
+    let exit = session.run(cli.command).await;
+    if session.console.is_broken {
+        session.console.say("postern: the results could not be written");
+        return Exit::Failed;
+    }
+    exit
+}
+
+/// Help that was asked for is a result; what is wrong is a message.
+fn usage(error: &clap::Error, console: &mut Console) -> Exit {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        console.say_lines(&text);
+        return Exit::Usage;
+    }
+    console.raw(text.as_bytes());
+    Exit::Done
+}
+
+impl Session<'_> {
+    async fn run(&mut self, command: Command) -> Exit {
+        match command {
+            Command::Run { task } => self.run_task(task.join(" ")).await,
+            Command::Plan { task } => self.plan(&task.join(" ")),
+            Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
+            Command::Can { command } if command.is_empty() => {
+                self.typed(Request::PolicyDescribe(Nothing {}), Mode::Execute).await
+            }
+            Command::Can { command } => self.can(command).await,
+            Command::Health => self.health().await,
+            Command::Serve => match serve::serve(self.host).await {
+                Ok(()) => Exit::Done,
+                Err(error) => self.fail(&Fault::new("internal", format!("cannot serve: {error}"))),
+            },
+            Command::Words(words) => match words.as_slice() {
+                [task] if task.contains(char::is_whitespace) => self.run_task(task.clone()).await,
+                _ => {
+                    let message = format!("there is no command {:?}; see `postern --help`", words.join(" "));
+                    self.fail(&Fault::new("invalid_argument", message))
+                }
+            },
+            typed => match self.request(typed) {
+                Ok(request) => {
+                    let mode = self.mode();
+                    self.typed(request, mode).await
+                }
+                Err(why) => self.fail(&Fault::new("invalid_argument", why)),
+            },
+        }
+    }
+
+    /// The request that a typed command stands for.
+    fn request(&mut self, command: Command) -> Result<Request, String> {
+        match command {
+            Command::Package(command) => Ok(typed::package(command)),
+            Command::Service(command) => Ok(typed::service(command)),
+            Command::File(command) => typed::file(command, &mut self.console.input),
+            Command::Command { name, parameters } => typed::command(name, &parameters),
+            Command::Undo { id } => Ok(Request::RequestUndo(Of { of: id })),
+            Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
+            Command::Run { .. }
+            | Command::Plan { .. }
+            | Command::Tasks { .. }
+            | Command::Can { .. }
+            | Command::Health
+            | Command::Serve
+            | Command::Words(_) => Err("this is no single request".to_owned()),
+        }
+    }
+
+    /// `can VERB ARGS`: the decision alone. `package.install` is taken for `package install`.
+    async fn can(&mut self, command: Vec<String>) -> Exit {
+        let mut words = vec![OsString::from("postern")];
+        for (index, word) in command.into_iter().enumerate() {
+            match word.split_once('.').filter(|_| index == 0) {
+                Some((noun, verb)) => words.extend([noun.into(), verb.into()]),
+                None => words.push(word.into()),
+            }
+        }
+        let cli = match Cli::try_parse_from(words) {
+            Ok(cli) => cli,
+            Err(error) => return usage(&error, self.console),
+        };
+        self.global.json = self.global.json.or(cli.global.json);
+        self.global.direct |= cli.global.direct;
+        self.global.quiet |= cli.global.quiet;
+        // Whether a file may be written does not wait for its content.
+        self.console.input = Box::new(std::io::empty());
+        match self.request(cli.command) {
+            Ok(request) => self.typed(request, Mode::Check).await,
+            Err(why) => self.fail(&Fault::new("invalid_argument", why)),
+        }
+    }
+
+    async fn health(&mut self) -> Exit {
+        let health = if self.global.direct {
+            let helper = serve::probe(&Door::Helper(Helper::new(&self.host.helper_socket))).await;
+            json!({ "helper": helper })
+        } else {
+            let agent = AgentClient::new(&self.host.agent_socket);
+            match self.call(&agent, Method::GET, "/health", None).await {
+                Ok(answer) => answer.body,
+                Err(fault) => return self.fail(&fault),
+            }
+        };
+        if self.global.json.is_some() {
+            self.console.json(&health);
+        } else {
+            for part in ["agent", "llm", "rag", "helper"] {
+                if let Some(state) = health[part].as_str() {
+                    self.console.result(&format!("{part:<7} {state}\n"));
+                }
+            }
+        }
+        if health["helper"] == "ok" { Exit::Done } else { Exit::Unreachable }
+    }
+
+    fn door(&self) -> Door {
+        if self.global.direct {
+            Door::Helper(Helper::new(&self.host.helper_socket))
+        } else {
+            Door::Agent(AgentClient::new(&self.host.agent_socket))
+        }
+    }
+
+    fn wait_ms(&self) -> u32 {
+        self.global.timeout.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX))
+    }
+
+    /// Reports what went wrong before there was an outcome.
+    fn fail(&mut self, fault: &Fault) -> Exit {
+        if self.global.json.is_some() {
+            self.console.json(&json!({ "error": fault }));
+        } else {
+            self.complain(&fault.code, &fault.message);
+        }
+        Exit::of_code(&fault.code)
+    }
+}

@@ -1,0 +1,297 @@
+//! `run`, `plan` and `tasks`: tasks in plain words, through the agent or with `--direct` in this process.
+
+use super::Session;
+use super::options::{Json, Tasks};
+use super::progress::Meter;
+use crate::agent_client::{AgentClient, Answer};
+use crate::ask::{Door, Lost, Mode, new_id, reason};
+use crate::event::{Event, Fault};
+use crate::exit::Exit;
+use crate::helper::Helper;
+use crate::planner;
+use crate::serve::described;
+use crate::task::{Order, Runner, Task, TaskStatus};
+use hyper::Method;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How long the agent may be away while a task runs.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Session<'_> {
+    pub(super) fn plan(&mut self, text: &str) -> Exit {
+        let steps = match planner::plan(text) {
+            Ok(steps) => steps,
+            Err(why) => return self.not_understood(&why),
+        };
+        if self.global.json.is_some() {
+            self.console.json(&json!({ "steps": described(&steps) }));
+            return Exit::Done;
+        }
+        for (index, tool) in steps.iter().enumerate() {
+            self.console.result(&format!("{}. {}\n", index + 1, tool.describe()));
+        }
+        Exit::Done
+    }
+
+    pub(super) async fn run_task(&mut self, text: String) -> Exit {
+        if self.global.request_id.is_some() {
+            return self.fail(&Fault::new(
+                "invalid_argument",
+                "--request-id is for one request; a task makes its own",
+            ));
+        }
+        let ended = if self.global.direct { self.run_here(text).await } else { self.run_there(&text).await };
+        match ended {
+            Ok(task) => self.end(&task),
+            Err(fault) => self.fail(&fault),
+        }
+    }
+
+    /// The same loop as in the service, as a client of the helper's.
+    async fn run_here(&mut self, text: String) -> Result<Task, Fault> {
+        let steps = planner::plan(&text).map_err(|why| not_understood(&why))?;
+        let order = Order {
+            task: text,
+            session: String::new(),
+            steps,
+            mode: self.mode(),
+            reason: self.global.reason.clone().unwrap_or_default(),
+            wait_ms: self.wait_ms(),
+            uid: nix::unistd::getuid().as_raw(),
+        };
+        let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let (cancel, cancelled) = watch::channel(false);
+        let interrupts = tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                cancel.send_replace(true);
+            }
+        });
+        let mut task = Task::new(new_id(), &order);
+        let mut view = View::new(self);
+        let mut on = |name: &'static str, data: Value, _: &Task| view.show(name, &data);
+        Runner { door: &door, order: &order, cancel: cancelled, on: &mut on }.run(&mut task).await;
+        view.meter.clear();
+        interrupts.abort();
+        Ok(task)
+    }
+
+    /// Gives the task to the agent and follows it to its end.
+    async fn run_there(&mut self, text: &str) -> Result<Task, Fault> {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        let body = json!({
+            "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
+            "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
+        });
+        let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
+        let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
+        let mut view = View::new(self);
+        let mut interrupts = 0;
+        let following = follow(&agent, &id, &mut view);
+        tokio::pin!(following);
+        loop {
+            tokio::select! {
+                ended = &mut following => break ended,
+                _ = tokio::signal::ctrl_c() => {
+                    interrupts += 1;
+                    if interrupts > 1 {
+                        break Err(Fault::new("cancelled", format!("left the task {id} to itself")));
+                    }
+                    // If the agent cannot be told, following it will say so.
+                    let _ = agent.call(Method::POST, &format!("/tasks/{id}/cancel"), None).await;
+                }
+            }
+        }
+    }
+
+    pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        let (method, path) = match &command {
+            Tasks::List => (Method::GET, "/tasks".to_owned()),
+            Tasks::Show { id } => (Method::GET, format!("/tasks/{id}")),
+            Tasks::Cancel { id } => (Method::POST, format!("/tasks/{id}/cancel")),
+        };
+        let answer = match self.call(&agent, method, &path, None).await {
+            Ok(answer) => answer,
+            Err(fault) => return self.fail(&fault),
+        };
+        if self.global.json.is_some() {
+            self.console.json(&answer.body);
+            return Exit::Done;
+        }
+        let tasks: Vec<Task> = match serde_json::from_value(answer.body.clone()) {
+            Ok(tasks) => tasks,
+            Err(_) => serde_json::from_value(answer.body).into_iter().collect(),
+        };
+        for task in &tasks {
+            self.console.result(&format!(
+                "{} {} {}\n",
+                task.id,
+                word(task.status),
+                task.task.replace('\n', " ")
+            ));
+            if !matches!(command, Tasks::List) {
+                self.show(task);
+            }
+        }
+        Exit::Done
+    }
+
+    fn show(&mut self, task: &Task) {
+        for result in &task.results {
+            self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
+            self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());
+        }
+        self.console.result(&task.summary);
+    }
+
+    /// One call to the agent; an error that it answers with is one too.
+    pub(super) async fn call(
+        &mut self,
+        agent: &AgentClient,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Fault> {
+        let answer = agent.call(method, path, body).await.map_err(|lost| unreachable(agent, &lost))?;
+        match answer.error() {
+            Some(fault) => Err(fault),
+            None => Ok(answer),
+        }
+    }
+
+    fn end(&mut self, task: &Task) -> Exit {
+        let exit = Exit::of_task(task);
+        if self.global.json.is_some() {
+            self.console.json(task);
+            return exit;
+        }
+        for warning in &task.warnings {
+            self.console.say(&format!("warning: {warning}"));
+        }
+        if exit == Exit::Done {
+            self.console.result(&task.summary);
+        } else {
+            self.console.say(&format!("postern: {}: {}", word(task.status), task.summary));
+        }
+        exit
+    }
+
+    fn not_understood(&mut self, why: &planner::NotUnderstood) -> Exit {
+        self.fail(&not_understood(why))
+    }
+}
+
+fn not_understood(why: &planner::NotUnderstood) -> Fault {
+    Fault::new("invalid_argument", format!("{why}; nothing has been done"))
+}
+
+fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
+    Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
+}
+
+fn word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Queued => "queued",
+        TaskStatus::Running => "running",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Partial => "partly done",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Refused => "refused",
+        TaskStatus::Cancelled => "cancelled",
+    }
+}
+
+/// Reads a task's events to its end, over connections that may be lost, and then its record.
+async fn follow(agent: &AgentClient, id: &str, view: &mut View<'_, '_>) -> Result<Task, Fault> {
+    let (mut seen, mut lost_since) = (0, None);
+    loop {
+        if let Ok(mut events) = agent.task_events(id, seen).await {
+            lost_since = None;
+            while let Ok(Some(event)) = events.next().await {
+                seen = event.id.max(seen);
+                view.show(&event.event, &event.data);
+            }
+        }
+        match agent.call(Method::GET, &format!("/tasks/{id}"), None).await {
+            Ok(answer) => {
+                if answer.error().is_some() {
+                    let message = "the agent was started anew meanwhile and has lost the task; \
+                                   what had begun is not undone: see the audit log";
+                    return Err(Fault::new("interrupted", message));
+                }
+                if let Ok(task) = serde_json::from_value::<Task>(answer.body)
+                    && task.status.is_final()
+                {
+                    view.meter.clear();
+                    return Ok(task);
+                }
+            }
+            Err(lost) => {
+                if lost_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                    return Err(unreachable(agent, &lost));
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Shows a task's events.
+struct View<'a, 'b> {
+    session: &'a mut Session<'b>,
+    meter: Meter,
+}
+
+impl<'a, 'b> View<'a, 'b> {
+    fn new(session: &'a mut Session<'b>) -> Self {
+        let meter = Meter::new(session.console, session.global.quiet || session.global.json.is_some());
+        Self { session, meter }
+    }
+
+    fn show(&mut self, name: &str, data: &Value) {
+        let global = &self.session.global;
+        let (json, is_quiet) = (global.json, global.quiet);
+        if json == Some(Json::Lines) && name != "request" {
+            self.session.console.json(&json!({ "event": name, "data": data }));
+        }
+        if json.is_some() {
+            return;
+        }
+        if name == "step" {
+            self.step(data, is_quiet);
+        } else if let Ok(event) = Event::from_parts(name, data) {
+            self.meter.show(&event, self.session.console);
+        }
+    }
+
+    fn step(&mut self, data: &Value, is_quiet: bool) {
+        self.meter.clear();
+        let what = data["what"].as_str().unwrap_or_default();
+        let head = format!("[{}/{}] {what}", data["step"], data["of"]);
+        let status = data["status"].as_str().unwrap_or_default();
+        if status == "running" {
+            if !is_quiet {
+                self.session.console.say(&head);
+                self.meter = Meter::new(self.session.console, is_quiet);
+            }
+            return;
+        }
+        if let Some(found) = data["result"]["stdout"].as_str() {
+            self.session.console.result(found);
+        }
+        if let Some(stderr) = data["result"]["stderr"].as_str() {
+            self.session.console.say_lines(stderr);
+        }
+        if !is_quiet {
+            self.session.console.say(&format!("{head}: {status}"));
+        }
+    }
+}
+
+impl Session<'_> {
+    pub(super) fn mode(&self) -> Mode {
+        if self.global.dry_run { Mode::Preview } else { Mode::Execute }
+    }
+}

@@ -1,0 +1,110 @@
+//! From typed commands to requests.
+
+use super::options::{File, Package, Service};
+use crate::args;
+use crate::args::{
+    All, Change, ChangeKind, Command, FileChange, UnitLook, Names, NewDirectory, Nothing, OneChange, Ownership,
+    Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitNow,
+};
+use crate::request::Request;
+use crate::tool::unit_name;
+use std::io::Read;
+
+/// What a file is to hold is read up to here: beyond it no policy lets a request through.
+const CONTENT_LIMIT: u64 = 4 << 20;
+
+pub fn package(command: Package) -> Request {
+    match command {
+        Package::Install { names } => Request::PackageInstall(Packages {
+            packages: names
+                .iter()
+                .map(|name| {
+                    let (name, version) = name.split_once('=').unwrap_or((name, ""));
+                    args::Package { name: name.to_owned(), version: version.to_owned() }
+                })
+                .collect(),
+        }),
+        Package::Remove(names) => Request::PackageRemove(Names { names: names.names }),
+        Package::Purge(names) => Request::PackagePurge(Names { names: names.names }),
+        Package::Autoremove => Request::PackageAutoremove(Nothing {}),
+        Package::Update => Request::PackageUpdate(Nothing {}),
+        Package::Upgrade { names, all } => Request::PackageUpgrade(All { names, all }),
+        Package::Hold(names) => Request::PackageHold(Names { names: names.names }),
+        Package::Unhold(names) => Request::PackageUnhold(Names { names: names.names }),
+        Package::Repair => Request::PackageRepair(Nothing {}),
+        Package::Show(names) => Request::PackageShow(Names { names: names.names }),
+    }
+}
+
+pub fn service(command: Service) -> Request {
+    let unit = |name: &str| Unit { unit: unit_name(name) };
+    let unit_now = |name: &str, now: bool| UnitNow { unit: unit_name(name), now };
+    match command {
+        Service::Status { unit, lines } => {
+            Request::UnitStatus(UnitLook { unit: unit_name(&unit), journal_lines: lines, since_unix_s: 0 })
+        }
+        Service::Start(u) => Request::UnitStart(unit(&u.unit)),
+        Service::Stop(u) => Request::UnitStop(unit(&u.unit)),
+        Service::Restart(u) => Request::UnitRestart(unit(&u.unit)),
+        Service::Reload(u) => Request::UnitReload(unit(&u.unit)),
+        Service::TryRestart(u) => Request::UnitTryRestart(unit(&u.unit)),
+        Service::ResetFailed(u) => Request::UnitResetFailed(unit(&u.unit)),
+        Service::Enable(u) => Request::UnitEnable(unit_now(&u.unit, u.now)),
+        Service::Disable(u) => Request::UnitDisable(unit_now(&u.unit, u.now)),
+        Service::Mask(u) => Request::UnitMask(unit_now(&u.unit, u.now)),
+        Service::Unmask(u) => Request::UnitUnmask(unit(&u.unit)),
+        Service::DaemonReload => Request::UnitDaemonReload(Nothing {}),
+    }
+}
+
+/// A file's request. Content comes from `input` where the command does not say otherwise.
+pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
+    Ok(match command {
+        File::Read { path, offset, limit } => Request::FileRead(ReadRange { path, offset, limit }),
+        File::List { path } => Request::FileList(PathOnly { path }),
+        File::Write { path, from, content, ownership, expect } => {
+            let content = match (content, from) {
+                (Some(text), _) => text.into_bytes(),
+                (None, None) => limited(input).map_err(|e| format!("cannot read stdin: {e}"))?,
+                (None, Some(from)) => std::fs::File::open(&from)
+                    .and_then(|mut file| limited(&mut file))
+                    .map_err(|e| format!("cannot read {}: {e}", from.display()))?,
+            };
+            let (mode, owner, group) = (ownership.mode, ownership.owner, ownership.group);
+            let kind = ChangeKind::Write;
+            Request::FileWrite(Change {
+                change: OneChange(FileChange { path, kind, content, expect, mode, owner, group }),
+            })
+        }
+        File::Remove { path, expect } => Request::FileRemove(RemoveFile { path, expect }),
+        File::Mkdir { path, ownership } => {
+            let (mode, owner, group) = (ownership.mode, ownership.owner, ownership.group);
+            Request::FileMkdir(NewDirectory { path, mode, owner, group })
+        }
+        File::SetMode { path, mode } => Request::FileSetMode(Permissions { path, mode }),
+        File::SetOwner { path, owner } => {
+            let (owner, group) = owner.split_once(':').unwrap_or((&owner, ""));
+            Request::FileSetOwner(Ownership { path, owner: owner.to_owned(), group: group.to_owned() })
+        }
+    })
+}
+
+pub fn command(name: String, parameters: &[String]) -> Result<Request, String> {
+    let mut parsed = Vec::with_capacity(parameters.len());
+    for parameter in parameters {
+        let (name, value) =
+            parameter.split_once('=').ok_or_else(|| format!("{parameter:?} is not of the form KEY=VALUE"))?;
+        parsed.push(Parameter { name: name.to_owned(), value: value.to_owned() });
+    }
+    parsed.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Request::CommandRun(Command { name, parameters: parsed }))
+}
+
+fn limited(from: &mut dyn Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(CONTENT_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > CONTENT_LIMIT {
+        return Err(std::io::Error::other("more than 4 MiB"));
+    }
+    Ok(bytes)
+}

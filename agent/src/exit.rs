@@ -1,0 +1,137 @@
+//! Exit codes: the one place where a code or a status becomes a number.
+
+use crate::event::{Event, Status};
+use crate::task::{Task, TaskStatus};
+
+/// How the command line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done, or nothing was to be done.
+    Done = 0,
+    /// Failed.
+    Failed = 1,
+    /// The command or an argument is wrong.
+    Usage = 2,
+    /// Refused by policy or by the helper's own rules.
+    Refused = 3,
+    /// A person said no, or nobody said yes in time.
+    NotApproved = 4,
+    /// Nobody answers on the socket.
+    Unreachable = 5,
+    /// Partly done.
+    Partly = 6,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.number())
+    }
+}
+
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::NotApproved => 4,
+            Self::Unreachable => 5,
+            Self::Partly => 6,
+        }
+    }
+
+    /// Of a stable code. A code that is not known here is a failure.
+    #[must_use]
+    pub fn of_code(code: &str) -> Self {
+        match code {
+            "invalid_argument" => Self::Usage,
+            "unknown_client"
+            | "no_grant"
+            | "denied"
+            | "limit_exceeded"
+            | "rate_limited"
+            | "plan_refused"
+            | "plan_changed"
+            | "would_cascade"
+            | "protected"
+            | "unsafe_path"
+            | "plan_too_large"
+            | "special_file"
+            | "request_id_conflict"
+            | "request_id_expired"
+            | "unknown_request"
+            | "too_many_pending"
+            | "denied_recently"
+            | "paused"
+            | "unsupported" => Self::Refused,
+            "not_approved" | "approval_expired" => Self::NotApproved,
+            "unreachable" => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
+
+    /// Of a request's last event.
+    #[must_use]
+    pub fn of_end(end: &Event) -> Self {
+        match end {
+            Event::Completed(completed) => match completed.status {
+                Status::Done | Status::Unchanged | Status::Previewed => Self::Done,
+                Status::Partly => Self::Partly,
+                Status::Failed | Status::Interrupted | Status::Unspecified => Self::of_code(&completed.code),
+            },
+            Event::Refused(refused) => match Self::of_code(&refused.code) {
+                // A refusal with a code that is newer than this program is still a refusal.
+                Self::Failed if !is_failure(&refused.code) => Self::Refused,
+                exit => exit,
+            },
+            Event::Error(fault) => Self::of_code(&fault.code),
+            Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => Self::Failed,
+        }
+    }
+
+    /// Of a task that has ended.
+    #[must_use]
+    pub fn of_task(task: &Task) -> Self {
+        match task.status {
+            TaskStatus::Completed => Self::Done,
+            TaskStatus::Partial => Self::Partly,
+            TaskStatus::Refused => match task.last_code().map(Self::of_code) {
+                Some(exit @ (Self::NotApproved | Self::Usage)) => exit,
+                Some(_) | None => Self::Refused,
+            },
+            TaskStatus::Failed => task.last_code().map_or(Self::Failed, Self::of_code),
+            TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelled => Self::Failed,
+        }
+    }
+}
+
+fn is_failure(code: &str) -> bool {
+    matches!(
+        code,
+        "not_found"
+            | "already_exists"
+            | "precondition_failed"
+            | "too_large"
+            | "not_text"
+            | "validation_failed"
+            | "busy"
+            | "needs_repair"
+            | "unit_failed"
+            | "start_limit"
+            | "package_failed"
+            | "command_failed"
+            | "timeout"
+            | "undo_gone"
+            | "undo_conflict"
+            | "undo_full"
+            | "directory_missing"
+            | "audit_unavailable"
+            | "no_space"
+            | "read_only"
+            | "interrupted"
+    )
+}

@@ -1,0 +1,128 @@
+//! The helper's client: gRPC over its Unix socket.
+
+use crate::ask::{Ask, Lost, Mode};
+use crate::event::{Event, Fault};
+use hyper_util::rt::TokioIo;
+use postern_proto::v1;
+use postern_proto::v1::helper_client::HelperClient;
+use std::error::Error;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::Mutex;
+use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::{Code, Status};
+
+/// A connection to the helper that is made when it is needed and kept while it works.
+pub struct Helper {
+    path: PathBuf,
+    channel: Mutex<Option<Channel>>,
+}
+
+impl Helper {
+    /// The helper at a socket; nothing is connected yet.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), channel: Mutex::new(None) }
+    }
+
+    /// Its socket.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks once. The last event, or why there is none; `on` sees those before it.
+    pub async fn attempt(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Result<Event, Lost> {
+        let mut client = HelperClient::new(self.connect().await?);
+        let mut events = match ask.request.send(&mut client, meta(ask)).await {
+            Ok(events) => events,
+            Err(status) => return self.failed(&status).await,
+        };
+        loop {
+            match events.message().await {
+                Ok(Some(message)) => {
+                    let Some(event) = Event::from_message(message) else { continue };
+                    if event.is_last() {
+                        return Ok(event);
+                    }
+                    on(&event);
+                }
+                Ok(None) => return Err(Lost::Midway("the answer ended without an outcome".to_owned())),
+                Err(status) => return self.failed(&status).await,
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Channel, Lost> {
+        let mut kept = self.channel.lock().await;
+        if let Some(channel) = &*kept {
+            return Ok(channel.clone());
+        }
+        // The URI gives the `:authority`; where the connection goes is the connector's matter. The
+        // pings find out a peer that holds the socket but never answers.
+        let endpoint = Endpoint::from_static("http://localhost")
+            .connect_timeout(Duration::from_secs(5))
+            .http2_keep_alive_interval(Duration::from_secs(5))
+            .keep_alive_timeout(Duration::from_secs(10));
+        let path = self.path.clone();
+        let connector = tower::service_fn(move |_: Uri| {
+            let path = path.clone();
+            async move { UnixStream::connect(path).await.map(TokioIo::new) }
+        });
+        let channel = endpoint.connect_with_connector(connector).await.map_err(|e| {
+            let io = sources(&e).find_map(|e| e.downcast_ref::<std::io::Error>());
+            Lost::Closed(io.map_or(ErrorKind::Other, std::io::Error::kind), innermost(&e))
+        })?;
+        Ok(kept.insert(channel).clone())
+    }
+
+    /// A status that the helper sent is an answer; one that stands for a broken connection is not.
+    async fn failed(&self, status: &Status) -> Result<Event, Lost> {
+        let is_local = status.source().is_some() || status.message().starts_with("Service was not ready");
+        if is_local || status.code() == Code::Unavailable {
+            *self.channel.lock().await = None;
+            return Err(Lost::Midway(innermost(status)));
+        }
+        let code = match status.code() {
+            Code::InvalidArgument | Code::OutOfRange => "invalid_argument",
+            Code::Unimplemented => "unsupported",
+            Code::ResourceExhausted => "busy",
+            Code::PermissionDenied | Code::Unauthenticated => "unknown_client",
+            Code::DeadlineExceeded => "timeout",
+            _ => "internal",
+        };
+        let message = match (code, status.message()) {
+            ("unsupported", "") => "this helper does not have the verb".to_owned(),
+            (_, "") => status.code().description().to_lowercase(),
+            (_, text) => text.to_owned(),
+        };
+        Ok(Event::Error(Fault::new(code, message)))
+    }
+}
+
+fn meta(ask: &Ask) -> v1::Meta {
+    let mode = match ask.mode {
+        Mode::Execute => v1::Mode::Execute,
+        Mode::Preview => v1::Mode::Preview,
+        Mode::Check => v1::Mode::Check,
+    };
+    v1::Meta {
+        request_id: ask.id.clone(),
+        mode: mode.into(),
+        reason: ask.reason.clone(),
+        traceparent: String::new(),
+        task: ask.task.clone(),
+        wait_ms: ask.wait_ms,
+        claimed_uid: ask.claimed_uid,
+    }
+}
+
+fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |e: &&'a (dyn Error + 'static)| (*e).source())
+}
+
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    sources(error).last().map_or_else(String::new, ToString::to_string)
+}

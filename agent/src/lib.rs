@@ -1,0 +1,46 @@
+//! The unprivileged agent of Postern and its command line.
+//!
+//! Nothing in here has power: what needs root goes to the helper as a typed request. `postern serve` is
+//! the helper's client and takes tasks and requests from people; the other commands are its clients, or
+//! with `--direct` the helper's.
+
+mod agent_client;
+mod args;
+mod ask;
+pub mod cli;
+mod event;
+mod exit;
+mod helper;
+pub mod planner;
+mod report;
+mod request;
+pub mod serve;
+mod show;
+mod sse;
+mod task;
+pub mod tool;
+
+pub use exit::Exit;
+
+use std::path::PathBuf;
+
+/// The verbs that can be asked for, in the order of the service.
+pub const VERBS: &[&str] = request::Request::VERBS;
+
+/// Where this program finds the others. A value, so that tests have sockets of their own.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The socket of `postern serve`.
+    pub agent_socket: PathBuf,
+    /// The helper's socket for its clients.
+    pub helper_socket: PathBuf,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            agent_socket: "/run/postern/agent.sock".into(),
+            helper_socket: "/run/postern/helper.sock".into(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Names in orders: what a package, a unit and a path look like, and what "it" stands for.
+
+use super::NotUnderstood;
+use super::cursor::Cursor;
+use super::orders::{Orders, Subject};
+use super::vocabulary::NOUNS;
+use super::words::{Kind, Token};
+use crate::tool::unit_name;
+
+impl<'a> Orders<'a> {
+    /// Package names, each perhaps with `=VERSION`.
+    pub(super) fn packages(
+        &mut self,
+        names: &[&Token],
+        start: &Cursor<'a>,
+    ) -> Result<Vec<String>, NotUnderstood> {
+        if let [only] = names
+            && is_pronoun(only)
+        {
+            return match &self.subject {
+                Subject::Packages(packages) => Ok(packages.clone()),
+                _ => Err(start.error("name the package instead of \"it\"")),
+            };
+        }
+        let names = checked(names, start, is_package, "is no package's name")?;
+        self.subject = Subject::Packages(names.clone());
+        Ok(names)
+    }
+
+    /// Unit names, with their suffix.
+    pub(super) fn units(
+        &mut self,
+        names: &[&Token],
+        start: &Cursor<'a>,
+    ) -> Result<Vec<String>, NotUnderstood> {
+        if let [only] = names
+            && is_pronoun(only)
+        {
+            return self.pronoun_units(start);
+        }
+        let names = checked(names, start, is_unit, "is no unit's name")?;
+        let units: Vec<String> = names.iter().map(|name| unit_name(name)).collect();
+        self.subject = Subject::Units(units.clone());
+        Ok(units)
+    }
+
+    /// The units that were named last. A package's unit need not have its name, so that is no answer.
+    pub(super) fn pronoun_units(&self, start: &Cursor<'a>) -> Result<Vec<String>, NotUnderstood> {
+        match &self.subject {
+            Subject::Units(units) => Ok(units.clone()),
+            _ => Err(start.error("name the service instead of \"it\"")),
+        }
+    }
+
+    /// Absolute paths.
+    pub(super) fn paths(
+        &mut self,
+        names: &[&Token],
+        start: &Cursor<'a>,
+    ) -> Result<Vec<String>, NotUnderstood> {
+        if let [only] = names
+            && is_pronoun(only)
+        {
+            return match &self.subject {
+                Subject::Paths(paths) => Ok(paths.clone()),
+                _ => Err(start.error("name the file instead of \"it\"")),
+            };
+        }
+        let paths = checked(names, start, |name| name.starts_with('/'), "is no absolute path")?;
+        self.subject = Subject::Paths(paths.clone());
+        Ok(paths)
+    }
+
+    /// One absolute path, here.
+    pub(super) fn one_path(&mut self) -> Result<String, NotUnderstood> {
+        self.cursor.pass_words(NOUNS);
+        let start = self.cursor.clone();
+        let token = self.cursor.next().ok_or_else(|| start.error("the path is missing"))?;
+        Ok(self.paths(&[token], &start)?.swap_remove(0))
+    }
+}
+
+fn checked(
+    names: &[&Token],
+    start: &Cursor,
+    fits: impl Fn(&str) -> bool,
+    fault: &str,
+) -> Result<Vec<String>, NotUnderstood> {
+    match names.iter().find(|token| !fits(name(token))) {
+        Some(token) => Err(start.error(format!("{:?} {fault}", name(token)))),
+        None => Ok(names.iter().map(|token| name(token).to_owned()).collect()),
+    }
+}
+
+/// The text of a name. A break is no name.
+pub fn name(token: &Token) -> &str {
+    match &token.kind {
+        Kind::Word(text) | Kind::Quoted(text) => text,
+        Kind::Comma | Kind::Stop => "",
+    }
+}
+
+pub fn is_path(token: &Token) -> bool {
+    name(token).starts_with('/')
+}
+
+pub fn is_pronoun(token: &Token) -> bool {
+    matches!(token.lower().as_deref(), Some("it" | "them" | "they"))
+}
+
+/// Debian policy 5.6.1, with an optional version. A trailing `-` means removal to apt.
+fn is_package(text: &str) -> bool {
+    let (name, version) = text.split_once('=').unwrap_or((text, "0"));
+    let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '+' | '-' | '.');
+    name.len() >= 2
+        && name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+        && !name.ends_with('-')
+        && name.chars().all(ok)
+        && !version.is_empty()
+        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".+-~:".contains(c))
+}
+
+/// systemd.unit(5): letters, digits and `:-_.\@`.
+fn is_unit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c))
+}

@@ -1,0 +1,312 @@
+//! One order after the other: its verb, what it is about, and the steps that it comes to.
+
+use super::NotUnderstood;
+use super::cursor::Cursor;
+use super::names::{is_path, is_pronoun, name};
+use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, NOUNS, STATES, State, TEXT_NOUNS, Verb};
+use super::words::{Kind, Token};
+use crate::tool::{Action, Tool};
+
+/// What "it" and "them" stand for.
+pub enum Subject {
+    None,
+    Packages(Vec<String>),
+    Units(Vec<String>),
+    Paths(Vec<String>),
+}
+
+/// Turns tokens into steps.
+pub struct Orders<'a> {
+    pub(super) cursor: Cursor<'a>,
+    pub(super) subject: Subject,
+    pub steps: Vec<Tool>,
+}
+
+type Understood = Result<(), NotUnderstood>;
+
+impl<'a> Orders<'a> {
+    pub fn new(cursor: Cursor<'a>) -> Self {
+        Self { cursor, subject: Subject::None, steps: Vec::new() }
+    }
+
+    /// Understands the next order; false if there is none.
+    pub fn next(&mut self) -> Result<bool, NotUnderstood> {
+        self.cursor.pass_breaks();
+        if self.cursor.peek().is_none() {
+            return Ok(false);
+        }
+        let start = self.cursor.clone();
+        let Some(verb) = self.cursor.verb().filter(|verb| *verb != Verb::Unknown) else {
+            return Err(start.error(""));
+        };
+        match verb {
+            Verb::Ensure | Verb::Ask => self.state(verb)?,
+            Verb::Update => self.update(&start)?,
+            Verb::Upgrade => self.upgrade()?,
+            Verb::Write => self.write()?,
+            Verb::Create => self.create()?,
+            Verb::Read => self.read(&start)?,
+            Verb::Show => self.show(&start)?,
+            Verb::ItsStatus => {
+                let units = self.pronoun_units(&start)?;
+                self.unit_steps(Action::Status, &units);
+            }
+            Verb::Install | Verb::Remove | Verb::Purge | Verb::Unit(_) => self.change(verb, &start)?,
+            Verb::Unknown => {}
+        }
+        self.cursor.end()?;
+        Ok(true)
+    }
+
+    /// "install X", "stop and disable X, Y": verbs that share what they are about.
+    fn change(&mut self, first: Verb, start: &Cursor<'a>) -> Understood {
+        let mut verbs = vec![first];
+        while self.cursor.at_break() {
+            let mut ahead = self.cursor.clone();
+            ahead.pass_breaks();
+            match ahead.verb() {
+                Some(verb @ (Verb::Install | Verb::Remove | Verb::Purge | Verb::Unit(_))) => verbs.push(verb),
+                _ => return Err(self.cursor.error_at(start, "what is it about?")),
+            }
+            self.cursor = ahead;
+        }
+        let names = self.cursor.list(&|word| matches!(word, "at" | "on"))?;
+        if verbs.contains(&Verb::Unit(Action::Enable)) {
+            self.cursor.pass_one(AT_BOOT);
+        }
+        for verb in verbs {
+            match verb {
+                Verb::Unit(action) => {
+                    let units = self.units(&names, start)?;
+                    self.unit_steps(action, &units);
+                }
+                Verb::Remove if names.iter().all(|n| name(n).starts_with('/')) => {
+                    let paths = self.paths(&names, start)?;
+                    self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
+                }
+                Verb::Remove => {
+                    let names = self.packages(&names, start)?;
+                    self.steps.push(Tool::PackagesRemove { names });
+                }
+                Verb::Purge => {
+                    let names = self.packages(&names, start)?;
+                    self.steps.push(Tool::PackagesPurge { names });
+                }
+                _ => {
+                    let names = self.packages(&names, start)?;
+                    self.steps.push(install(names));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// "make sure X is running", "is X installed".
+    fn state(&mut self, verb: Verb) -> Understood {
+        let start = self.cursor.clone();
+        let names =
+            self.cursor.list(&|word| matches!(word, "is" | "are" | "not") || state(word).is_some())?;
+        let mut states = vec![self.one_state()?];
+        loop {
+            let mut ahead = self.cursor.clone();
+            if ahead.pass_breaks() {
+                break;
+            }
+            std::mem::swap(&mut self.cursor, &mut ahead);
+            match self.one_state() {
+                Ok(state) => states.push(state),
+                Err(_) => {
+                    self.cursor = ahead;
+                    break;
+                }
+            }
+        }
+        if states.contains(&State::Enabled) {
+            self.cursor.pass_one(AT_BOOT);
+        }
+        for state in states {
+            match (verb, state) {
+                (Verb::Ask, State::Installed | State::Removed) => {
+                    let names = self.packages(&names, &start)?;
+                    self.steps.push(Tool::PackagesShow { names });
+                }
+                (Verb::Ask, _) => {
+                    let units = self.units(&names, &start)?;
+                    self.unit_steps(Action::Status, &units);
+                }
+                (_, State::Installed) => {
+                    let names = self.packages(&names, &start)?;
+                    self.steps.push(Tool::EnsureInstalled { names });
+                }
+                (_, State::Removed) => {
+                    let names = self.packages(&names, &start)?;
+                    self.steps.push(Tool::PackagesRemove { names });
+                }
+                (_, State::Running) => {
+                    let units = self.units(&names, &start)?;
+                    self.steps.extend(units.into_iter().map(|name| Tool::EnsureRunning { name }));
+                }
+                (_, State::Stopped | State::Enabled | State::Disabled) => {
+                    let units = self.units(&names, &start)?;
+                    self.unit_steps(action_for(state), &units);
+                }
+            }
+        }
+        self.steps.dedup();
+        Ok(())
+    }
+
+    fn one_state(&mut self) -> Result<State, NotUnderstood> {
+        let start = self.cursor.clone();
+        self.cursor.pass_one(&[&["is"], &["are"]]);
+        let not = self.cursor.pass(&["not"]);
+        match self.cursor.lower().and_then(|word| state(&word)) {
+            Some(state) => {
+                self.cursor.next();
+                Ok(if not { state.not() } else { state })
+            }
+            None => {
+                Err(start.error("the state is missing: running, stopped, installed, enabled or disabled"))
+            }
+        }
+    }
+
+    fn update(&mut self, start: &Cursor<'a>) -> Understood {
+        self.cursor.pass_one(LISTS);
+        if self.cursor.clone().end().is_err() {
+            let hint = "\"update\" refreshes the package lists; for newer versions say \"upgrade\"";
+            return Err(start.error(hint));
+        }
+        self.steps.push(Tool::PackagesUpdate {});
+        Ok(())
+    }
+
+    fn upgrade(&mut self) -> Understood {
+        let start = self.cursor.clone();
+        if self.cursor.pass_one(EVERYTHING) {
+            self.steps.push(Tool::PackagesUpgrade { names: Vec::new() });
+            return Ok(());
+        }
+        if self.cursor.at_break() {
+            return Err(start.error("say \"upgrade all packages\", or which"));
+        }
+        let names = self.cursor.list(&|_| false)?;
+        let names = self.packages(&names, &start)?;
+        self.steps.push(Tool::PackagesUpgrade { names });
+        Ok(())
+    }
+
+    /// "write TEXT to PATH", and "TEXT to PATH" again after a comma.
+    fn write(&mut self) -> Understood {
+        loop {
+            let content = self.text()?;
+            if !self.cursor.pass_one(&[&["to"], &["into"], &["in"]]) {
+                return Err(self.cursor.error("write TEXT to PATH: put the text in quotes"));
+            }
+            let path = self.one_path()?;
+            self.steps.push(Tool::WriteFile { path, content: with_line_end(content) });
+            let mut ahead = self.cursor.clone();
+            let goes_on =
+                !ahead.pass_breaks() && matches!(ahead.peek(), Some(t) if matches!(t.kind, Kind::Quoted(_)));
+            if !goes_on {
+                return Ok(());
+            }
+            self.cursor = ahead;
+        }
+    }
+
+    /// Quoted text; or bare words up to "to /...", which a shell may have taken the quotes from.
+    fn text(&mut self) -> Result<String, NotUnderstood> {
+        let mut quoted = self.cursor.clone();
+        quoted.pass_words(TEXT_NOUNS);
+        if let Some(Token { kind: Kind::Quoted(text), .. }) = quoted.next() {
+            self.cursor = quoted;
+            return Ok(text.clone());
+        }
+        let start = self.cursor.clone();
+        let first = self.cursor.peek();
+        let mut last = None;
+        while !self.cursor.at_break() {
+            let mut ahead = self.cursor.clone();
+            let at_path = ahead.pass_one(&[&["to"], &["into"], &["in"]]) && ahead.peek().is_some_and(is_path);
+            if let (true, Some(first), Some(last)) = (at_path, first, last) {
+                return Ok(start.slice(first, last).to_owned());
+            }
+            last = self.cursor.next();
+        }
+        Err(start.error("write TEXT to PATH: put the text in quotes"))
+    }
+
+    /// "create the file PATH with TEXT".
+    fn create(&mut self) -> Understood {
+        let path = self.one_path()?;
+        if !self.cursor.pass_one(&[&["with"], &["containing"]]) {
+            return Err(self.cursor.error("create PATH with TEXT: put the text in quotes"));
+        }
+        self.cursor.pass_words(TEXT_NOUNS);
+        let start = self.cursor.clone();
+        let Some(Token { kind: Kind::Quoted(text), .. }) = self.cursor.next() else {
+            return Err(start.error("put the text in quotes"));
+        };
+        self.steps.push(Tool::WriteFile { path, content: with_line_end(text.clone()) });
+        Ok(())
+    }
+
+    fn read(&mut self, start: &Cursor<'a>) -> Understood {
+        let names = self.cursor.list(&|_| false)?;
+        let paths = self.paths(&names, start)?;
+        self.steps.extend(paths.into_iter().map(|path| Tool::ReadFile { path }));
+        Ok(())
+    }
+
+    /// "show PATH", "show package X", "show service X".
+    fn show(&mut self, start: &Cursor<'a>) -> Understood {
+        let kind = self.cursor.pass_words(NOUNS).unwrap_or_default();
+        let names = self.cursor.list(&|_| false)?;
+        if kind.starts_with("package") {
+            let names = self.packages(&names, start)?;
+            self.steps.push(Tool::PackagesShow { names });
+        } else if kind.starts_with("service") || kind.starts_with("unit") {
+            let units = self.units(&names, start)?;
+            self.unit_steps(Action::Status, &units);
+        } else if names.iter().all(|n| is_path(n) || is_pronoun(n)) {
+            let paths = self.paths(&names, start)?;
+            self.steps.extend(paths.into_iter().map(|path| Tool::ReadFile { path }));
+        } else {
+            return Err(start.error("say \"show package X\", \"show the status of X\" or \"show /PATH\""));
+        }
+        Ok(())
+    }
+
+    fn unit_steps(&mut self, action: Action, units: &[String]) {
+        self.steps.extend(units.iter().map(|name| Tool::Service { action, name: name.clone() }));
+    }
+}
+
+fn state(word: &str) -> Option<State> {
+    STATES.iter().find(|(name, _)| *name == word).map(|(_, state)| *state)
+}
+
+fn action_for(state: State) -> Action {
+    match state {
+        State::Running => Action::Start,
+        State::Stopped => Action::Stop,
+        State::Enabled => Action::Enable,
+        State::Disabled => Action::Disable,
+        State::Installed | State::Removed => Action::Status,
+    }
+}
+
+fn install(mut names: Vec<String>) -> Tool {
+    match names.len() {
+        1 => Tool::PkgInstall { name: names.swap_remove(0) },
+        _ => Tool::PackagesInstall { names },
+    }
+}
+
+fn with_line_end(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}

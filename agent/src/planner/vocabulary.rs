@@ -1,0 +1,203 @@
+//! The words that the offline planner knows.
+
+use crate::tool::Action;
+
+/// What an order asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Ensure,
+    Ask,
+    Install,
+    Remove,
+    Purge,
+    Update,
+    Upgrade,
+    Unit(Action),
+    ItsStatus,
+    Write,
+    Create,
+    Read,
+    Show,
+    /// An order, but not one that can be carried out: it must not pass for the name of something.
+    Unknown,
+}
+
+/// How orders begin. Longer phrases stand before those that they begin with.
+pub const VERBS: &[(&[&str], Verb)] = &[
+    (&["make", "sure", "that"], Verb::Ensure),
+    (&["make", "sure"], Verb::Ensure),
+    (&["ensure", "that"], Verb::Ensure),
+    (&["ensure"], Verb::Ensure),
+    (&["check", "whether"], Verb::Ask),
+    (&["check", "if"], Verb::Ask),
+    (&["check", "that"], Verb::Ask),
+    (&["see", "whether"], Verb::Ask),
+    (&["see", "if"], Verb::Ask),
+    (&["is"], Verb::Ask),
+    (&["are"], Verb::Ask),
+    (&["show", "its", "status"], Verb::ItsStatus),
+    (&["check", "its", "status"], Verb::ItsStatus),
+    (&["show", "the", "status", "of"], Verb::Unit(Action::Status)),
+    (&["show", "status", "of"], Verb::Unit(Action::Status)),
+    (&["check", "the", "status", "of"], Verb::Unit(Action::Status)),
+    (&["check", "status", "of"], Verb::Unit(Action::Status)),
+    (&["the", "status", "of"], Verb::Unit(Action::Status)),
+    (&["status", "of"], Verb::Unit(Action::Status)),
+    (&["status"], Verb::Unit(Action::Status)),
+    (&["install"], Verb::Install),
+    (&["uninstall"], Verb::Remove),
+    (&["remove"], Verb::Remove),
+    (&["delete"], Verb::Remove),
+    (&["purge"], Verb::Purge),
+    (&["update"], Verb::Update),
+    (&["refresh"], Verb::Update),
+    (&["upgrade"], Verb::Upgrade),
+    (&["start"], Verb::Unit(Action::Start)),
+    (&["stop"], Verb::Unit(Action::Stop)),
+    (&["restart"], Verb::Unit(Action::Restart)),
+    (&["reload"], Verb::Unit(Action::Reload)),
+    (&["enable"], Verb::Unit(Action::Enable)),
+    (&["disable"], Verb::Unit(Action::Disable)),
+    (&["write"], Verb::Write),
+    (&["put"], Verb::Write),
+    (&["save"], Verb::Write),
+    (&["create"], Verb::Create),
+    (&["read"], Verb::Read),
+    (&["cat"], Verb::Read),
+    (&["print"], Verb::Read),
+    (&["display"], Verb::Read),
+    (&["show"], Verb::Show),
+];
+
+/// Orders that are none of ours. "install nginx and reboot" must not install a package "reboot".
+pub const FOREIGN: &[&str] = &[
+    "add",
+    "append",
+    "apply",
+    "backup",
+    "change",
+    "check",
+    "clean",
+    "configure",
+    "copy",
+    "do",
+    "don't",
+    "download",
+    "edit",
+    "execute",
+    "fetch",
+    "fix",
+    "halt",
+    "kill",
+    "leave",
+    "list",
+    "make",
+    "move",
+    "never",
+    "not",
+    "open",
+    "poweroff",
+    "reboot",
+    "rename",
+    "replace",
+    "reset",
+    "run",
+    "set",
+    "setup",
+    "shutdown",
+    "test",
+    "try",
+    "use",
+    "verify",
+    "wait",
+    "without",
+];
+
+/// What may stand before an order.
+pub const LEADING: &[&[&str]] = &[
+    &["please"],
+    &["kindly"],
+    &["now"],
+    &["first"],
+    &["after", "that"],
+    &["could", "you"],
+    &["can", "you"],
+    &["would", "you"],
+    &["will", "you"],
+];
+
+/// What may stand after an order.
+pub const TRAILING: &[&[&str]] =
+    &[&["please"], &["now"], &["again"], &["too"], &["as", "well"], &["for", "me"]];
+
+/// What may stand after "enable".
+pub const AT_BOOT: &[&[&str]] = &[&["at", "boot"], &["on", "boot"], &["at", "startup"], &["on", "startup"]];
+
+/// What may stand after a name.
+pub const KINDS: &[&str] =
+    &["package", "packages", "service", "services", "unit", "units", "daemon", "file", "files"];
+
+/// What may stand before a name.
+pub const NOUNS: &[&str] = &[
+    "the", "a", "an", "both", "package", "packages", "service", "services", "unit", "units", "daemon",
+    "file", "files",
+];
+
+/// What may stand before a text.
+pub const TEXT_NOUNS: &[&str] = &["the", "a", "text", "content", "contents", "line", "word", "words"];
+
+/// What may follow "update": all of it means the package lists.
+pub const LISTS: &[&[&str]] = &[
+    &["the", "package", "lists"],
+    &["the", "package", "list"],
+    &["the", "package", "index"],
+    &["package", "lists"],
+    &["package", "list"],
+    &["package", "index"],
+    &["the", "lists"],
+    &["apt"],
+];
+
+/// What may follow "upgrade" for all packages.
+pub const EVERYTHING: &[&[&str]] =
+    &[&["all", "the", "packages"], &["all", "packages"], &["all"], &["everything"], &["the", "system"]];
+
+/// The states that can be asked for or about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Running,
+    Stopped,
+    Installed,
+    Removed,
+    Enabled,
+    Disabled,
+}
+
+/// The words for states. "not" in front turns them round.
+pub const STATES: &[(&str, State)] = &[
+    ("running", State::Running),
+    ("started", State::Running),
+    ("active", State::Running),
+    ("up", State::Running),
+    ("stopped", State::Stopped),
+    ("inactive", State::Stopped),
+    ("installed", State::Installed),
+    ("removed", State::Removed),
+    ("uninstalled", State::Removed),
+    ("enabled", State::Enabled),
+    ("disabled", State::Disabled),
+];
+
+impl State {
+    /// The opposite.
+    pub fn not(self) -> Self {
+        match self {
+            Self::Running => Self::Stopped,
+            Self::Stopped => Self::Running,
+            Self::Installed => Self::Removed,
+            Self::Removed => Self::Installed,
+            Self::Enabled => Self::Disabled,
+            Self::Disabled => Self::Enabled,
+        }
+    }
+}

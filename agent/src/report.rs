@@ -1,0 +1,168 @@
+//! The final JSON object of a request: stable names, what is absent left out.
+
+use crate::ask::Outcome;
+use crate::event::{Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo};
+use crate::exit::Exit;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+/// One object, whatever the verb.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    v: u8,
+    /// The request's id.
+    pub request_id: String,
+    /// The verb.
+    pub verb: &'static str,
+    /// How it ended.
+    pub status: &'static str,
+    /// A stable code; empty when done.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub code: String,
+    /// For people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    #[serde(skip_serializing_if = "is_unspecified")]
+    decision: Decision,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    rule: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    missing: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
+    #[serde(skip_serializing_if = "is_empty")]
+    result: Answer,
+    /// The id to undo it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_us: Option<u64>,
+}
+
+/// What the verb found or left behind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Answer {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    packages: Vec<PackageInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<UnitInfo>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<ExitInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<Description>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    /// In place of `content`, where that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_base64: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stdout: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stderr: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    granted_nearby: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_s: Option<u32>,
+}
+
+fn is_empty(answer: &Answer) -> bool {
+    *answer == Answer::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_unspecified(decision: &Decision) -> bool {
+    *decision == Decision::Unspecified
+}
+
+impl Report {
+    /// The report on an outcome.
+    #[must_use]
+    pub fn new(outcome: &Outcome) -> Self {
+        let mut report = Self {
+            v: 1,
+            request_id: outcome.id.clone(),
+            verb: outcome.verb,
+            status: "failed",
+            code: String::new(),
+            message: String::new(),
+            decision: Decision::Unspecified,
+            rule: String::new(),
+            missing: String::new(),
+            plan: None,
+            result: Answer {
+                stdout: String::from_utf8_lossy(&outcome.stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&outcome.stderr).into_owned(),
+                truncated: outcome.truncated,
+                ..Answer::default()
+            },
+            undo: None,
+            duration_us: None,
+        };
+        report.fill(&outcome.end);
+        if outcome.verb == "file.read" && report.status == "done" {
+            match String::from_utf8(outcome.content.clone()) {
+                Ok(text) => report.result.content = Some(text),
+                Err(bytes) => report.result.content_base64 = Some(STANDARD.encode(bytes.as_bytes())),
+            }
+        }
+        report
+    }
+
+    fn fill(&mut self, end: &Event) {
+        match end {
+            Event::Completed(done) => {
+                self.status = status_word(done.status);
+                self.code.clone_from(&done.code);
+                self.message.clone_from(&done.message);
+                self.decision = done.decision;
+                self.rule.clone_from(&done.rule);
+                self.plan.clone_from(&done.plan);
+                self.undo = done.undoable.then(|| self.request_id.clone());
+                self.duration_us = Some(done.duration_us);
+                self.result.packages.clone_from(&done.packages);
+                self.result.unit.clone_from(&done.unit);
+                self.result.files.clone_from(&done.files);
+                self.result.exit.clone_from(&done.exit);
+                self.result.description.clone_from(&done.description);
+                self.result.replayed = done.replayed;
+            }
+            Event::Refused(refused) => {
+                self.status = refusal_word(&refused.code);
+                self.code.clone_from(&refused.code);
+                self.message.clone_from(&refused.message);
+                self.missing.clone_from(&refused.missing);
+                self.plan.clone_from(&refused.plan);
+                self.result.granted_nearby.clone_from(&refused.granted_nearby);
+                self.result.retry_after_s = (refused.retry_after_s > 0).then_some(refused.retry_after_s);
+            }
+            Event::Error(fault) => {
+                self.status = if Exit::of_code(&fault.code) == Exit::Refused { "refused" } else { "failed" };
+                self.code.clone_from(&fault.code);
+                self.message.clone_from(&fault.message);
+            }
+            Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {}
+        }
+    }
+}
+
+fn refusal_word(code: &str) -> &'static str {
+    if Exit::of_code(code) == Exit::NotApproved { "not_approved" } else { "refused" }
+}
+
+fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Done => "done",
+        Status::Unchanged => "unchanged",
+        Status::Failed | Status::Unspecified => "failed",
+        Status::Partly => "partly",
+        Status::Interrupted => "interrupted",
+        Status::Previewed => "previewed",
+    }
+}

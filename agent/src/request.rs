@@ -1,0 +1,159 @@
+//! What can be asked of the helper: one row a verb, the arguments under their wire names.
+//!
+//! A request travels as JSON between the command line and `postern serve`, and as a message to the
+//! helper. Checking arguments is the helper's: here they only get their shape.
+
+use crate::args::{
+    All, Change, Changes, Command, UnitLook, Names, NewDirectory, Nothing, Of, Ownership, Packages, PathOnly,
+    Permissions, ReadRange, RemoveFile, ToWire, Unit, UnitNow,
+};
+use postern_proto::v1;
+use postern_proto::v1::helper_client::HelperClient;
+use serde_json::Value;
+use tonic::codec::Streaming;
+use tonic::transport::Channel;
+
+macro_rules! requests {
+    ($($name:literal $variant:ident $rpc:ident $wire:ident $args:ident { $($field:ident),* };)*) => {
+        /// One request with its arguments.
+        #[expect(clippy::enum_variant_names, reason = "the variants have the names of the rpcs")]
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Request {
+            $(#[doc = concat!("`", $name, "`")] $variant($args),)*
+        }
+
+        impl Request {
+            /// Every verb's name, in the order of the service.
+            pub const VERBS: &'static [&'static str] = &[$($name),*];
+
+            /// The verb's name, such as `unit.status`.
+            #[must_use]
+            pub fn verb(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// The arguments under their wire names.
+            #[must_use]
+            pub fn args(&self) -> Value {
+                match self { $(Self::$variant(args) => serde_json::to_value(args),)* }.unwrap_or_default()
+            }
+
+            /// Reads a request that came as JSON.
+            ///
+            /// # Errors
+            /// An unknown verb, or arguments that are not exactly its own.
+            pub fn from_json(verb: &str, args: Value) -> Result<Self, String> {
+                match verb {
+                    $($name => serde_json::from_value(args).map(Self::$variant),)*
+                    other => return Err(format!("there is no verb {other:?}")),
+                }
+                .map_err(|e| format!("arguments of {verb}: {e}"))
+            }
+
+            /// Sends the request and returns the stream of its events.
+            ///
+            /// # Errors
+            /// The helper's status, or the transport's.
+            pub async fn send(
+                &self,
+                client: &mut HelperClient<Channel>,
+                meta: v1::Meta,
+            ) -> Result<Streaming<v1::Event>, tonic::Status> {
+                let meta = Some(meta);
+                let answer = match self.clone() {
+                    $(Self::$variant($args { $($field),* }) => {
+                        client.$rpc(v1::$wire { meta, $($field: $field.to_wire()),* }).await
+                    })*
+                };
+                Ok(answer?.into_inner())
+            }
+        }
+    };
+}
+
+requests! {
+    "package.install"     PackageInstall    package_install    PackageInstallRequest    Packages { packages };
+    "package.remove"      PackageRemove     package_remove     PackageRemoveRequest     Names { names };
+    "package.purge"       PackagePurge      package_purge      PackagePurgeRequest      Names { names };
+    "package.autoremove"  PackageAutoremove package_autoremove PackageAutoremoveRequest Nothing {};
+    "package.update"      PackageUpdate     package_update     PackageUpdateRequest     Nothing {};
+    "package.upgrade"     PackageUpgrade    package_upgrade    PackageUpgradeRequest    All { names, all };
+    "package.hold"        PackageHold       package_hold       PackageHoldRequest       Names { names };
+    "package.unhold"      PackageUnhold     package_unhold     PackageUnholdRequest     Names { names };
+    "package.repair"      PackageRepair     package_repair     PackageRepairRequest     Nothing {};
+    "package.show"        PackageShow       package_show       PackageShowRequest       Names { names };
+    "unit.status"         UnitStatus        unit_status        UnitStatusRequest        UnitLook { unit, journal_lines, since_unix_s };
+    "unit.start"          UnitStart         unit_start         UnitStartRequest         Unit { unit };
+    "unit.stop"           UnitStop          unit_stop          UnitStopRequest          Unit { unit };
+    "unit.restart"        UnitRestart       unit_restart       UnitRestartRequest       Unit { unit };
+    "unit.reload"         UnitReload        unit_reload        UnitReloadRequest        Unit { unit };
+    "unit.try-restart"    UnitTryRestart    unit_try_restart   UnitTryRestartRequest    Unit { unit };
+    "unit.reset-failed"   UnitResetFailed   unit_reset_failed  UnitResetFailedRequest   Unit { unit };
+    "unit.enable"         UnitEnable        unit_enable        UnitEnableRequest        UnitNow { unit, now };
+    "unit.disable"        UnitDisable       unit_disable       UnitDisableRequest       UnitNow { unit, now };
+    "unit.mask"           UnitMask          unit_mask          UnitMaskRequest          UnitNow { unit, now };
+    "unit.unmask"         UnitUnmask        unit_unmask        UnitUnmaskRequest        Unit { unit };
+    "unit.daemon-reload"  UnitDaemonReload  unit_daemon_reload UnitDaemonReloadRequest  Nothing {};
+    "file.read"           FileRead          file_read          FileReadRequest          ReadRange { path, offset, limit };
+    "file.list"           FileList          file_list          FileListRequest          PathOnly { path };
+    "file.write"          FileWrite         file_write         FileWriteRequest         Change { change };
+    "file.patch"          FilePatch         file_patch         FilePatchRequest         Changes { changes };
+    "file.remove"         FileRemove        file_remove        FileRemoveRequest        RemoveFile { path, expect };
+    "file.mkdir"          FileMkdir         file_mkdir         FileMkdirRequest         NewDirectory { path, mode, owner, group };
+    "file.set-mode"       FileSetMode       file_set_mode      FileSetModeRequest       Permissions { path, mode };
+    "file.set-owner"      FileSetOwner      file_set_owner     FileSetOwnerRequest      Ownership { path, owner, group };
+    "command.run"         CommandRun        command_run        CommandRunRequest        Command { name, parameters };
+    "policy.describe"     PolicyDescribe    policy_describe    PolicyDescribeRequest    Nothing {};
+    "request.result"      RequestResult     request_result     RequestResultRequest     Of { of };
+    "request.undo"        RequestUndo       request_undo       RequestUndoRequest       Of { of };
+}
+
+impl Request {
+    /// What a request is about, for people: the packages, the unit, the path.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let args = self.args();
+        let text = |key: &str| args.get(key).and_then(Value::as_str).map(str::to_owned);
+        let list = |key: &str, member: &str| {
+            let items = args.get(key)?.as_array()?;
+            let names: Vec<&str> =
+                items.iter().filter_map(|i| i.as_str().or_else(|| i.get(member)?.as_str())).collect();
+            Some(names.join(" "))
+        };
+        text("unit")
+            .or_else(|| text("path"))
+            .or_else(|| text("name"))
+            .or_else(|| text("of"))
+            .or_else(|| list("packages", "name"))
+            .or_else(|| list("names", ""))
+            .or_else(|| list("changes", "path"))
+            .or_else(|| Some(args.get("change")?.get("path")?.as_str()?.to_owned()))
+            .unwrap_or_default()
+    }
+
+    /// Whether the verb changes the host or asks to.
+    #[must_use]
+    pub fn is_effect(&self) -> bool {
+        !matches!(
+            self,
+            Self::PackageShow(_)
+                | Self::UnitStatus(_)
+                | Self::FileRead(_)
+                | Self::FileList(_)
+                | Self::PolicyDescribe(_)
+                | Self::RequestResult(_)
+        )
+    }
+
+    /// Whether asking a second time after an unknown outcome leads where asking once does.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::FileWrite(Change { change }) => change.expects_anything(),
+            other => !matches!(
+                other,
+                Self::FilePatch(_) | Self::FileRemove(_) | Self::CommandRun(_) | Self::RequestUndo(_)
+            ),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `GET /health`: what works, probed for two seconds at most and remembered for five.
+
+use super::App;
+use crate::args::Nothing;
+use crate::ask::{Ask, Door, Mode, new_id};
+use crate::event::Event;
+use crate::request::Request;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+const PROBE_LIMIT: Duration = Duration::from_secs(2);
+const REMEMBERED: Duration = Duration::from_secs(5);
+
+/// The last probe.
+#[derive(Default)]
+pub struct Health {
+    last: Mutex<Option<(Instant, Value)>>,
+}
+
+/// Answers 200: that there is an answer says that the agent works.
+pub async fn health(State(app): State<Arc<App>>) -> Json<Value> {
+    // Held over the probe: many who ask at once cause one.
+    let mut last = app.health.last.lock().await;
+    if let Some((at, state)) = &*last
+        && at.elapsed() < REMEMBERED
+    {
+        return Json(state.clone());
+    }
+    let state = json!({ "agent": "ok", "llm": "off", "rag": "off", "helper": probe(&app.door).await });
+    *last = Some((Instant::now(), state.clone()));
+    Json(state)
+}
+
+/// `ok`, or what is wrong with the helper. Asks what costs least: a decision, nothing touched.
+pub async fn probe(door: &Door) -> String {
+    let ask = Ask {
+        request: Request::PolicyDescribe(Nothing {}),
+        id: new_id(),
+        mode: Mode::Check,
+        reason: "health".to_owned(),
+        task: String::new(),
+        claimed_uid: 0,
+        wait_ms: 0,
+    };
+    let asked = tokio::time::timeout(PROBE_LIMIT, door.ask(&ask, &mut |_| {})).await;
+    match asked.map(|outcome| outcome.end) {
+        Err(_) => "no answer within 2 s".to_owned(),
+        Ok(Event::Refused(refused)) => format!("{}: {}", refused.code, refused.message),
+        Ok(Event::Error(fault)) => format!("{}: {}", fault.code, fault.message),
+        Ok(_) => "ok".to_owned(),
+    }
+}

@@ -1,0 +1,150 @@
+//! `postern serve`: the HTTP service on agent.sock, and the worker that runs one task after the other.
+
+mod health;
+mod listen;
+mod requests;
+mod tasks;
+
+use crate::Host;
+use crate::ask::Door;
+use crate::helper::Helper;
+use crate::task::{Entry, Runner, Store};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use health::Health;
+pub(crate) use health::probe;
+use serde_json::json;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+pub(crate) use tasks::described;
+use tokio::net::UnixListener;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Tasks that may wait.
+const QUEUE_LIMIT: usize = 100;
+/// Typed requests at a time.
+const REQUEST_LIMIT: usize = 32;
+/// A task's text and what goes with it.
+const TASK_BODY_LIMIT: usize = 1 << 20;
+/// A `file.patch` of 8 MiB in base64, and some.
+const REQUEST_BODY_LIMIT: usize = 12 << 20;
+
+/// What the handlers share.
+struct App {
+    door: Arc<Door>,
+    store: Arc<Store>,
+    queue: mpsc::Sender<Arc<Entry>>,
+    health: Health,
+    slots: Arc<Semaphore>,
+}
+
+/// The uid behind a connection, as the kernel says.
+#[derive(Clone, Copy, Debug)]
+struct Peer(u32);
+
+type Caller = ConnectInfo<Peer>;
+
+/// Serves on the socket that systemd passed, or on one that it binds itself, until it is told to stop.
+///
+/// # Errors
+/// The socket cannot be had.
+pub async fn serve(host: &Host) -> io::Result<()> {
+    let listener = listen::listener(&host.agent_socket)?;
+    serve_on(listener, host, stop_signal()).await
+}
+
+/// Serves on a listener until `stop` is ready.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve_on(
+    listener: UnixListener,
+    host: &Host,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let door = Arc::new(Door::Helper(Helper::new(&host.helper_socket)));
+    let store = Arc::new(Store::default());
+    let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store)));
+    let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
+    let app = Arc::new(App { door, store, queue, health: Health::default(), slots });
+    let routes = Router::new()
+        .route("/execute", post(tasks::execute))
+        .route("/tasks", get(tasks::list))
+        .route("/tasks/{id}", get(tasks::show))
+        .route("/tasks/{id}/events", get(tasks::events))
+        .route("/tasks/{id}/cancel", post(tasks::cancel))
+        .route("/plan", post(tasks::plan))
+        .route("/requests", post(requests::ask).layer(DefaultBodyLimit::max(REQUEST_BODY_LIMIT)))
+        .route("/health", get(health::health))
+        .fallback(|| async { fault(StatusCode::NOT_FOUND, "not_found", "there is no such route") })
+        .layer(DefaultBodyLimit::max(TASK_BODY_LIMIT))
+        .with_state(app);
+    let service = routes.into_make_service_with_connect_info::<Peer>();
+    // Open event streams would hold a graceful end up for ever: whoever listens comes again.
+    let serving = axum::serve(listener, service);
+    let end = tokio::select! {
+        end = async { serving.await } => end,
+        () = stop => {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Ok(())
+        }
+    };
+    worker.abort();
+    end
+}
+
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+}
+
+/// Runs the tasks, one at a time: two at once would change what the other has just looked at.
+async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Arc<Store>) {
+    while let Some(entry) = orders.recv().await {
+        let Some(mut task) = entry.begin() else { continue };
+        tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
+        let uid = entry.order.uid;
+        let mut on = |name: &'static str, data: serde_json::Value, task: &crate::task::Task| {
+            if name == "request" {
+                store.remember_request(uid, data["request_id"].as_str().unwrap_or_default());
+                return;
+            }
+            entry.update(task);
+            entry.note(name, data);
+        };
+        let runner =
+            Runner { door: &door, order: &entry.order, cancel: entry.cancel.subscribe(), on: &mut on };
+        runner.run(&mut task).await;
+        tracing::info!(task = task.id, status = ?task.status, "task ended");
+        entry.update(&task);
+        entry.close();
+        store.tidy();
+    }
+}
+
+/// An error as JSON.
+fn fault(status: StatusCode, code: &str, message: &str) -> Response {
+    (status, axum::Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+}
+
+/// A body that axum could not read, as an error of ours.
+fn bad_body(rejection: &axum::extract::rejection::JsonRejection) -> Response {
+    match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            fault(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this route takes")
+        }
+        _ => fault(StatusCode::BAD_REQUEST, "invalid_argument", &rejection.body_text()),
+    }
+}

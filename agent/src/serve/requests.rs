@@ -1,0 +1,107 @@
+//! `POST /requests`: one typed request, for people who have no grant of their own. The helper's client
+//! is the agent; whom it asks for goes along as a claim.
+
+use super::{App, Caller, bad_body, fault};
+use crate::ask::{Ask, Mode, new_id, reason};
+use crate::event::{Event, Refused};
+use crate::request::Request;
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{ConnectInfo, State};
+use axum::http::StatusCode;
+use axum::response::sse::{self, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    verb: String,
+    #[serde(default = "nothing")]
+    args: Value,
+    #[serde(default)]
+    mode: Mode,
+    #[serde(default)]
+    reason: String,
+    request_id: Option<String>,
+    #[serde(default)]
+    wait_ms: u32,
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+pub async fn ask(
+    State(app): State<Arc<App>>,
+    ConnectInfo(peer): Caller,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Response {
+    let Json(body) = match body {
+        Ok(body) => body,
+        Err(rejection) => return bad_body(&rejection),
+    };
+    let request = match Request::from_json(&body.verb, body.args) {
+        Ok(request) => request,
+        Err(why) => return fault(StatusCode::BAD_REQUEST, "invalid_argument", &why),
+    };
+    let Ok(slot) = Arc::clone(&app.slots).acquire_owned().await else {
+        return fault(StatusCode::SERVICE_UNAVAILABLE, "busy", "the agent is stopping");
+    };
+    let ask = Ask {
+        request,
+        id: body.request_id.unwrap_or_else(new_id),
+        mode: body.mode,
+        reason: reason(&body.reason),
+        task: String::new(),
+        claimed_uid: peer.0,
+        wait_ms: body.wait_ms,
+    };
+    let (events, stream) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        if let Some(refused) = foreign(&app, peer.0, &ask) {
+            let _ = events.send(Event::Refused(refused));
+            return;
+        }
+        let mut on = |event: &Event| {
+            app.store.remember_request(peer.0, &ask.id);
+            let _ = events.send(event.clone());
+        };
+        tokio::select! {
+            outcome = app.door.ask(&ask, &mut on) => {
+                if matches!(outcome.end, Event::Completed(_)) {
+                    app.store.remember_request(peer.0, &ask.id);
+                }
+                let _ = events.send(outcome.end);
+            }
+            () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
+        }
+        drop(slot);
+    });
+    let stream = UnboundedReceiverStream::new(stream).map(|event| {
+        Ok::<_, Infallible>(sse::Event::default().event(event.name()).data(event.data().to_string()))
+    });
+    Sse::new(stream).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
+fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
+    let refuse = |code: &str, message: &str| {
+        Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
+    };
+    if app.store.is_of_another(uid, &ask.id) {
+        return refuse("request_id_conflict", "this request id is taken");
+    }
+    match &ask.request {
+        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.owns_request(uid, &of.of) => {
+            refuse("unknown_request", "no request of yours has this id, as far as this agent remembers")
+        }
+        _ => None,
+    }
+}

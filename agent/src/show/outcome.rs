@@ -1,0 +1,215 @@
+//! An outcome in words: what was found or done on the one hand, why not on the other.
+
+use crate::ask::Outcome;
+use crate::event::{
+    Action, ChangeKind, Completed, Decision, Event, FileInfo, PackageInfo, Plan, Refused, Status, UnitInfo,
+};
+use std::fmt::Write;
+
+/// What the helper found or did, as lines; a file's content as it is.
+#[must_use]
+pub fn found(outcome: &Outcome) -> String {
+    let Event::Completed(done) = &outcome.end else { return String::new() };
+    if outcome.verb == "file.read" && done.status == Status::Done {
+        return String::from_utf8_lossy(&outcome.content).into_owned();
+    }
+    let mut text = String::new();
+    let is_look = matches!(outcome.verb, "package.show" | "unit.status" | "file.list");
+    if !is_look && let Some(plan) = &done.plan {
+        text.push_str(&self::plan(plan, done.status == Status::Previewed));
+    }
+    packages(done, is_look, &mut text);
+    if let Some(info) = &done.unit {
+        if is_look {
+            unit_block(info, &mut text);
+        } else {
+            let _ = writeln!(text, "{} is {}", info.id, unit_state(info));
+        }
+    }
+    for info in &done.files {
+        file(info, &mut text);
+    }
+    text.push_str(&String::from_utf8_lossy(&outcome.stdout));
+    if text.is_empty() {
+        text = status_line(outcome.verb, done);
+    }
+    text
+}
+
+fn status_line(verb: &str, done: &Completed) -> String {
+    match done.status {
+        Status::Done => format!("{verb}: done\n"),
+        Status::Unchanged => format!("{verb}: nothing to do\n"),
+        Status::Previewed => format!("{verb}: {}\n", granted(done)),
+        Status::Failed | Status::Partly | Status::Interrupted | Status::Unspecified => String::new(),
+    }
+}
+
+fn granted(done: &Completed) -> String {
+    let by = if done.rule.is_empty() { String::new() } else { format!(" by rule {}", done.rule) };
+    match done.decision {
+        Decision::Ask => format!("granted{by}, once a person has approved it"),
+        Decision::Allow | Decision::Deny | Decision::Unspecified => format!("granted{by}"),
+    }
+}
+
+/// What would happen, or did.
+fn plan(plan: &Plan, is_preview: bool) -> String {
+    let mut text = String::new();
+    for step in &plan.packages {
+        let word = package_word(step.action, is_preview);
+        let version = match (step.old.as_str(), step.new.as_str()) {
+            ("", new) => new.to_owned(),
+            (old, "") => old.to_owned(),
+            (old, new) => format!("{old} -> {new}"),
+        };
+        let why = if step.asked { "" } else { " (needed by it)" };
+        let _ = writeln!(text, "{word} {} {version}{why}", step.name);
+    }
+    if is_preview && plan.download_bytes > 0 {
+        let _ = writeln!(text, "to download: {}", size(plan.download_bytes));
+    }
+    if !is_preview {
+        return text;
+    }
+    for step in &plan.units {
+        let along = if step.cascade { " (drawn along)" } else { "" };
+        let _ = writeln!(text, "would {} {}{along}", step.verb, step.id);
+    }
+    for step in &plan.files {
+        let _ = match step.kind {
+            ChangeKind::Remove => writeln!(text, "would remove {}", step.path),
+            ChangeKind::Write | ChangeKind::Unspecified => writeln!(
+                text,
+                "would write {}: {} bytes, {} {}:{}",
+                step.path, step.new_size, step.mode, step.owner, step.group
+            ),
+        };
+    }
+    if let Some(command) = &plan.command {
+        let _ = writeln!(text, "would run {} as {}", command.argv.join(" "), command.user);
+    }
+    text
+}
+
+fn package_word(action: Action, is_preview: bool) -> &'static str {
+    let (would, did) = match action {
+        Action::Install => ("would install", "installed"),
+        Action::Upgrade => ("would upgrade", "upgraded"),
+        Action::Downgrade => ("would downgrade", "downgraded"),
+        Action::Reinstall => ("would reinstall", "reinstalled"),
+        Action::Remove => ("would remove", "removed"),
+        Action::Purge => ("would purge", "purged"),
+        Action::Configure => ("would configure", "configured"),
+        Action::Unspecified => ("would change", "changed"),
+    };
+    if is_preview { would } else { did }
+}
+
+fn packages(done: &Completed, is_look: bool, text: &mut String) {
+    let has_plan = done.plan.as_ref().is_some_and(|plan| !plan.packages.is_empty());
+    for info in &done.packages {
+        if is_look {
+            package_block(info, text);
+        } else if !has_plan {
+            let _ = writeln!(text, "{} {} is {}", info.name, info.installed, info.state);
+        }
+        for path in &info.conffiles_kept {
+            let _ = writeln!(text, "{}: kept the changed configuration {path}", info.name);
+        }
+    }
+}
+
+fn package_block(info: &PackageInfo, text: &mut String) {
+    let _ = writeln!(text, "{}", info.name);
+    let mut marks = info.state.clone();
+    for (is, word) in [(info.held, ", held"), (info.essential, ", essential")] {
+        marks.push_str(if is { word } else { "" });
+    }
+    for (key, value) in [
+        ("state", &marks),
+        ("installed", &info.installed),
+        ("candidate", &info.candidate),
+        ("sources", &info.sources.join(", ")),
+        ("summary", &info.summary),
+    ] {
+        field(text, key, value);
+    }
+}
+
+/// "active (running)".
+#[must_use]
+pub fn unit_state(info: &UnitInfo) -> String {
+    if info.sub.is_empty() { info.active.clone() } else { format!("{} ({})", info.active, info.sub) }
+}
+
+fn unit_block(info: &UnitInfo, text: &mut String) {
+    let _ = writeln!(text, "{}", info.id);
+    let mut state = unit_state(info);
+    if info.since_unix_us > 0 {
+        let since = std::time::UNIX_EPOCH + std::time::Duration::from_micros(info.since_unix_us);
+        let _ = write!(state, " since {}", humantime::format_rfc3339_seconds(since));
+    }
+    let pid = if info.main_pid > 0 { info.main_pid.to_string() } else { String::new() };
+    let memory = if info.memory_bytes > 0 { size(info.memory_bytes) } else { String::new() };
+    let exit =
+        if info.exit_status == 0 { String::new() } else { format!(" (exit status {})", info.exit_status) };
+    for (key, value) in [
+        ("loaded", &info.load),
+        ("state", &state),
+        ("at boot", &info.enabled),
+        ("result", &format!("{}{exit}", info.result)),
+        ("main pid", &pid),
+        ("memory", &memory),
+    ] {
+        field(text, key, value);
+    }
+}
+
+fn file(info: &FileInfo, text: &mut String) {
+    let _ = writeln!(text, "{}: {} bytes, {} {}:{}", info.path, info.size, info.mode, info.owner, info.group);
+}
+
+fn field(text: &mut String, key: &str, value: &str) {
+    if !value.is_empty() {
+        let _ = writeln!(text, "  {key:<10} {value}");
+    }
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    indicatif::BinaryBytes(bytes).to_string()
+}
+
+/// Why a request was refused, and what can be done about it.
+#[must_use]
+pub fn refusal(refused: &Refused) -> String {
+    let mut text = refused.message.clone();
+    let mut add = |part: String| {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        text.push_str(&part);
+    };
+    if !refused.missing.is_empty() && !refused.message.contains(&refused.missing) {
+        add(format!("missing: {}", refused.missing));
+    }
+    if !refused.granted_nearby.is_empty() {
+        add(format!("granted nearby: {}", refused.granted_nearby.join(", ")));
+    }
+    if refused.retry_after_s > 0 {
+        add(format!("try again in {} s", refused.retry_after_s));
+    }
+    match refused.code.as_str() {
+        "no_grant" | "denied" | "limit_exceeded" | "plan_refused" => {
+            add("an operator can grant it in /etc/postern/policy.d; see `postern can`".to_owned());
+        }
+        "unknown_client" => {
+            add("an operator can name this user as a [[client]] in /etc/postern/policy.d".to_owned());
+        }
+        "paused" => add("an operator can let it go on with `postern-admin resume`".to_owned()),
+        "unsupported" => add("this helper does not do that yet".to_owned()),
+        _ => {}
+    }
+    text
+}

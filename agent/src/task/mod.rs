@@ -1,0 +1,171 @@
+//! A task: an order of a person, its steps, and what came of them.
+
+mod run;
+mod store;
+
+pub use run::Runner;
+pub use store::{Entry, Find, Store};
+
+use crate::ask::Mode;
+use crate::tool::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A task's record, as the HTTP service shows it.
+#[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// A UUID of version 7.
+    pub id: String,
+    /// What the person calls the tasks that belong together; may be empty.
+    pub session: String,
+    /// The order.
+    pub task: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// One line for people.
+    pub summary: String,
+    /// One entry a step that was tried.
+    pub results: Vec<StepResult>,
+    /// What was changed on the host.
+    pub changes: Vec<Change>,
+    /// What a person should know besides.
+    pub warnings: Vec<String>,
+    /// What a model used; empty without one.
+    pub usage: Map<String, Value>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Others run before it.
+    Queued,
+    /// At work.
+    Running,
+    /// All steps are done.
+    Completed,
+    /// Some steps changed something, a later one did not succeed.
+    Partial,
+    /// Nothing was changed.
+    Failed,
+    /// Nothing was changed: the policy does not let it.
+    Refused,
+    /// Its person ended it.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Whether nothing more will happen.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Queued | Self::Running => false,
+            Self::Completed | Self::Partial | Self::Failed | Self::Refused | Self::Cancelled => true,
+        }
+    }
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepResult {
+    /// Counts from 1.
+    pub step: usize,
+    /// The tool and its arguments.
+    #[serde(flatten)]
+    pub tool: Tool,
+    /// How it ended.
+    pub status: StepStatus,
+    /// The program's, or 0 where the step succeeded without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What was found or done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// What a program wrote to its error stream, and nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// `CODE: message`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The helper's record of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// Done.
+    Ok,
+    /// Failed.
+    Error,
+    /// The policy does not let it.
+    Refused,
+    /// Done, but not all of the output is here.
+    Truncated,
+    /// A person said no.
+    Denied,
+    /// No answer in time.
+    Timeout,
+    /// The task was cancelled meanwhile.
+    Cancelled,
+}
+
+/// Something that is different on the host now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// The helper's record of it.
+    pub request_id: String,
+    /// The verb.
+    pub verb: String,
+    /// What was changed.
+    pub target: String,
+    /// The id to undo it by.
+    pub undo: Option<String>,
+}
+
+/// An order with its plan and how it is to be carried out.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The person's words.
+    pub task: String,
+    /// What the person calls the tasks that belong together.
+    pub session: String,
+    /// The plan.
+    pub steps: Vec<Tool>,
+    /// Do it, or show what would be done.
+    pub mode: Mode,
+    /// Why; empty = each step's own words.
+    pub reason: String,
+    /// How long to wait in each step; 0 = as the rule says.
+    pub wait_ms: u32,
+    /// The person behind it.
+    pub uid: u32,
+}
+
+impl Task {
+    /// A task that has not begun.
+    #[must_use]
+    pub fn new(id: String, order: &Order) -> Self {
+        Self {
+            id,
+            session: order.session.clone(),
+            task: order.task.clone(),
+            status: TaskStatus::Queued,
+            summary: String::new(),
+            results: Vec::new(),
+            changes: Vec::new(),
+            warnings: Vec::new(),
+            usage: Map::new(),
+        }
+    }
+
+    /// The code of the last step's error.
+    #[must_use]
+    pub fn last_code(&self) -> Option<&str> {
+        let error = self.results.last()?.error.as_deref()?;
+        Some(error.split_once(':').map_or(error, |(code, _)| code))
+    }
+}

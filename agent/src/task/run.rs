@@ -1,0 +1,209 @@
+//! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
+
+mod step;
+
+use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus};
+use crate::ask::{Ask, Door, Mode, Outcome, new_id, reason};
+use crate::event::{Event, Fault, Status};
+use crate::exit::Exit;
+use crate::request::Request;
+use crate::tool::Tool;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use tokio::sync::watch;
+
+/// What a step's output is cut to in the task's record.
+const OUTPUT_LIMIT: usize = 64 << 10;
+
+/// Carries out one order.
+pub struct Runner<'a> {
+    /// The way to the helper.
+    pub door: &'a Door,
+    /// The order.
+    pub order: &'a Order,
+    /// True once the person wants it to end.
+    pub cancel: watch::Receiver<bool>,
+    /// Gets each event: its name, its JSON, and the task as it stands.
+    pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send),
+}
+
+impl Runner<'_> {
+    /// Runs the steps. The task's record is complete at the end, whatever happened.
+    pub async fn run(mut self, task: &mut Task) {
+        task.status = TaskStatus::Running;
+        let steps = self.order.steps.clone();
+        for (index, tool) in steps.iter().enumerate() {
+            let number = index + 1;
+            if *self.cancel.borrow() {
+                break;
+            }
+            self.announce(task, number, tool, "running");
+            let mut result = self.step(task, number, tool).await;
+            self.forgive(task, &mut result);
+            let status = result.status;
+            task.results.push(result);
+            self.announce(task, number, tool, status_word(status));
+            let goes_on = matches!(status, StepStatus::Ok | StepStatus::Truncated)
+                || (self.order.mode == Mode::Preview && status != StepStatus::Cancelled);
+            if !goes_on {
+                break;
+            }
+        }
+        finish(task, &steps, self.order.mode);
+    }
+
+    fn announce(&mut self, task: &Task, number: usize, tool: &Tool, status: &str) {
+        let mut data = json!({
+            "step": number, "of": self.order.steps.len(), "what": tool.describe(), "status": status,
+        });
+        if let (Some(result), true) = (task.results.last(), status != "running") {
+            data["result"] = serde_json::to_value(result).unwrap_or_default();
+        }
+        (self.on)("step", data, task);
+    }
+
+    /// In a dry run nothing ahead of a step has happened, so that it may lack what they would bring.
+    fn forgive(&self, task: &mut Task, result: &mut StepResult) {
+        let is_later = self.order.mode == Mode::Preview && result.step > 1;
+        if is_later && result.status == StepStatus::Error {
+            let why = result.error.take().unwrap_or_default();
+            task.warnings.push(format!(
+                "step {} cannot be foreseen before the steps ahead of it are done ({why})",
+                result.step
+            ));
+            result.status = StepStatus::Ok;
+        }
+    }
+
+    /// One request of a step. An outcome that the helper itself does not know is asked for once more,
+    /// under a new id, where doing it twice is doing it once.
+    async fn ask(&mut self, task: &mut Task, number: usize, request: Request, mode: Mode) -> Outcome {
+        let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
+        let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
+        if unknown && request.is_repeatable() {
+            task.warnings.push(format!("the helper was stopped during {}; asked again", request.verb()));
+            outcome = self.ask_once(task, number, request.clone(), mode).await;
+        }
+        if let (Event::Completed(done), Mode::Execute) = (&outcome.end, mode)
+            && matches!(done.status, Status::Done | Status::Partly | Status::Interrupted)
+            && request.is_effect()
+        {
+            task.changes.push(Change {
+                request_id: outcome.id.clone(),
+                verb: request.verb().to_owned(),
+                target: request.target(),
+                undo: done.undoable.then(|| outcome.id.clone()),
+            });
+        }
+        outcome
+    }
+
+    async fn ask_once(&mut self, task: &Task, number: usize, request: Request, mode: Mode) -> Outcome {
+        let why = if self.order.reason.is_empty() {
+            let what = self.order.steps.get(number - 1).map(Tool::describe).unwrap_or_default();
+            format!("step {number} of {}: {what}", self.order.steps.len())
+        } else {
+            self.order.reason.clone()
+        };
+        let ask = Ask {
+            request,
+            id: new_id(),
+            mode,
+            reason: reason(&why),
+            task: task.id.clone(),
+            claimed_uid: self.order.uid,
+            wait_ms: self.order.wait_ms,
+        };
+        (self.on)(
+            "request",
+            json!({ "step": number, "request_id": ask.id, "verb": ask.request.verb() }),
+            task,
+        );
+        let mut cancel = self.cancel.clone();
+        let on = &mut *self.on;
+        let mut tell = |event: &Event| {
+            let mut data = event.data();
+            data["step"] = number.into();
+            on(event.name(), data, task);
+        };
+        let outcome = tokio::select! {
+            outcome = self.door.ask(&ask, &mut tell) => outcome,
+            _ = cancel.wait_for(|cancelled| *cancelled) => {
+                let message = format!("what had begun goes on and is not undone: see `postern result {}`", ask.id);
+                Outcome::ended(&ask, Event::Error(Fault::new("cancelled", message)))
+            }
+        };
+        tell(&outcome.end);
+        outcome
+    }
+}
+
+fn status_word(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::Ok => "ok",
+        StepStatus::Error => "error",
+        StepStatus::Refused => "refused",
+        StepStatus::Truncated => "truncated",
+        StepStatus::Denied => "denied",
+        StepStatus::Timeout => "timeout",
+        StepStatus::Cancelled => "cancelled",
+    }
+}
+
+/// A step's status from its last request's end.
+fn step_status(end: &Event, truncated: bool) -> StepStatus {
+    let code = match end {
+        Event::Completed(done) => match done.status {
+            Status::Done | Status::Unchanged | Status::Previewed if truncated => {
+                return StepStatus::Truncated;
+            }
+            Status::Done | Status::Unchanged | Status::Previewed => return StepStatus::Ok,
+            Status::Failed | Status::Partly | Status::Interrupted | Status::Unspecified => &done.code,
+        },
+        Event::Refused(refused) => &refused.code,
+        Event::Error(fault) => &fault.code,
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {
+            return StepStatus::Error;
+        }
+    };
+    match (code.as_str(), Exit::of_end(end)) {
+        ("cancelled", _) => StepStatus::Cancelled,
+        ("timeout", _) => StepStatus::Timeout,
+        (_, Exit::Refused) => StepStatus::Refused,
+        (_, Exit::NotApproved) => StepStatus::Denied,
+        _ => StepStatus::Error,
+    }
+}
+
+/// The task's status and its one line, from the results of its steps.
+fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
+    let good = |r: &&StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
+    let bad = task.results.iter().find(|r| !good(r));
+    let names = |tools: &[Tool]| tools.iter().map(Tool::describe).collect::<Vec<_>>().join("; ");
+    let Some(bad) = bad else {
+        let is_whole = task.results.len() == steps.len();
+        task.status = if is_whole { TaskStatus::Completed } else { TaskStatus::Cancelled };
+        task.summary = match (is_whole, mode) {
+            (true, Mode::Execute) => format!("done: {}", names(steps)),
+            (true, Mode::Preview | Mode::Check) => format!("would do: {}", names(steps)),
+            (false, _) => format!("cancelled before: {}", names(&steps[task.results.len()..])),
+        };
+        return;
+    };
+    task.status = match bad.status {
+        StepStatus::Cancelled => TaskStatus::Cancelled,
+        _ if !task.changes.is_empty() => TaskStatus::Partial,
+        StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
+        _ => TaskStatus::Failed,
+    };
+    let at = bad.step - 1;
+    let error = bad.error.clone().unwrap_or_default();
+    let mut summary = format!("{}: {}: {error}", status_word(bad.status), names(&steps[at..=at]));
+    if at > 0 {
+        let _ = write!(summary, ". Done before: {}", names(&steps[..at]));
+    }
+    if at + 1 < steps.len() && mode == Mode::Execute {
+        let _ = write!(summary, ". Not done: {}", names(&steps[at + 1..]));
+    }
+    task.summary = summary;
+}

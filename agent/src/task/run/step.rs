@@ -1,0 +1,201 @@
+//! What each tool comes to: the requests it makes and how they become its result.
+
+use super::{OUTPUT_LIMIT, Runner, step_status};
+use crate::args::{
+    All, Change, ChangeKind, FileChange, UnitLook, Names, Nothing, OneChange, Package, Packages, ReadRange,
+    RemoveFile, Unit, UnitNow, any,
+};
+use crate::ask::{Mode, Outcome};
+use crate::event::{Event, Fault, UnitInfo};
+use crate::request::Request;
+use crate::show;
+use crate::task::{StepResult, StepStatus, Task};
+use crate::tool::{Action, Tool, unit_name};
+use std::time::Duration;
+
+/// How often, half a second apart, a unit that is still starting is looked at again.
+const LOOKS: usize = 20;
+
+impl Runner<'_> {
+    /// Carries out one tool.
+    pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
+        let mode = self.order.mode;
+        let outcome = match tool {
+            Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
+            Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
+            other => {
+                let request = request(other);
+                // Looking changes nothing: a dry run looks too.
+                let mode = if request.is_effect() { mode } else { Mode::Execute };
+                self.ask(task, number, request, mode).await
+            }
+        };
+        result(number, tool, &outcome)
+    }
+
+    /// Looks, starts what is not active, looks again. Where looking is not granted, starting must do:
+    /// it changes nothing for a unit that runs.
+    async fn ensure_running(&mut self, task: &mut Task, number: usize, unit: &str) -> Outcome {
+        let looked = self.ask(task, number, status_of(unit), Mode::Execute).await;
+        let may_look = !is_no_grant(&looked);
+        match unit_of(&looked) {
+            Some(info) if is_running(info) => return looked,
+            Some(_) => {}
+            None if may_look && self.order.mode == Mode::Execute => return looked,
+            None => {}
+        }
+        let started =
+            self.ask(task, number, Request::UnitStart(Unit { unit: unit.to_owned() }), self.order.mode).await;
+        let is_started = step_status(&started.end, false) == StepStatus::Ok;
+        if self.order.mode == Mode::Preview || !is_started {
+            return started;
+        }
+        let mut last = started;
+        for _ in 0..LOOKS {
+            if may_look {
+                last = self.ask(task, number, status_of(unit), Mode::Execute).await;
+            }
+            match unit_of(&last).map(|info| info.active.as_str()) {
+                Some("activating" | "reloading") if may_look => {
+                    tokio::time::sleep(Duration::from_millis(500)).await
+                }
+                _ => break,
+            }
+        }
+        match unit_of(&last) {
+            Some(info) if !is_running(info) => {
+                let message = format!("{} was started but is {}", info.id, show::unit_state(info));
+                last.end = Event::Error(Fault::new("unit_failed", message));
+                last
+            }
+            Some(_) | None => last,
+        }
+    }
+
+    /// Looks and installs what is missing.
+    async fn ensure_installed(&mut self, task: &mut Task, number: usize, names: &[String]) -> Outcome {
+        let bare = names.iter().map(|n| n.split('=').next().unwrap_or(n).to_owned()).collect();
+        let looked = self.ask(task, number, Request::PackageShow(Names { names: bare }), Mode::Execute).await;
+        let mut missing = names.to_vec();
+        if let Event::Completed(done) = &looked.end {
+            missing.retain(|name| {
+                let (name, version) =
+                    name.split_once('=').map_or((name.as_str(), None), |(n, v)| (n, Some(v)));
+                let info = done.packages.iter().find(|p| p.name == name && p.state == "installed");
+                info.is_none_or(|p| version.is_some_and(|v| v != p.installed))
+            });
+        }
+        if missing.is_empty() || step_status(&looked.end, false) == StepStatus::Cancelled {
+            return looked;
+        }
+        self.ask(task, number, install(&missing), self.order.mode).await
+    }
+}
+
+fn status_of(unit: &str) -> Request {
+    Request::UnitStatus(UnitLook { unit: unit.to_owned(), journal_lines: 0, since_unix_s: 0 })
+}
+
+fn unit_of(outcome: &Outcome) -> Option<&UnitInfo> {
+    match &outcome.end {
+        Event::Completed(done) => done.unit.as_ref(),
+        _ => None,
+    }
+}
+
+/// A unit that reloads itself runs meanwhile.
+fn is_running(unit: &UnitInfo) -> bool {
+    matches!(unit.active.as_str(), "active" | "reloading")
+}
+
+fn is_no_grant(outcome: &Outcome) -> bool {
+    matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
+}
+
+fn install(names: &[String]) -> Request {
+    let package = |name: &String| {
+        let (name, version) = name.split_once('=').unwrap_or((name, ""));
+        Package { name: name.to_owned(), version: version.to_owned() }
+    };
+    Request::PackageInstall(Packages { packages: names.iter().map(package).collect() })
+}
+
+/// The one request of a tool that is one.
+fn request(tool: &Tool) -> Request {
+    match tool {
+        Tool::PkgInstall { name } => install(std::slice::from_ref(name)),
+        Tool::PackagesInstall { names } | Tool::EnsureInstalled { names } => install(names),
+        Tool::PackagesRemove { names } => Request::PackageRemove(Names { names: names.clone() }),
+        Tool::PackagesPurge { names } => Request::PackagePurge(Names { names: names.clone() }),
+        Tool::PackagesUpdate {} => Request::PackageUpdate(Nothing {}),
+        Tool::PackagesUpgrade { names } => {
+            Request::PackageUpgrade(All { names: names.clone(), all: names.is_empty() })
+        }
+        Tool::PackagesShow { names } => Request::PackageShow(Names { names: names.clone() }),
+        Tool::Service { action, name } => service(*action, unit_name(name)),
+        Tool::EnsureRunning { name } => service(Action::Start, unit_name(name)),
+        Tool::WriteFile { path, content } => Request::FileWrite(Change {
+            change: OneChange(FileChange {
+                path: path.clone(),
+                kind: ChangeKind::Write,
+                content: content.clone().into_bytes(),
+                expect: any(),
+                mode: String::new(),
+                owner: String::new(),
+                group: String::new(),
+            }),
+        }),
+        Tool::ReadFile { path } => Request::FileRead(ReadRange { path: path.clone(), offset: 0, limit: 0 }),
+        Tool::RemoveFile { path } => Request::FileRemove(RemoveFile { path: path.clone(), expect: any() }),
+    }
+}
+
+fn service(action: Action, unit: String) -> Request {
+    match action {
+        Action::Status => status_of(&unit),
+        Action::Start => Request::UnitStart(Unit { unit }),
+        Action::Stop => Request::UnitStop(Unit { unit }),
+        Action::Restart => Request::UnitRestart(Unit { unit }),
+        Action::Reload => Request::UnitReload(Unit { unit }),
+        Action::Enable => Request::UnitEnable(UnitNow { unit, now: false }),
+        Action::Disable => Request::UnitDisable(UnitNow { unit, now: false }),
+    }
+}
+
+fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
+    let (stdout, cut) = cut(show::found(outcome));
+    let status = step_status(&outcome.end, outcome.truncated || cut);
+    let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
+    let (exit_code, error) = match &outcome.end {
+        Event::Completed(done) => {
+            let code = done.exit.as_ref().map(|exit| exit.code).or(is_ok.then_some(0));
+            (code, (!is_ok).then(|| error(&done.code, &done.message)))
+        }
+        Event::Refused(refused) => (None, Some(error(&refused.code, &show::refusal(refused)))),
+        Event::Error(fault) => (None, Some(error(&fault.code, &fault.message))),
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => (None, None),
+    };
+    let stderr = self::cut(String::from_utf8_lossy(&outcome.stderr).into_owned()).0;
+    StepResult {
+        step: number,
+        tool: tool.clone(),
+        status,
+        exit_code,
+        stdout: Some(stdout).filter(|text| !text.is_empty()),
+        stderr: Some(stderr).filter(|text| !text.is_empty()),
+        error,
+        request_id: Some(outcome.id.clone()),
+    }
+}
+
+fn error(code: &str, message: &str) -> String {
+    let code = if code.is_empty() { "failed" } else { code };
+    if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
+}
+
+fn cut(mut text: String) -> (String, bool) {
+    let end = (0..=OUTPUT_LIMIT.min(text.len())).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
+    let is_cut = end < text.len();
+    text.truncate(end);
+    (text, is_cut)
+}

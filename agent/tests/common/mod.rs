@@ -1,0 +1,361 @@
+//! A helper that is told what to answer, behind a real socket, and a command line with its own streams.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use postern_agent::{Exit, Host, cli};
+use postern_proto::v1;
+use prost::Message;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::UnixListener;
+use tokio::sync::Notify;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::{Code, Status};
+
+/// What the fake helper does next with a request that it gets.
+pub enum Play {
+    /// Sends events, then the good end of the stream.
+    Events(Vec<v1::event::Kind>),
+    /// Sends events, then a status.
+    Status(Code, &'static str),
+    /// Sends events, then breaks the connection.
+    Break(Vec<v1::event::Kind>),
+    /// Sends events, then waits to be told.
+    Hold(Vec<v1::event::Kind>, Arc<Notify>, Vec<v1::event::Kind>),
+}
+
+/// A request as it came: the rpc's name and its body.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub rpc: String,
+    pub body: Vec<u8>,
+}
+
+impl Seen {
+    /// Every request has its meta as field 1.
+    pub fn meta(&self) -> v1::Meta {
+        v1::PackageUpdateRequest::decode(self.body.as_slice()).expect("a request").meta.expect("meta")
+    }
+
+    pub fn decode<M: Message + Default>(&self) -> M {
+        M::decode(self.body.as_slice()).expect("a request")
+    }
+}
+
+type Script = Arc<Mutex<VecDeque<Play>>>;
+type Record = Arc<Mutex<Vec<Seen>>>;
+
+/// The fake helper.
+pub struct FakeHelper {
+    pub script: Script,
+    pub seen: Record,
+    listening: tokio::task::JoinHandle<()>,
+}
+
+impl FakeHelper {
+    pub fn start(socket: &Path, script: Vec<Play>) -> Self {
+        let _ = std::fs::remove_file(socket);
+        let listener = UnixListener::bind(socket).expect("bind");
+        let script: Script = Arc::new(Mutex::new(script.into()));
+        let seen = Record::default();
+        let (s, r) = (Arc::clone(&script), Arc::clone(&seen));
+        let listening = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.expect("accept");
+                tokio::spawn(connection(stream, Arc::clone(&s), Arc::clone(&r)));
+            }
+        });
+        Self { script, seen, listening }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub fn add(&self, play: Play) {
+        self.script.lock().unwrap().push_back(play);
+    }
+
+    /// Stops listening, as a helper that is gone.
+    pub fn stop(&self) {
+        self.listening.abort();
+    }
+}
+
+async fn connection(stream: tokio::net::UnixStream, script: Script, record: Record) {
+    let broken = Arc::new(Notify::new());
+    let kill = Arc::clone(&broken);
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let (script, record, kill) = (Arc::clone(&script), Arc::clone(&record), Arc::clone(&kill));
+        async move { Ok::<_, std::convert::Infallible>(answer(request, script, record, kill).await) }
+    });
+    let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        _ = serving => {}
+        () = broken.notified() => {}
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    script: Script,
+    record: Record,
+    kill: Arc<Notify>,
+) -> Response<tonic::body::Body> {
+    assert_eq!(request.uri().authority().map(http::uri::Authority::as_str), Some("localhost"));
+    let rpc = request.uri().path().strip_prefix("/postern.v1.Helper/").expect("the service").to_owned();
+    let handler = Handler { rpc, script, record, kill };
+    tonic::server::Grpc::new(Raw).server_streaming(handler, request).await
+}
+
+struct Handler {
+    rpc: String,
+    script: Script,
+    record: Record,
+    kill: Arc<Notify>,
+}
+
+type Events = tokio_stream::wrappers::UnboundedReceiverStream<Result<Vec<u8>, Status>>;
+
+impl tonic::server::ServerStreamingService<Vec<u8>> for Handler {
+    type Response = Vec<u8>;
+    type ResponseStream = Events;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<tonic::Response<Events>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<Vec<u8>>) -> Self::Future {
+        let body = request.into_inner();
+        self.record.lock().unwrap().push(Seen { rpc: self.rpc.clone(), body });
+        let play = self.script.lock().unwrap().pop_front();
+        let kill = Arc::clone(&self.kill);
+        Box::pin(async move {
+            let (to, stream) = tokio::sync::mpsc::unbounded_channel();
+            let stream = Events::new(stream);
+            let mut seq = 0;
+            let mut send = move |kinds: Vec<v1::event::Kind>| {
+                for kind in kinds {
+                    seq += 1;
+                    let _ = to.send(Ok(v1::Event { seq, kind: Some(kind) }.encode_to_vec()));
+                }
+            };
+            match play {
+                None => return Err(Status::internal("the script has ended")),
+                Some(Play::Status(code, text)) => return Err(Status::new(code, text)),
+                Some(Play::Events(kinds)) => send(kinds),
+                Some(Play::Break(kinds)) => {
+                    send(kinds);
+                    tokio::spawn(async move {
+                        let _keep_open = send;
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        kill.notify_one();
+                        std::future::pending::<()>().await;
+                    });
+                }
+                Some(Play::Hold(before, go, after)) => {
+                    send(before);
+                    tokio::spawn(async move {
+                        go.notified().await;
+                        send(after);
+                    });
+                }
+            }
+            Ok(tonic::Response::new(stream))
+        })
+    }
+}
+
+/// Messages as bytes: the fake answers every rpc alike.
+#[derive(Clone, Copy, Default)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Raw;
+    type Decoder = Raw;
+    fn encoder(&mut self) -> Raw {
+        Raw
+    }
+    fn decoder(&mut self) -> Raw {
+        Raw
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Vec<u8>;
+    type Error = Status;
+    fn encode(&mut self, item: Vec<u8>, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        prost::bytes::BufMut::put_slice(to, &item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Vec<u8>;
+    type Error = Status;
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
+        use prost::bytes::Buf;
+        let mut bytes = vec![0; from.remaining()];
+        from.copy_to_slice(&mut bytes);
+        Ok(Some(bytes))
+    }
+}
+
+/// A stream that keeps what is written.
+#[derive(Clone, Default)]
+pub struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Kept {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// What a command line came to.
+#[derive(Debug)]
+pub struct Ran {
+    pub exit: Exit,
+    pub out: String,
+    pub err: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Ran {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(self.out.lines().last().unwrap_or_default()).expect(&self.out)
+    }
+}
+
+/// A place with its own sockets.
+pub struct Place {
+    pub host: Host,
+    _directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().expect("tempdir");
+        let host = Host {
+            agent_socket: directory.path().join("agent.sock"),
+            helper_socket: directory.path().join("helper.sock"),
+        };
+        Self { host, _directory: directory }
+    }
+
+    pub fn helper(&self, script: Vec<Play>) -> FakeHelper {
+        FakeHelper::start(&self.host.helper_socket, script)
+    }
+
+    /// `postern serve` in this process.
+    pub fn serve(&self) -> tokio::task::JoinHandle<()> {
+        let listener = UnixListener::bind(&self.host.agent_socket).expect("bind");
+        let host = self.host.clone();
+        tokio::spawn(async move {
+            postern_agent::serve::serve_on(listener, &host, std::future::pending()).await.expect("serve");
+        })
+    }
+
+    pub async fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, b"").await
+    }
+
+    pub async fn run_with(&self, args: &[&str], input: &'static [u8]) -> Ran {
+        let (out, err) = (Kept::default(), Kept::default());
+        let mut console = cli::Console {
+            out: Box::new(out.clone()),
+            err: Box::new(err.clone()),
+            input: Box::new(input),
+            out_is_terminal: false,
+            err_is_terminal: false,
+            color: false,
+            is_broken: false,
+        };
+        let args = std::iter::once("postern").chain(args.iter().copied()).map(OsString::from);
+        let exit = cli::run(args, &self.host, &mut console).await;
+        Ran { exit, out: out.text(), err: err.text(), bytes: out.bytes() }
+    }
+}
+
+pub fn accepted() -> v1::event::Kind {
+    v1::event::Kind::Accepted(v1::Accepted {
+        decision: v1::Decision::Allow.into(),
+        rule: "web".into(),
+        attached: false,
+    })
+}
+
+pub fn progress(item: &str, percent: u32) -> v1::event::Kind {
+    v1::event::Kind::Progress(v1::Progress {
+        phase: v1::Phase::Unpack.into(),
+        item: item.into(),
+        percent,
+        detail: String::new(),
+    })
+}
+
+pub fn output(stream: v1::Stream, data: &[u8]) -> v1::event::Kind {
+    v1::event::Kind::Output(v1::Output { stream: stream.into(), data: data.to_vec(), truncated: false })
+}
+
+pub fn completed(done: v1::Completed) -> v1::event::Kind {
+    v1::event::Kind::Completed(done)
+}
+
+/// Completed with a status and nothing else.
+pub fn ended(status: v1::Status, code: &str) -> v1::event::Kind {
+    completed(v1::Completed {
+        status: status.into(),
+        code: code.into(),
+        message: if code.is_empty() { String::new() } else { format!("because of {code}") },
+        ..v1::Completed::default()
+    })
+}
+
+pub fn refused(code: &str) -> v1::event::Kind {
+    v1::event::Kind::Refused(v1::Refused {
+        code: code.into(),
+        message: "the policy grants nothing of the kind".into(),
+        missing: "unit.stop nginx.service".into(),
+        retry_after_s: 0,
+        plan: None,
+        granted_nearby: vec!["unit.status nginx.service".into()],
+    })
+}
+
+/// Completed with a unit as it is.
+pub fn unit(status: v1::Status, id: &str, active: &str, sub: &str) -> v1::event::Kind {
+    completed(v1::Completed {
+        status: status.into(),
+        decision: v1::Decision::Allow.into(),
+        rule: "web".into(),
+        undoable: status == v1::Status::Done,
+        unit: Some(v1::UnitInfo {
+            id: id.into(),
+            load: "loaded".into(),
+            active: active.into(),
+            sub: sub.into(),
+            enabled: "enabled".into(),
+            ..v1::UnitInfo::default()
+        }),
+        ..v1::Completed::default()
+    })
+}

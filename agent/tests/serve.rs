@@ -1,0 +1,421 @@
+//! `postern serve` over its socket: tasks, their owner, their events, limits; and `postern run` as its client.
+
+mod common;
+
+use common::{Place, Play, accepted, ended, output, progress, refused, unit};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use postern_agent::Exit;
+use postern_proto::v1::{self, Status};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+const JOB: &str =
+    "install nginx-light, write 'hello' to /var/www/html/index.html and make sure nginx is running";
+
+/// One HTTP call over the socket: status and body.
+async fn call(place: &Place, method: &str, path: &str, body: &str) -> (u16, String) {
+    let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body.to_owned())))
+        .unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let status = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+async fn call_json(place: &Place, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let (status, text) = call(place, method, path, &body.to_string()).await;
+    (status, serde_json::from_str(&text).expect(&text))
+}
+
+fn good_job() -> Vec<Play> {
+    vec![
+        Play::Events(vec![accepted(), progress("nginx-light", 50), ended(Status::Done, "")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+        Play::Events(vec![unit(Status::Unchanged, "nginx.service", "active", "running")]),
+    ]
+}
+
+#[tokio::test]
+async fn runs_the_main_job_and_returns_a_result_a_step() {
+    let place = Place::new();
+    let helper = place.helper(good_job());
+    place.serve();
+    let (status, task) = call_json(&place, "POST", "/execute", &json!({ "task": JOB, "session": "s" })).await;
+    assert_eq!(
+        (status, &task["status"], &task["session"]),
+        (200, &"completed".into(), &"s".into()),
+        "{task}"
+    );
+    let results = task["results"].as_array().unwrap();
+    let tools: Vec<_> =
+        results.iter().map(|r| (r["step"].as_u64(), r["tool"].as_str(), r["status"].as_str())).collect();
+    assert_eq!(
+        tools,
+        [
+            (Some(1), Some("pkg_install"), Some("ok")),
+            (Some(2), Some("write_file"), Some("ok")),
+            (Some(3), Some("ensure_running"), Some("ok")),
+        ]
+    );
+    assert_eq!(results[0]["exit_code"], 0);
+    let changes: Vec<_> =
+        task["changes"].as_array().unwrap().iter().map(|c| (&c["verb"], &c["target"])).collect();
+    assert_eq!(
+        changes,
+        [
+            (&json!("package.install"), &json!("nginx-light")),
+            (&json!("file.write"), &json!("/var/www/html/index.html")),
+        ]
+    );
+    let metas: Vec<v1::Meta> = helper.seen().iter().map(common::Seen::meta).collect();
+    assert!(metas.iter().all(|m| m.task == task["id"] && m.claimed_uid == nix::unistd::getuid().as_raw()));
+    assert_eq!(metas[1].reason, "step 2 of 3: write 6 bytes to /var/www/html/index.html");
+    let (_, again) =
+        call_json(&place, "GET", &format!("/tasks/{}", task["id"].as_str().unwrap()), &json!(null)).await;
+    assert_eq!(again, task);
+    let (_, list) = call_json(&place, "GET", "/tasks", &json!(null)).await;
+    assert_eq!(list, json!([task]));
+}
+
+#[tokio::test]
+async fn refuses_a_task_it_does_not_understand_before_anything_is_done() {
+    let place = Place::new();
+    let helper = place.helper(Vec::new());
+    place.serve();
+    let (status, body) =
+        call_json(&place, "POST", "/execute", &json!({ "task": "install nginx and frobnicate the widget" }))
+            .await;
+    assert_eq!((status, &body["error"]["code"]), (422, &"invalid_argument".into()));
+    assert!(body["error"]["message"].as_str().unwrap().contains("frobnicate the widget"), "{body}");
+    let ran = place.run(&["run", "frobnicate the widget"]).await;
+    assert_eq!(ran.exit, Exit::Usage);
+    assert!(ran.err.contains("\"frobnicate the widget\"; nothing has been done"), "{ran:?}");
+    assert!(helper.seen().is_empty());
+    let (_, list) = call_json(&place, "GET", "/tasks", &json!(null)).await;
+    assert_eq!(list, json!([]));
+}
+
+#[tokio::test]
+async fn stops_at_the_first_step_that_does_not_succeed() {
+    let place = Place::new();
+    let helper = place
+        .helper(vec![Play::Events(vec![ended(Status::Done, "")]), Play::Events(vec![refused("no_grant")])]);
+    place.serve();
+    let ran = place.run(&["run", JOB, "--json"]).await;
+    let task = ran.json();
+    assert_eq!((ran.exit, &task["status"]), (Exit::Partly, &"partial".into()), "{task}");
+    assert_eq!(task["results"][1]["status"], "refused");
+    assert!(task["results"][1]["error"].as_str().unwrap().starts_with("no_grant: "), "{task}");
+    let summary = task["summary"].as_str().unwrap();
+    assert!(summary.contains("Done before: install nginx-light."), "{summary}");
+    assert!(summary.contains("Not done: make sure nginx.service is running"), "{summary}");
+    assert!(!summary.contains('\n'));
+    assert_eq!(helper.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_task_s_exit_code_tells_why_nothing_was_done() {
+    let vectors = [
+        (Play::Events(vec![refused("no_grant")]), Exit::Refused, "refused"),
+        (Play::Events(vec![refused("not_approved")]), Exit::NotApproved, "refused"),
+        (Play::Events(vec![ended(Status::Failed, "unit_failed")]), Exit::Failed, "failed"),
+        (Play::Events(vec![ended(Status::Unchanged, "")]), Exit::Done, "completed"),
+        (Play::Status(tonic::Code::Unimplemented, ""), Exit::Refused, "refused"),
+    ];
+    let place = Place::new();
+    let helper = place.helper(Vec::new());
+    place.serve();
+    for (play, exit, status) in vectors {
+        helper.add(play);
+        let ran = place.run(&["run", "start nginx", "--json"]).await;
+        assert_eq!((ran.exit, ran.json()["status"].as_str()), (exit, Some(status)), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn make_sure_looks_starts_and_looks_again() {
+    let looks = |active| unit(Status::Done, "nginx.service", active, "x");
+    let place = Place::new();
+    let helper = place.helper(vec![
+        Play::Events(vec![looks("inactive")]),
+        Play::Events(vec![looks("activating")]),
+        Play::Events(vec![looks("activating")]),
+        Play::Events(vec![looks("active")]),
+    ]);
+    let ran = place.run(&["run", "--direct", "--json", "make sure nginx is running"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    let rpcs: Vec<String> = helper.seen().into_iter().map(|s| s.rpc).collect();
+    assert_eq!(rpcs, ["UnitStatus", "UnitStart", "UnitStatus", "UnitStatus"]);
+
+    for play in [looks("inactive"), looks("active"), looks("failed")] {
+        helper.add(Play::Events(vec![play]));
+    }
+    let ran = place.run(&["run", "--direct", "--json", "make sure nginx is running"]).await;
+    assert_eq!(
+        (ran.exit, ran.json()["results"][0]["status"].as_str()),
+        (Exit::Partly, Some("error")),
+        "{ran:?}"
+    );
+    assert_eq!(ran.json()["results"][0]["error"], "unit_failed: nginx.service was started but is failed (x)");
+}
+
+#[tokio::test]
+async fn asks_anew_when_the_helper_was_stopped_in_the_middle() {
+    let place = Place::new();
+    let helper = place.helper(vec![
+        Play::Break(vec![accepted()]),
+        Play::Events(vec![ended(Status::Interrupted, "interrupted")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+    ]);
+    place.serve();
+    let ran = place.run(&["run", "restart nginx", "--json"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    let ids: Vec<String> = helper.seen().iter().map(|s| s.meta().request_id).collect();
+    assert_eq!(ids[0], ids[1], "first the outcome of what was begun");
+    assert_ne!(ids[1], ids[2], "then once more");
+    assert_eq!(ran.json()["warnings"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_dry_run_changes_nothing_and_foresees_what_it_can() {
+    let place = Place::new();
+    let helper = place.helper(vec![
+        Play::Events(vec![ended(Status::Previewed, "")]),
+        Play::Events(vec![ended(Status::Failed, "directory_missing")]),
+        Play::Events(vec![ended(Status::Failed, "not_found")]),
+        Play::Events(vec![ended(Status::Failed, "not_found")]),
+    ]);
+    place.serve();
+    let ran = place.run(&["run", "--dry-run", "--json", JOB]).await;
+    let task = ran.json();
+    assert_eq!(
+        (ran.exit, &task["status"], &task["changes"]),
+        (Exit::Done, &"completed".into(), &json!([])),
+        "{task}"
+    );
+    assert_eq!(task["warnings"].as_array().unwrap().len(), 2, "{task}");
+    for seen in helper.seen() {
+        let is_look = seen.rpc == "UnitStatus";
+        let mode = if is_look { v1::Mode::Execute } else { v1::Mode::Preview };
+        assert_eq!(seen.meta().mode(), mode, "{}", seen.rpc);
+    }
+}
+
+#[tokio::test]
+async fn one_task_runs_and_the_others_wait_up_to_a_limit() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let helper =
+        place.helper(vec![Play::Hold(vec![accepted()], Arc::clone(&go), vec![ended(Status::Done, "")])]);
+    for _ in 0..100 {
+        helper.add(Play::Events(vec![ended(Status::Done, "")]));
+    }
+    place.serve();
+    let order = json!({ "task": "restart nginx", "wait": false });
+    let (status, first) = call_json(&place, "POST", "/execute", &order).await;
+    assert_eq!(status, 202);
+    while helper.seen().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for _ in 0..100 {
+        assert_eq!(call_json(&place, "POST", "/execute", &order).await.0, 202);
+    }
+    let (status, body) = call_json(&place, "POST", "/execute", &order).await;
+    assert_eq!((status, &body["error"]["code"]), (429, &"busy".into()));
+    let (_, list) = call_json(&place, "GET", "/tasks", &json!(null)).await;
+    let count = |word: &str| list.as_array().unwrap().iter().filter(|t| t["status"] == word).count();
+    assert_eq!((count("running"), count("queued")), (1, 100));
+    assert_eq!(helper.seen().len(), 1, "one at a time");
+    go.notify_one();
+    let path = format!("/tasks/{}/events", first["id"].as_str().unwrap());
+    call(&place, "GET", &path, "").await;
+    let newest = list[0]["id"].as_str().unwrap();
+    let (_, events) = call(&place, "GET", &format!("/tasks/{newest}/events"), "").await;
+    assert!(events.contains("event: step"), "{events}");
+    assert_eq!(helper.seen().len(), 101);
+}
+
+#[tokio::test]
+async fn tells_events_as_they_come_and_again_to_who_comes_late() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let before = vec![accepted(), progress("nginx-light", 10), progress("nginx-light", 90)];
+    let after = vec![output(v1::Stream::Stdout, b"x"), ended(Status::Done, "")];
+    place.helper(vec![Play::Hold(before, Arc::clone(&go), after)]);
+    place.serve();
+    let (_, task) =
+        call_json(&place, "POST", "/execute", &json!({ "task": "install nginx", "wait": false })).await;
+    let path = format!("/tasks/{}/events", task["id"].as_str().unwrap());
+    let names = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| line.strip_prefix("event: ")).map(str::to_owned).collect()
+    };
+    let telling = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        go.notify_one();
+    });
+    let (_, live) = call(&place, "GET", &path, "").await;
+    telling.await.unwrap();
+    assert_eq!(names(&live), ["step", "accepted", "progress", "output", "completed", "step"]);
+    assert!(live.contains(r#""percent":90"#), "progress takes the place of the progress before it: {live}");
+    let (_, late) = call(&place, "GET", &path, "").await;
+    assert_eq!(late, live);
+    let (_, rest) = call(&place, "GET", &format!("{path}?after=4"), "").await;
+    assert_eq!(names(&rest), ["output", "completed", "step"]);
+}
+
+#[tokio::test]
+async fn cancel_ends_a_waiting_task_at_once_and_a_running_one_before_its_next_step() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let helper = place.helper(vec![Play::Hold(vec![accepted()], go, vec![])]);
+    place.serve();
+    let order = json!({ "task": "restart nginx, start redis", "wait": false });
+    let (_, running) = call_json(&place, "POST", "/execute", &order).await;
+    let (_, queued) = call_json(&place, "POST", "/execute", &order).await;
+    while helper.seen().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let path = |task: &Value, end: &str| format!("/tasks/{}{end}", task["id"].as_str().unwrap());
+    let (_, task) = call_json(&place, "POST", &path(&queued, "/cancel"), &json!(null)).await;
+    assert_eq!(task["status"], "cancelled");
+    let ran = place.run(&["tasks", "cancel", running["id"].as_str().unwrap()]).await;
+    assert_eq!(ran.exit, Exit::Done);
+    call(&place, "GET", &path(&running, "/events"), "").await;
+    let (_, task) = call_json(&place, "GET", &path(&running, ""), &json!(null)).await;
+    assert_eq!(task["status"], "cancelled");
+    let error = task["results"][0]["error"].as_str().unwrap();
+    assert!(error.starts_with("cancelled: what had begun goes on and is not undone"), "{error}");
+    assert_eq!(helper.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn refuses_bodies_that_are_too_large_or_not_its_own() {
+    let place = Place::new();
+    let helper = place.helper(Vec::new());
+    place.serve();
+    let large = json!({ "task": "x".repeat(2 << 20) }).to_string();
+    let vectors = [
+        ("/execute", large.as_str(), 413, "too_large"),
+        ("/execute", r#"{"task":"start nginx","sudo":true}"#, 400, "invalid_argument"),
+        ("/execute", "not json", 400, "invalid_argument"),
+        ("/execute", r#"{"task":"start nginx","mode":"check"}"#, 400, "invalid_argument"),
+        ("/requests", r#"{"verb":"unit.explode","args":{}}"#, 400, "invalid_argument"),
+        (
+            "/requests",
+            r#"{"verb":"unit.start","args":{"unit":"x.service","uid":0}}"#,
+            400,
+            "invalid_argument",
+        ),
+        ("/requests", r#"{"verb":"unit.start","args":{}}"#, 400, "invalid_argument"),
+        (
+            "/requests",
+            r#"{"verb":"file.write","args":{"change":{"path":"/x","content":"%%"}}}"#,
+            400,
+            "invalid_argument",
+        ),
+        ("/nowhere", "{}", 404, "not_found"),
+    ];
+    for (path, body, status, code) in vectors {
+        let (got, text) = call(&place, "POST", path, body).await;
+        let answer: Value = serde_json::from_str(&text).expect(&text);
+        assert_eq!((got, answer["error"]["code"].as_str()), (status, Some(code)), "{path}: {text}");
+    }
+    let huge = json!({ "verb": "file.write", "args": { "change": { "path": "/x", "content": "A".repeat(13 << 20) } } });
+    assert_eq!(call(&place, "POST", "/requests", &huge.to_string()).await.0, 413);
+    assert!(helper.seen().is_empty());
+}
+
+#[tokio::test]
+async fn typed_commands_need_no_grant_of_their_own() {
+    let place = Place::new();
+    let helper = place.helper(vec![
+        Play::Events(vec![accepted(), output(v1::Stream::Content, b"\0bytes\xff"), ended(Status::Done, "")]),
+        Play::Events(vec![refused("no_grant")]),
+        Play::Status(tonic::Code::Unimplemented, ""),
+    ]);
+    place.serve();
+    let ran = place.run(&["file", "read", "/srv/x"]).await;
+    assert_eq!((ran.exit, ran.bytes.as_slice()), (Exit::Done, &b"\0bytes\xff"[..]), "{ran:?}");
+    assert_eq!(helper.seen()[0].meta().claimed_uid, nix::unistd::getuid().as_raw());
+    let ran = place.run(&["service", "stop", "nginx", "--json"]).await;
+    assert_eq!((ran.exit, ran.json()["code"].as_str()), (Exit::Refused, Some("no_grant")));
+    let ran = place.run(&["package", "repair"]).await;
+    assert_eq!(ran.exit, Exit::Refused);
+    assert!(ran.err.contains("refused: unsupported: this helper does not have the verb"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn results_of_requests_that_are_not_one_s_own_are_unknown() {
+    let place = Place::new();
+    let helper = place.helper(vec![
+        Play::Events(vec![unit(Status::Done, "nginx.service", "active", "running")]),
+        Play::Events(vec![ended(Status::Done, "")]),
+    ]);
+    place.serve();
+    let foreign = uuid::Uuid::now_v7().to_string();
+    for verb in ["result", "undo"] {
+        let ran = place.run(&[verb, &foreign]).await;
+        assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+        assert!(ran.err.contains("unknown_request"), "{ran:?}");
+    }
+    assert!(helper.seen().is_empty(), "the helper, to which all are the agent's, is not asked");
+    let own = place.run(&["service", "restart", "nginx", "--json"]).await.json()["request_id"].clone();
+    let ran = place.run(&["result", own.as_str().unwrap()]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert_eq!(helper.seen()[1].decode::<v1::RequestResultRequest>().of, own);
+}
+
+#[tokio::test]
+async fn health_names_the_part_that_does_not_work() {
+    let place = Place::new();
+    place.serve();
+    let (status, health) = call_json(&place, "GET", "/health", &json!(null)).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        (&health["agent"], &health["llm"], &health["rag"]),
+        (&"ok".into(), &"off".into(), &"off".into())
+    );
+    assert!(health["helper"].as_str().unwrap().starts_with("unreachable: "), "{health}");
+    assert_eq!(place.run(&["health"]).await.exit, Exit::Unreachable);
+
+    let other = Place::new();
+    other.helper(vec![Play::Events(vec![ended(Status::Previewed, "")])]);
+    other.serve();
+    let ran = other.run(&["health"]).await;
+    assert_eq!((ran.exit, ran.out.lines().last()), (Exit::Done, Some("helper  ok")), "{ran:?}");
+    assert_eq!(other.run(&["health"]).await.exit, Exit::Done, "remembered: the helper was asked once");
+}
+
+#[tokio::test]
+async fn shows_steps_plainly_where_no_terminal_is() {
+    let place = Place::new();
+    place.helper(good_job());
+    place.serve();
+    let ran = place.run(&[JOB]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert!(
+        ran.err.starts_with(
+            "[1/3] install nginx-light\n  unpacking nginx-light\n[1/3] install nginx-light: ok\n"
+        ),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.out.contains("nginx.service is active (running)") || ran.out.contains("active (running)"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.ends_with("make sure nginx.service is running\n"), "{}", ran.out);
+}

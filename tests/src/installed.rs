@@ -1,0 +1,91 @@
+//! A machine with Postern in it and a person to use it.
+
+use std::env;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use crate::{Machine, Output, Release};
+
+/// The ordinary user that gives the agent tasks.
+const VISITOR: &str = "visitor";
+
+/// A machine with the Debian package installed, the demonstration's policy in force and one user in
+/// `postern-users`.
+#[derive(Debug)]
+pub struct Installed {
+    machine: Machine,
+}
+
+impl Deref for Installed {
+    type Target = Machine;
+
+    fn deref(&self) -> &Machine {
+        &self.machine
+    }
+}
+
+/// The package that `tests/run` has built once for all tests.
+///
+/// # Panics
+/// When `POSTERN_DEB` does not name it.
+#[must_use]
+pub fn deb() -> PathBuf {
+    env::var_os("POSTERN_DEB")
+        .map(PathBuf::from)
+        .expect("POSTERN_DEB names the package: POSTERN_DEB=$(deploy/package) cargo test …, or tests/run")
+}
+
+impl Installed {
+    /// Boots a machine, installs Postern and puts the demonstration's policy in force.
+    ///
+    /// # Panics
+    /// When any of it fails.
+    #[must_use]
+    pub fn on(release: Release) -> Self {
+        let installed = Self::as_shipped(release);
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policy/demo.toml");
+        installed.copy_in(&demo, "/etc/postern/policy.toml");
+        let _ = installed.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
+        installed
+    }
+
+    /// The same with the policy that the package brings: looking only.
+    ///
+    /// # Panics
+    /// When the package does not install.
+    #[must_use]
+    pub fn as_shipped(release: Release) -> Self {
+        let machine = Machine::boot(release);
+        let _ = machine.install_deb(&deb()).ok();
+        let _ = machine.root(&["useradd", "--create-home", "--groups", "postern-users", VISITOR]).ok();
+        Self { machine }
+    }
+
+    /// Runs a command as the ordinary user.
+    #[must_use]
+    pub fn visitor(&self, argv: &[&str]) -> Output {
+        self.run(VISITOR, argv)
+    }
+
+    /// Adds a file of rules to the policy and puts it in force.
+    ///
+    /// # Panics
+    /// When the policy is refused.
+    pub fn grant(&self, rules: &str) {
+        let file = env::temp_dir().join(format!(
+            "postern-rules-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        std::fs::write(&file, rules).expect("a file for the rules");
+        self.copy_in(&file, "/etc/postern/policy.d/50-test.toml");
+        std::fs::remove_file(&file).expect("the file of rules");
+        let _ = self.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
+    }
+
+    /// The main process of a service, or nothing where it does not run.
+    #[must_use]
+    pub fn main_pid(&self, unit: &str) -> Option<u32> {
+        self.property(unit, "MainPID").parse().ok().filter(|pid| *pid != 0)
+    }
+}

@@ -1,0 +1,41 @@
+//! The machine that whole-system tests act on: a throwaway Debian with a real systemd, booted by
+//! `deploy/machine`, and Postern installed in it from the Debian package.
+//!
+//! Everything here panics when the *machine* does not do what a test takes for granted (it does not
+//! boot, a file cannot be copied). What the *product* answers is returned as an [`Output`] and judged
+//! by the test.
+//!
+//! ```no_run
+//! use postern_tests::{Installed, Release};
+//!
+//! let host = Installed::on(Release::Bookworm);
+//! let answer = host.visitor(&["postern", "can"]);
+//! assert_eq!(answer.code, 0, "{answer}");
+//! ```
+
+mod installed;
+mod machine;
+mod output;
+
+pub use installed::{Installed, deb};
+pub use machine::{Machine, Release};
+pub use output::Output;
+
+/// Writes one `#[test]` a Debian release for each function that takes a [`Release`].
+#[macro_export]
+macro_rules! on_each_release {
+    ($($test:ident),+ $(,)?) => {
+        mod bookworm {
+            $(#[test]
+            fn $test() {
+                super::$test($crate::Release::Bookworm);
+            })+
+        }
+        mod trixie {
+            $(#[test]
+            fn $test() {
+                super::$test($crate::Release::Trixie);
+            })+
+        }
+    };
+}
