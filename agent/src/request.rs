@@ -4,8 +4,8 @@
 //! helper. Checking arguments is the helper's: here they only get their shape.
 
 use crate::args::{
-    All, Change, Changes, Command, UnitLook, Names, NewDirectory, Nothing, Of, Ownership, Packages, PathOnly,
-    Permissions, ReadRange, RemoveFile, ToWire, Unit, UnitNow,
+    All, Change, Changes, Command, Names, NewDirectory, Nothing, Of, Ownership, Packages, PathOnly,
+    Permissions, ReadRange, RemoveFile, ToWire, Unit, UnitLook, UnitNow,
 };
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;

@@ -3,8 +3,8 @@
 use super::options::{File, Package, Service};
 use crate::args;
 use crate::args::{
-    All, Change, ChangeKind, Command, FileChange, UnitLook, Names, NewDirectory, Nothing, OneChange, Ownership,
-    Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitNow,
+    All, Change, ChangeKind, Command, FileChange, Names, NewDirectory, Nothing, OneChange, Ownership,
+    Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow,
 };
 use crate::request::Request;
 use crate::tool::unit_name;

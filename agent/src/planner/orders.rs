@@ -113,12 +113,11 @@ impl<'a> Orders<'a> {
                 break;
             }
             std::mem::swap(&mut self.cursor, &mut ahead);
-            match self.one_state() {
-                Ok(state) => states.push(state),
-                Err(_) => {
-                    self.cursor = ahead;
-                    break;
-                }
+            if let Ok(state) = self.one_state() {
+                states.push(state);
+            } else {
+                self.cursor = ahead;
+                break;
             }
         }
         if states.contains(&State::Enabled) {

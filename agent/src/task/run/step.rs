@@ -2,8 +2,8 @@
 
 use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{
-    All, Change, ChangeKind, FileChange, UnitLook, Names, Nothing, OneChange, Package, Packages, ReadRange,
-    RemoveFile, Unit, UnitNow, any,
+    All, Change, ChangeKind, FileChange, Names, Nothing, OneChange, Package, Packages, ReadRange, RemoveFile,
+    Unit, UnitLook, UnitNow, any,
 };
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
@@ -40,9 +40,8 @@ impl Runner<'_> {
         let may_look = !is_no_grant(&looked);
         match unit_of(&looked) {
             Some(info) if is_running(info) => return looked,
-            Some(_) => {}
             None if may_look && self.order.mode == Mode::Execute => return looked,
-            None => {}
+            Some(_) | None => {}
         }
         let started =
             self.ask(task, number, Request::UnitStart(Unit { unit: unit.to_owned() }), self.order.mode).await;
@@ -57,7 +56,7 @@ impl Runner<'_> {
             }
             match unit_of(&last).map(|info| info.active.as_str()) {
                 Some("activating" | "reloading") if may_look => {
-                    tokio::time::sleep(Duration::from_millis(500)).await
+                    tokio::time::sleep(Duration::from_millis(500)).await;
                 }
                 _ => break,
             }
