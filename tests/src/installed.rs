@@ -44,7 +44,7 @@ impl Installed {
     pub fn on(release: Release) -> Self {
         let installed = Self::as_shipped(release);
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policy/demo.toml");
-        installed.copy_in(&demo, "/etc/postern/policy.toml");
+        installed.write_policy(&demo, "/etc/postern/policy.toml");
         let _ = installed.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
         installed
     }
@@ -67,6 +67,12 @@ impl Installed {
         self.run(VISITOR, argv)
     }
 
+    /// Copies a policy file. A checkout's modes depend on a umask; a policy that others may write is refused.
+    fn write_policy(&self, from: &Path, to: &str) {
+        self.copy_in(from, to);
+        let _ = self.root(&["chmod", "0640", to]).ok();
+    }
+
     /// Adds a file of rules to the policy and puts it in force.
     ///
     /// # Panics
@@ -78,7 +84,7 @@ impl Installed {
             std::thread::current().id()
         ));
         std::fs::write(&file, rules).expect("a file for the rules");
-        self.copy_in(&file, "/etc/postern/policy.d/50-test.toml");
+        self.write_policy(&file, "/etc/postern/policy.d/50-test.toml");
         std::fs::remove_file(&file).expect("the file of rules");
         let _ = self.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
     }

@@ -8,7 +8,7 @@ use crate::error::Code;
 use crate::frame::{Assembler, Frame};
 use crate::helper::Helper;
 use crate::policy::Peer;
-use crate::reply::{Grpc, Outbox, Sink};
+use crate::reply::{Grpc, Outbox, Sink, Streams};
 use crate::sys::socket;
 use crate::table;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -17,15 +17,13 @@ use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long a frame may stay unfinished.
 const FRAME_TIME: Duration = Duration::from_secs(10);
 /// How often the outbox is looked at while answers are under way, in milliseconds.
 const LOOK: u16 = 50;
-/// Most bytes of request bodies in memory, over all connections.
-const BODIES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a connection is for.
 pub trait Service {
@@ -62,18 +60,15 @@ impl Service for Client {
             sink.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");
             return Ok(());
         };
-        let room = self.helper.bodies.fetch_add(body.len(), Ordering::Relaxed);
-        let size = body.len();
-        let result = if room.saturating_add(size) > BODIES_MAX {
+        let Some(share) = self.helper.bodies.take(body.len()) else {
+            self.helper.note_refused(self.peer, &method, Code::Busy);
             sink.end(Grpc::ResourceExhausted, "too many requests are in memory; ask again later");
-            Ok(())
-        } else {
-            let ended = sink.clone();
-            let received = Received { helper: Arc::clone(&self.helper), peer: self.peer, method, body, sink };
-            (row.run)(received).inspect_err(|Refuse| ended.end(Grpc::InvalidArgument, "malformed request"))
+            return Ok(());
         };
-        self.helper.bodies.fetch_sub(size, Ordering::Relaxed);
-        result
+        let ended = sink.clone();
+        let received =
+            Received { helper: Arc::clone(&self.helper), peer: self.peer, method, body, sink, share };
+        (row.run)(received).inspect_err(|Refuse| ended.end(Grpc::InvalidArgument, "malformed request"))
     }
 
     /// A client that hung up can ask nothing more, whatever its gateway says.
@@ -89,11 +84,11 @@ impl Service for Client {
 /// Serves a connection until it ends.
 pub fn serve(channel: UnixStream, watch: Option<&UnixStream>, service: &mut impl Service) {
     let outbox = Arc::new(Outbox::new(channel));
-    let open = Arc::new(AtomicU32::new(0));
+    let streams = Arc::new(Streams::default());
     let mut assembler = Assembler::default();
     let mut since = Instant::now();
     while !outbox.is_dead() {
-        let Some((readable, gone)) = wait(&outbox, watch, &open, assembler.is_unfinished()) else {
+        let Some((readable, gone)) = wait(&outbox, watch, &streams, assembler.is_unfinished()) else {
             break;
         };
         outbox.flush();
@@ -118,7 +113,7 @@ pub fn serve(channel: UnixStream, watch: Option<&UnixStream>, service: &mut impl
                 break;
             }
             Step::Whole(frame) => {
-                if !service.is_there() || !take(service, frame, &outbox, &open) {
+                if !service.is_there() || !take(service, frame, &outbox, &streams) {
                     break;
                 }
             }
@@ -129,16 +124,23 @@ pub fn serve(channel: UnixStream, watch: Option<&UnixStream>, service: &mut impl
     outbox.close();
 }
 
-fn take(service: &mut impl Service, frame: Frame, outbox: &Arc<Outbox>, open: &Arc<AtomicU32>) -> bool {
+fn take(service: &mut impl Service, frame: Frame, outbox: &Arc<Outbox>, streams: &Arc<Streams>) -> bool {
     match frame {
-        // A client that leaves a stream stops reading it; what has begun goes on.
-        Frame::Cancel { .. } => true,
+        // What has begun goes on; nobody reads its answer.
+        Frame::Cancel { stream } => {
+            streams.leave(stream);
+            true
+        }
         Frame::Request { stream, method, body } => {
-            let count = open.fetch_add(1, Ordering::Relaxed);
-            let sink = Sink::new(Arc::clone(outbox), stream, Arc::clone(open));
-            if usize::try_from(count).is_ok_and(|count| count >= STREAMS_MAX) {
+            if !streams.open(stream) {
                 service.violated(&body);
                 return false;
+            }
+            let room = streams.running() < STREAMS_MAX;
+            let sink = Sink::new(Arc::clone(outbox), stream, Arc::clone(streams));
+            if !room {
+                sink.end(Grpc::ResourceExhausted, "requests that were left still run; ask again later");
+                return true;
             }
             service.request(method, body, sink).is_ok()
         }
@@ -149,10 +151,10 @@ fn take(service: &mut impl Service, frame: Frame, outbox: &Arc<Outbox>, open: &A
 fn wait(
     outbox: &Outbox,
     watch: Option<&UnixStream>,
-    open: &AtomicU32,
+    streams: &Streams,
     unfinished: bool,
 ) -> Option<(bool, bool)> {
-    let busy = unfinished || open.load(Ordering::Relaxed) > 0 || outbox.has_unsent();
+    let busy = unfinished || streams.running() > 0 || outbox.has_unsent();
     let mut wanted = PollFlags::POLLIN;
     if outbox.has_unsent() {
         wanted |= PollFlags::POLLOUT;

@@ -1,11 +1,13 @@
 //! What the steps of one request share.
 
 use crate::audit::Record;
+use crate::error::Code;
 use crate::helper::Helper;
 use crate::meta::Meta;
 use crate::policy::{Authorized, Peer, Policy};
 use crate::reply::Watchers;
 use crate::types::Digest;
+use postern_proto::v1 as wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,17 @@ impl Context<'_> {
     pub fn limit<V>(&self, by: &Authorized<V>) -> Duration {
         self.meta.wait.map_or(by.timeout(), |wait| wait.min(by.timeout()))
     }
+}
+
+/// What those are told whose time for waiting is up. The effect goes on, and its outcome is recorded.
+#[must_use]
+pub fn too_late() -> wire::event::Kind {
+    wire::event::Kind::Completed(wire::Completed {
+        status: wire::Status::Failed.into(),
+        code: Code::Timeout.as_str().to_owned(),
+        message: "the time for waiting is up; it goes on, ask for its result later".to_owned(),
+        ..wire::Completed::default()
+    })
 }
 
 /// Microseconds since then.

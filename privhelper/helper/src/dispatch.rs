@@ -6,15 +6,16 @@ use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
 use crate::leave::Leave;
 use crate::meta::{Meta, Mode};
+use crate::places::Share;
 use crate::policy::{Authorized, Peer, Policy};
 use crate::reply::{Sink, Watchers};
 use crate::requests::Seen;
+use crate::startup::spawn;
 use crate::types::Digest;
 use crate::verb::{Planned, Verb};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 use wire::event::Kind;
 
@@ -31,6 +32,8 @@ pub struct Received {
     pub body: Vec<u8>,
     /// Where the answer goes.
     pub sink: Sink,
+    /// The message's share of memory.
+    pub share: Share,
 }
 
 /// Malformed, or the log can't say what happens: the connection ends.
@@ -53,7 +56,7 @@ enum First<V: Verb> {
 /// The message is malformed, or no thread can be had: the connection must end.
 pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let started = Instant::now();
-    let Received { helper, peer, method, body, sink } = received;
+    let Received { helper, peer, method, body, sink, share } = received;
     // 2. Decode strictly: what an older helper would ignore is refused.
     let exact = V::Wire::decode(body.as_slice()).ok().filter(|wire| wire.encode_to_vec() == body);
     let Some(wire) = exact else {
@@ -78,17 +81,17 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     };
     let (decision, rule) = (wire::Decision::Allow.into(), by.rule_id().to_owned());
     watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
-    helper.running.fetch_add(1, Ordering::Relaxed);
-    let counted = Arc::clone(&helper);
+    let Some(place) = helper.running.take(peer.uid) else {
+        let many = Refusal::new(Code::Busy, "too many requests are under way; ask again later");
+        refuse(&helper, &watchers, record, started, many.into());
+        return Ok(());
+    };
     let rest = move || {
         let (helper, meta, policy, watchers) = (&helper, &meta, &policy, &watchers);
         finish(Context { helper, peer, meta, policy, watchers, record, digest, started }, &verb, by);
-        helper.running.fetch_sub(1, Ordering::Relaxed);
+        drop((place, share));
     };
-    std::thread::Builder::new().name(V::ID.name().to_owned()).spawn(rest).map(drop).map_err(|_| {
-        counted.running.fetch_sub(1, Ordering::Relaxed);
-        Refuse
-    })
+    spawn(V::ID.name(), rest).map_err(|_| Refuse)
 }
 
 fn first_steps<V: Verb>(
@@ -104,6 +107,14 @@ fn first_steps<V: Verb>(
     record.request_id = meta.iter().flat_map(|meta| meta.request_id.chars()).take(36).collect();
     let (meta, verb) = (Meta::new(meta)?, verb?);
     fill(record, &meta, verb.args());
+    let policy = helper.policy().ok_or_else(|| {
+        Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one")
+    })?;
+    record.policy = policy.digest().to_string();
+    record.client_name = policy.clients_of(peer).join("+");
+    if record.client_name.is_empty() {
+        return Err(Refusal::new(Code::UnknownClient, "this user is no client of the policy"));
+    }
     // An id that is known acts once.
     if V::Leave::IS_EFFECT && meta.mode == Mode::Execute {
         let now_ms = u64::try_from(helper.host.unix().as_millis()).unwrap_or(u64::MAX);
@@ -121,11 +132,6 @@ fn first_steps<V: Verb>(
         }
     }
     // 4. Decide, before anything that the caller named is touched.
-    let policy = helper.policy().ok_or_else(|| {
-        Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one")
-    })?;
-    record.policy = policy.digest().to_string();
-    record.client_name = policy.clients_of(peer).join("+");
     let by = policy.decide::<V>(peer, &verb.wishes())?;
     by.rule_id().clone_into(&mut record.rule);
     record.decision = "allow";
@@ -140,6 +146,8 @@ fn first_steps<V: Verb>(
 fn finish<V: Verb>(mut cx: Context<'_>, verb: &V, by: Authorized<V>) {
     match steps(&mut cx, verb, by) {
         Ok(completed) => cx.watchers.finish(&Kind::Completed(completed)),
+        // Two calls planned the same request at once; the other began it and answers both.
+        Err(Stop::Attached) => {}
         Err(stop) => refuse(cx.helper, cx.watchers, cx.record, cx.started, stop),
     }
 }

@@ -214,6 +214,8 @@ pub enum Stop {
     Refused(Refusal),
     /// Failed.
     Fault(Fault),
+    /// The same request runs already, and who asked watches that one.
+    Attached,
 }
 
 impl From<Refusal> for Stop {
@@ -247,6 +249,7 @@ impl Stop {
                 let detail = fault.to_string();
                 (fault.into(), detail)
             }
+            Self::Attached => (Refusal::new(Code::Busy, "the same request is under way"), String::new()),
         }
     }
 }

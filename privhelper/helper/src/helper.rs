@@ -3,12 +3,13 @@
 use crate::audit::{Audit, Event, Json, Record};
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
+use crate::places::{Bodies, Places};
 use crate::policy::{Peer, Policy};
 use crate::requests::Requests;
 use crate::sys::locked;
 use crate::types::Digest;
 use postern_proto::frame::METHOD_MAX;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -25,10 +26,12 @@ pub struct Helper {
     pub notes: Vec<String>,
     /// When it started, since 1970.
     pub started: Duration,
-    /// Requests under way.
-    pub running: AtomicUsize,
+    /// Requests under way, so that no client takes all threads.
+    pub running: Arc<Places>,
     /// Bytes of request bodies in memory.
-    pub bodies: AtomicUsize,
+    pub bodies: Bodies,
+    /// One simulation at a time: each takes a core and a lot of memory.
+    pub simulations: Mutex<()>,
     /// One begin at a time: rates are counted and used up in one step.
     pub begins: Mutex<()>,
     /// The helper is about to end: nothing more is accepted.
@@ -37,10 +40,10 @@ pub struct Helper {
     pub files: Mutex<()>,
     /// One package transaction at a time: apt would refuse the second.
     pub packages: Mutex<()>,
-    /// One change of units at a time: what is planned stays true.
+    /// One change of units at a time. The plan is made again under it.
     pub units: Mutex<()>,
     policy: Mutex<Option<Arc<Policy>>>,
-    plans: AtomicU64,
+    numbers: AtomicU64,
 }
 
 impl Helper {
@@ -59,15 +62,16 @@ impl Helper {
             audit,
             requests,
             notes,
-            running: AtomicUsize::new(0),
-            bodies: AtomicUsize::new(0),
+            running: Arc::new(Places::default()),
+            bodies: Bodies::default(),
+            simulations: Mutex::new(()),
             begins: Mutex::new(()),
             stopping: AtomicBool::new(false),
             files: Mutex::new(()),
             packages: Mutex::new(()),
             units: Mutex::new(()),
             policy: Mutex::new(policy.map(Arc::new)),
-            plans: AtomicU64::new(0),
+            numbers: AtomicU64::new(0),
         }
     }
 
@@ -112,10 +116,10 @@ impl Helper {
         drop(self.audit.note(Event::Refused, &record));
     }
 
-    /// A number that no other plan of this helper has.
+    /// A number that this helper has not given before.
     #[must_use]
-    pub fn next_plan(&self) -> u64 {
-        self.plans.fetch_add(1, Ordering::Relaxed)
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -4,14 +4,15 @@
 //! there is no pipe whose end could die under dpkg.
 
 use crate::audit::{Json, Ticket};
-use crate::context::Context;
+use crate::context::{Context, too_late};
 use crate::error::{Code, Fault, Refusal, Stop};
-use crate::helper::Helper;
+use crate::helper::{Helper, wait_for};
 use crate::leave::Done;
 use crate::plan::{Action, PackageStep};
 use crate::policy::Authorized;
 use crate::reply::Watchers;
-use crate::sys::{process, store};
+use crate::sys::process;
+use crate::sys::store::{self, JOB_MAX};
 use crate::types::Digest;
 use postern_proto::root::v1::{Job, JobEvent, JobOutcome};
 use postern_proto::v1 as wire;
@@ -52,9 +53,14 @@ fn needs_systemd(helper: &Helper) -> Result<(), Refusal> {
 pub fn plan<V>(cx: &Context<'_>, by: &Authorized<V>, job: Job) -> Result<JobOutcome, Stop> {
     let helper = cx.helper;
     needs_systemd(helper)?;
+    let _one_at_a_time = wait_for(&helper.simulations, by.timeout())?;
     let now = helper.host.unix().as_nanos().to_le_bytes();
-    let id =
-        short(&[b"postern plan\n", helper.host.boot_id.as_bytes(), &now, &helper.next_plan().to_le_bytes()]);
+    let id = short(&[
+        b"postern plan\n",
+        helper.host.boot_id.as_bytes(),
+        &now,
+        &helper.next_number().to_le_bytes(),
+    ]);
     let path = directory(helper, &id);
     store::make_directory(&path)?;
     let result = simulate(helper, by, &Job { id: id.clone(), ..job });
@@ -67,17 +73,17 @@ fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutc
     store::replace(&path.join("job.pb"), &job.encode_to_vec())?;
     let finished = process::run_plan(&helper.host, by, &job.id, by.timeout())?;
     let mut events = Vec::new();
-    take_events(&store::read(&path.join("events"))?.unwrap_or_default(), &mut events);
+    take_events(&store::read(&path.join("events"), JOB_MAX)?.unwrap_or_default(), &mut events);
     events.pop().and_then(|event| event.outcome).ok_or_else(|| {
         let what = format!("the simulation ended without an outcome: {}", finished.stderr.trim());
         Fault::Program { what }.into()
     })
 }
 
-/// Runs one approved thing: an effect. Ends waiting when the time is up, not the job.
+/// Runs one approved thing: an effect. After `limit` those who wait are told, and the outcome is waited for all the same.
 ///
 /// # Errors
-/// `timeout`, what the job says, or a fault.
+/// What the job says, `interrupted` if it ended without an outcome, or a fault.
 pub fn execute(cx: &Context<'_>, ticket: &Ticket, job: Job, limit: Duration) -> Result<Done, Stop> {
     let helper = cx.helper;
     needs_systemd(helper)?;
@@ -97,7 +103,7 @@ pub fn execute(cx: &Context<'_>, ticket: &Ticket, job: Job, limit: Duration) -> 
 /// Takes up a job that an earlier helper started; none if it never wrote its record.
 #[must_use]
 pub fn recover(helper: &Helper, ticket: &Ticket, id: &str, watchers: &Watchers) -> Option<Done> {
-    let known = store::read(&directory(helper, id).join("job.pb"));
+    let known = store::read(&directory(helper, id).join("job.pb"), JOB_MAX);
     if !matches!(known, Ok(Some(_))) {
         return None;
     }
@@ -132,29 +138,31 @@ fn follow(
 ) -> Result<Done, Stop> {
     let path = directory(helper, id);
     let (mut seen, mut asked, mut gone) = (0_usize, Instant::now(), 0_u32);
-    let deadline = Instant::now().checked_add(limit);
+    let mut deadline = Instant::now().checked_add(limit);
     loop {
-        let written = store::read(&path.join("events"))?.unwrap_or_default();
+        let written = store::read(&path.join("events"), u64::MAX)?.unwrap_or_default();
         let mut events = Vec::new();
         let taken = take_events(written.get(seen..).unwrap_or_default(), &mut events);
         seen = seen.saturating_add(taken);
         for progress in events.into_iter().filter_map(|event| event.progress) {
             watchers.event(&wire::event::Kind::Progress(progress));
         }
-        if let Some(bytes) = store::read(&path.join("outcome.pb"))? {
+        if let Some(bytes) = store::read(&path.join("outcome.pb"), JOB_MAX)? {
             let outcome = JobOutcome::decode(bytes.as_slice())
                 .map_err(|_| Fault::Corrupt { what: "a job's outcome" })?;
             return done(outcome, watchers);
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
-            let why = "the time for waiting is up; the job goes on, an operator finds it in the journal";
-            return Err(Refusal::new(Code::Timeout, why).into());
+            deadline = None;
+            watchers.finish(&too_late());
         }
         if asked.elapsed() >= ASK {
             asked = Instant::now();
-            let state = process::job_state(&helper.host, ticket, id)?;
+            // An error is no answer: asked again.
+            let state = process::job_state(&helper.host, ticket, id).unwrap_or_else(|_| "active".to_owned());
             // Asked more than once: between two answers the job may be about to start, or to write its outcome.
-            gone = if state == "activating" || state == "active" { 0 } else { gone.saturating_add(1) };
+            let is_there = matches!(state.as_str(), "activating" | "active" | "deactivating" | "reloading");
+            gone = if is_there { 0 } else { gone.saturating_add(1) };
             if gone >= 3 {
                 return Err(Refusal::new(
                     Code::Interrupted,
@@ -189,7 +197,7 @@ fn succeed(outcome: JobOutcome) -> Result<JobOutcome, Stop> {
         return Ok(outcome);
     }
     let code = Code::from_name(&outcome.code).unwrap_or(Code::PackageFailed);
-    Err(Refusal::new(code, outcome.detail).into())
+    Err(Refusal::new(code, outcome.detail.chars().take(500).collect::<String>()).into())
 }
 
 fn done(outcome: JobOutcome, watchers: &Watchers) -> Result<Done, Stop> {

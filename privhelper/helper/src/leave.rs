@@ -13,7 +13,6 @@ use crate::sys::locked;
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The outcome of a verb.
@@ -76,13 +75,13 @@ impl Leave for Ticket {
             digest: cx.digest.as_bytes().to_vec(),
             verb: verb.name().to_owned(),
             begun_unix_s: unix.as_secs(),
-            rule: by.rule_id().to_owned(),
+            rules: by.rules().map(|rule| rule.id.clone()).collect(),
             completed: None,
             client: cx.record.client_name.clone(),
             gid: cx.peer.gid,
             pid: cx.peer.pid,
         };
-        cx.helper.requests.take(record, Some(Arc::clone(cx.watchers)))?;
+        cx.helper.requests.take(record, cx.watchers)?;
         cx.helper.audit.begin(&cx.record).map_err(|fault| {
             let released = cx.helper.requests.release(cx.peer.uid, &id);
             Stop::from(released.err().unwrap_or(fault))

@@ -8,11 +8,10 @@ use crate::helper::Helper;
 use crate::places::Places;
 use crate::policy::{Peer, Policy};
 use crate::reply::{Grpc, Sink};
-use crate::sys::store;
+use crate::sys::store::{self, POLICY_MAX};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// One connection of an operator's.
 #[derive(Debug)]
@@ -78,7 +77,7 @@ impl Operator {
             rules: policy.as_ref().map_or(0, |policy| count(policy.rules().len())),
             clients,
             connections: count(self.clients.count()),
-            running: count(helper.running.load(Ordering::Relaxed)),
+            running: count(helper.running.count()),
             audit_seq: helper.audit.seq(),
             audit_fault: helper.audit.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
             notes: helper.notes.clone(),
@@ -102,7 +101,7 @@ impl Operator {
 
     fn take_policy(&self) -> Result<wire::OperatorReloaded, Fault> {
         let helper = &self.helper;
-        let bytes = store::read(&helper.host.paths.state.join("policy/accepted.pb"))?;
+        let bytes = store::read(&helper.host.paths.state.join("policy/accepted.pb"), POLICY_MAX)?;
         let bytes = bytes.ok_or(Fault::Corrupt { what: "the accepted policy (it is not there)" })?;
         let policy = Policy::load(&bytes, helper.host.accounts)?;
         let reloaded = wire::OperatorReloaded {

@@ -1,19 +1,20 @@
-//! How many connections there may be, of one uid and of all.
+//! How many connections and running requests there may be, of one uid and of all, and how much of bodies in memory.
 
 use crate::sys::locked;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Most connections of one uid.
+/// Most connections, and most running requests, of one uid.
 const PER_UID: usize = 8;
-/// Most connections of all.
+/// Most connections, and most running requests, of all.
 const TOTAL: usize = 32;
 
-/// How many connections each uid has.
+/// How many each uid has.
 #[derive(Debug, Default)]
 pub struct Places(Mutex<HashMap<u32, usize>>);
 
-/// A connection's place; given back when dropped.
+/// One's place; given back when dropped.
 #[derive(Debug)]
 pub struct Place {
     places: Arc<Places>,
@@ -49,5 +50,35 @@ impl Drop for Place {
             *own = own.saturating_sub(1);
         }
         counts.retain(|_, count| *count > 0);
+    }
+}
+
+/// Most bytes of request bodies in memory, over all connections.
+const BODIES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of request bodies in memory.
+#[derive(Debug, Default)]
+pub struct Bodies(Arc<AtomicUsize>);
+
+/// A request's share; given back when dropped.
+#[derive(Debug)]
+pub struct Share {
+    bodies: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Bodies {
+    /// Room for this many bytes, if there is.
+    #[must_use]
+    pub fn take(&self, bytes: usize) -> Option<Share> {
+        let share = Share { bodies: Arc::clone(&self.0), bytes };
+        let before = self.0.fetch_add(bytes, Ordering::Relaxed);
+        (before.saturating_add(bytes) <= BODIES_MAX).then_some(share)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.bodies.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

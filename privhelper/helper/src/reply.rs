@@ -1,12 +1,13 @@
 //! Frames to a client: sent without blocking, so that nobody who reads slowly holds up an effect.
 
 use crate::sys::{locked, socket};
-use postern_proto::frame;
+use postern_proto::frame::{self, STREAMS_MAX};
 use postern_proto::v1 as wire;
 use prost::Message;
+use std::collections::HashSet;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -133,20 +134,50 @@ impl Outbox {
     }
 }
 
+/// The streams of one connection.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// Those that the gateway has open.
+    open: Mutex<HashSet<u32>>,
+    /// Requests that have not ended, also of streams that the client has left.
+    running: AtomicUsize,
+}
+
+impl Streams {
+    /// Opens a stream; false if there are eight, or it is open already.
+    #[must_use]
+    pub fn open(&self, stream: u32) -> bool {
+        let mut open = locked(&self.open);
+        open.len() < STREAMS_MAX && open.insert(stream)
+    }
+
+    /// The client has left this stream.
+    pub fn leave(&self, stream: u32) {
+        locked(&self.open).remove(&stream);
+    }
+
+    /// How many requests have not ended.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+}
+
 /// Where one stream's events go.
 #[derive(Debug, Clone)]
 pub struct Sink {
     outbox: Arc<Outbox>,
     stream: u32,
     seq: Arc<AtomicU32>,
-    open: Arc<AtomicU32>,
+    streams: Arc<Streams>,
 }
 
 impl Sink {
-    /// A stream of this connection; `open` counts the connection's open streams, this one included.
+    /// An open stream of this connection.
     #[must_use]
-    pub fn new(outbox: Arc<Outbox>, stream: u32, open: Arc<AtomicU32>) -> Self {
-        Self { outbox, stream, seq: Arc::new(AtomicU32::new(0)), open }
+    pub fn new(outbox: Arc<Outbox>, stream: u32, streams: Arc<Streams>) -> Self {
+        streams.running.fetch_add(1, Ordering::Relaxed);
+        Self { outbox, stream, seq: Arc::new(AtomicU32::new(0)), streams }
     }
 
     /// Sends an event. Nobody is waited for; `Output` waits for room up to 2 s.
@@ -167,7 +198,8 @@ impl Sink {
         let mut payload = vec![code.code()];
         payload.extend_from_slice(text.as_bytes());
         self.outbox.send(self.stream, frame::END, &payload, false);
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.streams.leave(self.stream);
+        self.streams.running.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Ends the whole connection.
@@ -189,14 +221,30 @@ impl Watchers {
         Self { sinks: Mutex::new(vec![sink]) }
     }
 
-    /// One more.
+    /// One more. Those who have left are forgotten, and their connections with them.
     pub fn add(&self, sink: Sink) {
-        locked(&self.sinks).push(sink);
+        let mut sinks = locked(&self.sinks);
+        sinks.retain(|sink| !sink.outbox.is_dead());
+        sinks.push(sink);
+    }
+
+    /// Everybody who watches another call of the same request.
+    pub fn adopt(&self, other: &Self) {
+        let others = std::mem::take(&mut *locked(&other.sinks));
+        for sink in others {
+            sink.event(wire::event::Kind::Accepted(wire::Accepted {
+                attached: true,
+                ..wire::Accepted::default()
+            }));
+            self.add(sink);
+        }
     }
 
     /// Sends an event to all.
     pub fn event(&self, kind: &wire::event::Kind) {
-        for sink in locked(&self.sinks).iter() {
+        // Not under the lock: content waits for readers.
+        let sinks = locked(&self.sinks).clone();
+        for sink in sinks {
             sink.event(kind.clone());
         }
     }
@@ -214,7 +262,8 @@ impl Watchers {
 
     /// Sends the last event to all and ends their streams.
     pub fn finish(&self, kind: &wire::event::Kind) {
-        for sink in locked(&self.sinks).drain(..) {
+        let sinks = std::mem::take(&mut *locked(&self.sinks));
+        for sink in sinks {
             sink.event(kind.clone());
             sink.end(Grpc::Ok, "");
         }

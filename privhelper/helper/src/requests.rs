@@ -3,7 +3,7 @@
 //! `requests/log` holds two entries a request, each synced: when it is about
 //! to begin and when it has ended. Kept for 24 hours, compacted at start.
 
-use crate::error::{Code, Fault, Refusal};
+use crate::error::{Code, Fault, Refusal, Stop};
 use crate::reply::Watchers;
 use crate::sys::{locked, store};
 use crate::types::{Digest, RequestId};
@@ -17,10 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long an id is kept, in milliseconds.
+/// How old an id may be, in milliseconds.
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 /// How far ahead of our clock an id may be, in milliseconds.
 const AHEAD_MS: u64 = 5 * 60 * 1000;
+/// How long an entry is kept, in seconds: until its id is too old even if it was ahead, and a little more.
+const KEPT_S: u64 = 25 * 60 * 60;
+/// The log is written anew when it has grown by this many bytes.
+const GROWTH_MAX: u64 = 32 * 1024 * 1024;
+/// A larger outcome is kept without its plan, and without its packages if that is not enough.
+const OUTCOME_MAX: usize = 16 * 1024;
 /// Most ids kept at once.
 const IDS_MAX: usize = 10_000;
 
@@ -35,7 +41,11 @@ struct Slot {
 
 #[derive(Debug)]
 struct Inner {
+    path: PathBuf,
     file: File,
+    size: u64,
+    /// At this size the log is written anew.
+    limit: u64,
     slots: HashMap<Key, Slot>,
 }
 
@@ -64,7 +74,7 @@ impl Requests {
     pub fn open(directory: &Path, unix: Duration) -> Result<(Self, Vec<RequestRecord>), Fault> {
         let path: PathBuf = directory.join("log");
         let mut slots: HashMap<Key, Slot> = HashMap::new();
-        for record in entries(&store::read(&path)?.unwrap_or_default()) {
+        for record in entries(&store::read(&path, u64::MAX)?.unwrap_or_default()) {
             let key = (record.uid, record.request_id.clone());
             if record.begun_unix_s == 0 {
                 slots.remove(&key);
@@ -72,15 +82,12 @@ impl Requests {
                 slots.insert(key, Slot { record, watchers: None });
             }
         }
-        let oldest = unix.as_secs().saturating_sub(KEPT_MS.div_euclid(1000));
-        slots.retain(|_, slot| slot.record.completed.is_none() || slot.record.begun_unix_s >= oldest);
-        let compact =
-            slots.values().flat_map(|slot| slot.record.encode_length_delimited_to_vec()).collect::<Vec<_>>();
-        store::replace(&path, &compact)?;
-        let file = store::open_log(&path, 0o600)?;
+        drop_old(&mut slots, unix.as_secs());
+        let (file, size) = write_anew(&path, &slots)?;
         let unfinished = slots.values().filter(|slot| slot.record.completed.is_none());
         let unfinished = unfinished.map(|slot| slot.record.clone()).collect();
-        Ok((Self { inner: Mutex::new(Inner { file, slots }) }, unfinished))
+        let limit = size.saturating_add(GROWTH_MAX);
+        Ok((Self { inner: Mutex::new(Inner { path, file, size, limit, slots }) }, unfinished))
     }
 
     /// What is known of this id; attaches the caller if it runs.
@@ -137,35 +144,36 @@ impl Requests {
     /// Begin records of this rule since a time: what rates count.
     #[must_use]
     pub fn begun_since(&self, rule: &str, since_unix_s: u64) -> usize {
-        let recent = |slot: &&Slot| slot.record.rule == rule && slot.record.begun_unix_s >= since_unix_s;
+        let recent = |slot: &&Slot| {
+            slot.record.rules.iter().any(|used| used == rule) && slot.record.begun_unix_s >= since_unix_s
+        };
         locked(&self.inner).slots.values().filter(recent).count()
     }
 
-    /// Takes the id, on disk, before the begin record.
+    /// Takes the id, on disk, before the begin record. If the same request was faster, its watchers get these too.
     ///
     /// # Errors
-    /// Somebody was faster (`busy`), 10,000 ids are kept (`rate_limited`), or the log can't take it.
-    pub fn take(
-        &self,
-        record: RequestRecord,
-        watchers: Option<Arc<Watchers>>,
-    ) -> Result<(), crate::error::Stop> {
+    /// Somebody was faster with other bytes, 10,000 ids are kept (`rate_limited`), or the log can't take it.
+    pub fn take(&self, record: RequestRecord, watchers: &Arc<Watchers>) -> Result<(), Stop> {
         let mut inner = locked(&self.inner);
         let key = (record.uid, record.request_id.clone());
-        if inner.slots.contains_key(&key) {
-            return Err(Refusal::new(Code::Busy, "this request has just begun; ask for its result").into());
+        if let Some(slot) = inner.slots.get(&key) {
+            return Err(match &slot.watchers {
+                Some(others) if slot.record.digest == record.digest => {
+                    others.adopt(watchers);
+                    Stop::Attached
+                }
+                _ => Refusal::new(Code::Busy, "this request has just been made; ask for its result").into(),
+            });
         }
         if inner.slots.len() >= IDS_MAX {
-            let oldest = record.begun_unix_s.saturating_sub(KEPT_MS.div_euclid(1000));
-            inner
-                .slots
-                .retain(|_, slot| slot.record.completed.is_none() || slot.record.begun_unix_s >= oldest);
+            drop_old(&mut inner.slots, record.begun_unix_s);
         }
         if inner.slots.len() >= IDS_MAX {
             return Err(Refusal::new(Code::RateLimited, "too many requests are kept; wait").into());
         }
         inner.append(&record)?;
-        inner.slots.insert(key, Slot { record, watchers });
+        inner.slots.insert(key, Slot { record, watchers: Some(Arc::clone(watchers)) });
         Ok(())
     }
 
@@ -191,7 +199,7 @@ impl Requests {
             return Ok(());
         };
         slot.watchers = None;
-        slot.record.completed = Some(completed.clone());
+        slot.record.completed = Some(bounded(completed));
         let record = slot.record.clone();
         inner.append(&record)
     }
@@ -207,14 +215,43 @@ impl Requests {
 impl Inner {
     /// An entry that fails halfway is cut off again, or those after it could not be read.
     fn append(&mut self, record: &RequestRecord) -> Result<(), Fault> {
-        let size = self.file.metadata().map_err(Fault::io("stat the log of request ids"))?.len();
-        let written = self.file.write_all(&record.encode_length_delimited_to_vec());
-        if let Err(error) = written {
-            self.file.set_len(size).map_err(Fault::io("cut the log of request ids"))?;
+        if self.size > self.limit {
+            (self.file, self.size) = write_anew(&self.path, &self.slots)?;
+            self.limit = self.size.saturating_add(GROWTH_MAX);
+        }
+        let bytes = record.encode_length_delimited_to_vec();
+        if let Err(error) = self.file.write_all(&bytes) {
+            self.file.set_len(self.size).map_err(Fault::io("cut the log of request ids"))?;
             return Err(Fault::Io { doing: "write the log of request ids", error });
         }
+        self.size = self.size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         self.file.sync_data().map_err(Fault::io("sync the log of request ids"))
     }
+}
+
+/// Entries whose ids are too old to be asked for again. What has not ended stays.
+fn drop_old(slots: &mut HashMap<Key, Slot>, now_s: u64) {
+    let oldest = now_s.saturating_sub(KEPT_S);
+    slots.retain(|_, slot| slot.record.completed.is_none() || slot.record.begun_unix_s >= oldest);
+}
+
+/// Writes one entry a request, and opens the log for more.
+fn write_anew(path: &Path, slots: &HashMap<Key, Slot>) -> Result<(File, u64), Fault> {
+    let bytes =
+        slots.values().flat_map(|slot| slot.record.encode_length_delimited_to_vec()).collect::<Vec<_>>();
+    store::replace(path, &bytes)?;
+    Ok((store::open_log(path, 0o600)?, u64::try_from(bytes.len()).unwrap_or(u64::MAX)))
+}
+
+fn bounded(completed: &Completed) -> Completed {
+    let mut kept = completed.clone();
+    if kept.encoded_len() > OUTCOME_MAX {
+        kept.plan = None;
+    }
+    if kept.encoded_len() > OUTCOME_MAX {
+        kept.packages.clear();
+    }
+    kept
 }
 
 /// The whole entries; a torn one at the end never took effect.

@@ -9,7 +9,8 @@ use crate::leave::{Done, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
-use crate::sys::{confined, files, socket, store};
+use crate::sys::store::{self, POLICY_MAX};
+use crate::sys::{confined, files, socket};
 use crate::table::TABLE;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
@@ -31,8 +32,6 @@ const CAPABILITIES: [Capability; 3] =
     [Capability::CAP_CHOWN, Capability::CAP_DAC_OVERRIDE, Capability::CAP_FOWNER];
 /// How long an effect may go on after systemd has asked for the end.
 const STOP_TIME: Duration = Duration::from_secs(10);
-/// Copies for undo that are kept; the oldest go first.
-const UNDO_MAX: usize = 1000;
 
 /// Drops what was given beyond need: umask, working directory, core dumps, capabilities.
 ///
@@ -72,7 +71,7 @@ pub fn real_host() -> Result<Host, Fault> {
             what: "this kernel or unit has no openat2 (RestrictSUIDSGID= takes it away)".to_owned(),
         });
     }
-    let boot_id = store::read(Path::new("/proc/sys/kernel/random/boot_id"))?.unwrap_or_default();
+    let boot_id = store::read(Path::new("/proc/sys/kernel/random/boot_id"), 64)?.unwrap_or_default();
     let boot_id = String::from_utf8_lossy(&boot_id).trim().to_owned();
     Ok(Host::real(boot_id, confined::available()))
 }
@@ -107,6 +106,9 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
         check_ancestors(&host.paths.state.join(directory), host.owner_uid)?;
     }
     check_ancestors(&host.paths.log, host.owner_uid)?;
+    for socket in [&host.paths.helper_socket, &host.paths.operator_socket, &host.paths.gateway_socket] {
+        check_ancestors(socket.parent().unwrap_or(Path::new("/")), host.owner_uid)?;
+    }
     let audit =
         Audit::open(store::open_log(&host.paths.log.join("audit.jsonl"), 0o640)?, &host.boot_id, host.now)?;
     let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
@@ -125,14 +127,14 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     };
     audit.note(Event::Start, &started)?;
     audit.sync()?;
-    prune_undo(&host.paths.state.join("undo"))?;
+    store::prune(&host.paths.state.join("undo"))?;
     let helper = Arc::new(Helper::new(host, audit, requests, policy, notes));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }
 
 fn load_policy(host: &Host) -> Result<Option<Policy>, Fault> {
-    let bytes = store::read(&host.paths.state.join("policy/accepted.pb"))?;
+    let bytes = store::read(&host.paths.state.join("policy/accepted.pb"), POLICY_MAX)?;
     bytes.map(|bytes| Policy::load(&bytes, host.accounts)).transpose()
 }
 
@@ -171,7 +173,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         client_name: request.client.clone(),
         client: Some(Peer { uid: request.uid, gid: request.gid, pid: request.pid }),
         verb: request.verb.clone(),
-        rule: request.rule.clone(),
+        rule: request.rules.first().cloned().unwrap_or_default(),
         outcome: outcome(&completed, "taken up after a restart"),
         undo,
         ..Record::default()
@@ -196,17 +198,6 @@ fn prune_jobs(helper: &Helper, unfinished: &[RequestRecord]) -> Result<(), Fault
         }
     }
     Ok(())
-}
-
-/// Keeps the newest copies. Their names end in UUIDs of version 7, which sort by time.
-fn prune_undo(directory: &Path) -> Result<(), Fault> {
-    let mut entries = store::list(directory)?;
-    let time = |path: &Path| {
-        path.file_name().map(|name| name.to_string_lossy().split_once('-').map(|(_, id)| id.to_owned()))
-    };
-    entries.sort_by_key(|path| time(path));
-    let surplus = entries.len().saturating_sub(UNDO_MAX);
-    entries.into_iter().take(surplus).try_for_each(|path| store::remove_file(&path))
 }
 
 /// Starts a thread that nobody waits for.
@@ -237,7 +228,7 @@ pub fn wait_for_end(helper: &Helper, signals: &SignalFd) -> Result<(), Fault> {
     helper.stopping.store(true, Ordering::Relaxed);
     let deadline = Instant::now().checked_add(STOP_TIME);
     // Jobs need nobody to wait: the next start finds their outcome.
-    while helper.running.load(Ordering::Relaxed) > 0 && deadline.is_some_and(|at| Instant::now() < at) {
+    while helper.running.count() > 0 && deadline.is_some_and(|at| Instant::now() < at) {
         std::thread::sleep(Duration::from_millis(10));
     }
     helper.audit.note(Event::Stop, &Record::default())?;

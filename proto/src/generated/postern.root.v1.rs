@@ -248,9 +248,9 @@ pub struct RequestRecord {
     /// When it began, in seconds since 1970; 0 = it never began and the id is free again.
     #[prost(uint64, tag = "5")]
     pub begun_unix_s: u64,
-    /// The rule that decided, for rates.
-    #[prost(string, tag = "6")]
-    pub rule: ::prost::alloc::string::String,
+    /// The rules that were used, the one that is named first: for rates.
+    #[prost(string, repeated, tag = "6")]
+    pub rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, optional, tag = "7")]
     pub completed: ::core::option::Option<super::super::v1::Completed>,
     /// The client's name and, as the kernel said, gid and pid: for the record of an interrupted request.

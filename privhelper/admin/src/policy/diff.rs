@@ -179,6 +179,6 @@ fn rule(rule: &root::Rule) -> Vec<Fact> {
 /// Seconds in the largest unit that divides them.
 fn duration(seconds: u64) -> String {
     let units = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
-    let unit = units.iter().find(|(length, _)| seconds % length == 0);
+    let unit = units.iter().find(|(length, _)| seconds.is_multiple_of(*length));
     unit.map_or_else(|| format!("{seconds}s"), |(length, name)| format!("{}{name}", seconds / length))
 }

@@ -29,12 +29,13 @@ pub fn seconds(text: &str) -> Result<u64, String> {
 /// Count and seconds of `"12/1h"`.
 ///
 /// # Errors
-/// Another form, or a count outside 1 to 100000.
+/// Another form, a count outside 1 to 100000, or more than the day for which the helper keeps what it did.
 pub fn rate(text: &str) -> Result<(u32, u64), String> {
-    let bad = || format!("{text:?} is no rate: write a count and a time, such as \"12/1h\"");
+    let bad = || format!("{text:?} is no rate: write a count and a time up to a day, such as \"12/1h\"");
     let (count, window) = text.split_once('/').ok_or_else(bad)?;
     let count = whole(count).filter(|count| (1..=RATE_MAX).contains(count)).ok_or_else(bad)?;
-    Ok((count, seconds(window)?))
+    let window = seconds(window)?;
+    if window <= 24 * 3600 { Ok((count, window)) } else { Err(bad()) }
 }
 
 fn whole(text: &str) -> Option<u32> {

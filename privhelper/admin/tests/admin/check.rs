@@ -32,7 +32,7 @@ const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
     ("unit", "allow_cascade = true", "packages = [\"ab\"]", 1, "`packages` is used by no verb of this rule"),
     ("unit", "journal_lines = 0", "journal_lines = 50", 17, "`journal_lines` above 0 is not built yet"),
     ("unit", "rate = \"12/1h\"", "rate = \"12 per hour\"", 8, "is no rate"),
-    ("unit", "rate = \"1/30d\"", "rate = \"1/31d\"", 8, "is no time"),
+    ("unit", "rate = \"1/24h\"", "rate = \"1/25h\"", 8, "is no rate"),
     ("unit", "rate = \"1/1s\"", "rate = \"0/1s\"", 8, "is no rate"),
     ("read", "max_bytes = 5", "rate = \"12/1h\"", 1, "`rate` is used by no verb of this rule"),
     ("unit", "timeout = \"24h\"", "timeout = \"25h\"", 11, "longer than a day"),

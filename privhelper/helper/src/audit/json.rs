@@ -1,5 +1,10 @@
 //! The one canonical form of JSON that records are written in.
 
+use crate::types::Digest;
+
+/// Most bytes of a record's object.
+const OBJECT_MAX: usize = 16 * 1024;
+
 /// An object under construction. Members stand in the order in which they are added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Json(String);
@@ -47,6 +52,17 @@ impl Json {
             self.0.push_str(&value.to_string());
         }
         self
+    }
+
+    /// Adds an object; one of more than 16 KiB as its size and SHA-256, so that a record stays a line to be read.
+    #[must_use]
+    pub fn bounded(self, name: &str, value: &Self) -> Self {
+        if value.0.len() <= OBJECT_MAX {
+            return self.object(name, value);
+        }
+        let digest = Digest::of(&[value.0.as_bytes()]).to_string();
+        let size = i128::try_from(value.0.len()).unwrap_or(-1);
+        self.object(name, &Self::new().number("size", size).text("sha256", &digest))
     }
 
     /// Adds a list of texts. An empty list is left out.

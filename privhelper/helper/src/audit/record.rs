@@ -91,12 +91,12 @@ impl Record {
         if self.claimed_uid != 0 {
             json = json.object("claimed_by", &Json::new().number("uid", self.claimed_uid));
         }
-        json = json.text("verb", &self.verb).object("args", &self.args).text("rule", &self.rule);
-        json = json.text("decision", self.decision).text("policy", &self.policy).object("plan", &self.plan);
-        json = json.object("outcome", &self.outcome);
+        json = json.text("verb", &self.verb).bounded("args", &self.args).text("rule", &self.rule);
+        json = json.text("decision", self.decision).text("policy", &self.policy).bounded("plan", &self.plan);
+        json = json.bounded("outcome", &self.outcome);
         if let Some(duration) = self.duration_us {
             json = json.number("duration_us", duration);
         }
-        json.object("undo", &self.undo)
+        json.bounded("undo", &self.undo)
     }
 }

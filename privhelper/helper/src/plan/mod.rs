@@ -108,14 +108,14 @@ pub struct UnitState {
     pub exit_status: i32,
 }
 
-/// A unit, what is done to it, and which active units go down with it.
+/// A unit, what is done to it, and which others change with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnitPlan {
     /// Before the effect.
     pub state: UnitState,
     /// `start`, `stop`, ...
     pub action: &'static str,
-    /// Active units that would be stopped too.
+    /// Other units that would be changed too.
     pub cascade: Vec<UnitState>,
 }
 

@@ -54,7 +54,7 @@ impl Rule {
         let others = plan.cascade.iter().map(|unit| unit.id.clone()).collect::<Vec<_>>().join(", ");
         Err(Refusal::new(
             Code::WouldCascade,
-            format!("{others} would be stopped too; rule {} does not grant it (`allow_cascade`)", self.id),
+            format!("{others} would be changed too; rule {} does not grant it (`allow_cascade`)", self.id),
         ))
     }
 

@@ -9,8 +9,9 @@ use crate::verb_id::VerbId;
 const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
 /// Packages that no transaction may change: the tools that the helper stands on.
 const PACKAGES: [&str; 6] = ["postern", "systemd", "dpkg", "apt", "libc6", "base-files"];
-/// Directories in which no file verb works, whatever a rule says.
-const DIRECTORIES: [&str; 8] = [
+/// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
+/// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
+const DIRECTORIES: [&str; 36] = [
     "/etc/postern/",
     "/var/lib/postern/",
     "/var/lib/postern-helper/",
@@ -19,6 +20,51 @@ const DIRECTORIES: [&str; 8] = [
     "/sys/",
     "/dev/",
     "/run/",
+    "/boot/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/lib/",
+    "/usr/libexec/",
+    "/etc/systemd/",
+    "/etc/init.d/",
+    "/etc/udev/",
+    "/etc/tmpfiles.d/",
+    "/etc/sysusers.d/",
+    "/etc/modprobe.d/",
+    "/etc/modules-load.d/",
+    "/etc/sudoers.d/",
+    "/etc/polkit-1/",
+    "/etc/dbus-1/",
+    "/etc/pam.d/",
+    "/etc/security/",
+    "/etc/cron.",
+    "/var/spool/cron/",
+    "/etc/apt/",
+    "/etc/dpkg/",
+    "/var/lib/dpkg/",
+    "/var/lib/apt/",
+    "/var/cache/apt/",
+    "/etc/ld.so.",
+    "/etc/binfmt.d/",
+    "/usr/local/lib/systemd/",
+    "/var/lib/systemd/",
+];
+/// Files that no file verb touches, nor their backups (`/etc/passwd-`).
+const FILES: [&str; 14] = [
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/group",
+    "/etc/gshadow",
+    "/etc/subuid",
+    "/etc/subgid",
+    "/etc/sudoers",
+    "/etc/sudo.conf",
+    "/etc/doas.conf",
+    "/etc/nsswitch.conf",
+    "/etc/pam.conf",
+    "/etc/crontab",
+    "/etc/anacrontab",
+    "/etc/environment",
 ];
 
 fn protected(what: &str) -> Result<(), Refusal> {
@@ -33,11 +79,14 @@ pub(super) fn check_object(verb: VerbId, object: &Object) -> Result<(), Refusal>
         {
             protected(name.as_str())
         }
-        Object::File { path, .. } if DIRECTORIES.iter().any(|p| path.as_str().starts_with(p)) => {
-            protected(path.as_str())
-        }
+        Object::File { path, .. } if is_protected(path.as_str()) => protected(path.as_str()),
         Object::Nothing | Object::Package { .. } | Object::Unit(_) | Object::File { .. } => Ok(()),
     }
+}
+
+fn is_protected(path: &str) -> bool {
+    DIRECTORIES.iter().any(|directory| path.starts_with(directory))
+        || FILES.contains(&path.strip_suffix('-').unwrap_or(path))
 }
 
 /// Checks what the plan would really touch.

@@ -8,7 +8,7 @@ use crate::error::{Code, Fault, Refusal, Stop};
 use crate::types::{Digest, FileMode, TargetPath};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, RenameFlags, ResolveFlag, openat2, renameat2};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, unlinkat};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
@@ -77,33 +77,54 @@ pub fn open_directory(directory: &TargetPath, owner_uid: u32) -> Result<OwnedFd,
                 &[(&[Errno::ENOENT], missing), (LINK, (Code::UnsafePath, linked))],
             )
         })?;
-        let stat = fstat(&at).map_err(Fault::io("stat a granted directory"))?;
-        let foreign = stat.st_uid != owner_uid && stat.st_uid != 0;
-        if foreign || writable_by_others(&stat, parts.peek().is_some()) {
-            let why = format!("{part:?} in {directory} is not root's alone");
-            return Err(Refusal::new(Code::UnsafePath, why).into());
-        }
+        check_owner(&at, owner_uid, parts.peek().is_some(), || format!("{part:?} in {directory}"))?;
     }
     Ok(at)
 }
 
-/// On the way a sticky directory such as /tmp passes: others may add names there, and not replace root's.
-fn writable_by_others(stat: &FileStat, on_the_way: bool) -> bool {
-    stat.st_mode & 0o022 != 0 && !(on_the_way && stat.st_mode & 0o1000 != 0)
+/// Refuses a directory that others own or can write. On the way a sticky one such as /tmp passes: others may add
+/// names there, and not replace root's.
+fn check_owner(
+    directory: &OwnedFd,
+    owner_uid: u32,
+    on_the_way: bool,
+    name: impl Fn() -> String,
+) -> Result<(), Stop> {
+    let stat = fstat(directory).map_err(Fault::io("stat a granted directory"))?;
+    let foreign = stat.st_uid != owner_uid && stat.st_uid != 0;
+    let writable = stat.st_mode & 0o022 != 0 && !(on_the_way && stat.st_mode & 0o1000 != 0);
+    if foreign || writable {
+        return Err(Refusal::new(Code::UnsafePath, format!("{} is not root's alone", name())).into());
+    }
+    Ok(())
 }
 
-/// Opens the directory of `below` (such as `a/b.conf`) below a rule's directory.
+/// Opens the directory of `below` (such as `a/b.conf`) below a rule's directory, each component as that one.
 ///
 /// # Errors
 /// `directory_missing`, `unsafe_path`.
-pub fn open_parent(directory: &OwnedFd, below: &str) -> Result<OwnedFd, Stop> {
-    let parent = below.rsplit_once('/').map_or(".", |(parent, _)| parent);
+pub fn open_parent(directory: &OwnedFd, below: &str, owner_uid: u32) -> Result<OwnedFd, Stop> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    open(directory.as_fd(), parent, flags, beneath()).map_err(|errno| {
-        let missing = (Code::DirectoryMissing, format!("{parent:?} does not exist"));
-        let linked = (Code::UnsafePath, format!("{parent:?} is a link, another file system or no directory"));
-        stop(errno, "open a directory below a granted one", &[(&[Errno::ENOENT], missing), (LINK, linked)])
-    })
+    let enter = |at: BorrowedFd<'_>, part: &str| {
+        open(at, part, flags, beneath()).map_err(|errno| {
+            let missing = (Code::DirectoryMissing, format!("{part:?} does not exist"));
+            let linked =
+                (Code::UnsafePath, format!("{part:?} is a link, another file system or no directory"));
+            stop(
+                errno,
+                "open a directory below a granted one",
+                &[(&[Errno::ENOENT], missing), (LINK, linked)],
+            )
+        })
+    };
+    let mut at = enter(directory.as_fd(), ".")?;
+    for part in
+        below.rsplit_once('/').map_or("", |(parent, _)| parent).split('/').filter(|part| !part.is_empty())
+    {
+        at = enter(at.as_fd(), part)?;
+        check_owner(&at, owner_uid, false, || format!("{part:?}"))?;
+    }
+    Ok(at)
 }
 
 /// Opens what stands at `name`; none if nothing does. Only a plain file with one name passes.
@@ -194,17 +215,34 @@ pub fn write(
     new: NewFile<'_>,
     old: Option<&Standing>,
 ) -> Result<(), Stop> {
-    let made = stage(parent, temporary, new).and_then(|()| swap(parent, name, temporary, old));
-    if made.is_err() || old.is_some() {
-        // After an exchange the temporary name is the old file; after a failure it is the rest of the new one.
+    let swapped = match stage(parent, temporary, new) {
+        Ok(()) => swap(parent, name, temporary, old),
+        Err(stop) => Err((stop, Left::Ours)),
+    };
+    let (result, left) = match swapped {
+        Ok(()) => (Ok(()), if old.is_some() { Left::Ours } else { Left::Nothing }),
+        Err((stop, left)) => (Err(stop), left),
+    };
+    if left == Left::Ours {
         match unlinkat(parent, temporary, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => return made.and(Err(Fault::io("remove a temporary file")(errno).into())),
+            Err(errno) => return result.and(Err(Fault::io("remove a temporary file")(errno).into())),
         }
     }
-    made?;
+    result?;
     fsync(parent).map_err(Fault::io("sync a directory"))?;
     Ok(())
+}
+
+/// What stands under the temporary name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// Nothing.
+    Nothing,
+    /// What may be removed: the rest of the new file, or the old one after it was replaced.
+    Ours,
+    /// The old file, which could not be put back: it stays for a person.
+    Theirs,
 }
 
 fn stage(parent: &OwnedFd, temporary: &str, new: NewFile<'_>) -> Result<(), Stop> {
@@ -224,9 +262,9 @@ fn stage(parent: &OwnedFd, temporary: &str, new: NewFile<'_>) -> Result<(), Stop
     Ok(())
 }
 
-fn swap(parent: &OwnedFd, name: &str, temporary: &str, old: Option<&Standing>) -> Result<(), Stop> {
+fn swap(parent: &OwnedFd, name: &str, temporary: &str, old: Option<&Standing>) -> Result<(), (Stop, Left)> {
     let changed = || (Code::PreconditionFailed, "the file changed meanwhile; ask again".to_owned());
-    let moved = |errno, sign| stop(errno, "rename a file", &[(&[sign], changed())]);
+    let moved = |errno, sign| (stop(errno, "rename a file", &[(&[sign], changed())]), Left::Ours);
     let Some(old) = old else {
         return renameat2(parent, temporary, parent, name, RenameFlags::RENAME_NOREPLACE)
             .map_err(|errno| moved(errno, Errno::EEXIST));
@@ -234,15 +272,14 @@ fn swap(parent: &OwnedFd, name: &str, temporary: &str, old: Option<&Standing>) -
     let exchange = || renameat2(parent, temporary, parent, name, RenameFlags::RENAME_EXCHANGE);
     exchange().map_err(|errno| moved(errno, Errno::ENOENT))?;
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let replaced = open(parent.as_fd(), temporary, flags, beneath())
-        .and_then(|fd| fstat(&fd))
-        .map_err(Fault::io("stat a replaced file"))?;
-    if (replaced.st_dev, replaced.st_ino) != old.identity {
-        exchange().map_err(Fault::io("put a file back"))?;
-        let (code, why) = changed();
-        return Err(Refusal::new(code, why).into());
+    let replaced = open(parent.as_fd(), temporary, flags, beneath()).and_then(|fd| fstat(&fd));
+    let is_old = replaced.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == old.identity);
+    if is_old {
+        return Ok(());
     }
-    Ok(())
+    exchange().map_err(|errno| (Fault::io("put a file back")(errno).into(), Left::Theirs))?;
+    let (code, why) = changed();
+    Err((Refusal::new(code, why).into(), Left::Ours))
 }
 
 /// Whether this kernel has openat2(2); without it the helper does not start.

@@ -11,7 +11,7 @@ use crate::types::UnitName;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a child sees of the environment (reference: apt-dpkg-systemd 4.2, 4.6).
@@ -93,10 +93,10 @@ pub fn show_units<V>(
 ) -> Result<Finished, Fault> {
     let mut args = vec!["show", "--no-pager", "--timestamp=unix", properties, "--"];
     args.extend(units.iter().map(|unit| unit.as_str()));
-    systemctl(host, &args, limit)
+    systemctl(host, &args, limit, Late::Kill)
 }
 
-/// Changes a unit: an effect. Ends waiting after `limit`, not systemd's job.
+/// Changes a unit: an effect. After `limit` `late` is called, and the waiting goes on.
 ///
 /// # Errors
 /// As [`show_units`].
@@ -107,13 +107,22 @@ pub fn change_unit(
     now: bool,
     unit: &UnitName,
     limit: Duration,
+    late: &dyn Fn(),
 ) -> Result<Finished, Fault> {
     let mut args = vec![action.word(), "--no-pager", "--no-ask-password", "--quiet"];
     if now {
         args.push("--now");
     }
     args.extend(["--", unit.as_str()]);
-    systemctl(host, &args, limit)
+    systemctl(host, &args, limit, Late::Tell(late))
+}
+
+/// What the files of a unit say: a probe.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn unit_files<V>(host: &Host, _: &Authorized<V>, unit: &UnitName) -> Result<Finished, Fault> {
+    systemctl(host, &["cat", "--no-pager", "--", unit.as_str()], Duration::from_secs(30), Late::Kill)
 }
 
 /// Runs an unprivileged plan to its end: a probe.
@@ -121,7 +130,7 @@ pub fn change_unit(
 /// # Errors
 /// As [`show_units`].
 pub fn run_plan<V>(host: &Host, _: &Authorized<V>, id: &str, limit: Duration) -> Result<Finished, Fault> {
-    systemctl(host, &["start", "--no-ask-password", "--", &unit_of(JobUnit::Plan, id)], limit)
+    systemctl(host, &["start", "--no-ask-password", "--", &unit_of(JobUnit::Plan, id)], limit, Late::Kill)
 }
 
 /// Starts a job and does not wait: an effect.
@@ -130,7 +139,7 @@ pub fn run_plan<V>(host: &Host, _: &Authorized<V>, id: &str, limit: Duration) ->
 /// As [`show_units`].
 pub fn start_job(host: &Host, _: &Ticket, id: &str) -> Result<Finished, Fault> {
     let args = ["start", "--no-block", "--no-ask-password", "--", &unit_of(JobUnit::Run, id)];
-    systemctl(host, &args, Duration::from_secs(30))
+    systemctl(host, &args, HOUR, Late::Kill)
 }
 
 /// `ActiveState` of a job that this helper, or the one before it, started.
@@ -139,7 +148,8 @@ pub fn start_job(host: &Host, _: &Ticket, id: &str) -> Result<Finished, Fault> {
 /// As [`show_units`].
 pub fn job_state(host: &Host, _: &Ticket, id: &str) -> Result<String, Fault> {
     let args = ["show", "--property=ActiveState", "--value", "--", &unit_of(JobUnit::Run, id)];
-    systemctl(host, &args, Duration::from_secs(30)).map(|finished| finished.stdout.trim().to_owned())
+    systemctl(host, &args, Duration::from_secs(30), Late::Kill)
+        .map(|finished| finished.stdout.trim().to_owned())
 }
 
 fn unit_of(unit: JobUnit, id: &str) -> String {
@@ -149,7 +159,18 @@ fn unit_of(unit: JobUnit, id: &str) -> String {
     }
 }
 
-fn systemctl(host: &Host, args: &[&str], limit: Duration) -> Result<Finished, Fault> {
+/// The longest that anything is waited for.
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// What becomes of a child that does not end in time.
+enum Late<'a> {
+    /// It only looks.
+    Kill,
+    /// It changes something. Whoever waits is told, and the waiting goes on for an hour.
+    Tell(&'a dyn Fn()),
+}
+
+fn systemctl(host: &Host, args: &[&str], limit: Duration, late: Late<'_>) -> Result<Finished, Fault> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place where root starts a program, from a fixed path"
@@ -158,24 +179,32 @@ fn systemctl(host: &Host, args: &[&str], limit: Duration) -> Result<Finished, Fa
     command.args(args).env_clear().envs(ENVIRONMENT).current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(Fault::io("start systemctl"))?;
-    let read = collect(&mut child, limit);
+    let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Fault::Program { what: "systemctl has no pipes".to_owned() });
+    };
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut read = collect((&mut out, &mut stdout), (&mut err, &mut stderr), limit);
+    if let (Err(Fault::Timeout { .. }), Late::Tell(tell)) = (&read, late) {
+        tell();
+        read = collect((&mut out, &mut stdout), (&mut err, &mut stderr), HOUR);
+    }
     if read.is_err() {
         // It may have ended by itself meanwhile; waiting follows either way.
-        child.kill().or(Ok::<(), std::io::Error>(())).map_err(Fault::io("kill systemctl"))?;
+        drop(child.kill());
     }
     let status = child.wait().map_err(Fault::io("wait for systemctl"))?;
-    let (stdout, stderr) = read?;
+    read?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
 }
 
 /// Reads both pipes to their ends.
-fn collect(child: &mut Child, limit: Duration) -> Result<(Vec<u8>, Vec<u8>), Fault> {
+fn collect(
+    (out, stdout): (&mut ChildStdout, &mut Vec<u8>),
+    (err, stderr): (&mut ChildStderr, &mut Vec<u8>),
+    limit: Duration,
+) -> Result<(), Fault> {
     let deadline = Instant::now().checked_add(limit);
-    let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Fault::Program { what: "systemctl has no pipes".to_owned() });
-    };
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let (mut out_open, mut err_open) = (true, true);
     while out_open || err_open {
         let left = deadline.map_or(limit, |at| at.saturating_duration_since(Instant::now()));
@@ -192,13 +221,13 @@ fn collect(child: &mut Child, limit: Duration) -> Result<(Vec<u8>, Vec<u8>), Fau
             (out_open && out.any().unwrap_or(true), err_open && err.any().unwrap_or(true))
         };
         if out_ready {
-            out_open = read_some(&mut out, &mut stdout)?;
+            out_open = read_some(out, stdout)?;
         }
         if err_ready {
-            err_open = read_some(&mut err, &mut stderr)?;
+            err_open = read_some(err, stderr)?;
         }
     }
-    Ok((stdout, stderr))
+    Ok(())
 }
 
 /// Reads what is there; false at the end.

@@ -3,36 +3,49 @@
 use crate::error::Fault;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// No file of ours is larger.
-const FILE_MAX: u64 = 64 * 1024 * 1024;
+/// Most bytes of an accepted policy.
+pub const POLICY_MAX: u64 = 16 * 1024 * 1024;
+/// Most bytes that a job or a simulation may write into a file that the helper reads.
+pub const JOB_MAX: u64 = 512 * 1024;
+
+/// Copies for undo that are kept, and their bytes in all; the oldest go first.
+const UNDO_MAX: usize = 1000;
+const UNDO_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Makes a directory of mode 0700 if it is not there.
 ///
 /// # Errors
 /// It can't be made.
 pub fn make_directory(path: &Path) -> Result<(), Fault> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(Fault::io("make a directory of the helper's own"))
+    if path.is_dir() {
+        return Ok(());
+    }
+    let failed = "make a directory of the helper's own";
+    DirBuilder::new().recursive(true).create(path).map_err(Fault::io(failed))?;
+    // The umask takes away what a directory needs.
+    std::fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(Fault::io(failed))
 }
 
 /// The content of a file; none if it is not there.
 ///
 /// # Errors
-/// It can't be read, or is larger than 64 MiB.
-pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+/// It can't be read, or is larger than `most` bytes.
+pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Fault> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Fault::Io { doing: "open a file of the helper's own", error }),
     };
     let mut content = Vec::new();
-    file.take(FILE_MAX).read_to_end(&mut content).map_err(Fault::io("read a file of the helper's own"))?;
+    file.take(most.saturating_add(1))
+        .read_to_end(&mut content)
+        .map_err(Fault::io("read a file of the helper's own"))?;
+    if u64::try_from(content.len()).is_ok_and(|size| size > most) {
+        return Err(Fault::Corrupt { what: "a file of the helper's own (too large)" });
+    }
     Ok(Some(content))
 }
 
@@ -83,6 +96,27 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>, Fault> {
     let entries = std::fs::read_dir(path).map_err(Fault::io("list a directory of the helper's own"))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
     paths.collect::<Result<_, _>>().map_err(Fault::io("list a directory of the helper's own"))
+}
+
+/// Keeps the newest copies for undo. Their names end in UUIDs of version 7, which sort by time.
+///
+/// # Errors
+/// They can't be listed or removed.
+pub fn prune(directory: &Path) -> Result<(), Fault> {
+    let time = |path: &Path| {
+        path.file_name().map(|name| name.to_string_lossy().split_once('-').map(|(_, id)| id.to_owned()))
+    };
+    let mut entries = list(directory)?;
+    entries.sort_by_key(|path| std::cmp::Reverse(time(path)));
+    let mut bytes = 0_u64;
+    for (index, path) in entries.iter().enumerate() {
+        let size = std::fs::symlink_metadata(path).map_err(Fault::io("stat a copy for undo"))?.len();
+        bytes = bytes.saturating_add(size);
+        if index >= UNDO_MAX || bytes > UNDO_BYTES {
+            remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes a file of the helper's own.

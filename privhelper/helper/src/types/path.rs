@@ -21,7 +21,7 @@ impl TargetPath {
         if text.len() > 4096 {
             return bad("must be at most 4096 bytes");
         }
-        if text.chars().any(char::is_control) {
+        if text.chars().any(|c| c.is_control() || is_bidi(c)) {
             return bad("must hold no control characters");
         }
         for component in rest.split('/') {
@@ -56,6 +56,11 @@ impl TargetPath {
     pub fn below(&self, directory: &Self) -> Option<&str> {
         self.0.strip_prefix(&directory.0)?.strip_prefix('/')
     }
+}
+
+/// Characters that turn the text around them, so that a person reads another path.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl fmt::Display for TargetPath {

@@ -78,7 +78,7 @@ impl Verb for Read {
         let (directory, below) = directory_of(cx, by, &self.path)?;
         let name = self.path.split().1;
         let (file, content, sha256) = confined::run(cx.helper.host.landlock, &[&directory], || {
-            let parent = files::open_parent(&directory, below)?;
+            let parent = files::open_parent(&directory, below, cx.helper.host.owner_uid)?;
             let mut file = files::look(&parent, name)?
                 .ok_or_else(|| Refusal::new(Code::NotFound, format!("{} does not exist", self.path)))?;
             // The digest of what may be read whole is what a later write may expect.

@@ -18,6 +18,9 @@ use postern_proto::v1 as wire;
 use prost::Message;
 use std::os::fd::OwnedFd;
 
+/// Most bytes of a file that is replaced: it is kept whole for undo.
+const OLD_MAX: u64 = 16 * 1024 * 1024;
+
 /// One file's new state.
 #[derive(Debug)]
 pub struct Write {
@@ -99,17 +102,31 @@ impl Write {
     }
 
     /// What stands there, hashed.
-    fn look(&self, directory: &OwnedFd, below: &str) -> Result<(OwnedFd, Option<(Standing, OldFile)>), Stop> {
-        let parent = files::open_parent(directory, below)?;
+    fn look(
+        &self,
+        cx: &Context<'_>,
+        directory: &OwnedFd,
+        below: &str,
+    ) -> Result<(OwnedFd, Option<(Standing, OldFile)>), Stop> {
+        let parent = files::open_parent(directory, below, cx.helper.host.owner_uid)?;
         let Some(mut standing) = files::look(&parent, self.path.split().1)? else {
             return Ok((parent, None));
         };
+        if standing.size > OLD_MAX {
+            return Err(
+                Refusal::new(Code::TooLarge, "the file that stands there is larger than 16 MiB").into()
+            );
+        }
         let old = OldFile { sha256: standing.sha256()?, size: standing.size };
         Ok((parent, Some((standing, old))))
     }
 
     /// Keeps what the file was, on disk before it changes.
     fn keep(&self, cx: &Context<'_>, plan: &FilePlan, old: Option<&mut Standing>) -> Result<(), Stop> {
+        let directory = cx.helper.host.paths.state.join("undo");
+        if cx.helper.next_number().is_multiple_of(32) {
+            store::prune(&directory)?;
+        }
         let undo = match old {
             None => FileUndo::default(),
             Some(old) => FileUndo {
@@ -124,7 +141,12 @@ impl Write {
         let undo =
             FileUndo { path: self.path.to_string(), written: plan.new_sha256.as_bytes().to_vec(), ..undo };
         let name = format!("{}-{}", cx.peer.uid, cx.meta.request_id);
-        Ok(store::replace(&cx.helper.host.paths.state.join("undo").join(name), &undo.encode_to_vec())?)
+        if plan.old.as_ref().is_some_and(|old| old.sha256 != Digest::of(&[&undo.content])) {
+            return Err(
+                Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()
+            );
+        }
+        Ok(store::replace(&directory.join(name), &undo.encode_to_vec())?)
     }
 }
 
@@ -158,7 +180,8 @@ impl Verb for Write {
     fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<FilePlan, Stop> {
         let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(self.path.clone()));
         let (directory, below) = directory_of(cx, by, &self.path)?;
-        let old = confined::run(cx.helper.host.landlock, &[&directory], || self.look(&directory, below))?.1;
+        let old =
+            confined::run(cx.helper.host.landlock, &[&directory], || self.look(cx, &directory, below))?.1;
         let (standing, old) = old.unzip();
         self.check_expected(old.as_ref(), readable)?;
         let root = |field| standing.is_none().then(|| UserName::new(field, "root")).transpose();
@@ -194,7 +217,7 @@ impl Verb for Write {
         let name = self.path.split().1;
         let temporary = format!(".postern-{}", cx.meta.request_id);
         let file = confined::run(cx.helper.host.landlock, &[&directory, &undo], || {
-            let (parent, mut old) = self.look(&directory, below)?;
+            let (parent, mut old) = self.look(cx, &directory, below)?;
             if old.as_ref().map(|(_, old)| old) != plan.old.as_ref() {
                 return Err(
                     Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()

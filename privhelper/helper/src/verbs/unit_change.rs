@@ -2,17 +2,19 @@
 
 use super::unit_status::{show, show_one};
 use crate::audit::{Json, Ticket};
-use crate::context::Context;
+use crate::context::{Context, too_late};
 use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
 use crate::helper::wait_for;
 use crate::leave::Done;
+use crate::plan::units::Shown;
 use crate::plan::{UnitPlan, UnitState};
 use crate::policy::{Authorized, Object};
-use crate::sys::process::{UnitAction, change_unit};
+use crate::sys::process::{UnitAction, change_unit, unit_files};
 use crate::types::UnitName;
 use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
+use std::collections::BTreeMap;
 
 /// A unit, and whether enabling or disabling acts on it at once.
 #[derive(Debug)]
@@ -45,18 +47,21 @@ impl Change {
                 Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
             );
         }
-        let others = match action {
-            UnitAction::Stop | UnitAction::Restart => shown.stop_with,
-            UnitAction::Start => shown.conflicts,
-            UnitAction::Disable if self.now => shown.stop_with,
-            UnitAction::Enable if self.now => shown.conflicts,
-            UnitAction::Reload | UnitAction::Enable | UnitAction::Disable => Vec::new(),
-        };
-        let others = others.iter().map(|name| UnitName::new(name)).collect::<Result<Vec<_>, _>>()?;
-        let others = show(cx, by, &others.iter().collect::<Vec<_>>())?;
-        let is_up =
-            |state: &UnitState| matches!(state.active.as_str(), "active" | "activating" | "reloading");
-        let cascade = others.into_iter().map(|shown| shown.state).filter(is_up).collect();
+        let stops = matches!(action, UnitAction::Stop | UnitAction::Restart)
+            || (action == UnitAction::Disable && self.now);
+        let starts = matches!(action, UnitAction::Start | UnitAction::Restart)
+            || (action == UnitAction::Enable && self.now);
+        let mut others = Vec::new();
+        if starts {
+            others.extend(shown.conflicts);
+        }
+        if stops {
+            others.extend(shown.stop_with);
+        }
+        let mut cascade = up_with(cx, by, others, stops)?;
+        if matches!(action, UnitAction::Enable | UnitAction::Disable) {
+            cascade.extend(installed_with(cx, by, &self.unit)?);
+        }
         Ok(UnitPlan { state: shown.state, action: action.word(), cascade })
     }
 
@@ -65,13 +70,20 @@ impl Change {
         cx: &Context<'_>,
         by: &Authorized<V>,
         action: UnitAction,
-        before: &UnitState,
+        plan: &UnitPlan,
         ticket: &Ticket,
     ) -> Result<Done, Stopped> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
+        let ids = |plan: &UnitPlan| plan.cascade.iter().map(|unit| unit.id.clone()).collect::<Vec<_>>();
+        if ids(&self.plan(cx, by, action)?) != ids(plan) {
+            return Err(Refusal::new(Code::PlanChanged, "other units would change now; ask again").into());
+        }
+        let before = &plan.state;
         cx.watchers.progress(wire::Phase::Run, self.unit.as_str(), 0, action.word());
-        let finished = change_unit(&cx.helper.host, ticket, action, self.now, &self.unit, wait)?;
+        let finished = change_unit(&cx.helper.host, ticket, action, self.now, &self.unit, wait, &|| {
+            cx.watchers.finish(&too_late());
+        })?;
         let after = show_one(cx, by, &self.unit)?.state;
         if !finished.status.success() {
             let code = if after.result == "start-limit-hit" { Code::StartLimit } else { Code::UnitFailed };
@@ -96,6 +108,52 @@ impl Change {
         let completed = wire::Completed { status: status.into(), unit, ..wire::Completed::default() };
         Ok(Done { completed, undo: Json::new().text("kind", "unit.state").object("of", &of) })
     }
+}
+
+/// Most units that are looked at for one change.
+const CASCADE_MAX: usize = 256;
+
+/// Those of these units that are up; with `further` also those that stop with them, and so on.
+fn up_with<V>(
+    cx: &Context<'_>,
+    by: &Authorized<V>,
+    mut names: Vec<String>,
+    further: bool,
+) -> Result<Vec<UnitState>, Stopped> {
+    let mut known: BTreeMap<String, UnitState> = BTreeMap::new();
+    while !names.is_empty() {
+        let units = names.iter().map(|name| UnitName::new(name)).collect::<Result<Vec<_>, _>>()?;
+        let shown = show(cx, by, &units.iter().collect::<Vec<_>>())?;
+        names.clear();
+        for Shown { state, stop_with, .. } in shown {
+            let is_up = matches!(state.active.as_str(), "active" | "activating" | "reloading");
+            if is_up && known.insert(state.id.clone(), state).is_none() && further {
+                names.extend(stop_with);
+            }
+        }
+        names.retain(|name| !known.contains_key(name));
+        if known.len().saturating_add(names.len()) > CASCADE_MAX {
+            return Err(Refusal::new(Code::PlanTooLarge, "more than 256 units would change").into());
+        }
+    }
+    Ok(known.into_values().collect())
+}
+
+/// Units that are enabled and disabled with this one (`Also=`, systemd.unit(5)).
+fn installed_with<V>(
+    cx: &Context<'_>,
+    by: &Authorized<V>,
+    unit: &UnitName,
+) -> Result<Vec<UnitState>, Stopped> {
+    let files = unit_files(&cx.helper.host, by, unit)?;
+    let named = files
+        .stdout
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Also"))
+        .filter_map(|rest| rest.trim().strip_prefix('='));
+    let units = named.flat_map(str::split_whitespace).filter(|name| *name != unit.as_str());
+    let units = units.map(UnitName::new).collect::<Result<Vec<_>, _>>()?;
+    Ok(show(cx, by, &units.iter().collect::<Vec<_>>())?.into_iter().map(|shown| shown.state).collect())
 }
 
 /// One verb of the kind: its name, message, and how the message says `now`.
@@ -135,7 +193,7 @@ macro_rules! change {
                 plan: &UnitPlan,
                 leave: &Ticket,
             ) -> Result<Done, Stopped> {
-                self.0.act(cx, by, UnitAction::$verb, &plan.state, leave)
+                self.0.act(cx, by, UnitAction::$verb, plan, leave)
             }
         }
     };
