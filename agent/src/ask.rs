@@ -137,7 +137,9 @@ impl Door {
         loop {
             let started = Instant::now();
             let mut outcome = Outcome::ended(ask, Event::Error(Fault::new("internal", "no answer yet")));
+            let mut was_heard = false;
             let mut seen = |event: &Event| {
+                was_heard = true;
                 outcome.take(event);
                 on(event);
             };
@@ -149,14 +151,16 @@ impl Door {
                 Ok(end) => return Outcome { end, ..outcome },
                 Err(lost) => lost,
             };
-            // A connection that lived for long was no part of the trouble before it.
-            if started.elapsed() > PATIENCE {
+            // A connection that lived and spoke was no part of the trouble before it.
+            if was_heard && started.elapsed() > PATIENCE {
                 lost_since = None;
                 pause = Duration::from_millis(50);
             }
             was_connected |= matches!(lost, Lost::Midway(_));
             let patience = if was_connected { PATIENCE } else { FIRST_PATIENCE };
-            if lost.is_final(was_connected) || lost_since.get_or_insert(started).elapsed() > patience {
+            if lost.is_final(was_connected)
+                || lost_since.get_or_insert_with(Instant::now).elapsed() > patience
+            {
                 return Outcome { end: Event::Error(self.unreachable(&lost, ask, was_connected)), ..outcome };
             }
             tracing::debug!(?lost, id = ask.id, "connection lost, asking again");

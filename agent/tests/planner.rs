@@ -217,3 +217,59 @@ fn takes_hostile_text_without_a_panic() {
         let _ = plan(&task);
     }
 }
+
+#[test]
+fn refuses_what_could_be_meant_otherwise() {
+    for task in [
+        "read /etc/hosts and save it to /srv/hosts",
+        "put the config in /etc/nginx/nginx.conf",
+        "save a copy of /etc/fstab to /etc/fstab.bak",
+        "write /etc/a to /etc/b",
+        "put the line '10.0.0.1 db' in /etc/hosts",
+        "remove the service nginx",
+        "remove the nginx unit",
+        "stop the package nginx",
+        "delete the file nginx",
+        "read /etc/a and /etc/b and write 'x' to it",
+        "install nginx and curl, then remove it",
+        "stop nginx and apache2 and start it",
+        "make sure redis and nginx are not installed and enabled",
+        "make sure redis is not installed and running",
+        "restart nginx and its",
+        "start now",
+        "stop everything",
+        "remove nginx and them",
+        "remove /srv/..",
+        "write 'x' to /srv/..",
+        "remove /srv/a/...",
+        "write 'x' to /srv/../etc/passwd",
+        "read /srv//a",
+    ] {
+        assert!(plan(task).is_err(), "{task}: {:?}", plan(task));
+    }
+    for task in [
+        "remove the package nginx",
+        "remove the file /srv/a",
+        "delete /srv/a.",
+        "stop the nginx service",
+        "install the nginx service",
+        "install nginx and curl, then remove them",
+        "read /etc/a and write 'x' to it",
+        "make sure nginx is not running and not enabled",
+        "write hello world to /srv/a",
+        "write the text 'x' to /srv/a",
+        "write 'it' to /srv/a",
+        "is nginx running?",
+    ] {
+        assert!(plan(task).is_ok(), "{task}: {:?}", plan(task));
+    }
+}
+
+#[test]
+fn a_task_of_too_many_steps_is_refused_before_they_are_made() {
+    let verbs = "stop, ".repeat(300);
+    let names = "ab,".repeat(300);
+    assert!(plan(&format!("{verbs}stop {names}ab")).is_err());
+    assert!(plan(&format!("make sure {names}ab is running and enabled and installed")).is_err());
+    assert!(plan(&"stop a, ".repeat(100_000)).is_err());
+}

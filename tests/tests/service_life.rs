@@ -70,7 +70,7 @@ fn a_killed_program_comes_back(release: Release) {
 
 fn a_killed_helper_does_not_lose_a_running_installation(release: Release) {
     let host = Installed::on(release);
-    host.publish("slow-test", "1.0", "sleep 4; echo done > /var/tmp/slow-test");
+    host.publish("slow-test", "1.0", "sleep 20; echo done > /var/tmp/slow-test");
     host.grant(
         r#"
 [[rule]]
@@ -88,11 +88,11 @@ matches = [{ packages = ["slow-test"] }]
         .shell(
             "systemd-run --collect --unit slow --uid visitor -p RemainAfterExit=yes -- postern package install slow-test; \
              for i in $(seq 100); do dpkg -s slow-test 2>/dev/null | grep -q half-configured && break; sleep 0.1; done; \
-             test ! -e /var/tmp/slow-test; systemctl kill -s KILL postern-helper.service",
+             sleep 16; test ! -e /var/tmp/slow-test; systemctl kill -s KILL postern-helper.service",
         )
         .ok();
     let waited = host.shell(
-        "for i in $(seq 200); do [ \"$(systemctl show --value -p SubState slow.service)\" = running ] || break; sleep 0.1; done; \
+        "for i in $(seq 400); do [ \"$(systemctl show --value -p SubState slow.service)\" = running ] || break; sleep 0.1; done; \
          systemctl show --value -p ExecMainStatus slow.service; dpkg -s slow-test | grep ^Status; cat /var/tmp/slow-test",
     );
     assert_eq!(

@@ -6,6 +6,7 @@ mod options;
 mod progress;
 mod tasks;
 mod typed;
+mod verbs;
 
 pub use console::Console;
 

@@ -49,11 +49,10 @@ impl Meter {
             self.line(text.trim_end(), console);
             return;
         };
-        bar.set_position(progress.percent.min(100).into());
         let detail =
             if progress.detail.is_empty() { String::new() } else { format!(": {}", progress.detail) };
         bar.set_message(show::line(&format!("{}{detail}", text.trim_end())));
-        bar.tick();
+        bar.set_position(progress.percent.min(100).into());
     }
 
     /// A line of its own, unless it was the last one too.

@@ -99,7 +99,9 @@ impl Session<'_> {
                         break Err(Fault::new("cancelled", format!("left the task {id} to itself")));
                     }
                     // If the agent cannot be told, following it will say so.
-                    let _ = agent.call(Method::POST, &format!("/tasks/{id}/cancel"), None).await;
+                    let path = format!("/tasks/{id}/cancel");
+                    let cancel = agent.call(Method::POST, &path, None);
+                    let _ = tokio::time::timeout(Duration::from_secs(2), cancel).await;
                 }
             }
         }
@@ -107,6 +109,11 @@ impl Session<'_> {
 
     pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
         let agent = AgentClient::new(&self.host.agent_socket);
+        if let Tasks::Show { id } | Tasks::Cancel { id } = &command
+            && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
+        {
+            return self.fail(&Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
+        }
         let (method, path) = match &command {
             Tasks::List => (Method::GET, "/tasks".to_owned()),
             Tasks::Show { id } => (Method::GET, format!("/tasks/{id}")),

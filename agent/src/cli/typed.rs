@@ -1,6 +1,6 @@
 //! From typed commands to requests.
 
-use super::options::{File, Package, Service};
+use super::verbs::{File, Package, Service};
 use crate::args;
 use crate::args::{
     All, Change, ChangeKind, Command, FileChange, Names, NewDirectory, Nothing, OneChange, Ownership,

@@ -1,7 +1,7 @@
 //! A place among the tokens of a task, and how far a name, a list or a phrase reaches from it.
 
 use super::NotUnderstood;
-use super::vocabulary::{FOREIGN, KINDS, LEADING, NOUNS, TRAILING, VERBS, Verb};
+use super::vocabulary::{FOREIGN, KINDS, LEADING, NO_NAMES, NOUNS, TRAILING, VERBS, Verb};
 use super::words::{Kind, Token};
 
 /// Reads tokens from the left.
@@ -10,11 +10,13 @@ pub struct Cursor<'a> {
     text: &'a str,
     tokens: &'a [Token],
     at: usize,
+    /// The noun that told what the names of the last list are of: `package`, `service`, `file`, ...
+    pub kind: Option<String>,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str, tokens: &'a [Token]) -> Self {
-        Self { text, tokens, at: 0 }
+        Self { text, tokens, at: 0, kind: None }
     }
 
     pub fn peek(&self) -> Option<&'a Token> {
@@ -84,16 +86,21 @@ impl<'a> Cursor<'a> {
 
     /// Names in a list, up to the end of the order or one of the words in `until`.
     pub fn list(&mut self, until: &dyn Fn(&str) -> bool) -> Result<Vec<&'a Token>, NotUnderstood> {
-        let mut names = Vec::new();
+        let mut names: Vec<&'a Token> = Vec::new();
+        self.kind = None;
         loop {
-            self.pass_words(NOUNS);
+            let noun = self.pass_words(NOUNS);
+            self.kind = noun.filter(|word| KINDS.contains(&word.as_str())).or(self.kind.take());
             let from = self.at;
             let Some(name) = self.next().filter(|t| matches!(t.kind, Kind::Word(_) | Kind::Quoted(_))) else {
                 self.at = from;
                 return Err(self.error("a name is missing"));
             };
+            if name.lower().is_some_and(|word| NO_NAMES.contains(&word.as_str())) {
+                return Err(self.error_from(from, "name what is meant"));
+            }
             names.push(name);
-            self.pass_words(KINDS);
+            self.kind = self.pass_words(KINDS).or(self.kind.take());
             if self.lower().is_some_and(|word| until(&word)) {
                 return Ok(names);
             }
@@ -108,6 +115,12 @@ impl<'a> Cursor<'a> {
             }
             *self = ahead;
         }
+    }
+
+    /// Whether the state that stands here is to be not so.
+    pub fn says_not(&mut self) -> bool {
+        self.pass_one(&[&["is"], &["are"]]);
+        self.pass(&["not"])
     }
 
     /// The order must end here.

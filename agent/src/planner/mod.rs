@@ -8,6 +8,7 @@
 mod cursor;
 mod names;
 mod orders;
+mod texts;
 mod vocabulary;
 mod words;
 
@@ -18,6 +19,8 @@ use std::fmt;
 
 /// More steps than this are not one task.
 const STEPS_LIMIT: usize = 25;
+/// Most words outside quotes of one task.
+const WORDS_LIMIT: usize = 1000;
 
 /// Words that the planner can make nothing of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +47,9 @@ impl std::error::Error for NotUnderstood {}
 pub fn plan(text: &str) -> Result<Vec<Tool>, NotUnderstood> {
     let fault = |words: &str, hint: &str| NotUnderstood { words: words.to_owned(), hint: hint.to_owned() };
     let tokens = words::split(text).map_err(|rest| fault(&rest, "the quote is not closed"))?;
+    if tokens.len() > WORDS_LIMIT {
+        return Err(fault("", "the task is too long; give it as several tasks"));
+    }
     let mut orders = Orders::new(Cursor::new(text, &tokens));
     while orders.next()? {}
     let steps = orders.steps;

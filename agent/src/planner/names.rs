@@ -18,7 +18,7 @@ impl<'a> Orders<'a> {
             && is_pronoun(only)
         {
             return match &self.subject {
-                Subject::Packages(packages) => Ok(packages.clone()),
+                Subject::Packages(packages) if fits_pronoun(only, packages) => Ok(packages.clone()),
                 _ => Err(start.error("name the package instead of \"it\"")),
             };
         }
@@ -36,7 +36,9 @@ impl<'a> Orders<'a> {
         if let [only] = names
             && is_pronoun(only)
         {
-            return self.pronoun_units(start);
+            let units = self.pronoun_units(start)?;
+            let several = || start.error("\"it\" could be several: name it");
+            return if fits_pronoun(only, &units) { Ok(units) } else { Err(several()) };
         }
         let names = checked(names, start, is_unit, "is no unit's name")?;
         let units: Vec<String> = names.iter().map(|name| unit_name(name)).collect();
@@ -62,11 +64,11 @@ impl<'a> Orders<'a> {
             && is_pronoun(only)
         {
             return match &self.subject {
-                Subject::Paths(paths) => Ok(paths.clone()),
+                Subject::Paths(paths) if fits_pronoun(only, paths) => Ok(paths.clone()),
                 _ => Err(start.error("name the file instead of \"it\"")),
             };
         }
-        let paths = checked(names, start, |name| name.starts_with('/'), "is no absolute path")?;
+        let paths = checked(names, start, is_plain_path, "is no absolute path in its plain form")?;
         self.subject = Subject::Paths(paths.clone());
         Ok(paths)
     }
@@ -76,7 +78,8 @@ impl<'a> Orders<'a> {
         self.cursor.pass_words(NOUNS);
         let start = self.cursor.clone();
         let token = self.cursor.next().ok_or_else(|| start.error("the path is missing"))?;
-        Ok(self.paths(&[token], &start)?.swap_remove(0))
+        let mut paths = self.paths(&[token], &start)?;
+        if paths.len() == 1 { Ok(paths.swap_remove(0)) } else { Err(start.error("name the one file")) }
     }
 }
 
@@ -86,6 +89,9 @@ fn checked(
     fits: impl Fn(&str) -> bool,
     fault: &str,
 ) -> Result<Vec<String>, NotUnderstood> {
+    if names.len() > 1 && names.iter().any(|token| is_pronoun(token)) {
+        return Err(start.error("name what is meant"));
+    }
     match names.iter().find(|token| !fits(name(token))) {
         Some(token) => Err(start.error(format!("{:?} {fault}", name(token)))),
         None => Ok(names.iter().map(|token| name(token).to_owned()).collect()),
@@ -102,6 +108,16 @@ pub fn name(token: &Token) -> &str {
 
 pub fn is_path(token: &Token) -> bool {
     name(token).starts_with('/')
+}
+
+/// "it" is one, "them" may be several.
+fn fits_pronoun(pronoun: &Token, subject: &[String]) -> bool {
+    subject.len() == 1 || pronoun.lower().as_deref() != Some("it")
+}
+
+/// Absolute, and no component that would make another path of it.
+fn is_plain_path(text: &str) -> bool {
+    text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(|part| part.chars().any(|c| c != '.')))
 }
 
 pub fn is_pronoun(token: &Token) -> bool {

@@ -1,10 +1,9 @@
 //! One order after the other: its verb, what it is about, and the steps that it comes to.
 
-use super::NotUnderstood;
 use super::cursor::Cursor;
 use super::names::{is_path, is_pronoun, name};
-use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, NOUNS, STATES, State, TEXT_NOUNS, Verb};
-use super::words::{Kind, Token};
+use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, NOUNS, STATES, State, Verb};
+use super::{NotUnderstood, STEPS_LIMIT};
 use crate::tool::{Action, Tool};
 
 /// What "it" and "them" stand for.
@@ -22,7 +21,7 @@ pub struct Orders<'a> {
     pub steps: Vec<Tool>,
 }
 
-type Understood = Result<(), NotUnderstood>;
+pub(super) type Understood = Result<(), NotUnderstood>;
 
 impl<'a> Orders<'a> {
     pub fn new(cursor: Cursor<'a>) -> Self {
@@ -74,11 +73,21 @@ impl<'a> Orders<'a> {
         if verbs.contains(&Verb::Unit(Action::Enable)) {
             self.cursor.pass_one(AT_BOOT);
         }
+        self.bounded(verbs.len().saturating_mul(names.len()), start)?;
+        for verb in &verbs {
+            self.fitting(*verb, start)?;
+        }
         for verb in verbs {
             match verb {
                 Verb::Unit(action) => {
                     let units = self.units(&names, start)?;
                     self.unit_steps(action, &units);
+                }
+                Verb::Remove | Verb::Purge
+                    if self.cursor.kind.as_deref().is_some_and(|kind| kind.starts_with("file")) =>
+                {
+                    let paths = self.paths(&names, start)?;
+                    self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
                 }
                 Verb::Remove if names.iter().all(|n| name(n).starts_with('/')) => {
                     let paths = self.paths(&names, start)?;
@@ -101,11 +110,33 @@ impl<'a> Orders<'a> {
         Ok(())
     }
 
+    /// Refuses what would come to more steps than a task has, before they are made.
+    fn bounded(&self, steps: usize, start: &Cursor<'a>) -> Understood {
+        if self.steps.len().saturating_add(steps) > STEPS_LIMIT {
+            return Err(start.error("more than 25 steps; give them as several tasks"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a verb for another kind of thing than the noun says: "remove the service X" is no order to
+    /// uninstall a package.
+    fn fitting(&self, verb: Verb, start: &Cursor<'a>) -> Understood {
+        let kind = self.cursor.kind.as_deref().unwrap_or_default();
+        let is = |what: &str| kind.starts_with(what);
+        let fits = match verb {
+            Verb::Remove | Verb::Purge => kind.is_empty() || is("package") || is("file"),
+            Verb::Unit(_) => !is("package") && !is("file"),
+            _ => !is("file"),
+        };
+        if fits { Ok(()) } else { Err(start.error(format!("that is not done to a {kind}"))) }
+    }
+
     /// "make sure X is running", "is X installed".
     fn state(&mut self, verb: Verb) -> Understood {
         let start = self.cursor.clone();
         let names =
             self.cursor.list(&|word| matches!(word, "is" | "are" | "not") || state(word).is_some())?;
+        let mut any_not = self.cursor.clone().says_not();
         let mut states = vec![self.one_state()?];
         loop {
             let mut ahead = self.cursor.clone();
@@ -113,7 +144,12 @@ impl<'a> Orders<'a> {
                 break;
             }
             std::mem::swap(&mut self.cursor, &mut ahead);
+            let says_not = self.cursor.clone().says_not();
             if let Ok(state) = self.one_state() {
+                if any_not && !says_not {
+                    return Err(start.error("say for each state whether it shall be so"));
+                }
+                any_not |= says_not;
                 states.push(state);
             } else {
                 self.cursor = ahead;
@@ -123,6 +159,7 @@ impl<'a> Orders<'a> {
         if states.contains(&State::Enabled) {
             self.cursor.pass_one(AT_BOOT);
         }
+        self.bounded(states.len().saturating_mul(names.len()), &start)?;
         for state in states {
             match (verb, state) {
                 (Verb::Ask, State::Installed | State::Removed) => {
@@ -195,62 +232,6 @@ impl<'a> Orders<'a> {
         Ok(())
     }
 
-    /// "write TEXT to PATH", and "TEXT to PATH" again after a comma.
-    fn write(&mut self) -> Understood {
-        loop {
-            let content = self.text()?;
-            if !self.cursor.pass_one(&[&["to"], &["into"], &["in"]]) {
-                return Err(self.cursor.error("write TEXT to PATH: put the text in quotes"));
-            }
-            let path = self.one_path()?;
-            self.steps.push(Tool::WriteFile { path, content: with_line_end(content) });
-            let mut ahead = self.cursor.clone();
-            let goes_on =
-                !ahead.pass_breaks() && matches!(ahead.peek(), Some(t) if matches!(t.kind, Kind::Quoted(_)));
-            if !goes_on {
-                return Ok(());
-            }
-            self.cursor = ahead;
-        }
-    }
-
-    /// Quoted text; or bare words up to "to /...", which a shell may have taken the quotes from.
-    fn text(&mut self) -> Result<String, NotUnderstood> {
-        let mut quoted = self.cursor.clone();
-        quoted.pass_words(TEXT_NOUNS);
-        if let Some(Token { kind: Kind::Quoted(text), .. }) = quoted.next() {
-            self.cursor = quoted;
-            return Ok(text.clone());
-        }
-        let start = self.cursor.clone();
-        let first = self.cursor.peek();
-        let mut last = None;
-        while !self.cursor.at_break() {
-            let mut ahead = self.cursor.clone();
-            let at_path = ahead.pass_one(&[&["to"], &["into"], &["in"]]) && ahead.peek().is_some_and(is_path);
-            if let (true, Some(first), Some(last)) = (at_path, first, last) {
-                return Ok(start.slice(first, last).to_owned());
-            }
-            last = self.cursor.next();
-        }
-        Err(start.error("write TEXT to PATH: put the text in quotes"))
-    }
-
-    /// "create the file PATH with TEXT".
-    fn create(&mut self) -> Understood {
-        let path = self.one_path()?;
-        if !self.cursor.pass_one(&[&["with"], &["containing"]]) {
-            return Err(self.cursor.error("create PATH with TEXT: put the text in quotes"));
-        }
-        self.cursor.pass_words(TEXT_NOUNS);
-        let start = self.cursor.clone();
-        let Some(Token { kind: Kind::Quoted(text), .. }) = self.cursor.next() else {
-            return Err(start.error("put the text in quotes"));
-        };
-        self.steps.push(Tool::WriteFile { path, content: with_line_end(text.clone()) });
-        Ok(())
-    }
-
     fn read(&mut self, start: &Cursor<'a>) -> Understood {
         let names = self.cursor.list(&|_| false)?;
         let paths = self.paths(&names, start)?;
@@ -301,11 +282,4 @@ fn install(mut names: Vec<String>) -> Tool {
         1 => Tool::PkgInstall { name: names.swap_remove(0) },
         _ => Tool::PackagesInstall { names },
     }
-}
-
-fn with_line_end(mut text: String) -> String {
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
 }

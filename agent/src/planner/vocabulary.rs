@@ -201,3 +201,36 @@ impl State {
         }
     }
 }
+
+/// Words with which unquoted text would speak of something else: "write it to /x", "save a copy to /x".
+pub const REFERRING: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "it",
+    "them",
+    "they",
+    "this",
+    "that",
+    "these",
+    "those",
+    "its",
+    "their",
+    "my",
+    "your",
+    "some",
+    "another",
+    "nothing",
+    "everything",
+    "all",
+    "text",
+    "content",
+    "contents",
+    "line",
+    "word",
+    "words",
+];
+
+/// Words that are never names, unless quoted.
+pub const NO_NAMES: &[&str] =
+    &["its", "their", "now", "again", "too", "all", "everything", "nothing", "please", "later"];

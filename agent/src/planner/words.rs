@@ -102,6 +102,9 @@ fn word(text: &str, start: usize, tokens: &mut Vec<Token>) -> usize {
     let end = length.map_or(text.len(), |n| start + n);
     let whole = &text[start..end];
     let bare = whole.trim_end_matches(MARKS);
+    // More than one mark after a path, or marks after its slash, may be a part of it: `/srv/..`.
+    let marks = whole.len() - bare.len();
+    let bare = if whole.starts_with('/') && (bare.ends_with('/') || marks > 1) { whole } else { bare };
     if !bare.is_empty() {
         let lower = bare.to_lowercase();
         let kind = match lower.as_str() {

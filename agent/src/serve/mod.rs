@@ -118,7 +118,8 @@ async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Ar
         let uid = entry.order.uid;
         let mut on = |name: &'static str, data: serde_json::Value, task: &crate::task::Task| {
             if name == "request" {
-                store.remember_request(uid, data["request_id"].as_str().unwrap_or_default());
+                // A task's ids are made here and nobody else's.
+                store.claim_request(uid, data["request_id"].as_str().unwrap_or_default());
                 return;
             }
             entry.update(task);

@@ -51,8 +51,12 @@ pub async fn ask(
         Ok(request) => request,
         Err(why) => return fault(StatusCode::BAD_REQUEST, "invalid_argument", &why),
     };
-    let Ok(slot) = Arc::clone(&app.slots).acquire_owned().await else {
-        return fault(StatusCode::SERVICE_UNAVAILABLE, "busy", "the agent is stopping");
+    let Ok(slot) = Arc::clone(&app.slots).try_acquire_owned() else {
+        return fault(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many requests are under way; try again later",
+        );
     };
     let ask = Ask {
         request,
@@ -70,14 +74,10 @@ pub async fn ask(
             return;
         }
         let mut on = |event: &Event| {
-            app.store.remember_request(peer.0, &ask.id);
             let _ = events.send(event.clone());
         };
         tokio::select! {
             outcome = app.door.ask(&ask, &mut on) => {
-                if matches!(outcome.end, Event::Completed(_)) {
-                    app.store.remember_request(peer.0, &ask.id);
-                }
                 let _ = events.send(outcome.end);
             }
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
@@ -95,7 +95,9 @@ fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
-    if app.store.is_of_another(uid, &ask.id) {
+    // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
+    let takes_id = ask.mode == Mode::Execute && ask.request.is_effect();
+    if takes_id && !app.store.claim_request(uid, &ask.id) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {

@@ -162,10 +162,10 @@ impl Task {
         }
     }
 
-    /// The code of the last step's error.
+    /// The code of the first step's error.
     #[must_use]
     pub fn last_code(&self) -> Option<&str> {
-        let error = self.results.last()?.error.as_deref()?;
+        let error = self.results.iter().find_map(|result| result.error.as_deref())?;
         Some(error.split_once(':').map_or(error, |(code, _)| code))
     }
 }

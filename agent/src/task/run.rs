@@ -15,6 +15,16 @@ use tokio::sync::watch;
 /// What a step's output is cut to in the task's record.
 const OUTPUT_LIMIT: usize = 64 << 10;
 
+/// What a step can fail with for want of the steps ahead of it.
+const MAY_FOLLOW: &[&str] = &[
+    "not_found",
+    "precondition_failed",
+    "directory_missing",
+    "unit_failed",
+    "validation_failed",
+    "already_exists",
+];
+
 /// Carries out one order.
 pub struct Runner<'a> {
     /// The way to the helper.
@@ -65,7 +75,8 @@ impl Runner<'_> {
     /// In a dry run nothing ahead of a step has happened, so that it may lack what they would bring.
     fn forgive(&self, task: &mut Task, result: &mut StepResult) {
         let is_later = self.order.mode == Mode::Preview && result.step > 1;
-        if is_later && result.status == StepStatus::Error {
+        let code = result.error.as_deref().and_then(|error| error.split(':').next()).unwrap_or_default();
+        if is_later && result.status == StepStatus::Error && MAY_FOLLOW.contains(&code) {
             let why = result.error.take().unwrap_or_default();
             task.warnings.push(format!(
                 "step {} cannot be foreseen before the steps ahead of it are done ({why})",
@@ -198,7 +209,7 @@ fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     };
     let at = bad.step - 1;
     let error = bad.error.clone().unwrap_or_default();
-    let mut summary = format!("{}: {}: {error}", status_word(bad.status), names(&steps[at..=at]));
+    let mut summary = format!("{}: {error}", names(&steps[at..=at]));
     if at > 0 {
         let _ = write!(summary, ". Done before: {}", names(&steps[..at]));
     }

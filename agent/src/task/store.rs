@@ -122,21 +122,17 @@ impl Store {
         *tasks = kept;
     }
 
-    /// Remembers who a request was sent for.
-    pub fn remember_request(&self, uid: u32, id: &str) {
+    /// Remembers who a request is sent for; false if it was sent for somebody else.
+    pub fn claim_request(&self, uid: u32, id: &str) -> bool {
         let mut requests = lock(&self.requests);
-        if requests.iter().rev().any(|(owner, known)| *owner == uid && known == id) {
-            return;
+        if let Some((owner, _)) = requests.iter().rev().find(|(_, known)| known == id) {
+            return *owner == uid;
         }
         if requests.len() == KEPT_REQUESTS {
             requests.pop_front();
         }
         requests.push_back((uid, id.to_owned()));
-    }
-
-    /// Whether a request was sent for somebody else.
-    pub fn is_of_another(&self, uid: u32, id: &str) -> bool {
-        lock(&self.requests).iter().any(|(owner, known)| *owner != uid && known == id)
+        true
     }
 
     /// Whether a request was sent for this person. To the helper all of them are the agent's.
