@@ -7,7 +7,7 @@ use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::{Helper, wait_for};
-use crate::leave::Done;
+use crate::leave::{Done, failed};
 use crate::plan::{Action, PackageStep};
 use crate::policy::Authorized;
 use crate::reply::Watchers;
@@ -108,15 +108,7 @@ pub fn recover(helper: &Helper, ticket: &Ticket, id: &str, watchers: &Watchers) 
         return None;
     }
     let followed = follow(helper, ticket, id, watchers, Duration::from_secs(60 * 60));
-    Some(followed.unwrap_or_else(|stop| {
-        let (refusal, _) = stop.tell();
-        let code = refusal.code.as_str().to_owned();
-        let status = wire::Status::Failed.into();
-        Done {
-            completed: wire::Completed { status, code, message: refusal.message, ..Default::default() },
-            undo: Json::new(),
-        }
-    }))
+    Some(followed.unwrap_or_else(|stop| failed(stop).0))
 }
 
 /// Removes what a job leaves, after its outcome is recorded.

@@ -113,7 +113,8 @@ impl Leave for Ticket {
 }
 
 /// A failure after the begin record: the client is told a code, the audit the reason.
-fn failed(stop: Stop) -> (Done, String) {
+#[must_use]
+pub fn failed(stop: Stop) -> (Done, String) {
     let (refusal, detail) = stop.tell();
     let completed = wire::Completed {
         status: wire::Status::Failed.into(),
