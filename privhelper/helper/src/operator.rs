@@ -81,6 +81,8 @@ impl Operator {
             audit_seq: helper.audit.seq(),
             audit_fault: helper.audit.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
             notes: helper.notes.clone(),
+            paused: String::new(),
+            pending: 0,
         }
     }
 

@@ -32,6 +32,128 @@ pub struct Rules {
     pub clients: ::prost::alloc::vec::Vec<Client>,
     #[prost(message, repeated, tag = "3")]
     pub rules: ::prost::alloc::vec::Vec<Rule>,
+    #[prost(message, repeated, tag = "4")]
+    pub sources: ::prost::alloc::vec::Vec<Source>,
+    #[prost(message, repeated, tag = "5")]
+    pub commands: ::prost::alloc::vec::Vec<Command>,
+    #[prost(message, optional, tag = "6")]
+    pub audit: ::core::option::Option<AuditLimits>,
+    #[prost(message, optional, tag = "7")]
+    pub undo: ::core::option::Option<UndoLimits>,
+    #[prost(message, optional, tag = "8")]
+    pub approvals: ::core::option::Option<ApprovalLimits>,
+    #[prost(message, optional, tag = "9")]
+    pub protect: ::core::option::Option<Protect>,
+}
+/// Where a package may come from: configured entries, not what a repository says of itself.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Source {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// A file below /etc/apt, or file:line of a one-line-style list.
+    #[prost(string, repeated, tag = "2")]
+    pub entries: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "3")]
+    pub hosts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "4")]
+    pub signed_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A program that rules may grant by name.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Command {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The first element is absolute and literal; `{p}` fills a whole element, `{key}={p}` a pair.
+    #[prost(string, repeated, tag = "2")]
+    pub argv: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "3")]
+    pub parameters: ::prost::alloc::vec::Vec<Parameter>,
+    /// The command that takes it back; empty = none.
+    #[prost(string, tag = "4")]
+    pub reverse: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub user: ::prost::alloc::string::String,
+    #[prost(enumeration = "Sandbox", tag = "6")]
+    pub sandbox: i32,
+    #[prost(string, repeated, tag = "7")]
+    pub scratch: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "8")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, tag = "9")]
+    pub cwd: ::prost::alloc::string::String,
+    /// `NAME=value`, sorted.
+    #[prost(string, repeated, tag = "10")]
+    pub env: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint64, tag = "11")]
+    pub timeout_s: u64,
+    #[prost(uint64, tag = "12")]
+    pub output_bytes: u64,
+    #[prost(bool, tag = "13")]
+    pub network: bool,
+    #[prost(string, repeated, tag = "14")]
+    pub write: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// One parameter of a command. Which of the other fields it uses, its kind says.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Parameter {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(enumeration = "ParameterKind", tag = "2")]
+    pub kind: i32,
+    /// The values of an enum; the patterns of packages, units or texts.
+    #[prost(string, repeated, tag = "3")]
+    pub values: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(int64, tag = "4")]
+    pub min: i64,
+    #[prost(int64, tag = "5")]
+    pub max: i64,
+    #[prost(string, repeated, tag = "6")]
+    pub directories: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "7")]
+    pub files: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// What a rule lets through as one parameter of its commands.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ParameterGrant {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "2")]
+    pub patterns: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuditLimits {
+    #[prost(uint64, tag = "1")]
+    pub max_bytes: u64,
+    #[prost(uint32, tag = "2")]
+    pub keep_files: u32,
+    #[prost(uint64, tag = "3")]
+    pub tip_interval_s: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UndoLimits {
+    #[prost(uint64, tag = "1")]
+    pub max_bytes: u64,
+    #[prost(uint32, tag = "2")]
+    pub max_count: u32,
+    #[prost(uint64, tag = "3")]
+    pub max_age_s: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ApprovalLimits {
+    #[prost(uint32, tag = "1")]
+    pub max_pending: u32,
+    #[prost(uint32, tag = "2")]
+    pub max_pending_per_client: u32,
+}
+/// Added to the built-in list of what no rule can grant.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Protect {
+    #[prost(string, repeated, tag = "1")]
+    pub packages: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "2")]
+    pub units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "3")]
+    pub paths: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Exactly one of user and group.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -44,7 +166,7 @@ pub struct Client {
     pub group: ::prost::alloc::string::String,
 }
 /// One rule with every default filled in: what stands here is what holds.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rule {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
@@ -62,6 +184,11 @@ pub struct Rule {
     /// Waiting for locks and jobs.
     #[prost(uint64, tag = "7")]
     pub timeout_s: u64,
+    /// Of an ask rule: how long a request waits for a person, and how many must agree.
+    #[prost(uint64, tag = "8")]
+    pub approval_ttl_s: u64,
+    #[prost(uint32, tag = "9")]
+    pub approvers: u32,
     #[prost(string, repeated, tag = "10")]
     pub packages: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "11")]
@@ -76,6 +203,12 @@ pub struct Rule {
     pub allow_downgrades: bool,
     #[prost(bool, tag = "16")]
     pub recommends: bool,
+    /// Names of `Rules.sources`; empty = any.
+    #[prost(string, repeated, tag = "17")]
+    pub sources: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether an upgrade may bring packages that were not installed.
+    #[prost(bool, tag = "18")]
+    pub new_packages: bool,
     #[prost(string, repeated, tag = "20")]
     pub units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(bool, tag = "21")]
@@ -101,6 +234,124 @@ pub struct Rule {
     pub max_files: u32,
     #[prost(bool, tag = "38")]
     pub allow_create: bool,
+    /// The only lines that a written file may consist of; empty = any.
+    #[prost(string, repeated, tag = "39")]
+    pub lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// A command that must agree with the candidate; empty = none.
+    #[prost(string, tag = "40")]
+    pub validate: ::prost::alloc::string::String,
+    #[prost(enumeration = "Backup", tag = "41")]
+    pub backup: i32,
+    #[prost(string, repeated, tag = "50")]
+    pub commands: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "51")]
+    pub parameters: ::prost::alloc::vec::Vec<ParameterGrant>,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Sandbox {
+    Unspecified = 0,
+    Strict = 1,
+    Validator = 2,
+    None = 3,
+}
+impl Sandbox {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SANDBOX_UNSPECIFIED",
+            Self::Strict => "SANDBOX_STRICT",
+            Self::Validator => "SANDBOX_VALIDATOR",
+            Self::None => "SANDBOX_NONE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SANDBOX_UNSPECIFIED" => Some(Self::Unspecified),
+            "SANDBOX_STRICT" => Some(Self::Strict),
+            "SANDBOX_VALIDATOR" => Some(Self::Validator),
+            "SANDBOX_NONE" => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ParameterKind {
+    Unspecified = 0,
+    Enum = 1,
+    Int = 2,
+    Size = 3,
+    Name = 4,
+    User = 5,
+    Group = 6,
+    Hostname = 7,
+    Domain = 8,
+    Ip = 9,
+    Cidr = 10,
+    Port = 11,
+    Timezone = 12,
+    Package = 13,
+    Unit = 14,
+    Path = 15,
+    Secret = 16,
+    Text = 17,
+}
+impl ParameterKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PARAMETER_KIND_UNSPECIFIED",
+            Self::Enum => "PARAMETER_KIND_ENUM",
+            Self::Int => "PARAMETER_KIND_INT",
+            Self::Size => "PARAMETER_KIND_SIZE",
+            Self::Name => "PARAMETER_KIND_NAME",
+            Self::User => "PARAMETER_KIND_USER",
+            Self::Group => "PARAMETER_KIND_GROUP",
+            Self::Hostname => "PARAMETER_KIND_HOSTNAME",
+            Self::Domain => "PARAMETER_KIND_DOMAIN",
+            Self::Ip => "PARAMETER_KIND_IP",
+            Self::Cidr => "PARAMETER_KIND_CIDR",
+            Self::Port => "PARAMETER_KIND_PORT",
+            Self::Timezone => "PARAMETER_KIND_TIMEZONE",
+            Self::Package => "PARAMETER_KIND_PACKAGE",
+            Self::Unit => "PARAMETER_KIND_UNIT",
+            Self::Path => "PARAMETER_KIND_PATH",
+            Self::Secret => "PARAMETER_KIND_SECRET",
+            Self::Text => "PARAMETER_KIND_TEXT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PARAMETER_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "PARAMETER_KIND_ENUM" => Some(Self::Enum),
+            "PARAMETER_KIND_INT" => Some(Self::Int),
+            "PARAMETER_KIND_SIZE" => Some(Self::Size),
+            "PARAMETER_KIND_NAME" => Some(Self::Name),
+            "PARAMETER_KIND_USER" => Some(Self::User),
+            "PARAMETER_KIND_GROUP" => Some(Self::Group),
+            "PARAMETER_KIND_HOSTNAME" => Some(Self::Hostname),
+            "PARAMETER_KIND_DOMAIN" => Some(Self::Domain),
+            "PARAMETER_KIND_IP" => Some(Self::Ip),
+            "PARAMETER_KIND_CIDR" => Some(Self::Cidr),
+            "PARAMETER_KIND_PORT" => Some(Self::Port),
+            "PARAMETER_KIND_TIMEZONE" => Some(Self::Timezone),
+            "PARAMETER_KIND_PACKAGE" => Some(Self::Package),
+            "PARAMETER_KIND_UNIT" => Some(Self::Unit),
+            "PARAMETER_KIND_PATH" => Some(Self::Path),
+            "PARAMETER_KIND_SECRET" => Some(Self::Secret),
+            "PARAMETER_KIND_TEXT" => Some(Self::Text),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -130,6 +381,38 @@ impl Decision {
             "DECISION_ALLOW" => Some(Self::Allow),
             "DECISION_ASK" => Some(Self::Ask),
             "DECISION_DENY" => Some(Self::Deny),
+            _ => None,
+        }
+    }
+}
+/// What becomes of the content that a change replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Backup {
+    Unspecified = 0,
+    /// Kept for undo.
+    Keep = 1,
+    /// Not kept: for secrets.
+    None = 2,
+}
+impl Backup {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "BACKUP_UNSPECIFIED",
+            Self::Keep => "BACKUP_KEEP",
+            Self::None => "BACKUP_NONE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "BACKUP_UNSPECIFIED" => Some(Self::Unspecified),
+            "BACKUP_KEEP" => Some(Self::Keep),
+            "BACKUP_NONE" => Some(Self::None),
             _ => None,
         }
     }

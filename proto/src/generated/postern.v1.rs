@@ -1923,6 +1923,11 @@ pub struct OperatorStatus {
     /// What this kernel or host lacks, each one sentence.
     #[prost(string, repeated, tag = "10")]
     pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why nothing new begins; empty when not paused.
+    #[prost(string, tag = "11")]
+    pub paused: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "12")]
+    pub pending: u32,
 }
 /// Root only: take the accepted policy anew, all or nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1933,4 +1938,178 @@ pub struct OperatorReloaded {
     pub policy_digest: ::prost::alloc::string::String,
     #[prost(uint32, tag = "2")]
     pub rules: u32,
+}
+/// What waits for a person.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorPendingRequest {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OperatorPending {
+    #[prost(message, repeated, tag = "1")]
+    pub approvals: ::prost::alloc::vec::Vec<Approval>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Approval {
+    /// 32 lower-case hex digits, random, single use.
+    #[prost(string, tag = "1")]
+    pub approval_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub client: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "3")]
+    pub uid: u32,
+    #[prost(string, tag = "4")]
+    pub request_id: ::prost::alloc::string::String,
+    /// The client's words: a claim.
+    #[prost(string, tag = "5")]
+    pub task: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "6")]
+    pub claimed_uid: u32,
+    #[prost(string, tag = "7")]
+    pub verb: ::prost::alloc::string::String,
+    /// What it is about, one line, such as a path or a unit.
+    #[prost(string, tag = "8")]
+    pub target: ::prost::alloc::string::String,
+    #[prost(string, tag = "9")]
+    pub rule: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "10")]
+    pub risk_score: u32,
+    #[prost(string, repeated, tag = "11")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint64, tag = "12")]
+    pub since_unix_s: u64,
+    #[prost(uint64, tag = "13")]
+    pub expires_unix_s: u64,
+    /// Distinct uids that must agree, and those that have.
+    #[prost(uint32, tag = "14")]
+    pub approvers: u32,
+    #[prost(uint32, repeated, tag = "15")]
+    pub approved_by: ::prost::alloc::vec::Vec<u32>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorShowRequest {
+    #[prost(string, tag = "1")]
+    pub approval_id: ::prost::alloc::string::String,
+}
+/// The text that is agreed to: exactly these bytes. An answer carries their SHA-256.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorShown {
+    #[prost(message, optional, tag = "1")]
+    pub approval: ::core::option::Option<Approval>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub text: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorDecideRequest {
+    #[prost(string, tag = "1")]
+    pub approval_id: ::prost::alloc::string::String,
+    /// SHA-256 of `OperatorShown.text`, 32 bytes. Needed to approve; a denial may leave it empty.
+    #[prost(bytes = "vec", tag = "2")]
+    pub shown_sha256: ::prost::alloc::vec::Vec<u8>,
+    #[prost(enumeration = "Verdict", tag = "3")]
+    pub verdict: i32,
+    /// Told to the client when it is a denial; at most 500 bytes, no control characters.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorDecided {
+    /// How many more must agree; 0 = it is decided.
+    #[prost(uint32, tag = "1")]
+    pub missing: u32,
+}
+/// Streams every request that comes to wait or stops waiting, those that wait now first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorWatchRequest {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorWatched {
+    #[prost(message, optional, tag = "1")]
+    pub approval: ::core::option::Option<Approval>,
+    /// Empty while it waits; else `approved`, `denied`, `approval_expired`.
+    #[prost(string, tag = "2")]
+    pub ended: ::prost::alloc::string::String,
+}
+/// Nothing new begins until resume; it survives a restart.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorPauseRequest {
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OperatorPaused {
+    /// What has begun and goes on: verb, request id, uid.
+    #[prost(message, repeated, tag = "1")]
+    pub running: ::prost::alloc::vec::Vec<Running>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Running {
+    #[prost(string, tag = "1")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub uid: u32,
+    #[prost(string, tag = "3")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "4")]
+    pub since_unix_s: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorResumeRequest {}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorResumed {}
+/// Exactly one of the three: a request, all of a task, or all since a time. Newest first.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorUndoRequest {
+    #[prost(string, tag = "1")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub task: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "3")]
+    pub since_unix_s: u64,
+    /// Show what would be undone, and no more.
+    #[prost(bool, tag = "4")]
+    pub dry_run: bool,
+}
+/// One a request, streamed; the first that fails is the last.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorUndone {
+    #[prost(string, tag = "1")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub uid: u32,
+    #[prost(string, tag = "3")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub target: ::prost::alloc::string::String,
+    /// Empty = undone.
+    #[prost(string, tag = "5")]
+    pub code: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub message: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Verdict {
+    Unspecified = 0,
+    Approve = 1,
+    Deny = 2,
+}
+impl Verdict {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "VERDICT_UNSPECIFIED",
+            Self::Approve => "VERDICT_APPROVE",
+            Self::Deny => "VERDICT_DENY",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VERDICT_UNSPECIFIED" => Some(Self::Unspecified),
+            "VERDICT_APPROVE" => Some(Self::Approve),
+            "VERDICT_DENY" => Some(Self::Deny),
+            _ => None,
+        }
+    }
 }

@@ -118,6 +118,8 @@ fn rule(rule: &root::Rule) -> Vec<Fact> {
         rate_count,
         rate_window_s,
         timeout_s,
+        approval_ttl_s,
+        approvers,
         packages,
         versions,
         max_new_packages,
@@ -125,6 +127,8 @@ fn rule(rule: &root::Rule) -> Vec<Fact> {
         allow_removals,
         allow_downgrades,
         recommends,
+        sources,
+        new_packages,
         units,
         allow_cascade,
         journal_lines,
@@ -137,6 +141,11 @@ fn rule(rule: &root::Rule) -> Vec<Fact> {
         groups,
         max_files,
         allow_create,
+        lines,
+        validate,
+        backup: _,
+        commands,
+        parameters,
     } = rule;
     let decision = match rule.decision() {
         root::Decision::Allow => "allow",
@@ -159,6 +168,8 @@ fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("depth", number(u64::from(*depth))),
         ("rate", rate.into_iter().collect()),
         ("timeout", timeout.into_iter().collect()),
+        ("approval_ttl", (*approval_ttl_s > 0).then(|| duration(*approval_ttl_s)).into_iter().collect()),
+        ("approvers", number(u64::from(*approvers))),
         ("versions", versions.clone()),
         ("max_new_packages", number(u64::from(*max_new_packages))),
         ("allow_upgrades", flag(allow_upgrades)),
@@ -173,6 +184,12 @@ fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("groups", groups.clone()),
         ("max_files", number(u64::from(*max_files))),
         ("allow_create", flag(allow_create)),
+        ("sources", sources.clone()),
+        ("new_packages", flag(new_packages)),
+        ("lines", lines.clone()),
+        ("validate", if validate.is_empty() { Vec::new() } else { vec![validate.clone()] }),
+        ("commands", commands.clone()),
+        ("params", parameters.iter().map(|p| format!("{}={}", p.name, p.patterns.join("|"))).collect()),
     ]
 }
 

@@ -16,7 +16,12 @@ const PEER: Peer = Peer { uid: 1, gid: 1, pid: 1 };
 pub fn check(table: Table<'_>, rule: &Whole) {
     let client =
         root::Client { name: rule.wire.client.clone(), user: "client".to_owned(), group: String::new() };
-    let rules = root::Rules { version: 1, clients: vec![client], rules: vec![rule.wire.clone()] };
+    let rules = root::Rules {
+        version: 1,
+        clients: vec![client],
+        rules: vec![rule.wire.clone()],
+        ..root::Rules::default()
+    };
     let accounts = Accounts { user: |_| Some(PEER.uid), group: |_| None };
     let policy = match Policy::compile(&rules, Digest::ZERO, accounts) {
         Ok(policy) => policy,
@@ -77,7 +82,7 @@ fn run(example: Table<'_>, rule: &Whole, policy: &Policy, expected: bool) {
 /// Whether this rule alone lets the request through (or denies some of it, if that is what it decides).
 fn decide(policy: &Policy, decision: Decision, verb: VerbId, objects: &[Object]) -> Result<(), String> {
     match decision {
-        Decision::Allow => match policy.decide::<()>(PEER, &wishes(verb, objects)) {
+        Decision::Allow | Decision::Ask => match policy.decide::<()>(PEER, &wishes(verb, objects)) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(refusal.message),
         },

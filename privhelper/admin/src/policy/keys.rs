@@ -140,6 +140,8 @@ pub const RULE: &[Key] = &[
     limit("accept_risk", |_| true),
     limit("rate", is_effect),
     limit("timeout", |_| true),
+    limit("approval_ttl", is_effect),
+    limit("approvers", is_effect),
     selector("packages", |verb| Kind::of(verb) == Some(Kind::Packages)),
     limit("versions", is_install),
     limit("max_new_packages", is_install),
@@ -162,17 +164,8 @@ pub const RULE: &[Key] = &[
 ];
 
 /// Keys of a rule that come later.
-pub const RULE_LATER: &[&str] = &[
-    "sources",
-    "lines",
-    "validate",
-    "backup",
-    "approval_ttl",
-    "approvers",
-    "new_packages",
-    "params",
-    "commands",
-];
+pub const RULE_LATER: &[&str] =
+    &["sources", "lines", "validate", "backup", "new_packages", "params", "commands"];
 
 /// Keys of a file.
 pub const TOP: &[&str] = &["version", "client", "rule"];

@@ -28,6 +28,9 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
             Err(why) => table.error(timeout.at, why),
         }
     }
+    if wire.decision() == root::Decision::Ask {
+        approval(table, wire);
+    }
     match kind {
         Kind::Packages if verbs.contains(&VerbId::PackageInstall) => packages(table, wire),
         Kind::Nothing | Kind::Packages => {}
@@ -39,6 +42,20 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
         }
         Kind::Files => files(table, verbs, wire),
     }
+}
+
+/// How long a request waits for people, and for how many.
+fn approval(table: Table<'_>, wire: &mut root::Rule) {
+    wire.approval_ttl_s = 15 * 60;
+    if let Some(ttl) = table.text("approval_ttl") {
+        match values::seconds(ttl.value) {
+            Ok(seconds) if seconds <= TIMEOUT_MAX_S => wire.approval_ttl_s = seconds,
+            Ok(_) => table.error(ttl.at, "`approval_ttl` is longer than a day"),
+            Err(why) => table.error(ttl.at, why),
+        }
+    }
+    let approvers = table.number("approvers", 1..=5).map_or(1, |number| number.value);
+    wire.approvers = u32::try_from(approvers).unwrap_or(1);
 }
 
 fn packages(table: Table<'_>, wire: &mut root::Rule) {

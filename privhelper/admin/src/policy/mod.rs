@@ -202,6 +202,7 @@ fn compile(clients: &[Client<'_>], parsed: &[Parsed<'_>], accounts: Accounts) ->
         version: 1,
         clients: clients.iter().map(|(_, _, wire)| wire.clone()).collect(),
         rules: parsed.iter().filter_map(|rule| rule.rule.as_ref().map(|whole| whole.wire.clone())).collect(),
+        ..root::Rules::default()
     };
     let digest = Digest::of(&[&rules.encode_to_vec()]);
     Policy::compile(&rules, digest, accounts)?;

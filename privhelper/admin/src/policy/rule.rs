@@ -57,8 +57,12 @@ pub fn parse(table: Table<'_>) -> Parsed<'_> {
             };
             selectors(table, &verbs, kind, &mut wire);
             match decision {
-                Decision::Allow => {
-                    wire.set_decision(root::Decision::Allow);
+                Decision::Allow | Decision::Ask => {
+                    wire.set_decision(if decision == Decision::Ask {
+                        root::Decision::Ask
+                    } else {
+                        root::Decision::Allow
+                    });
                     limits::fill(table, &verbs, kind, &mut wire);
                     risk::check(table, &verbs);
                 }
@@ -126,13 +130,11 @@ fn decision(table: Table<'_>) -> Option<Decision> {
     match text.value {
         "allow" => Some(Decision::Allow),
         "deny" => Some(Decision::Deny),
-        "ask" => {
-            table.error(text.at, "decision \"ask\" is not built yet: write \"allow\" or \"deny\"");
-            None
-        }
+        "ask" => Some(Decision::Ask),
         other => {
-            let hint = did_you_mean(other, ["allow", "deny"]);
-            table.error(text.at, format!("{other:?} is no decision, write \"allow\" or \"deny\"{hint}"));
+            let hint = did_you_mean(other, ["allow", "ask", "deny"]);
+            let why = format!("{other:?} is no decision, write \"allow\", \"ask\" or \"deny\"{hint}");
+            table.error(text.at, why);
             None
         }
     }

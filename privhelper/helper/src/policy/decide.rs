@@ -15,6 +15,8 @@ use std::time::Duration;
 pub enum Decision {
     /// Done without asking.
     Allow,
+    /// Done when a person agrees.
+    Ask,
     /// Never.
     Deny,
 }
@@ -25,6 +27,7 @@ impl Decision {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
+            Self::Ask => "ask",
             Self::Deny => "deny",
         }
     }
@@ -53,6 +56,28 @@ impl<V> Authorized<V> {
     #[must_use]
     pub fn rule_id(&self) -> &str {
         self.rules().next().map_or("", |rule| rule.id.as_str())
+    }
+
+    /// The strictest decision of the rules used. Verbs that are open are allowed.
+    #[must_use]
+    pub fn decision(&self) -> Decision {
+        self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow)
+    }
+
+    /// How many people must agree: the most that a rule used asks for.
+    #[must_use]
+    pub fn approvers(&self) -> u32 {
+        self.asking().map(|rule| rule.approvers).max().unwrap_or(1)
+    }
+
+    /// How long the request waits for them: the shortest of the rules used.
+    #[must_use]
+    pub fn approval_ttl(&self) -> Duration {
+        self.asking().map(|rule| rule.approval_ttl).min().unwrap_or_default()
+    }
+
+    fn asking(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.rules().filter(|rule| rule.decision == Decision::Ask)
     }
 
     /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
@@ -133,8 +158,9 @@ impl Policy {
                 let id = rule.map_or("", |rule| rule.id.as_str());
                 Err(Refusal::new(Code::Denied, format!("rule {id} denies {}", verb.name())))
             }
-            Some(Decision::Allow) => {
-                let (fit, mut broken) = split(selected, |rule| rule.holds(object));
+            Some(decision @ (Decision::Allow | Decision::Ask)) => {
+                let strictest = selected.into_iter().filter(|rule| rule.decision == decision).collect();
+                let (fit, mut broken) = split(strictest, |rule| rule.holds(object));
                 if fit.is_empty() { Err(broken.swap_remove(0)) } else { Ok(fit) }
             }
         }

@@ -16,7 +16,7 @@ impl Policy {
 /// What the same clients are granted of the same verb: patterns, never what exists.
 pub(super) fn nearby(policy: &Policy, clients: &[&str], verb: VerbId) -> Vec<String> {
     let own = policy.rules().iter().filter(|rule| {
-        rule.decision == Decision::Allow
+        rule.decision != Decision::Deny
             && rule.verbs.contains(&verb)
             && clients.contains(&rule.client.as_str())
     });

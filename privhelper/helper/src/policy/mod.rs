@@ -7,9 +7,11 @@ mod decide;
 mod describe;
 mod limits;
 mod protect;
+mod risk;
 mod rule;
 
 pub use decide::{Authorized, Decision};
+pub use risk::Risk;
 pub use rule::{Object, Rate, Rule, Selector};
 
 use crate::error::Fault;
@@ -74,7 +76,7 @@ impl Policy {
     ///
     /// # Errors
     /// The digest is not that of the rules, a field is not what it must be, two rules share an id, a rule names
-    /// an unknown client, or a decision that this helper does not know (`ask` comes later).
+    /// an unknown client.
     pub fn load(bytes: &[u8], accounts: Accounts) -> Result<Self, Fault> {
         let corrupt = || Fault::Corrupt { what: "the accepted policy" };
         let accepted = root::AcceptedPolicy::decode(bytes).map_err(|_| corrupt())?;

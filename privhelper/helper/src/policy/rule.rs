@@ -92,6 +92,10 @@ pub struct Rule {
     pub rate: Option<Rate>,
     /// Longest wait for locks and jobs.
     pub timeout: Duration,
+    /// How long a request waits for a person.
+    pub approval_ttl: Duration,
+    /// How many people must agree.
+    pub approvers: u32,
     /// Versions that may be asked for.
     pub versions: Vec<Pattern>,
     /// Packages that a transaction may newly install.
@@ -133,7 +137,7 @@ impl Rule {
         let decision = match rule.decision() {
             root::Decision::Allow => Decision::Allow,
             root::Decision::Deny => Decision::Deny,
-            root::Decision::Ask => return Err("decision \"ask\" is not built yet".to_owned()),
+            root::Decision::Ask => Decision::Ask,
             root::Decision::Unspecified => return Err("no decision".to_owned()),
         };
         let rate = (rule.rate_count > 0)
@@ -146,6 +150,8 @@ impl Rule {
             selector: selector(rule)?,
             rate,
             timeout: Duration::from_secs(rule.timeout_s),
+            approval_ttl: Duration::from_secs(rule.approval_ttl_s),
+            approvers: rule.approvers,
             versions: each(&rule.versions, Pattern::new)?,
             max_new_packages: rule.max_new_packages,
             allow_upgrades: rule.allow_upgrades,

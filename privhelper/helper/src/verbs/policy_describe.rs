@@ -50,6 +50,7 @@ impl Verb for Describe {
 fn grant(rule: &Rule) -> wire::Grant {
     let decision = match rule.decision {
         Decision::Allow => wire::Decision::Allow,
+        Decision::Ask => wire::Decision::Ask,
         Decision::Deny => wire::Decision::Deny,
     };
     let mut grant = wire::Grant {

@@ -79,7 +79,8 @@ pub fn strings(texts: &[&str]) -> Vec<String> {
 
 pub fn accept(rules: Vec<root::Rule>) -> Vec<u8> {
     let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
-    let rules = root::Rules { version: 1, clients: vec![client], rules }.encode_to_vec();
+    let rules =
+        root::Rules { version: 1, clients: vec![client], rules, ..root::Rules::default() }.encode_to_vec();
     let digest = Digest::of(&[&rules]).as_bytes().to_vec();
     root::AcceptedPolicy { rules, digest, ..root::AcceptedPolicy::default() }.encode_to_vec()
 }

@@ -190,7 +190,7 @@ fn an_empty_or_unknown_client_admits_nobody() {
     use postern_proto::root::v1 as root;
     let world = World::new(site_rules);
     let load = |client: root::Client| {
-        let rules = root::Rules { version: 1, clients: vec![client], rules: Vec::new() };
+        let rules = root::Rules { version: 1, clients: vec![client], ..root::Rules::default() };
         Policy::compile(&rules, postern_helper::types::Digest::ZERO, world.host.accounts)
     };
     let named =
