@@ -37,7 +37,6 @@ const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
     ("read", "max_bytes = 5", "rate = \"12/1h\"", 1, "`rate` is used by no verb of this rule"),
     ("unit", "timeout = \"24h\"", "timeout = \"25h\"", 11, "longer than a day"),
     ("unit", "timeout = \"90s\"", "timeout = 90", 11, "must be a text in quotes, not a whole number"),
-    ("unit", "decision = \"allow\"", "decision = \"ask\"", 12, "decision \"ask\" is not built yet"),
     ("unit", "decision = \"deny\"", "decision = \"denny\"", 12, "did you mean `deny`?"),
     (
         "unit",

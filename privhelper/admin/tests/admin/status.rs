@@ -18,6 +18,8 @@ fn status(digest: &str) -> OperatorStatus {
         audit_seq: 42,
         audit_fault: String::new(),
         notes: vec!["no Landlock\u{1b}[2J".to_owned()],
+        paused: String::new(),
+        pending: 0,
     }
 }
 

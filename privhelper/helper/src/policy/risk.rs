@@ -49,10 +49,10 @@ fn element(verb: VerbId, object: &Object) -> (u32, &'static str) {
             (60, "service.mutate")
         }
         VerbId::UnitMask | VerbId::UnitUnmask => (70, "service.mutate"),
-        VerbId::FileWrite | VerbId::FilePatch | VerbId::FileMkdir => match is_configuration(object) {
-            true => (80, "filesystem.config_write"),
-            false => (40, "filesystem.write"),
-        },
+        VerbId::FileWrite | VerbId::FilePatch | VerbId::FileMkdir if is_configuration(object) => {
+            (80, "filesystem.config_write")
+        }
+        VerbId::FileWrite | VerbId::FilePatch | VerbId::FileMkdir => (40, "filesystem.write"),
         VerbId::FileSetMode | VerbId::FileSetOwner => (70, "filesystem.permission"),
         VerbId::FileRemove => (85, "filesystem.delete"),
         VerbId::CommandRun => (75, "process.privileged_runner"),
