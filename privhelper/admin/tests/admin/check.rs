@@ -45,7 +45,6 @@ const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
         0,
         "`rate` is a limit, and a deny rule has none",
     ),
-    ("unit", "allow_cascade = true", "approvers = 2", 1, "`approvers` is not built yet"),
     (
         "package",
         "max_new_packages = 3",
