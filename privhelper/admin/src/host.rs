@@ -1,5 +1,6 @@
 //! Where everything stands on this host: a value, so that tests bring their own.
 
+use crate::lint::gather::Probes;
 use postern_helper::policy::Accounts;
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub struct Host {
     pub owner_uid: u32,
     /// How names become numbers.
     pub accounts: Accounts,
+    /// How facts about this host are gathered; none in tests, which bring their own.
+    pub probes: Option<Probes>,
 }
 
 impl Host {
@@ -32,6 +35,7 @@ impl Host {
             operator_socket: helper.paths.operator_socket,
             owner_uid: helper.owner_uid,
             accounts: helper.accounts,
+            probes: Some(Probes::default()),
         }
     }
 

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod cli;
 pub mod host;
 pub mod io;
+pub mod lint;
 pub mod operator;
 pub mod policy;
 pub mod status;

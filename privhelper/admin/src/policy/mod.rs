@@ -10,12 +10,13 @@ mod examples;
 pub mod finding;
 mod keys;
 mod limits;
-mod risk;
 mod rule;
 pub mod source;
 mod table;
 mod values;
+mod written;
 
+use crate::lint;
 use crate::text::did_you_mean;
 use finding::{Finding, Findings, Severity};
 use postern_helper::policy::{Accounts, Policy};
@@ -46,6 +47,19 @@ pub struct Compiled {
     pub positions: Vec<root::Position>,
     /// SHA-256 of the encoded rules.
     pub digest: Digest,
+    /// What stands in the files about each rule besides the accepted form.
+    pub written: Vec<lint::Written>,
+    /// Where each client stands.
+    pub clients: Vec<lint::Place>,
+}
+
+impl Compiled {
+    /// What the lint sees of it.
+    #[must_use]
+    pub fn lint_input<'a>(&'a self, facts: Option<&'a lint::facts::Facts>) -> lint::Input<'a> {
+        let Self { rules, positions, written, clients, digest: _ } = self;
+        lint::Input { rules, positions, written, clients, facts }
+    }
 }
 
 /// Checks the policy that these files are. There is a compiled form exactly if there are no errors.
@@ -98,7 +112,7 @@ fn parse<'a>(source: &'a Source, findings: &RefCell<Findings>) -> Option<DeTable
     let (document, errors) = DeTable::parse_recoverable(&source.text);
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
-        findings.borrow_mut().error(source, at, error.message());
+        findings.borrow_mut().add_as("policy-syntax", Severity::Error, source, at, error.message());
     }
     errors.is_empty().then(|| document.into_inner())
 }
@@ -206,5 +220,8 @@ fn compile(clients: &[Client<'_>], parsed: &[Parsed<'_>], accounts: Accounts) ->
     };
     let digest = Digest::of(&[&rules.encode_to_vec()]);
     Policy::compile(&rules, digest, accounts)?;
-    Ok(Compiled { digest, positions: positions.collect(), rules })
+    let written = parsed.iter().map(|rule| written::read(rule.table)).collect();
+    let place = |(table, _, _): &Client<'_>| lint::Place { file: table.source.rank, at: table.at };
+    let clients = clients.iter().map(place).collect();
+    Ok(Compiled { digest, positions: positions.collect(), rules, written, clients })
 }

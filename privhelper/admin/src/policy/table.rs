@@ -1,6 +1,6 @@
 //! A TOML table with the places of its keys: strict, typed reading that collects every error.
 
-use super::finding::Findings;
+use super::finding::{Findings, Severity};
 use super::source::Source;
 use crate::text::did_you_mean;
 use std::cell::RefCell;
@@ -69,7 +69,8 @@ impl<'a> Table<'a> {
                 self.error(key.at, format!("`{}` is not built yet: remove it", key.value));
             } else if !known.contains(&key.value) {
                 let hint = did_you_mean(key.value, known.iter().chain(later).copied());
-                self.error(key.at, format!("unknown key `{}`{hint}", key.value));
+                let why = format!("unknown key `{}`{hint}", key.value);
+                self.findings.borrow_mut().add_as("unknown-key", Severity::Error, self.source, key.at, why);
             }
         }
     }

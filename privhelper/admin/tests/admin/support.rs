@@ -72,6 +72,7 @@ impl TestHost {
             operator_socket: at("operator.sock"),
             owner_uid: nix::unistd::geteuid().as_raw(),
             accounts: accounts(),
+            probes: None,
         };
         let host = Self { host, _directory: directory };
         host.write("policy.toml", policy);

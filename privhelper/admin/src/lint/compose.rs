@@ -1,0 +1,286 @@
+//! Composition: what a rule may write, and who on this host runs or reads it as root.
+//!
+//! A pure function of rules and facts.
+
+use super::facts::{Facts, Link, Unit};
+use super::packages::RUNS_HOOKS;
+use super::reach::{self, is_below};
+use super::units::READS_AGAIN;
+use super::{Class, Found, Grant, some, table};
+use postern_helper::types::Pattern;
+use std::collections::BTreeMap;
+
+pub(super) fn check(rules: &[Grant<'_>], facts: &Facts, found: &mut Vec<Found>) {
+    let reads = reads(rules, facts);
+    let links: Vec<_> = facts.links.iter().filter_map(|link| Some((link, entry_of(link)?))).collect();
+    for rule in rules.iter().filter(|rule| rule.writes()) {
+        with_units(rules, rule, &reads, found);
+        with_hooks(rules, rule, facts, found);
+        with_links(rule, &links, found);
+    }
+    for rule in rules.iter().filter(|rule| !rule.rule.directories.is_empty()) {
+        above(rule, facts, found);
+    }
+}
+
+/// Why a unit reads its files again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Trigger<'a> {
+    /// A rule, by its place among the grants.
+    Rule(usize),
+    /// A timer, socket or path unit.
+    Unit(&'a str),
+    /// The next boot.
+    Boot,
+}
+
+/// A path (or everything below one) that a unit reads or runs with the power of root.
+struct Read<'a> {
+    path: String,
+    unit: &'a Unit,
+    trigger: Trigger<'a>,
+}
+
+/// What root's units read, as far as anything makes them.
+fn reads<'a>(rules: &[Grant<'_>], facts: &'a Facts) -> Vec<Read<'a>> {
+    let mut granted: Vec<(usize, Vec<Pattern>)> = Vec::new();
+    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.does(READS_AGAIN)) {
+        granted.push((index, rule.rule.units.iter().filter_map(|unit| Pattern::new(unit).ok()).collect()));
+    }
+    let mut reads = Vec::new();
+    for unit in &facts.units {
+        let is_named = |pattern: &Pattern| {
+            pattern.matches_unit(&unit.id) || unit.names.iter().any(|name| pattern.matches_unit(name))
+        };
+        let rule = granted.iter().find(|(_, patterns)| patterns.iter().any(is_named));
+        let event = rule
+            .map(|(index, _)| Trigger::Rule(*index))
+            .or_else(|| unit.triggered_by.first().map(|name| Trigger::Unit(name)));
+        let starts = matches!(unit.enabled.as_str(), "enabled" | "enabled-runtime" | "static" | "generated")
+            || unit.active == "active";
+        let code = event.or_else(|| starts.then_some(Trigger::Boot));
+        let mut add = |path: String, trigger: Option<Trigger<'a>>| {
+            if let Some(trigger) = trigger {
+                reads.push(Read { path, unit, trigger });
+            }
+        };
+        code_of(unit).into_iter().for_each(|path| add(path, code));
+        config_of(unit).into_iter().for_each(|path| add(path, event));
+    }
+    reads
+}
+
+/// What a unit runs or takes its settings from.
+fn code_of(unit: &Unit) -> Vec<String> {
+    let mut paths = vec![unit.fragment.clone()];
+    paths.extend(unit.drop_ins.iter().cloned());
+    // Whoever writes the unit's own files also decides its user.
+    let is_root = is_root(unit);
+    if is_root {
+        paths.extend(unit.environment_files.iter().chain(&unit.credentials).cloned());
+        paths.extend(below(&unit.root_directory));
+        paths.extend(below(&unit.working_directory));
+    }
+    for command in unit.commands.iter().filter(|command| is_root || command.is_privileged) {
+        paths.push(command.path.clone());
+        for word in words(&command.argv) {
+            paths.extend(below(word));
+            paths.push(word.to_owned());
+        }
+    }
+    paths.retain(|path| path.starts_with('/'));
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn is_root(unit: &Unit) -> bool {
+    matches!(unit.user.as_str(), "" | "root" | "0")
+}
+
+/// Everything below a directory that is one of its own.
+fn below(directory: &str) -> Option<String> {
+    let directory = directory.trim_start_matches('!').trim_start_matches('-').trim_end_matches('/');
+    // A unit that works in / or a home does not read all of it.
+    let is_own = directory.matches('/').count() > 1 && !matches!(directory, "/usr/bin" | "/usr/sbin");
+    is_own.then(|| format!("{directory}/**"))
+}
+
+/// The absolute paths in a command line, also those after `=`.
+fn words(argv: &str) -> impl Iterator<Item = &str> {
+    argv.split([' ', '=', ':', ';', '"', '\'', ',']).filter(|word| word.starts_with('/') && word.len() > 1)
+}
+
+/// Where programs look for their configuration if nothing tells them otherwise.
+const CONFIGURATION: &[(&str, &[&str])] = &[
+    ("sshd", &["/etc/ssh/**"]),
+    ("httpd", &["/etc/apache2/**"]),
+    ("named", &["/etc/bind/**"]),
+    ("mysqld", &["/etc/mysql/**", "/etc/my.cnf"]),
+    ("mysqld_safe", &["/etc/mysql/**", "/etc/my.cnf"]),
+    ("mariadbd", &["/etc/mysql/**", "/etc/my.cnf"]),
+    ("smbd", &["/etc/samba/**"]),
+    ("nmbd", &["/etc/samba/**"]),
+    ("cupsd", &["/etc/cups/**"]),
+    ("rsyslogd", &["/etc/rsyslog.conf", "/etc/rsyslog.d/**"]),
+    ("master", &["/etc/postfix/**", "/etc/aliases*"]),
+    ("postfix", &["/etc/postfix/**", "/etc/aliases*"]),
+    ("dockerd", &["/etc/docker/**"]),
+    ("fail2ban-server", &["/etc/fail2ban/**"]),
+    ("snmpd", &["/etc/snmp/**"]),
+    ("certbot", &["/etc/letsencrypt/**"]),
+    ("unattended-upgrade", &["/etc/apt/**"]),
+    ("apt.systemd.daily", &["/etc/apt/**"]),
+    ("systemd-sysctl", &["/etc/sysctl.d/**", "/etc/sysctl.conf"]),
+    ("systemd-tmpfiles", &["/etc/tmpfiles.d/**"]),
+    ("systemd-sysusers", &["/etc/sysusers.d/**"]),
+    ("systemd-modules-load", &["/etc/modules-load.d/**"]),
+    ("systemd-udevd", &["/etc/udev/**"]),
+    ("nft", &["/etc/nftables.conf"]),
+    ("ufw-init", &["/etc/ufw/**"]),
+    ("apparmor.systemd", &["/etc/apparmor.d/**"]),
+    ("auditd", &["/etc/audit/**"]),
+    ("netplan", &["/etc/netplan/**"]),
+    ("ifup", &["/etc/network/**"]),
+    ("cron", &["/etc/crontab", "/etc/cron.d/**", "/etc/cron.*/**"]),
+];
+/// Programs whose name says nothing about what they do.
+const GENERIC: [&str; 12] =
+    ["sh", "bash", "dash", "env", "python3", "perl", "rm", "mkdir", "install", "test", "sleep", "true"];
+
+/// What a unit's programs read by their own habit.
+fn config_of(unit: &Unit) -> Vec<String> {
+    let is_root = is_root(unit);
+    let programs = unit.commands.iter().filter(|command| is_root || command.is_privileged);
+    let mut names: Vec<&str> = programs
+        .filter_map(|command| command.path.rsplit('/').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    if !names.is_empty() {
+        names.extend(unit.id.split(['.', '@']).next());
+    }
+    names.retain(|name| !GENERIC.contains(name));
+    names.sort_unstable();
+    names.dedup();
+    let mut paths = Vec::new();
+    for name in names {
+        paths.extend([format!("/etc/{name}/**"), format!("/etc/{name}.conf"), format!("/etc/{name}.d/**")]);
+        let known = CONFIGURATION.iter().find(|(program, _)| *program == name);
+        paths.extend(known.into_iter().flat_map(|(_, paths)| paths.iter().map(|path| (*path).to_owned())));
+    }
+    paths
+}
+
+fn with_units(rules: &[Grant<'_>], rule: &Grant<'_>, reads: &[Read<'_>], found: &mut Vec<Found>) {
+    // One finding for each way in which it happens, with all its units.
+    let mut by_trigger: BTreeMap<Option<usize>, Vec<(&Read<'_>, &str)>> = BTreeMap::new();
+    for read in reads {
+        if let Some(directory) = reach::from(rule.rule, &read.path) {
+            let key = match read.trigger {
+                Trigger::Rule(index) => Some(index),
+                Trigger::Unit(_) | Trigger::Boot => None,
+            };
+            let hits = by_trigger.entry(key).or_default();
+            if hits.iter().all(|(known, _)| known.unit.id != read.unit.id) {
+                hits.push((read, directory));
+            }
+        }
+    }
+    for (trigger, hits) in by_trigger {
+        let Some((first, directory)) = hits.first() else {
+            continue;
+        };
+        let shown: Vec<_> =
+            hits.iter().map(|(read, _)| format!("{} ({})", read.unit.id, read.path)).collect();
+        let other = trigger.and_then(|index| rules.get(index));
+        let when = match (other, first.trigger) {
+            (Some(other), _) => format!("{} may start, restart or reload it", other.name()),
+            (None, Trigger::Unit(name)) => format!("{name} starts it"),
+            (None, Trigger::Boot | Trigger::Rule(_)) => "it starts at boot".to_owned(),
+        };
+        let what = format!("write below {directory}");
+        let how = format!("on this host root runs or reads it in {}; {when}", some(&shown));
+        let mut finding = rule.found_on_host("composition", Class::Code, directory, &what, &how);
+        finding.rules.extend(other.map(|other| other.index).filter(|index| *index != rule.index));
+        found.push(finding);
+    }
+}
+
+fn with_hooks(rules: &[Grant<'_>], rule: &Grant<'_>, facts: &Facts, found: &mut Vec<Found>) {
+    let Some(runs) = rules.iter().find(|other| other.does(RUNS_HOOKS)) else {
+        return;
+    };
+    for hook in &facts.hooks {
+        let hit = words(&hook.command).find_map(|path| Some((path, reach::from(rule.rule, path)?)));
+        if let Some((path, directory)) = hit {
+            let what = format!("write {path} below {directory}");
+            let verb =
+                runs.verbs.iter().find(|verb| RUNS_HOOKS.contains(verb)).map_or("", |verb| verb.name());
+            let how = format!("{} runs it as root at every {verb}, which {} grants", hook.key, runs.name());
+            let mut finding = rule.found_on_host("hook-composition", Class::Code, directory, &what, &how);
+            finding.rules.push(runs.index);
+            found.push(finding);
+            return;
+        }
+    }
+}
+
+/// The entry of the table that a link is, or leads to.
+fn entry_of(link: &Link) -> Option<(&'static table::Row, &'static str)> {
+    let (parent, name) = link.path.rsplit_once('/')?;
+    let name = [name.to_owned()];
+    let is_link = |entry: &str| {
+        // The parent of a path in / has no name of its own.
+        let is_there = !parent.is_empty() && reach::reaches(parent, 1, &name, entry);
+        is_there || is_below(entry, &[&link.path])
+    };
+    table::writes().find_map(|row| row.paths.iter().find(|entry| is_link(entry)).map(|entry| (row, *entry)))
+}
+
+fn with_links(
+    rule: &Grant<'_>,
+    links: &[(&Link, (&'static table::Row, &'static str))],
+    found: &mut Vec<Found>,
+) {
+    for (link, (row, entry)) in links {
+        let target = &link.target;
+        let hit = reach::from(rule.rule, target).or_else(|| reach::from(rule.rule, &format!("{target}/**")));
+        // What the table knows by its own name is told there.
+        if let Some(directory) = hit.filter(|_| reach::from(rule.rule, entry).is_none()) {
+            let what = format!("write {target} below {directory}");
+            let how = format!("on this host {} is a link to it, where {}", link.path, row.how);
+            found.push(rule.found_on_host("linked-place", row.class, directory, &what, &how));
+            return;
+        }
+    }
+}
+
+/// Every directory above what a rule reads or writes must be root's alone, and no link.
+fn above(rule: &Grant<'_>, facts: &Facts, found: &mut Vec<Found>) {
+    for directory in &rule.rule.directories {
+        let link = facts.links.iter().find(|link| is_below(directory, &[&link.path]));
+        if let Some(link) = link {
+            let what = format!("use {directory}");
+            let how = format!(
+                "on this host {} is a link to {}, so the helper refuses it: name the directory itself",
+                link.path, link.target
+            );
+            found.push(rule.found_on_host("linked-directory", Class::Combined, directory, &what, &how));
+            return;
+        }
+        let parents =
+            facts.inodes.iter().filter(|inode| is_below(directory, &[&inode.path]) || inode.path == "/");
+        let open = parents
+            .filter(|inode| inode.kind == "directory")
+            .find(|inode| inode.uid != 0 || inode.bits() & 0o022 != 0);
+        if let Some(inode) = open.filter(|_| rule.writes()) {
+            let what = format!("write below {directory}");
+            let how = format!(
+                "on this host others than root can change {} (uid {}, mode {}), so the helper refuses it",
+                inode.path, inode.uid, inode.mode
+            );
+            found.push(rule.found_on_host("parent-writable", Class::Combined, directory, &what, &how));
+            return;
+        }
+    }
+}
