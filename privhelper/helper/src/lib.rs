@@ -4,6 +4,7 @@
 //! ([`policy`], [`plan`], [`types`]) does no I/O; who does I/O ([`sys`])
 //! decides nothing, and its effects take a ticket that only the audit mints.
 
+pub mod approvals;
 pub mod audit;
 pub mod connection;
 pub mod context;
@@ -20,6 +21,7 @@ pub mod operator;
 pub mod places;
 pub mod plan;
 pub mod policy;
+pub mod question;
 pub mod reply;
 pub mod requests;
 pub mod startup;

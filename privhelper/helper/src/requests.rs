@@ -8,7 +8,7 @@ use crate::reply::Watchers;
 use crate::sys::{locked, store};
 use crate::types::{Digest, RequestId};
 use postern_proto::root::v1::RequestRecord;
-use postern_proto::v1::Completed;
+use postern_proto::v1::{self as wire, Completed};
 use prost::Message;
 use std::collections::HashMap;
 use std::fs::File;
@@ -157,7 +157,8 @@ impl Requests {
     pub fn take(&self, record: RequestRecord, watchers: &Arc<Watchers>) -> Result<(), Stop> {
         let mut inner = locked(&self.inner);
         let key = (record.uid, record.request_id.clone());
-        if let Some(slot) = inner.slots.get(&key) {
+        // One that waited for a person has its id already.
+        if let Some(slot) = inner.slots.get(&key).filter(|slot| !slot.is_of(watchers)) {
             return Err(match &slot.watchers {
                 Some(others) if slot.record.digest == record.digest => {
                     others.adopt(watchers);
@@ -204,11 +205,35 @@ impl Requests {
         inner.append(&record)
     }
 
+    /// What has begun and not ended. What waits for a person has used up no rule yet.
+    #[must_use]
+    pub fn running(&self) -> Vec<wire::Running> {
+        let inner = locked(&self.inner);
+        let running = inner
+            .slots
+            .values()
+            .map(|slot| &slot.record)
+            .filter(|record| record.completed.is_none() && !record.rules.is_empty());
+        let running = running.map(|record| wire::Running {
+            request_id: record.request_id.clone(),
+            uid: record.uid,
+            verb: record.verb.clone(),
+            since_unix_s: record.begun_unix_s,
+        });
+        running.collect()
+    }
+
     /// Lets others attach to a request that is taken up again after a restart.
     pub fn watch(&self, uid: u32, id: &str, watchers: &Arc<Watchers>) {
         if let Some(slot) = locked(&self.inner).slots.get_mut(&(uid, id.to_owned())) {
             slot.watchers = Some(Arc::clone(watchers));
         }
+    }
+}
+
+impl Slot {
+    fn is_of(&self, watchers: &Arc<Watchers>) -> bool {
+        self.watchers.as_ref().is_some_and(|own| Arc::ptr_eq(own, watchers))
     }
 }
 

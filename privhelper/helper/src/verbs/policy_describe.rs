@@ -4,7 +4,7 @@ use crate::audit::Json;
 use crate::context::Context;
 use crate::error::{Invalid, Stop};
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Decision, Object, Rule, Selector};
+use crate::policy::{Authorized, Object, Rule, Selector};
 use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
@@ -31,11 +31,11 @@ impl Verb for Describe {
         Json::new()
     }
 
-    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context<'_>, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let grants = cx.policy.rules_of(cx.peer).map(|rule| grant(rule)).collect();
         let description = Some(wire::Description { client: cx.record.client_name.clone(), grants });
         let status = wire::Status::Done.into();
@@ -48,14 +48,9 @@ impl Verb for Describe {
 
 /// One rule as its client may know it: no text of the operator's, no word of other clients.
 fn grant(rule: &Rule) -> wire::Grant {
-    let decision = match rule.decision {
-        Decision::Allow => wire::Decision::Allow,
-        Decision::Ask => wire::Decision::Ask,
-        Decision::Deny => wire::Decision::Deny,
-    };
     let mut grant = wire::Grant {
         verbs: strings(rule.verbs.iter().map(|verb| verb.name())),
-        decision: decision.into(),
+        decision: rule.decision.wire().into(),
         rate: rule.rate.map_or_else(String::new, |rate| format!("{}/{}s", rate.count, rate.window.as_secs())),
         ..wire::Grant::default()
     };

@@ -106,6 +106,7 @@ impl World {
                 helper_socket: run.join("helper.sock"),
                 operator_socket: run.join("operator.sock"),
                 gateway_socket: run.join("gateway.sock"),
+                journal_socket: at.join("journal"),
                 systemd: at.join("systemd"),
             },
             owner_uid: own_uid(),
@@ -113,6 +114,7 @@ impl World {
             user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
             group_name: |gid| gid.to_string(),
             now: SystemTime::now,
+            since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
             boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
             landlock: postern_helper::sys::confined::available(),
         };
@@ -224,6 +226,12 @@ impl Answer {
 }
 
 impl Channel {
+    /// Our end of a connection that `thread` serves.
+    pub fn of(stream: UnixStream, thread: std::thread::JoinHandle<()>) -> Self {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self { stream, client: None, next: 1, thread: Some(thread) }
+    }
+
     pub fn send(&mut self, method: &str, body: &[u8]) -> u32 {
         let stream = self.next;
         self.next += 1;
