@@ -47,12 +47,14 @@ impl Context {
             request_id: self.meta.request_id.to_string(),
             digest: self.digest.as_bytes().to_vec(),
             verb: verb.name().to_owned(),
-            begun_unix_s: self.helper.host.unix().as_secs(),
+            begun_unix_us: micros_of(self.helper.host.unix()),
             rules,
             completed: None,
             client: self.record.client_name.clone(),
             gid: self.peer.gid,
             pid: self.peer.pid,
+            task: self.meta.task.as_str().to_owned(),
+            undone: false,
         }
     }
 
@@ -77,5 +79,9 @@ pub fn too_late() -> wire::event::Kind {
 /// Microseconds since then.
 #[must_use]
 pub fn micros(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+    micros_of(since.elapsed())
+}
+
+fn micros_of(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

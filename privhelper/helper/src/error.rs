@@ -56,6 +56,8 @@ codes! {
     StartLimit = "start_limit",
     PackageFailed = "package_failed",
     Timeout = "timeout",
+    UndoGone = "undo_gone",
+    UndoConflict = "undo_conflict",
     DirectoryMissing = "directory_missing",
     AuditUnavailable = "audit_unavailable",
     NoSpace = "no_space",
@@ -263,19 +265,25 @@ impl Stop {
         wire::Completed { status, code: code.as_str().to_owned(), message, ..wire::Completed::default() }
     }
 
+    /// What only the audit is told.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.message.clone(),
+            Self::Fault(fault) => fault.to_string(),
+            Self::Attached => String::new(),
+        }
+    }
+
     /// What the client is told, and what only the audit is told.
     #[must_use]
     pub fn tell(self) -> (Refusal, String) {
-        match self {
-            Self::Refused(refusal) => {
-                let detail = refusal.message.clone();
-                (refusal, detail)
-            }
-            Self::Fault(fault) => {
-                let detail = fault.to_string();
-                (fault.into(), detail)
-            }
-            Self::Attached => (Refusal::new(Code::Busy, "the same request is under way"), String::new()),
-        }
+        let detail = self.detail();
+        let refusal = match self {
+            Self::Refused(refusal) => refusal,
+            Self::Fault(fault) => fault.into(),
+            Self::Attached => Refusal::new(Code::Busy, "the same request is under way"),
+        };
+        (refusal, detail)
     }
 }

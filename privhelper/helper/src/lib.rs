@@ -28,6 +28,7 @@ pub mod startup;
 pub mod sys;
 pub mod table;
 pub mod types;
+pub mod undo;
 pub mod verb;
 pub mod verb_id;
 pub mod verbs;

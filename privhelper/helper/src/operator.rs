@@ -8,6 +8,7 @@ use crate::helper::Helper;
 use crate::places::Places;
 use crate::policy::{Peer, Policy};
 use crate::reply::{Grpc, Sink};
+use crate::startup::spawn;
 use crate::sys::locked;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::types::Reason;
@@ -50,6 +51,14 @@ impl Service for Operator {
             }),
             "Operator/Pause" => answer(&body, &sink, |pause: wire::OperatorPauseRequest| self.pause(&pause)),
             "Operator/Resume" => answer(&body, &sink, |_: wire::OperatorResumeRequest| self.resume()),
+            "Operator/Undo" => strict::<wire::OperatorUndoRequest>(&body).map(|undo| {
+                let (helper, peer, sink) = (Arc::clone(&self.helper), self.peer, sink.clone());
+                let ended = sink.clone();
+                let started = spawn("undo", move || crate::undo::run(&helper, peer, &undo, &sink));
+                if started.is_err() {
+                    ended.end(Grpc::Unavailable, "no thread can be had; ask again later");
+                }
+            }),
             "Operator/Watch" => strict::<wire::OperatorWatchRequest>(&body).map(|_| {
                 self.helper.approvals.watch(sink.clone());
             }),

@@ -96,6 +96,15 @@ pub fn show_units<V>(
     systemctl(host, &args, limit, Late::Kill)
 }
 
+/// As [`show_units`] of one unit that is about to be changed.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn show_changed(host: &Host, _: &Ticket, properties: &str, unit: &UnitName) -> Result<Finished, Fault> {
+    let args = ["show", "--no-pager", "--timestamp=unix", properties, "--", unit.as_str()];
+    systemctl(host, &args, Duration::from_secs(30), Late::Kill)
+}
+
 /// Changes a unit: an effect. After `limit` `late` is called, and the waiting goes on.
 ///
 /// # Errors

@@ -1,20 +1,17 @@
 //! What a request under `ask` waits for, and every way round it that must not exist.
 
-use crate::common::{Answer, CLIENT_UID, Channel, World, accept, meta, site_rules, strings, write_request};
-use postern_helper::connection::serve;
-use postern_helper::operator::Operator;
-use postern_helper::places::Places;
-use postern_helper::policy::Peer;
+use crate::common::{
+    Answer, CLIENT_UID, Channel, World, accept, call, meta, site_rules, strings, write_request,
+};
 use postern_helper::types::Digest;
-use postern_proto::frame::{CANCEL, END, EVENT, encode};
+use postern_proto::frame::{CANCEL, EVENT, encode};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Decision, Mode, Status, Verdict, event::Kind};
 use prost::Message;
 use std::fs;
 use std::io::Write;
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const OPERATOR: u32 = 4_000_201;
@@ -35,17 +32,6 @@ fn by_two(at: &Path) -> Vec<root::Rule> {
 }
 
 impl World {
-    /// A connection to operator.sock as this uid.
-    fn operator(&self, uid: u32) -> Channel {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        theirs.set_nonblocking(true).unwrap();
-        let helper = Arc::clone(&self.helper);
-        let peer = Peer { uid, gid: uid, pid: 78 };
-        let mut service = Operator { helper, peer, clients: Arc::new(Places::default()) };
-        let thread = std::thread::spawn(move || serve(theirs, None, &mut service));
-        Channel::of(ours, thread)
-    }
-
     fn write(&self, content: &[u8]) -> wire::FileWriteRequest {
         write_request(&self.text("site/a.html"), content, "any")
     }
@@ -66,25 +52,6 @@ fn ask(channel: &mut Channel, method: &str, message: &impl Message) -> (u32, wir
             return (stream, waiting);
         }
         assert!(matches!(kind, Kind::Accepted(_)), "not waiting: {kind:?}");
-    }
-}
-
-/// One call of an operator's: the reply, or code and text.
-fn call<R: Message + Default>(
-    channel: &mut Channel,
-    method: &str,
-    message: &impl Message,
-) -> Result<R, (u8, String)> {
-    let stream = channel.send(method, &message.encode_to_vec());
-    let mut reply = None;
-    loop {
-        let (head, payload) = channel.frame().expect("the connection ended");
-        assert_eq!(head.stream, stream);
-        if head.kind == END {
-            let text = String::from_utf8_lossy(&payload[1..]).into_owned();
-            return if payload[0] == 0 { Ok(reply.unwrap()) } else { Err((payload[0], text)) };
-        }
-        reply = Some(R::decode(payload.as_slice()).unwrap());
     }
 }
 

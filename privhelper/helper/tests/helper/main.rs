@@ -21,3 +21,4 @@ mod files;
 mod lists;
 mod requests;
 mod systemd;
+mod undo;
