@@ -8,7 +8,7 @@ use crate::approvals::Question;
 use crate::audit::{Asked, Json, rfc3339};
 use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
-use crate::policy::{Authorized, Object, Risk};
+use crate::policy::{Authorized, Risk};
 use crate::sys::store;
 use crate::verb::{Planned, Verb, Wish};
 use crate::verb_id::VerbId;
@@ -49,7 +49,7 @@ impl Context {
         let wait = self.meta.wait.map_or(by.approval_ttl(), |wait| wait.min(by.approval_ttl()));
         let since = self.helper.host.unix();
         let risk = Risk::of(wishes);
-        let mut targets = wishes.iter().map(|(_, object)| target(object)).collect::<Vec<_>>();
+        let mut targets = wishes.iter().map(|(_, object)| object.name()).collect::<Vec<_>>();
         targets.dedup();
         let view = wire::Approval {
             approval_id: store::random_id()?,
@@ -131,15 +131,6 @@ fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Refusal> {
         return Err(Refusal::new(Code::PlanTooLarge, why));
     }
     Ok(text)
-}
-
-fn target(object: &Object) -> String {
-    match object {
-        Object::Nothing => String::new(),
-        Object::Package { name, .. } => name.to_string(),
-        Object::Unit(name) => name.to_string(),
-        Object::File { path, .. } => path.to_string(),
-    }
 }
 
 /// What changes between two contents: equal lines before and after are cut to three. One block, so that nobody
