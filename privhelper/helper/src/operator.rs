@@ -27,6 +27,39 @@ pub struct Operator {
     pub clients: Arc<Places>,
 }
 
+/// One call: decodes the body, and answers or keeps the stream; none if the body is malformed.
+type Call = fn(&Operator, &[u8], &Sink) -> Option<()>;
+
+/// The table of calls: nothing else is reachable.
+pub const CALLS: &[(&str, Call)] = &[
+    ("Pending", |operator, body, sink| {
+        answer(body, sink, |_: wire::OperatorPendingRequest| {
+            Ok(wire::OperatorPending { approvals: operator.helper.approvals.list() })
+        })
+    }),
+    ("Show", |operator, body, sink| {
+        answer(body, sink, |show: wire::OperatorShowRequest| {
+            operator.helper.approvals.show(&show.approval_id)
+        })
+    }),
+    ("Decide", |operator, body, sink| {
+        answer(body, sink, |decide: wire::OperatorDecideRequest| {
+            let missing = operator.helper.approvals.decide(&operator.helper, operator.peer, &decide)?;
+            Ok(wire::OperatorDecided { missing })
+        })
+    }),
+    ("Watch", |operator, body, sink| {
+        strict::<wire::OperatorWatchRequest>(body).map(|_| operator.helper.approvals.watch(sink.clone()))
+    }),
+    ("Undo", |operator, body, sink| strict(body).map(|undo| operator.undo(undo, sink.clone()))),
+    ("Pause", |operator, body, sink| answer(body, sink, |pause| operator.pause(&pause))),
+    ("Resume", |operator, body, sink| answer(body, sink, |_: wire::OperatorResumeRequest| operator.resume())),
+    ("Status", |operator, body, sink| {
+        answer(body, sink, |_: wire::OperatorStatusRequest| Ok(operator.status()))
+    }),
+    ("Reload", |operator, body, sink| answer(body, sink, |_: wire::OperatorReloadRequest| operator.reload())),
+];
+
 impl Service for Operator {
     fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
         // Nobody that the policy calls a client can be an operator: asked anew each time, for the policy may change.
@@ -36,39 +69,14 @@ impl Service for Operator {
             sink.end(Grpc::PermissionDenied, "denied: a client of the policy can be no operator");
             return Ok(());
         }
-        let answered = match method.as_str() {
-            "Operator/Status" => answer(&body, &sink, |_: wire::OperatorStatusRequest| Ok(self.status())),
-            "Operator/Reload" => answer(&body, &sink, |_: wire::OperatorReloadRequest| self.reload()),
-            "Operator/Pending" => answer(&body, &sink, |_: wire::OperatorPendingRequest| {
-                Ok(wire::OperatorPending { approvals: self.helper.approvals.list() })
-            }),
-            "Operator/Show" => answer(&body, &sink, |show: wire::OperatorShowRequest| {
-                self.helper.approvals.show(&show.approval_id)
-            }),
-            "Operator/Decide" => answer(&body, &sink, |decide: wire::OperatorDecideRequest| {
-                let missing = self.helper.approvals.decide(&self.helper, self.peer, &decide)?;
-                Ok(wire::OperatorDecided { missing })
-            }),
-            "Operator/Pause" => answer(&body, &sink, |pause: wire::OperatorPauseRequest| self.pause(&pause)),
-            "Operator/Resume" => answer(&body, &sink, |_: wire::OperatorResumeRequest| self.resume()),
-            "Operator/Undo" => strict::<wire::OperatorUndoRequest>(&body).map(|undo| {
-                let (helper, peer, sink) = (Arc::clone(&self.helper), self.peer, sink.clone());
-                let ended = sink.clone();
-                let started = spawn("undo", move || crate::undo::run(&helper, peer, &undo, &sink));
-                if started.is_err() {
-                    ended.end(Grpc::Unavailable, "no thread can be had; ask again later");
-                }
-            }),
-            "Operator/Watch" => strict::<wire::OperatorWatchRequest>(&body).map(|_| {
-                self.helper.approvals.watch(sink.clone());
-            }),
-            other => {
-                self.helper.note_refused(self.peer, other, Code::Unsupported);
-                sink.end(Grpc::Unimplemented, "unsupported: this helper has no such call");
-                return Ok(());
-            }
+        let call =
+            method.strip_prefix("Operator/").and_then(|name| CALLS.iter().find(|(call, _)| *call == name));
+        let Some((_, run)) = call else {
+            self.helper.note_refused(self.peer, &method, Code::Unsupported);
+            sink.end(Grpc::Unimplemented, "unsupported: this helper has no such call");
+            return Ok(());
         };
-        answered.ok_or_else(|| {
+        run(self, &body, &sink).ok_or_else(|| {
             self.helper.note_malformed(self.peer, &method, &body);
             sink.end(Grpc::InvalidArgument, "malformed request");
             Refuse
@@ -104,6 +112,14 @@ impl Operator {
             notes: helper.notes.clone(),
             paused: helper.paused().unwrap_or_default(),
             pending: count(helper.approvals.list().len()),
+        }
+    }
+
+    /// Takes back, on a thread of its own.
+    fn undo(&self, undo: wire::OperatorUndoRequest, sink: Sink) {
+        let (helper, peer, ended) = (Arc::clone(&self.helper), self.peer, sink.clone());
+        if spawn("undo", move || crate::undo::run(&helper, peer, &undo, &sink)).is_err() {
+            ended.end(Grpc::Unavailable, "no thread can be had; ask again later");
         }
     }
 

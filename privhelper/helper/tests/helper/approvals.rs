@@ -3,6 +3,7 @@
 use crate::common::{
     Answer, CLIENT_UID, Channel, World, accept, call, meta, site_rules, strings, write_request,
 };
+use postern_helper::operator::CALLS;
 use postern_helper::types::Digest;
 use postern_proto::frame::{CANCEL, EVENT, encode};
 use postern_proto::root::v1 as root;
@@ -188,9 +189,7 @@ fn a_client_can_be_no_operator_by_any_call() {
     let mut own = world.operator(CLIENT_UID);
     let answer = decide(&mut own, &waiting.approval_id, &text, Verdict::Approve, "");
     assert_eq!(answer.unwrap_err().0, 7);
-    for method in
-        ["Pending", "Show", "Watch", "Pause", "Resume", "Undo", "Status", "Reload", "Decide", "Nope"]
-    {
+    for method in CALLS.iter().map(|(name, _)| *name).chain(["Nope"]) {
         let answer = call::<wire::OperatorDecided>(
             &mut own,
             &format!("Operator/{method}"),
