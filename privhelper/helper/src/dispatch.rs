@@ -1,12 +1,13 @@
 //! The life of one request: DESIGN 3, top to bottom, the same for every verb.
 
+use crate::answer::{end, note, refuse};
 use crate::approvals::{Answer, announce, approval_json};
 use crate::audit::{Event, Json, Record};
 use crate::context::{Context, micros};
 use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
 use crate::leave::Leave;
-use crate::meta::{Meta, Mode};
+use crate::meta::{Meta, Mode, split_meta, strict};
 use crate::places::{Place, Share};
 use crate::policy::{Authorized, Decision, Peer, Policy, Risk};
 use crate::reply::{Sink, Watchers};
@@ -15,7 +16,6 @@ use crate::startup::spawn;
 use crate::types::Digest;
 use crate::verb::{Planned, Verb};
 use postern_proto::v1 as wire;
-use prost::{Message, decode_length_delimiter};
 use std::sync::Arc;
 use std::time::Instant;
 use wire::event::Kind;
@@ -95,25 +95,11 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     spawn(V::ID.name(), move || finish(cx, verb, by, (place, share))).map_err(|_| Refuse)
 }
 
-/// The message whose bytes these are; none if it does not encode to the same bytes.
-#[must_use]
-pub fn strict<M: Message + Default>(body: &[u8]) -> Option<M> {
-    M::decode(body).ok().filter(|message| message.encode_to_vec() == body)
-}
-
 /// What a request is known by: itself, and itself without its meta.
 #[derive(Debug, Clone, Copy)]
 struct Digests {
     digest: Digest,
     canonical: Digest,
-}
-
-/// The meta, which is field 1 and so stands first in what encodes to itself, and all else.
-fn split_meta(body: &[u8]) -> (&[u8], &[u8]) {
-    let mut rest = body.strip_prefix(&[0x0a]).unwrap_or_default();
-    let len = decode_length_delimiter(&mut rest).unwrap_or(0);
-    let head = body.len().saturating_sub(rest.len()).saturating_add(len);
-    body.split_at_checked(head).filter(|_| body.starts_with(&[0x0a])).unwrap_or((&[], body))
 }
 
 fn first_steps<V: Verb>(
@@ -264,7 +250,11 @@ fn park<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, plan: V::Plan, sha
     });
     let tell = || watchers.wait(Some(waiting));
     match helper.approvals.park(question, then, helper.boottime(), tell) {
-        Ok(()) => announce(&helper, &proof, &view),
+        Ok(()) => {
+            // A policy that was applied since step 4 has not seen it among those that wait.
+            helper.policy().iter().for_each(|policy| helper.approvals.end_others(policy.digest()));
+            announce(&helper, &proof, &view);
+        }
         Err((refusal, then)) => then(Answer::Ended(refusal)),
     }
 }
@@ -294,20 +284,6 @@ fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Authorized<V>, plan: &V::Pla
     }
 }
 
-/// Nothing is done. If the request has taken its id, that is its outcome for whoever asks again.
-fn end(cx: Context, stop: Stop) {
-    // Two calls planned the same request at once; the other took the id and answers both.
-    if matches!(stop, Stop::Attached) {
-        return;
-    }
-    if cx.has_id {
-        let (told, id) = (stop.told(), cx.meta.request_id.as_str());
-        // Without a log the request counts as interrupted after a restart; it was not begun either way.
-        drop(cx.helper.requests.finish(cx.peer.uid, id, &told));
-    }
-    refuse(&cx.helper, &cx.watchers, cx.record, cx.started, stop);
-}
-
 fn fill(record: &mut Record, meta: &Meta, args: Json) {
     record.request_id = meta.request_id.to_string();
     meta.trace_id.as_str().clone_into(&mut record.trace_id);
@@ -322,45 +298,5 @@ fn completed_as<V>(status: wire::Status, by: &Authorized<V>) -> wire::Completed 
         decision: by.decision().wire().into(),
         rule: by.rule_id().to_owned(),
         ..wire::Completed::default()
-    }
-}
-
-/// Nothing is done: one record, then the answer. If the log can't take the record, that is the answer.
-pub fn refuse(helper: &Helper, watchers: &Watchers, mut record: Record, started: Instant, stop: Stop) {
-    let (mut refusal, detail) = stop.tell();
-    if refusal.code == Code::Denied {
-        record.decision = "deny";
-    }
-    let outcome = Json::new().text("status", "refused").text("code", refusal.code.as_str());
-    record.outcome = outcome.text("detail", &detail).text("missing", &refusal.missing);
-    record.duration_us = Some(micros(started));
-    if let Err(fault) = helper.audit.note(Event::Refused, &record) {
-        refusal = fault.into();
-    }
-    watchers.finish(&Kind::Refused(wire::Refused {
-        code: refusal.code.as_str().to_owned(),
-        message: refusal.message,
-        missing: refusal.missing,
-        retry_after_s: refusal.retry_after_s,
-        plan: None,
-        granted_nearby: refusal.granted_nearby,
-    }));
-}
-
-fn note(
-    helper: &Helper,
-    watchers: &Watchers,
-    mut record: Record,
-    started: Instant,
-    event: Event,
-    mut completed: wire::Completed,
-) {
-    record.duration_us = Some(micros(started));
-    if !completed.replayed {
-        completed.duration_us = micros(started);
-    }
-    match helper.audit.note(event, &record) {
-        Ok(_) => watchers.finish(&Kind::Completed(completed)),
-        Err(fault) => refuse(helper, watchers, record, started, fault.into()),
     }
 }

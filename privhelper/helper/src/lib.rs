@@ -4,6 +4,7 @@
 //! ([`policy`], [`plan`], [`types`]) does no I/O; who does I/O ([`sys`])
 //! decides nothing, and its effects take a ticket that only the audit mints.
 
+pub mod answer;
 pub mod approvals;
 pub mod audit;
 pub mod connection;

@@ -2,9 +2,10 @@
 
 use crate::audit::{Event, Json, Record};
 use crate::connection::Service;
-use crate::dispatch::{Refuse, strict};
+use crate::dispatch::Refuse;
 use crate::error::{Code, Fault, Refusal};
 use crate::helper::Helper;
+use crate::meta::strict;
 use crate::places::Places;
 use crate::policy::{Peer, Policy};
 use crate::reply::{Grpc, Sink};
