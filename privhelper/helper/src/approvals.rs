@@ -11,14 +11,12 @@ use crate::reply::Sink;
 use crate::startup::spawn;
 use crate::sys::{locked, process, socket};
 use crate::types::{Digest, Reason};
+use postern_proto::root::v1::ApprovalLimits;
 use postern_proto::v1 as wire;
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Most that wait, of one client's uid and of all.
-const PER_UID: usize = 3;
-const TOTAL: usize = 100;
 /// How long what was denied is not asked again.
 const DENIED: Duration = Duration::from_secs(60 * 60);
 /// Most denials that are remembered; the oldest are forgotten first.
@@ -47,6 +45,8 @@ pub struct Question {
     pub policy: Digest,
     /// Who asks, and for what: another try of the same has the same digest.
     pub about: (u32, Digest),
+    /// How many may wait under that policy.
+    pub limits: ApprovalLimits,
     /// When it ends, on the clock that counts since boot, sleep included.
     pub expires: Duration,
 }
@@ -85,8 +85,8 @@ impl Approvals {
     ///
     /// # Errors
     /// `denied_recently` with the operator's reason, or `too_many_pending`.
-    pub fn admit(&self, about: (u32, Digest), now: Duration) -> Result<(), Refusal> {
-        locked(&self.0).admit(about, now)
+    pub fn admit(&self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Refusal> {
+        locked(&self.0).admit(about, limits, now)
     }
 
     /// Lets a request wait; whoever watches is told, and with `tell` the client, before anybody can answer.
@@ -101,7 +101,7 @@ impl Approvals {
         tell: impl FnOnce(),
     ) -> Result<(), (Refusal, Then)> {
         let mut inner = locked(&self.0);
-        if let Err(refusal) = inner.admit(question.about, now) {
+        if let Err(refusal) = inner.admit(question.about, question.limits, now) {
             return Err((refusal, then));
         }
         inner.tell(&question.view, "");
@@ -225,7 +225,7 @@ impl Inner {
         self.waiting.iter().map(|waiting| &waiting.question)
     }
 
-    fn admit(&mut self, about: (u32, Digest), now: Duration) -> Result<(), Refusal> {
+    fn admit(&mut self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Refusal> {
         self.denied.retain(|denial| denial.until > now);
         if let Some(denial) = self.denied.iter().find(|denial| denial.about == about) {
             let wait = denial.until.saturating_sub(now).as_secs();
@@ -233,7 +233,8 @@ impl Inner {
             return Err(Refusal { retry_after_s: u32::try_from(wait).unwrap_or(u32::MAX), ..refusal });
         }
         let own = self.questions().filter(|question| question.about.0 == about.0).count();
-        if own >= PER_UID || self.waiting.len() >= TOTAL {
+        let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        if own >= most(limits.max_pending_per_client) || self.waiting.len() >= most(limits.max_pending) {
             let why = format!("{own} requests of yours wait for approval already; wait for an operator");
             return Err(Refusal::new(Code::TooManyPending, why));
         }

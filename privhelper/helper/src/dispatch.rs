@@ -150,7 +150,8 @@ fn first_steps<V: Verb>(
             {
                 return Ok(known);
             }
-            helper.approvals.admit((peer.uid, digests.canonical), helper.boottime())?;
+            let about = (peer.uid, digests.canonical);
+            helper.approvals.admit(about, policy.approvals(), helper.boottime())?;
         }
     }
     Ok(First::Go(meta, verb, policy, by))

@@ -83,7 +83,14 @@ impl Context {
         };
         let text = text(&parts)?;
         let expires = self.helper.boottime().saturating_add(wait);
-        Ok(Question { view, text, policy, about: (self.peer.uid, self.canonical), expires })
+        Ok(Question {
+            view,
+            text,
+            policy,
+            about: (self.peer.uid, self.canonical),
+            limits: self.policy.approvals(),
+            expires,
+        })
     }
 
     /// Takes the request's id and records that it waits, both on disk.
