@@ -48,9 +48,6 @@ pub fn load_with(
     let mut findings = Findings::default();
     let sources = source::read(path, owner, &mut findings);
     let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
-    let Some(compiled) = compiled else {
-        return (sources, findings, None);
-    };
     let facts = facts(&compiled.rules);
     let found = lint::run(&compiled.lint_input(facts.as_ref()));
     findings.extend(found.into_iter().map(|found| Finding::of_lint(found, &sources, &compiled.rules.rules)));

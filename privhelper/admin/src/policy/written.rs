@@ -13,10 +13,15 @@ pub fn check(table: Table<'_>) {
     let _ = table.pairs("accept_risk");
 }
 
+/// A byte of the table's file.
+pub fn place(table: Table<'_>, at: usize) -> Place {
+    Place { file: table.source.rank, at }
+}
+
 /// Reads it of a rule that has no errors.
 #[must_use]
 pub fn read(table: Table<'_>) -> Written {
-    let place = |at| Place { file: table.source.rank, at };
+    let place = |at| place(table, at);
     let accept = |(id, reason): (super::At<&str>, &str)| Accept {
         id: id.value.to_owned(),
         reason: reason.to_owned(),
