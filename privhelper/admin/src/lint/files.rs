@@ -33,6 +33,8 @@ pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<Found>)
             if let Some(first) = places.first() {
                 let what = format!("read {}", some(&places.iter().map(Hit::show).collect::<Vec<_>>()));
                 found.push(rule.found(row.id, row.class, first.directory, &what, row.how));
+                // What is known to be secret need not be guessed at.
+                break;
             }
         }
     }

@@ -5,6 +5,7 @@ mod apply;
 mod check;
 mod examples;
 mod files;
+mod lint;
 mod log;
 mod show;
 mod status;
