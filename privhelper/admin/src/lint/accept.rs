@@ -45,13 +45,13 @@ pub(super) fn apply(input: &Input<'_>, found: &mut Vec<Found>) {
                 remarks.push(remark("accepts-everything", Severity::Note, message));
             } else if hit == 0 && !is_for_a_host(&accept.id, input) {
                 let known = catalog::kinds().filter(|kind| kind.is_of_rule).map(|kind| kind.id);
-                let hint = if catalog::kind(&accept.id).is_some() {
+                let meant = if catalog::kind(&accept.id).is_some() {
                     String::new()
                 } else {
                     did_you_mean(&accept.id, known)
                 };
                 let message =
-                    format!("`accept_risk` names {:?}, which is no finding of this rule{hint}", accept.id);
+                    format!("`accept_risk` names {:?}, which is no finding of this rule{meant}", accept.id);
                 remarks.push(remark("accepts-nothing", Severity::Warning, message));
             }
         }

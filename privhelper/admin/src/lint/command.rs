@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// What `policy check` is told.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct CheckArgs {
     /// A policy.toml, or a directory laid out like /etc/postern [default: /etc/postern]
     path: Option<PathBuf>,
@@ -176,7 +177,9 @@ pub fn run_facts(host: &Host, args: &FactsArgs, io: &mut Io<'_>) -> io::Result<E
         writeln!(io.err, "of this host: {}", escape(note))?;
     }
     let text = serde_json::to_string_pretty(&facts).map_err(io::Error::other)?;
-    writeln!(io.out, "{}", escape_json(&text))?;
+    for line in text.lines() {
+        writeln!(io.out, "{}", escape_json(line))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -201,7 +204,7 @@ fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     for finding in findings.iter().filter(is_of_host) {
         let text =
             format!("policy check after packages changed: [{}] {}", finding.id, escape(&finding.message));
-        if log(&text).is_err() {
+        if log(&probes.log, &text).is_err() {
             writeln!(io.err, "{text}")?;
         }
     }
@@ -209,8 +212,8 @@ fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
 }
 
 /// A warning of a system daemon, as syslog(3) sends it; journald listens there too.
-fn log(text: &str) -> io::Result<()> {
+fn log(socket: &Path, text: &str) -> io::Result<()> {
     const DAEMON_WARNING: u8 = 3 * 8 + 4;
     let line = format!("<{DAEMON_WARNING}>postern-admin: {text}");
-    UnixDatagram::unbound()?.send_to(line.as_bytes(), "/dev/log").map(drop)
+    UnixDatagram::unbound()?.send_to(line.as_bytes(), socket).map(drop)
 }

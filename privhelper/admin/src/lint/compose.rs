@@ -2,12 +2,12 @@
 //!
 //! A pure function of rules and facts.
 
-use super::facts::{Facts, Link, Unit};
+use super::facts::{ANY_INSTANCE, Facts, Link, Unit};
+use super::glob::{Star, both};
 use super::packages::RUNS_HOOKS;
 use super::reach::{self, is_below};
 use super::units::READS_AGAIN;
 use super::{Class, Found, Grant, some, table};
-use postern_helper::types::Pattern;
 use std::collections::BTreeMap;
 
 pub(super) fn check(rules: &[Grant<'_>], facts: &Facts, found: &mut Vec<Found>) {
@@ -43,31 +43,48 @@ struct Read<'a> {
 
 /// What root's units read, as far as anything makes them.
 fn reads<'a>(rules: &[Grant<'_>], facts: &'a Facts) -> Vec<Read<'a>> {
-    let mut granted: Vec<(usize, Vec<Pattern>)> = Vec::new();
-    for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.does(READS_AGAIN)) {
-        granted.push((index, rule.rule.units.iter().filter_map(|unit| Pattern::new(unit).ok()).collect()));
-    }
+    let granted: Vec<_> = rules.iter().enumerate().filter(|(_, rule)| rule.does(READS_AGAIN)).collect();
+    let rule_for = |unit: &Unit| {
+        // An instance of a template stands for all of them.
+        let id = unit.id.replacen(&format!("@{ANY_INSTANCE}."), "@*.", 1);
+        let is_named = |pattern: &String| {
+            let names = unit.names.iter().chain([&id]);
+            names.into_iter().any(|name| both(pattern, Star::NoAt, name, Star::Anything))
+        };
+        let rule = granted.iter().find(|(_, rule)| rule.rule.units.iter().any(is_named));
+        rule.map(|(index, _)| Trigger::Rule(*index))
+    };
+    let starters = starters(facts);
     let mut reads = Vec::new();
-    for unit in &facts.units {
-        let is_named = |pattern: &Pattern| {
-            pattern.matches_unit(&unit.id) || unit.names.iter().any(|name| pattern.matches_unit(name))
-        };
-        let rule = granted.iter().find(|(_, patterns)| patterns.iter().any(is_named));
-        let event = rule
-            .map(|(index, _)| Trigger::Rule(*index))
-            .or_else(|| unit.triggered_by.first().map(|name| Trigger::Unit(name)));
-        let starts = matches!(unit.enabled.as_str(), "enabled" | "enabled-runtime" | "static" | "generated")
-            || unit.active == "active";
-        let code = event.or_else(|| starts.then_some(Trigger::Boot));
-        let mut add = |path: String, trigger: Option<Trigger<'a>>| {
+    for unit in facts.units.iter().filter(|unit| unit.enabled != "transient") {
+        let starters = || starters.get(unit.id.as_str()).into_iter().flatten().copied();
+        let event = rule_for(unit)
+            .or_else(|| starters().find_map(rule_for))
+            .or_else(|| starters().find(|starter| is_on(starter)).map(|starter| Trigger::Unit(&starter.id)));
+        let code = event.or_else(|| is_on(unit).then_some(Trigger::Boot));
+        for (paths, trigger) in [(code_of(unit), code), (config_of(unit), event)] {
             if let Some(trigger) = trigger {
-                reads.push(Read { path, unit, trigger });
+                reads.extend(paths.into_iter().map(|path| Read { path, unit, trigger }));
             }
-        };
-        code_of(unit).into_iter().for_each(|path| add(path, code));
-        config_of(unit).into_iter().for_each(|path| add(path, event));
+        }
     }
     reads
+}
+
+/// Timers, sockets and path units by what they start.
+fn starters(facts: &Facts) -> BTreeMap<&str, Vec<&Unit>> {
+    let mut starters: BTreeMap<&str, Vec<&Unit>> = BTreeMap::new();
+    for unit in &facts.units {
+        for name in &unit.triggers {
+            starters.entry(name).or_default().push(unit);
+        }
+    }
+    starters
+}
+
+/// Whether it runs after a boot. What another unit pulls in is active then.
+fn is_on(unit: &Unit) -> bool {
+    matches!(unit.enabled.as_str(), "enabled" | "enabled-runtime") || unit.active == "active"
 }
 
 /// What a unit runs or takes its settings from.

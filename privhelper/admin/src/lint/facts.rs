@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The only version there is.
 pub const VERSION: u32 = 1;
+/// The instance that stands for all instances of a unit template.
+pub const ANY_INSTANCE: &str = "any";
 
 /// Everything that the lint wants to know of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +20,7 @@ pub struct Facts {
     pub collected_unix_s: u64,
     /// What could not be learned, and why.
     pub notes: Vec<String>,
-    /// Units that are loaded or installed.
+    /// Services, timers, sockets and path units that are loaded or installed.
     pub units: Vec<Unit>,
     /// Commands that apt and dpkg run as root.
     pub hooks: Vec<Hook>,
@@ -58,8 +60,8 @@ pub struct Unit {
     pub root_directory: String,
     /// `WorkingDirectory=`.
     pub working_directory: String,
-    /// Timers, sockets and paths that start it.
-    pub triggered_by: Vec<String>,
+    /// What it starts, if it is a timer, socket or path unit.
+    pub triggers: Vec<String>,
     /// Such as `active`.
     pub active: String,
     /// Such as `enabled`.

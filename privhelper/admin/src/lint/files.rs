@@ -197,13 +197,13 @@ pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<Found>) {
         };
         rule.rule.directories.iter().find(is_shown).cloned().filter(|_| rule.writes())
     };
-    let shown: Vec<_> = rules.iter().filter_map(|rule| Some((rule, shows(rule)?))).collect();
-    if shown.is_empty() {
+    let publishers: Vec<_> = rules.iter().filter_map(|rule| Some((rule, shows(rule)?))).collect();
+    if publishers.is_empty() {
         return;
     }
     for rule in rules.iter().filter(|rule| rule.does(&[VerbId::FileRead])) {
         let secret = table::SECRETS.iter().find_map(|row| places(rule.rule, row).into_iter().next());
-        let other = shown.iter().find(|(other, _)| other.rule.client == rule.rule.client);
+        let other = publishers.iter().find(|(other, _)| other.rule.client == rule.rule.client);
         if let (Some(secret), Some((other, directory))) = (secret, other) {
             let what = format!("read {}", secret.show());
             let how =

@@ -18,18 +18,24 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The programs that are asked.
+/// The programs that are asked, and where is told what came of it.
 #[derive(Debug, Clone)]
 pub struct Probes {
     /// `systemctl`.
     pub systemctl: PathBuf,
     /// `apt-config`.
     pub apt_config: PathBuf,
+    /// Where the journal listens.
+    pub log: PathBuf,
 }
 
 impl Default for Probes {
     fn default() -> Self {
-        Self { systemctl: "/usr/bin/systemctl".into(), apt_config: "/usr/bin/apt-config".into() }
+        Self {
+            systemctl: "/usr/bin/systemctl".into(),
+            apt_config: "/usr/bin/apt-config".into(),
+            log: "/dev/log".into(),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
             continue;
         }
         let meets = |pattern: &str| {
-            row.names.iter().find(|name| both(pattern, Star::Anything, name, Star::Anything)).copied()
+            row.patterns.iter().find(|name| both(pattern, Star::Anything, name, Star::Anything)).copied()
         };
         let hits: Vec<_> =
             rule.rule.packages.iter().filter_map(|name| meets(name).map(|entry| (name, entry))).collect();

@@ -4,6 +4,7 @@ use super::{Class, kinds};
 use crate::policy::finding::{Finding, Severity};
 use crate::text::escape;
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -79,7 +80,8 @@ fn uri(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
             uri.push(char::from(byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            // Writing to a String cannot fail.
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

@@ -23,7 +23,7 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
             continue;
         }
         let meets = |pattern: &str| {
-            row.names.iter().find(|name| both(pattern, Star::NoAt, name, Star::Anything)).copied()
+            row.patterns.iter().find(|name| both(pattern, Star::NoAt, name, Star::Anything)).copied()
         };
         let hits: Vec<_> =
             rule.rule.units.iter().filter_map(|unit| meets(unit).map(|name| (unit, name))).collect();

@@ -35,7 +35,7 @@ const WALK_MAX: usize = 50_000;
 const DEPTH_MAX: usize = 6;
 
 /// Paths of the table, and directories of the rules, that are links or lead through one. What leads to another place
-/// of the table is left out: no rule writes there unseen.
+/// of the table, or to packages' files, is left out: no rule writes there unseen.
 pub fn links(rules: &root::Rules) -> Vec<Link> {
     let mut starts: BTreeSet<PathBuf> = BTreeSet::new();
     for entry in table::writes().flat_map(|row| row.paths) {
@@ -77,10 +77,12 @@ fn add(path: &Path, is_granted: bool, links: &mut BTreeMap<String, String>) {
         return;
     };
     let is_known = || {
-        table::writes().flat_map(|row| row.paths).any(|entry| {
-            let place = entry.trim_end_matches("/**");
-            place.len() < entry.len() && is_below(target, &[place])
-        })
+        // Packages own it; what of it matters is in the table by name.
+        is_below(target, &["/usr", "/proc"])
+            || table::writes().flat_map(|row| row.paths).any(|entry| {
+                let place = entry.trim_end_matches("/**");
+                place.len() < entry.len() && is_below(target, &[place])
+            })
     };
     if target.starts_with('/') && (is_granted || !is_known()) {
         links.insert(path.to_owned(), target.to_owned());

@@ -1,20 +1,18 @@
 //! Units, from `systemctl show`.
 
 use super::run::run;
-use crate::lint::facts::{Command, Unit};
+use crate::lint::facts::{ANY_INSTANCE, Command, Unit};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What is asked of each unit.
 const PROPERTIES: &str = "Id,Names,FragmentPath,DropInPaths,User,RootDirectory,WorkingDirectory,EnvironmentFiles,\
-                          LoadCredential,LoadCredentialEncrypted,TriggeredBy,ActiveState,UnitFileState,ExecConditionEx,\
+                          LoadCredential,LoadCredentialEncrypted,Triggers,ActiveState,UnitFileState,ExecConditionEx,\
                           ExecStartPreEx,ExecStartEx,ExecStartPostEx,ExecReloadEx,ExecStopEx,ExecStopPostEx";
-/// Stands for the instance of a template of which none exists.
-const INSTANCE: &str = "any";
 /// Names in one call: its arguments stay far below what the kernel takes.
 const AT_ONCE: usize = 500;
 
-/// All services of this host, loaded or only installed.
+/// All services of this host and what starts them, loaded or only installed.
 pub fn gather(systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
     match try_gather(systemctl) {
         Ok(units) => units,
@@ -28,7 +26,8 @@ pub fn gather(systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
 fn try_gather(systemctl: &Path) -> Result<Vec<Unit>, String> {
     let mut names = BTreeSet::new();
     for command in ["list-unit-files", "list-units"] {
-        let fixed = [command, "--type=service", "--all", "--no-legend", "--plain", "--no-pager"];
+        let fixed =
+            [command, "--type=service,timer,socket,path", "--all", "--no-legend", "--plain", "--no-pager"];
         let listing = run(systemctl, &fixed.map(str::to_owned))?;
         names.extend(listing.lines().filter_map(|line| line.split_whitespace().next()).map(instance));
     }
@@ -47,7 +46,7 @@ fn try_gather(systemctl: &Path) -> Result<Vec<Unit>, String> {
 
 /// A template has no properties; an instance of it has.
 fn instance(name: &str) -> String {
-    name.replacen("@.", &format!("@{INSTANCE}."), 1)
+    name.replacen("@.", &format!("@{ANY_INSTANCE}."), 1)
 }
 
 /// The units in what `systemctl show` prints. Units without a file say nothing and are left out.
@@ -78,7 +77,7 @@ fn set(unit: &mut Unit, key: &str, value: &str) {
         "LoadCredential" | "LoadCredentialEncrypted" => {
             unit.credentials.extend(value.split_once(':').map(|(_, path)| path.trim().to_owned()));
         }
-        "TriggeredBy" => unit.triggered_by = words().collect(),
+        "Triggers" => unit.triggers = words().collect(),
         "ActiveState" => value.clone_into(&mut unit.active),
         "UnitFileState" => value.clone_into(&mut unit.enabled),
         exec if exec.starts_with("Exec") => unit.commands.extend(command(value)),

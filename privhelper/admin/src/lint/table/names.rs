@@ -23,7 +23,7 @@ pub struct Names {
     /// How root comes of it: ends the sentence "rule r may start u, and …".
     pub how: &'static str,
     /// Which.
-    pub names: &'static [&'static str],
+    pub patterns: &'static [&'static str],
 }
 
 /// Units.
@@ -33,7 +33,7 @@ pub const UNITS: &[Names] = &[
         class: Code,
         when: When::On,
         how: "it opens a shell of root, on a console or for one user",
-        names: &[
+        patterns: &[
             "debug-shell.service",
             "rescue.*",
             "emergency.*",
@@ -53,7 +53,7 @@ pub const UNITS: &[Names] = &[
         class: Code,
         when: When::On,
         how: "whoever reaches its socket or images runs anything as root",
-        names: &[
+        patterns: &[
             "docker*",
             "containerd*",
             "podman*",
@@ -84,7 +84,7 @@ pub const UNITS: &[Names] = &[
         class: Trust,
         when: When::On,
         how: "it lets people or hosts in from outside",
-        names: &[
+        patterns: &[
             "ssh*",
             "dropbear*",
             "cockpit*",
@@ -112,21 +112,21 @@ pub const UNITS: &[Names] = &[
         class: Code,
         when: When::On,
         how: "up and down scripts of its configuration run as root",
-        names: &["openvpn*@*", "openvpn.service", "wg-quick@*", "ifup@*"],
+        patterns: &["openvpn*@*", "openvpn.service", "wg-quick@*", "ifup@*"],
     },
     Names {
         id: "console-unit",
         class: Combined,
         when: When::On,
         how: "it opens a login that a drop-in makes a shell of root",
-        names: &["getty@*", "autovt@*", "serial-getty@*", "console-getty*"],
+        patterns: &["getty@*", "autovt@*", "serial-getty@*", "console-getty*"],
     },
     Names {
         id: "boot-unit",
         class: Code,
         when: When::On,
         how: "it starts another kernel or rebuilds what the host boots from",
-        names: &[
+        patterns: &[
             "kexec*",
             "systemd-kexec*",
             "systemd-soft-reboot*",
@@ -142,7 +142,7 @@ pub const UNITS: &[Names] = &[
         class: Combined,
         when: When::On,
         how: "it installs or runs as root what somebody else decides, at the time that the agent chooses",
-        names: &[
+        patterns: &[
             "apt-daily*",
             "unattended-upgrades*",
             "packagekit*",
@@ -168,7 +168,7 @@ pub const UNITS: &[Names] = &[
         class: Defence,
         when: When::Off,
         how: "the host is then without that protection or without a record of what happens",
-        names: &[
+        patterns: &[
             "auditd*",
             "apparmor*",
             "ufw*",
@@ -203,7 +203,7 @@ pub const PACKAGES: &[Names] = &[
         class: Combined,
         when: When::On,
         how: "it gives members of a group, or whoever reaches its socket, everything that root has",
-        names: &[
+        patterns: &[
             "docker.io",
             "docker-ce*",
             "podman*",
@@ -243,7 +243,7 @@ pub const PACKAGES: &[Names] = &[
         class: Combined,
         when: When::On,
         how: "its service lets people or hosts in from outside as soon as it is installed",
-        names: &[
+        patterns: &[
             "openssh-server",
             "dropbear*",
             "telnetd*",
@@ -274,7 +274,7 @@ pub const PACKAGES: &[Names] = &[
         class: Combined,
         when: When::On,
         how: "it compiles or brings code that runs in the kernel or at boot",
-        names: &[
+        patterns: &[
             "*-dkms",
             "dkms",
             "linux-image*",
@@ -299,7 +299,7 @@ pub const PACKAGES: &[Names] = &[
         class: Combined,
         when: When::On,
         how: "it makes root trust further keys or sources for packages",
-        names: &[
+        patterns: &[
             "*-archive-keyring",
             "*-keyring",
             "*-release",
@@ -315,7 +315,7 @@ pub const PACKAGES: &[Names] = &[
         class: Defence,
         when: When::Off,
         how: "the host then lacks its protection, its way in for administrators, or its kernel",
-        names: &[
+        patterns: &[
             "apparmor*",
             "auditd",
             "ufw",

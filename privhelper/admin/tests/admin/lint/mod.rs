@@ -1,11 +1,57 @@
 //! The policies under tests/policies: each bad one has the findings that it names, each good one none.
 
+mod compose;
+mod facts;
+mod glob;
+mod output;
+mod table;
+
 use crate::support::TestHost;
 use postern_admin::io::Exit;
+use postern_admin::lint::facts::Facts;
+use postern_admin::lint::{Found, Input, run};
+use postern_proto::root::v1 as root;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What the lint finds in these rules, without files and by these facts.
+fn lint(rules: &root::Rules, facts: Option<&Facts>) -> Vec<Found> {
+    let position = |line| root::Position { file: "policy.toml".to_owned(), line };
+    let positions: Vec<_> = (1..=100).map(position).collect();
+    run(&Input { rules, positions: &positions, written: &[], clients: &[], facts })
+}
+
+/// A client's policy of these rules.
+fn policy(rules: Vec<root::Rule>) -> root::Rules {
+    let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
+    root::Rules { version: 1, clients: vec![client], rules, ..root::Rules::default() }
+}
+
+/// A rule that allows this verb and nothing yet.
+fn rule(id: &str, verb: &str) -> root::Rule {
+    let mut rule = root::Rule {
+        id: id.to_owned(),
+        client: "agent".to_owned(),
+        verbs: vec![verb.to_owned()],
+        depth: 1,
+        ..root::Rule::default()
+    };
+    rule.set_decision(root::Decision::Allow);
+    rule
+}
+
+/// A rule that writes these files of this directory.
+fn writes(id: &str, directory: &str, file: &str) -> root::Rule {
+    let (directories, files) = (vec![directory.to_owned()], vec![file.to_owned()]);
+    root::Rule { directories, files, ..rule(id, "file.write") }
+}
+
+/// A rule that does this with these units.
+fn units(id: &str, verb: &str, unit: &str) -> root::Rule {
+    root::Rule { units: vec![unit.to_owned()], ..rule(id, verb) }
+}
 
 /// Every policy of a directory of tests/policies, with its text.
 fn policies(kind: &str) -> Vec<(PathBuf, String)> {
@@ -68,8 +114,8 @@ fn the_grant_and_not_something_else_is_what_is_found() {
         let Some((from, to)) = head(&text, "mend").and_then(|mend| mend.split_once(" => ")) else {
             continue;
         };
-        let policy: String =
-            text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+        let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let policy = lines.join("\n");
         assert!(policy.contains(from), "{}: nothing to mend", path.display());
         let policy = policy.replace(from, &to.replace("; ", "\n"));
         let left = findings(&policy);
