@@ -2,7 +2,7 @@
 
 use super::glob::matches;
 use super::reach::{self, HARMLESS, is_below};
-use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS};
+use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS, lists};
 use super::{Class, Found, Grant, Input, some};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
@@ -81,13 +81,8 @@ impl Run<'_> {
             self.add("command-without-sandbox", Class::Combined, "which runs without a sandbox", how, found);
         }
         // A validator may own its scratch files: it can write nothing else.
-        let strong: Vec<_> = self
-            .command
-            .capabilities
-            .iter()
-            .filter(|name| CAPABILITIES.contains(&name.as_str()))
-            .cloned()
-            .collect();
+        let strong: Vec<_> =
+            self.command.capabilities.iter().filter(|name| lists(CAPABILITIES, name)).cloned().collect();
         if !strong.is_empty() {
             let what = format!("which has {}", some(&strong));
             self.add(
@@ -109,7 +104,7 @@ impl Run<'_> {
         let used: Vec<_> = self.command.parameters.iter().filter(is_used).collect();
         let of = |wanted: fn(ParameterKind) -> bool| used.iter().find(|parameter| wanted(parameter.kind()));
         let base = self.program().rsplit('/').next().unwrap_or_default();
-        if PROGRAMS.iter().any(|name| matches(name, base)) {
+        if lists(PROGRAMS, base) {
             let how = format!("{base} runs programs or writes files as its arguments say");
             if let Some(free) = of(is_free) {
                 let what = format!("with any text or path as {:?}", free.name);
@@ -138,7 +133,7 @@ impl Run<'_> {
     fn surroundings(&self, found: &mut Vec<Found>) {
         let chooses = |setting: &&String| {
             let name = setting.split('=').next().unwrap_or_default();
-            ENVIRONMENT.iter().any(|pattern| matches(pattern, name))
+            lists(ENVIRONMENT, name)
         };
         if let Some(setting) = self.command.env.iter().find(chooses) {
             let what = format!("with {setting} in its environment");

@@ -15,6 +15,7 @@ pub mod facts;
 mod files;
 pub mod gather;
 pub mod glob;
+mod habits;
 mod packages;
 pub mod reach;
 mod sarif;

@@ -28,9 +28,8 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
         if !rule.does(verbs) {
             continue;
         }
-        let meets = |pattern: &str| {
-            row.patterns.iter().find(|name| both(pattern, Star::Anything, name, Star::Anything)).copied()
-        };
+        let meets =
+            |pattern: &str| row.patterns().find(|name| both(pattern, Star::Anything, name, Star::Anything));
         let hits: Vec<_> =
             rule.rule.packages.iter().filter_map(|name| meets(name).map(|entry| (name, entry))).collect();
         if let Some((first, _)) = hits.first() {

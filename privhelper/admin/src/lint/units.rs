@@ -22,9 +22,8 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
         if !rule.does(verbs) {
             continue;
         }
-        let meets = |pattern: &str| {
-            row.patterns.iter().find(|name| both(pattern, Star::NoAt, name, Star::Anything)).copied()
-        };
+        let meets =
+            |pattern: &str| row.patterns().find(|name| both(pattern, Star::NoAt, name, Star::Anything));
         let hits: Vec<_> =
             rule.rule.units.iter().filter_map(|unit| meets(unit).map(|name| (unit, name))).collect();
         if let Some((first, _)) = hits.first() {

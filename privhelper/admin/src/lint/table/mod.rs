@@ -4,6 +4,7 @@
 
 mod boot;
 mod identity;
+mod infrastructure;
 mod names;
 mod packages;
 mod programs;
@@ -11,7 +12,7 @@ mod secrets;
 mod services;
 mod systemd;
 
-pub use names::{CAPABILITIES, ENVIRONMENT, PACKAGES, PROGRAMS, UNITS, When};
+pub use names::{CAPABILITIES, ENVIRONMENT, PACKAGES, PROGRAMS, UNITS, When, lists};
 pub use secrets::SECRETS;
 
 use super::Class;
@@ -37,7 +38,15 @@ const fn row(id: &'static str, class: Class, how: &'static str, paths: &'static 
 
 /// Every place that is not to be written without a reason.
 pub fn writes() -> impl Iterator<Item = &'static Row> {
-    [systemd::ROWS, boot::ROWS, programs::ROWS, identity::ROWS, packages::ROWS, services::ROWS]
-        .into_iter()
-        .flatten()
+    [
+        systemd::ROWS,
+        boot::ROWS,
+        programs::ROWS,
+        identity::ROWS,
+        packages::ROWS,
+        services::ROWS,
+        infrastructure::ROWS,
+    ]
+    .into_iter()
+    .flatten()
 }
