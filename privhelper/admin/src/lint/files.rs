@@ -202,7 +202,9 @@ pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<Found>) {
         return;
     }
     for rule in rules.iter().filter(|rule| rule.does(&[VerbId::FileRead])) {
-        let secret = table::SECRETS.iter().find_map(|row| places(rule.rule, row).into_iter().next());
+        // What only may be secret by its name is warned of where it is read.
+        let known = table::SECRETS.iter().filter(|row| row.class == Class::Trust);
+        let secret = known.flat_map(|row| places(rule.rule, row)).next();
         let other = publishers.iter().find(|(other, _)| other.rule.client == rule.rule.client);
         if let (Some(secret), Some((other, directory))) = (secret, other) {
             let what = format!("read {}", secret.show());

@@ -9,7 +9,7 @@ mod places;
 mod run;
 mod systemd;
 
-pub use apt::{hooks, package_hosts};
+pub use apt::{dpkg_hooks, hooks, package_hosts};
 pub use systemd::units;
 
 use super::facts::{Facts, VERSION};

@@ -80,7 +80,7 @@ impl Class {
 }
 
 /// A place in the policy's files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Which file, by its place in the policy.
     pub file: usize,
@@ -152,7 +152,7 @@ pub fn run(input: &Input<'_>) -> Vec<Found> {
     for rule in &rules {
         files::check(input, rule, &mut found);
         units::check(rule, &mut found);
-        packages::check(rule, &mut found);
+        packages::check(rule, input.facts, &mut found);
     }
     files::published(&rules, &mut found);
     commands::check(input, &rules, &mut found);

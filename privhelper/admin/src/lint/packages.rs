@@ -1,5 +1,6 @@
 //! What a rule may do with packages.
 
+use super::facts::Facts;
 use super::glob::{Star, both};
 use super::table::{PACKAGES, When};
 use super::{Class, Found, Grant, some};
@@ -19,7 +20,7 @@ pub(super) const RUNS_HOOKS: &[VerbId] = &[
     VerbId::PackageRepair,
 ];
 
-pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
+pub(super) fn check(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
     for row in PACKAGES {
         let (verbs, word) = match row.when {
             When::On => (ON, "install"),
@@ -39,7 +40,7 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
         }
     }
     if rule.does(ON) {
-        sources(rule, found);
+        sources(rule, facts, found);
     }
     limits(rule, found);
 }
@@ -49,12 +50,16 @@ fn show(granted: &str, entry: &str) -> String {
 }
 
 /// Maintainer scripts run as root: whose they are is decided by the sources.
-fn sources(rule: &Grant<'_>, found: &mut Vec<Found>) {
+fn sources(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
     let sources = &rule.rule.sources;
     if sources.is_empty() {
         let what = "install from every source that this host has, now or later (no `sources`)";
-        let how = "the scripts of whatever package such a source offers run as root";
-        found.push(rule.found("any-source", Class::Combined, "", what, how));
+        let here = match facts.map(|facts| facts.package_hosts.as_slice()) {
+            None | Some([]) => String::new(),
+            Some(hosts) => format!("; on this host they are {}", hosts.join(", ")),
+        };
+        let how = format!("the scripts of whatever package such a source offers run as root{here}");
+        found.push(rule.found("any-source", Class::Combined, "", what, &how));
     }
     let wildcard = rule.rule.packages.iter().find(|name| name.contains('*'));
     if let Some(name) = wildcard.filter(|_| sources.len() != 1) {

@@ -50,7 +50,7 @@ pub fn load_with(
     let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
     let facts = facts(&compiled.rules);
     let found = lint::run(&compiled.lint_input(facts.as_ref()));
-    findings.extend(found.into_iter().map(|found| Finding::of_lint(found, &sources, &compiled.rules.rules)));
+    findings.extend(finding::of_lint(found, &sources, &compiled.rules.rules));
     finding::sort(&mut findings);
     let is_refused = findings.iter().any(|finding| finding.severity == Severity::Error);
     (sources, findings, (!is_refused).then_some(compiled))

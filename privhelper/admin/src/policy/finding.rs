@@ -1,10 +1,11 @@
 //! What is wrong with a policy, and where.
 
 use super::source::Source;
-use crate::lint::{Class, Found, kind};
+use crate::lint::{Class, Found, Place, kind};
 use crate::text::escape;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
+use std::collections::HashMap;
 use std::fmt;
 
 /// How bad it is.
@@ -61,12 +62,24 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding of the lint, placed in the policy's files.
-    #[must_use]
-    pub fn of_lint(found: Found, sources: &[Source], rules: &[root::Rule]) -> Self {
+    /// Where it is told.
+    const fn order(&self) -> (usize, usize, usize, &'static str) {
+        (self.rank, self.line, self.column, self.id)
+    }
+}
+
+/// The findings of the lint, placed in the policy's files.
+#[must_use]
+pub fn of_lint(found: Vec<Found>, sources: &[Source], rules: &[root::Rule]) -> Vec<Finding> {
+    // Many findings share a place, and finding a line means to read the file up to it.
+    let mut positions: HashMap<Place, (usize, usize)> = HashMap::new();
+    let place = |found: Found| {
         let source = sources.iter().find(|source| source.rank == found.place.file);
-        let (line, column) = source.map_or((1, 1), |source| source.position(found.place.at));
-        Self {
+        let (line, column) = *positions
+            .entry(found.place)
+            .or_insert_with(|| source.map_or((1, 1), |source| source.position(found.place.at)));
+        let rules = found.rules.iter().filter_map(|index| rules.get(*index));
+        Finding {
             file: source.map_or_else(String::new, |source| source.name.clone()),
             line,
             column,
@@ -74,21 +87,12 @@ impl Finding {
             id: found.id,
             class: found.class,
             message: found.message,
-            rules: found
-                .rules
-                .iter()
-                .filter_map(|index| rules.get(*index))
-                .map(|rule| rule.id.clone())
-                .collect(),
+            rules: rules.map(|rule| rule.id.clone()).collect(),
             accepted: found.accepted,
             rank: found.place.file,
         }
-    }
-
-    /// Where it is told.
-    const fn order(&self) -> (usize, usize, usize, &'static str) {
-        (self.rank, self.line, self.column, self.id)
-    }
+    };
+    found.into_iter().map(place).collect()
 }
 
 /// Puts findings in the order of files and lines.

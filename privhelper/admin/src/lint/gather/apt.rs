@@ -18,15 +18,33 @@ const HOOKS: [&str; 8] = [
     "APT::Update::Post-Invoke-Stats",
 ];
 
-/// The commands that apt runs as root.
+/// The commands that apt and dpkg run as root.
 pub fn gather(apt_config: &Path, notes: &mut Vec<String>) -> Vec<Hook> {
-    match run(apt_config, &["dump".to_owned()]) {
+    let mut found = match run(apt_config, &["dump".to_owned()]) {
         Ok(text) => hooks(&text),
         Err(why) => {
             notes.push(format!("no hooks of apt: {why}"));
             Vec::new()
         }
+    };
+    let drop_ins = fs::read_dir("/etc/dpkg/dpkg.cfg.d").into_iter().flatten().flatten();
+    for path in drop_ins.map(|entry| entry.path()).chain(["/etc/dpkg/dpkg.cfg".into()]) {
+        found.extend(dpkg_hooks(&fs::read_to_string(path).unwrap_or_default()));
     }
+    found
+}
+
+/// The commands in a configuration file of dpkg: lines such as `post-invoke = "command"`.
+#[must_use]
+pub fn dpkg_hooks(text: &str) -> Vec<Hook> {
+    const OPTIONS: [&str; 3] = ["pre-invoke", "post-invoke", "status-logger"];
+    let hook = |line: &str| {
+        let (key, command) = line.split_once(['=', ' '])?;
+        let key = OPTIONS.into_iter().find(|option| *option == key.trim())?;
+        let command = command.trim().trim_start_matches('=').trim().trim_matches('"');
+        Some(Hook { key: format!("dpkg {key}"), command: command.to_owned() })
+    };
+    text.lines().map(str::trim).filter_map(hook).collect()
 }
 
 /// The commands in what `apt-config dump` prints: lines such as `DPkg::Post-Invoke:: "command";`.

@@ -108,7 +108,6 @@ pub const SECRETS: &[Row] = &[
         "a file of such a name holds a password or key in many packages",
         &[
             "/etc/*/auth*",
-            "/etc/*/*auth*",
             "/etc/*/*secret*",
             "/etc/*/*password*",
             "/etc/*/*passwd*",

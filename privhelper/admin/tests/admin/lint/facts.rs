@@ -84,6 +84,15 @@ fn reads_the_hooks_of_apt_and_no_other_setting() {
 }
 
 #[test]
+fn reads_the_hooks_of_dpkg() {
+    let hooks = gather::dpkg_hooks(
+        "# post-invoke=/no\nno-debsig\nlog /var/log/dpkg.log\npost-invoke = \"/srv/a b\"\npre-invoke=/x\n",
+    );
+    let shown: Vec<_> = hooks.iter().map(|hook| (hook.key.as_str(), hook.command.as_str())).collect();
+    assert_eq!(shown, [("dpkg post-invoke", "/srv/a b"), ("dpkg pre-invoke", "/x")]);
+}
+
+#[test]
 fn reads_the_hosts_of_sources_without_their_passwords() {
     let text = "# deb http://commented.example/ x main\n\
                 deb [signed-by=/usr/share/keyrings/a.gpg] https://user:secret@One.example/debian stable main\n\
