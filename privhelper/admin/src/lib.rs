@@ -11,6 +11,7 @@ pub mod io;
 pub mod law;
 pub mod operator;
 pub mod policy;
+pub mod report;
 pub mod status;
 pub mod text;
 pub mod words;
