@@ -3,7 +3,7 @@
 use super::answer::{Consent, Decision, Which};
 use super::render::{field, inline};
 use super::terminal::Person;
-use super::waiting::{Shown, all, resolve, short};
+use super::waiting::{Shown, all, resolve, short, too_long};
 use super::{Ended, Stop, Tally, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -30,13 +30,8 @@ pub fn approve(
 ) -> Ended {
     let shown =
         chosen(host, which)?.iter().map(|id| Shown::fetch(host, id)).collect::<Result<Vec<_>, _>>()?;
-    for one in &shown {
-        if let Some(why) = one.too_long() {
-            return Err(Stop::Told(
-                Exit::Refused,
-                format!("{}: {why}", short(&one.approval.approval_id, &[])),
-            ));
-        }
+    if let Some(why) = too_long(&shown) {
+        return Err(Stop::Told(Exit::Refused, why));
     }
     let digest = match (which, shown.as_slice()) {
         (Which::Id(_), [one]) => one.digest,
@@ -54,17 +49,27 @@ pub fn approve(
         tell(&mut tally, which, &one.approval.approval_id, words, io)?;
     }
     if let Which::Task(task) = which {
-        let seen = |late: &Approval| shown.iter().any(|one| one.approval.approval_id == late.approval_id);
-        for late in all(host)?.iter().filter(|late| late.task == *task && !seen(late)) {
-            let (id, verb, target) =
-                (short(&late.approval_id, &[]), inline(&late.verb), inline(&late.target));
-            writeln!(
-                io.err,
-                "{id}: not approved, it came to wait after the texts were shown: {verb} {target}"
-            )?;
-        }
+        late(host, task, &shown, io)?;
     }
     Ok(tally.exit())
+}
+
+/// Names what came to wait after the texts were shown.
+fn late(host: &Host, task: &str, shown: &[Shown], io: &mut Io<'_>) -> Result<(), Stop> {
+    let waiting = match all(host) {
+        Ok(waiting) => waiting,
+        // What was agreed to is told already, and stands.
+        Err(Stop::Told(_, why)) => {
+            return Ok(writeln!(io.err, "what came to wait meanwhile is not known: {why}")?);
+        }
+        Err(stop @ Stop::Output(_)) => return Err(stop),
+    };
+    let seen = |late: &Approval| shown.iter().any(|one| one.approval.approval_id == late.approval_id);
+    for late in waiting.iter().filter(|late| late.task == task && !seen(late)) {
+        let (id, verb, target) = (short(&late.approval_id, &[]), inline(&late.verb), inline(&late.target));
+        writeln!(io.err, "{id}: not approved, it came to wait after the texts were shown: {verb} {target}")?;
+    }
+    Ok(())
 }
 
 /// `deny`.

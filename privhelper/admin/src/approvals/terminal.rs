@@ -3,7 +3,7 @@
 use super::render::{Charset, Ink, Look};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-use nix::sys::termios::{FlushArg, tcflush};
+use nix::sys::termios::{FlushArg, tcdrain, tcflush};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -91,7 +91,8 @@ impl Person for Terminal {
     }
 
     fn ask(&mut self, question: &str) -> io::Result<String> {
-        // What was typed or pasted before the question answers something else.
+        // What was typed or pasted before the text stood there answers something else.
+        tcdrain(&self.tty)?;
         tcflush(&self.tty, FlushArg::TCIFLUSH)?;
         self.tty.write_all(question.as_bytes())?;
         let mut line = Vec::new();

@@ -41,17 +41,6 @@ impl Shown {
         Ok(Self { approval, text: shown.text, digest })
     }
 
-    /// Why nobody can be asked to agree to it.
-    pub(super) fn too_long(&self) -> Option<String> {
-        let (lines, bytes) = (render::lines(&self.text).len(), self.text.len());
-        (lines > LINES_MAX || bytes > BYTES_MAX).then(|| {
-            format!(
-                "plan_too_large: {lines} lines and {bytes} bytes; nobody reads more than {LINES_MAX} lines or {BYTES_MAX} bytes, so it \
-                 cannot be approved"
-            )
-        })
-    }
-
     /// Everything about it as rows.
     pub(super) fn rendered(&self, look: Look) -> String {
         let a = &self.approval;
@@ -84,6 +73,18 @@ impl Shown {
             + &field("target", &a.target, look)
             + &field("client", &format!("{} (uid {}){claimed}", a.client, a.uid), look)
     }
+}
+
+/// Why nobody can be asked to agree to so much.
+pub(super) fn too_long(shown: &[Shown]) -> Option<String> {
+    let lines: usize = shown.iter().map(|one| render::lines(&one.text).len()).sum();
+    let bytes: usize = shown.iter().map(|one| one.text.len()).sum();
+    (lines > LINES_MAX || bytes > BYTES_MAX).then(|| {
+        format!(
+            "plan_too_large: {lines} lines and {bytes} bytes; nobody reads more than {LINES_MAX} lines or {BYTES_MAX} bytes at once, so \
+             it cannot be approved"
+        )
+    })
 }
 
 /// How many of those who must agree have.
@@ -228,7 +229,7 @@ pub fn show(host: &Host, id: &str, look: Look, format: Format, io: &mut Io<'_>) 
         return Ok(Exit::Done);
     }
     write!(io.out, "{}{}", shown.rendered(look), field("sha256", &shown.digest.to_string(), look))?;
-    if let Some(why) = shown.too_long() {
+    if let Some(why) = too_long(std::slice::from_ref(&shown)) {
         writeln!(io.err, "{why}")?;
     }
     Ok(Exit::Done)

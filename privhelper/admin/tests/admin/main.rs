@@ -2,7 +2,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests make the files that they are about")]
 
 mod apply;
+mod approve;
+mod asking;
+mod brake;
 mod check;
+mod desk;
 mod examples;
 mod explain;
 mod files;
@@ -10,8 +14,11 @@ mod log;
 #[cfg(feature = "browser")]
 mod page;
 mod report;
+mod rendering;
 mod show;
 mod site;
 mod status;
 mod support;
 mod verify;
+mod waiting;
+mod watch;

@@ -1,0 +1,110 @@
+//! `watch` tells what comes and goes, across restarts of the helper, until it is stopped.
+
+use crate::desk::{approval, expect, id, run};
+use crate::support::{GOOD, Ran, TestHost, end, event, request};
+use postern_admin::approvals::{self, Backoff};
+use postern_admin::io::Exit;
+use postern_admin::policy::apply::Format;
+use postern_proto::v1::OperatorWatched;
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
+use std::time::Duration;
+
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(5), most: Duration::from_millis(20) };
+
+fn watched(start: &str, ended: &str) -> Vec<u8> {
+    event(&OperatorWatched { approval: Some(approval(&id(start))), ended: ended.to_owned() })
+}
+
+/// Each connection gets one of these; after the last the watcher is stopped.
+fn watch(connections: Vec<Vec<Vec<u8>>>, format: Format) -> Ran {
+    let host = TestHost::new(GOOD);
+    let listener = UnixListener::bind(&host.host.operator_socket).unwrap();
+    let (stop, stopper) = UnixStream::pair().unwrap();
+    let helper = thread::spawn(move || {
+        let last = connections.len() - 1;
+        for (number, frames) in connections.into_iter().enumerate() {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert_eq!(request(&mut stream).unwrap().0, "Operator/Watch");
+            stream.write_all(&frames.concat()).unwrap();
+            if number == last {
+                // Give it time to read what was sent before it is stopped.
+                thread::sleep(Duration::from_millis(200));
+                (&stopper).write_all(b"x").unwrap();
+                thread::sleep(Duration::from_millis(200));
+            }
+        }
+    });
+    let ran = run(|io| approvals::watch(&host.host, format, BACKOFF, &stop, io));
+    helper.join().unwrap();
+    ran
+}
+
+#[test]
+fn tells_a_line_an_event_and_ends_well_when_stopped() {
+    let ran = watch(vec![vec![watched("aaaa", ""), watched("aaaa", "approval_expired")]], Format::Text);
+    assert_eq!(ran.exit, Exit::Done);
+    assert_eq!(
+        ran.out,
+        "2025-11-21 04:40:00 UTC  aaaa0000  agent  file.write  /etc/nginx/conf.d/site.conf  waits until 2025-11-21 04:55:00 UTC, agreed 0/1\n\
+         2025-11-21 04:40:00 UTC  aaaa0000  agent  file.write  /etc/nginx/conf.d/site.conf  approval_expired\n"
+    );
+    assert!(ran.err.contains("postern-admin approve ID"), "{}", ran.err);
+}
+
+#[test]
+fn connects_again_when_the_helper_restarts() {
+    let cut = watched("aaaa", "");
+    let connections = vec![
+        vec![watched("aaaa", ""), cut[..20].to_vec()],
+        vec![end(14, "stopping")],
+        vec![],
+        vec![end(0, "")],
+        vec![watched("bbbb", "")],
+    ];
+    let ran = watch(connections, Format::Json);
+    assert_eq!(ran.exit, Exit::Done);
+    let ids: Vec<String> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|event| event["approval"]["approval_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, [id("aaaa"), id("bbbb")]);
+    assert_eq!(ran.err.matches("connected again").count(), 4, "{}", ran.err);
+}
+
+#[test]
+fn waits_longer_each_time_while_nobody_listens() {
+    let host = TestHost::new(GOOD);
+    let listener = UnixListener::bind(&host.host.operator_socket).unwrap();
+    let (stop, stopper) = UnixStream::pair().unwrap();
+    let helper = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        request(&mut stream).unwrap();
+        drop((stream, listener));
+        thread::sleep(Duration::from_millis(300));
+        (&stopper).write_all(b"x").unwrap();
+    });
+    let ran = run(|io| approvals::watch(&host.host, Format::Text, BACKOFF, &stop, io));
+    helper.join().unwrap();
+    assert_eq!(ran.exit, Exit::Done);
+    for words in ["again in 5ms", "again in 10ms", "again in 20ms"] {
+        assert!(ran.err.contains(words), "no {words} in {}", ran.err);
+    }
+    assert!(!ran.err.contains("again in 40ms"), "{}", ran.err);
+}
+
+#[test]
+fn a_refusal_is_not_asked_for_again() {
+    let ran = {
+        let host = TestHost::new(GOOD);
+        let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
+        let (stop, _stopper) = UnixStream::pair().unwrap();
+        let ran = run(|io| approvals::watch(&host.host, Format::Text, BACKOFF, &stop, io));
+        helper.join().unwrap();
+        ran
+    };
+    expect(&ran, Exit::Refused, "can be no operator");
+}
