@@ -42,13 +42,18 @@ pub fn id(start: &str) -> String {
 
 /// What waits, each with its text; tests may change it between two calls.
 #[derive(Clone, Default)]
-pub struct Desk(Arc<Mutex<Vec<(Approval, Vec<u8>)>>>);
+pub struct Desk(Arc<Mutex<Vec<Waiting>>>);
+
+/// A request and its text.
+type Waiting = (Approval, Vec<u8>);
 
 impl Desk {
     /// These wait.
     pub fn with(waiting: &[(&str, &[u8])]) -> Self {
         let desk = Self::default();
-        waiting.iter().for_each(|(start, text)| desk.add(approval(&id(start)), text));
+        for (start, text) in waiting {
+            desk.add(approval(&id(start)), text);
+        }
         desk
     }
 
@@ -98,9 +103,9 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// A digest's hexadecimal digits.
+pub fn hex(digest: &[u8; 32]) -> String {
+    postern_helper::types::Digest::from_bytes(digest).unwrap().to_string()
 }
 
 /// Somebody who types what `types` makes of the question.
