@@ -12,7 +12,7 @@ use crate::text::count;
 use postern_helper::types::Digest;
 use postern_proto::v1::{Approval, OperatorDecideRequest, OperatorDecided, Verdict};
 
-/// A terminal narrower than this breaks rows by itself, and then a row could begin with anything.
+/// Fewest columns in which a row holds its gutter, the longest mark and something to read.
 const COLUMNS_MIN: usize = 40;
 /// How many digits of the digest a person types.
 const TYPED: usize = 4;
@@ -37,7 +37,7 @@ pub fn approve(
         (Which::Id(_), [one]) => one.digest,
         _ => Digest::of(&shown.iter().map(|one| one.digest.as_bytes()).collect::<Vec<_>>()),
     };
-    consent(with.consent, &shown, digest, person)?;
+    consent(with.consent, which, &shown, digest, person)?;
     let mut tally = Tally::default();
     for one in &shown {
         let answer = decide(host, &one.approval.approval_id, Some(one.digest), &with.reason);
@@ -104,6 +104,7 @@ fn chosen(host: &Host, which: &Which) -> Result<Vec<String>, Stop> {
 /// Returns if somebody agreed to all of `shown`.
 fn consent(
     consent: Consent,
+    which: &Which,
     shown: &[Shown],
     digest: Digest,
     person: Option<&mut dyn Person>,
@@ -113,7 +114,7 @@ fn consent(
         (Consent::Given(given), _) if given == digest => Ok(()),
         (Consent::Given(_), _) => no("the text now has another SHA-256 than the one that was reviewed"),
         (Consent::Ask, Some(person)) => {
-            if ask(shown, digest, person)? {
+            if ask(which, shown, digest, person)? {
                 Ok(())
             } else {
                 no("the answer was not the four digits")
@@ -128,7 +129,7 @@ fn consent(
 }
 
 /// Shows everything, then asks: what is asked stands right above the question, however long the texts were.
-fn ask(shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool, Stop> {
+fn ask(which: &Which, shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool, Stop> {
     let look = person.look();
     if look.columns < COLUMNS_MIN {
         let why =
@@ -136,20 +137,18 @@ fn ask(shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool,
         return Err(Stop::Told(Exit::Failed, why));
     }
     for (number, one) in (1_usize..).zip(shown) {
-        if shown.len() > 1 {
-            person.show(&format!("--- {number} of {}\n", shown.len()))?;
-        }
+        person.show(&format!("--- {number} of {}\n", shown.len()))?;
         person.show(&one.rendered(look))?;
     }
     let mut asked = format!("--- to agree to {}\n", count(shown.len(), "request"));
     for one in shown {
-        asked += &one.named(look);
-        if shown.len() > 1 {
-            asked += &field("sha256", &one.digest.to_string(), look);
-        }
+        asked += &(one.named(look) + &field("sha256", &one.digest.to_string(), look));
     }
     let all = digest.to_string();
-    asked += &field(if shown.len() > 1 { "of all" } else { "sha256" }, &all, look);
+    match which {
+        Which::Id(_) => {}
+        Which::Task(_) => asked += &field("of all", &all, look),
+    }
     let last = all.get(all.len() - TYPED..).unwrap_or(&all);
     let answer = person
         .ask(&format!("{asked}Type {last}, its last digits, to agree; anything else changes nothing: "))?;

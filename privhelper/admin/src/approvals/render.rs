@@ -103,6 +103,16 @@ pub fn inline(value: &str) -> String {
     tokens(value.as_bytes(), Look::PIPE).into_iter().map(|token| token.text).collect()
 }
 
+/// A line of printable ASCII in a single row, with `>` at its end if there is more of it.
+#[must_use]
+pub fn cut(mut line: String, look: Look) -> String {
+    if line.len() >= look.columns {
+        line.truncate(look.columns.saturating_sub(2));
+        line.push('>');
+    }
+    line
+}
+
 /// One line as the rows that it needs. Where it is broken stands `>`, at the end of the one row and in the gutter of the next.
 fn rows(out: &mut String, gutter: &str, line: &[u8], look: Look) {
     let room = look.columns.saturating_sub(gutter.len() + 3);

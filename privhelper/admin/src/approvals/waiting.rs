@@ -1,6 +1,6 @@
 //! What waits, and the text of one request.
 
-use super::render::{self, Look, field, inline};
+use super::render::{self, Look, cut, field, inline};
 use super::{Ended, Stop, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -167,7 +167,7 @@ pub(super) fn as_json(approval: &Approval) -> Value {
 ///
 /// # Errors
 /// The helper does not answer, or the result cannot be written.
-pub fn pending(host: &Host, now_unix_s: u64, format: Format, io: &mut Io<'_>) -> Ended {
+pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
     let waiting = all(host)?;
     if format == Format::Json {
         let approvals: Vec<Value> = waiting.iter().map(as_json).collect();
@@ -202,7 +202,7 @@ pub fn pending(host: &Host, now_unix_s: u64, format: Format, io: &mut Io<'_>) ->
                 rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or_default();
             let _ = write!(line, "{cell:<width$}  ");
         }
-        writeln!(io.out, "{}", line.trim_end())?;
+        writeln!(io.out, "{}", cut(line.trim_end().to_owned(), look))?;
     }
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use crate::desk::{Desk, PLAIN, approval, expect, hex, id, run, sha256};
 use crate::support::{GOOD, TestHost, end};
-use postern_admin::approvals;
+use postern_admin::approvals::{self, Look};
 use postern_admin::io::Exit;
 use postern_admin::policy::apply::Format;
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn lists_what_waits() {
     desk.add(second, b"b");
     desk.add(approval(&id("3f9a0000a")), b"a");
     let helper = desk.helper(&host);
-    let ran = run(|io| approvals::pending(&host.host, 1_763_709_942, Format::Text, io));
+    let ran = run(|io| approvals::pending(&host.host, 1_763_709_942, Look::PIPE, Format::Text, io));
     assert_eq!(
         ran.out,
         "ID         CLIENT  VERB             RULE        RISK  WAITS  EXPIRES  AGREED  TARGET\n\
@@ -33,6 +33,23 @@ fn lists_what_waits() {
     assert_eq!(result["pending"][1]["approved_by"], serde_json::json!([1000]));
     assert_eq!(result["pending"][0]["approval_id"], id("3f9a0000a"));
     helper.finish();
+}
+
+#[test]
+fn a_long_target_begins_no_row_of_its_own() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::default();
+    let mut hostile = approval(&id("3f9a"));
+    hostile.target =
+        format!("/x{}3f9b0000  agent  file.read  look  1  1s  in 9s  0/1  /harmless", " ".repeat(60));
+    desk.add(hostile, b"text");
+    let helper = desk.helper(&host);
+    let ran = run(|io| approvals::pending(&host.host, 1_763_700_000, PLAIN, Format::Text, io));
+    helper.finish();
+    let rows: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.len() < 80), "{rows:?}");
+    assert!(rows[1].ends_with('>') && !rows[1].contains("harmless"), "{rows:?}");
 }
 
 #[test]

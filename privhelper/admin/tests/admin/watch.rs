@@ -2,7 +2,7 @@
 
 use crate::desk::{approval, expect, id, run};
 use crate::support::{GOOD, Ran, TestHost, end, event, request};
-use postern_admin::approvals::{self, Backoff};
+use postern_admin::approvals::{self, Backoff, Look};
 use postern_admin::io::Exit;
 use postern_admin::policy::apply::Format;
 use postern_proto::v1::OperatorWatched;
@@ -36,7 +36,7 @@ fn watch(connections: Vec<Vec<Vec<u8>>>, format: Format) -> Ran {
             }
         }
     });
-    let ran = run(|io| approvals::watch(&host.host, format, BACKOFF, &stop, io));
+    let ran = run(|io| approvals::watch(&host.host, Look::PIPE, format, BACKOFF, &stop, io));
     helper.join().unwrap();
     ran
 }
@@ -47,8 +47,8 @@ fn tells_a_line_an_event_and_ends_well_when_stopped() {
     assert_eq!(ran.exit, Exit::Done);
     assert_eq!(
         ran.out,
-        "2025-11-21 04:40:00 UTC  aaaa0000  agent  file.write  /etc/nginx/conf.d/site.conf  waits until 2025-11-21 04:55:00 UTC, agreed 0/1\n\
-         2025-11-21 04:40:00 UTC  aaaa0000  agent  file.write  /etc/nginx/conf.d/site.conf  approval_expired\n"
+        "2025-11-21 04:40:00 UTC  aaaa0000  waits until 2025-11-21 04:55:00 UTC, agreed 0/1  agent  file.write  /etc/nginx/conf.d/site.conf\n\
+         2025-11-21 04:40:00 UTC  aaaa0000  approval_expired  agent  file.write  /etc/nginx/conf.d/site.conf\n"
     );
     assert!(ran.err.contains("postern-admin approve ID"), "{}", ran.err);
 }
@@ -87,7 +87,7 @@ fn waits_longer_each_time_while_nobody_listens() {
         thread::sleep(Duration::from_millis(300));
         (&stopper).write_all(b"x").unwrap();
     });
-    let ran = run(|io| approvals::watch(&host.host, Format::Text, BACKOFF, &stop, io));
+    let ran = run(|io| approvals::watch(&host.host, Look::PIPE, Format::Text, BACKOFF, &stop, io));
     helper.join().unwrap();
     assert_eq!(ran.exit, Exit::Done);
     for words in ["again in 5ms", "again in 10ms", "again in 20ms"] {
@@ -102,7 +102,7 @@ fn a_refusal_is_not_asked_for_again() {
         let host = TestHost::new(GOOD);
         let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
         let (stop, _stopper) = UnixStream::pair().unwrap();
-        let ran = run(|io| approvals::watch(&host.host, Format::Text, BACKOFF, &stop, io));
+        let ran = run(|io| approvals::watch(&host.host, Look::PIPE, Format::Text, BACKOFF, &stop, io));
         helper.join().unwrap();
         ran
     };
