@@ -62,7 +62,7 @@ pub enum Command {
     /// Let nothing new begin until `resume`; what has begun goes on
     Pause {
         /// Why, for `status` and for those who are refused meanwhile
-        #[arg(long, value_name = "TEXT", default_value = "")]
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
     /// Let requests begin again
