@@ -13,8 +13,8 @@ mod files;
 mod log;
 #[cfg(feature = "browser")]
 mod page;
-mod report;
 mod rendering;
+mod report;
 mod show;
 mod site;
 mod status;
