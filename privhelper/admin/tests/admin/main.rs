@@ -7,14 +7,17 @@ mod asking;
 mod brake;
 mod check;
 mod desk;
+mod commands;
 mod examples;
 mod explain;
 mod files;
+mod language;
 mod log;
 #[cfg(feature = "browser")]
 mod page;
 mod rendering;
 mod report;
+mod reach;
 mod show;
 mod site;
 mod status;
