@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::audit::{self, Filter, Last};
+use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::{self, Consent, Format, Warnings};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
     name = "postern-admin",
     version,
     about,
-    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 5 helper unreachable.\n\
+    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusing helper), 2 usage, 3 refused by policy, 4 asks a person, 5 helper unreachable.\n\
                   Results go to stdout, messages to stderr."
 )]
 pub struct Cli {
@@ -63,6 +64,10 @@ enum PolicyCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// What the helper would decide about a request, by which rule, and what the nearest rules lack
+    ///
+    /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no request.
+    Explain(ExplainArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,6 +125,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
+        Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Audit(AuditCommand::Show(show)) => {
             let filter = Filter {

@@ -21,6 +21,10 @@ pub enum Exit {
     Failed,
     /// The command was not understood, or a person would have had to answer.
     Usage,
+    /// Refused by policy.
+    Refused,
+    /// A person would have to agree, or did not.
+    NotApproved,
     /// No helper.
     Unreachable,
 }
@@ -33,6 +37,8 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Refused => 3,
+            Self::NotApproved => 4,
             Self::Unreachable => 5,
         }
     }

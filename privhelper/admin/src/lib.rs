@@ -4,9 +4,12 @@
 
 pub mod audit;
 pub mod cli;
+pub mod explain;
 pub mod host;
 pub mod io;
+pub mod law;
 pub mod operator;
 pub mod policy;
 pub mod status;
 pub mod text;
+pub mod words;
