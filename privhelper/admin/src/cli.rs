@@ -5,6 +5,7 @@ use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::{self, Consent, Format, Warnings};
+use crate::report::{self, ReportArgs};
 use crate::status;
 use clap::{Args, Parser, Subcommand};
 use std::io;
@@ -68,6 +69,8 @@ enum PolicyCommand {
     ///
     /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no request.
     Explain(ExplainArgs),
+    /// What the agent can do on this host: every grant with risk, limits, use, and who may approve
+    Report(ReportArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -126,6 +129,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
+        Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Audit(AuditCommand::Show(show)) => {
             let filter = Filter {

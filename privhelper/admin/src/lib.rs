@@ -10,6 +10,7 @@ pub mod io;
 pub mod law;
 pub mod operator;
 pub mod policy;
+pub mod report;
 pub mod status;
 pub mod text;
 pub mod words;

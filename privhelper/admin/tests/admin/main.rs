@@ -4,9 +4,14 @@
 mod apply;
 mod check;
 mod examples;
+mod explain;
 mod files;
 mod log;
+#[cfg(feature = "browser")]
+mod page;
+mod report;
 mod show;
+mod site;
 mod status;
 mod support;
 mod verify;
