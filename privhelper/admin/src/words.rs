@@ -4,6 +4,9 @@ use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
 
+/// The default of `timeout`, which is not worth a word.
+const TIMEOUT_S: u64 = 600;
+
 /// When a limit is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -107,11 +110,10 @@ pub fn limits(rule: &root::Rule, verbs: &[VerbId], sources: &[root::Source]) -> 
             let window = duration(rule.rate_window_s);
             limits.narrow(When::Run, "rate", format!("at most {} in {window}", times(rule.rate_count)));
         }
-        limits.narrow(
-            When::Run,
-            "timeout",
-            format!("waits at most {} for locks and jobs", duration(rule.timeout_s)),
-        );
+        if rule.timeout_s != TIMEOUT_S {
+            let most = duration(rule.timeout_s);
+            limits.narrow(When::Run, "timeout", format!("waits at most {most} for locks and jobs"));
+        }
     }
     limits.0
 }

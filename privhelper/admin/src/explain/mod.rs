@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::law::{ASKER, Law, NoLaw, Origin};
 use crate::policy::apply::Format;
-use crate::text::{did_you_mean, escape};
+use crate::text::{did_you_mean, escape, escape_json};
 use crate::words::{self, Limit, When};
 use clap::Args;
 use postern_helper::error::{Code, Refusal};
@@ -181,7 +181,7 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
     let explained = explain(&law, &policy, clients, verb, &elements);
     let format = if args.json { Format::Json } else { Format::Text };
     match format {
-        Format::Json => writeln!(io.out, "{}", serde_json::to_string(&explained)?)?,
+        Format::Json => writeln!(io.out, "{}", escape_json(&serde_json::to_string(&explained)?))?,
         Format::Text => render::text(&explained, io.out)?,
     }
     Ok(match (explained.decision, explained.code) {

@@ -6,7 +6,7 @@
 use super::model::{
     Attention, Client, Command, Decision, Grant, Group, Log, People, Person, Report, Standing,
 };
-use super::text::{facts, level, person, used};
+use super::text::{level, log_words, person, used};
 use crate::policy::finding::Finding;
 use crate::text::{count, escape};
 use crate::words::Reach;
@@ -67,11 +67,16 @@ fn head(report: &Report) -> Markup {
         p.kicker { "Postern policy report" }
         h1 { "What the agent can do on " span.host { (report.host) } }
         p.standing.off[!is_law] {
-            (if is_law { "● " } else { "▲ " }) "This policy is " strong { (policy.standing.words()) } "."
+            (if is_law { "● " } else { "▲ " }) "This policy is " strong { (policy.standing.words()) }
+            @if let Some(applied) = &policy.applied { ", applied " (applied) }
+            @if let Some(by) = &policy.applied_by { " by " (person(by)) } "."
         }
         dl.facts {
-            @for (name, words) in facts(report) { div { dt { (name) } dd { (words) } } }
-            div { dt { "digest" } dd { code.digest { (policy.digest) } } }
+            div { dt { "policy" } dd { code.digest { (policy.digest) } } }
+            div { dt { "read from" } dd { (policy.from) } }
+            @for note in &policy.notes { div { dt { "note" } dd { "▲ " (note) } } }
+            div { dt { "audit log" } dd { (log_words(&report.log)) } }
+            div { dt { "written" } dd { (report.written) } }
         }
         ul.tiles aria-label="In numbers" {
             li.allow { strong { (summary.allow) } span { (rules(summary.allow)) " allow" } }
@@ -123,8 +128,11 @@ fn first(attention: &[Attention]) -> Markup {
             ul.first {
                 @for item in attention {
                     li {
-                        @if let Some(rule) = &item.rule { a href=(format!("#rule-{rule}")) { code { (rule) } } " " }
-                        (item.words)
+                        @match &item.rule {
+                            Some(rule) => { a href=(format!("#rule-{rule}")) { code { (rule) } } }
+                            None => { span.quiet { "in general" } }
+                        }
+                        span { (item.words) }
                     }
                 }
             }
@@ -198,7 +206,7 @@ fn row(grant: &Grant) -> Markup {
             td data-label="Risk" { (risk(grant)) }
             td data-label="Used" {
                 strong.number { (number) }
-                @if let Some(words) = words { span.quiet { (words) } }
+                @for word in words { span.quiet { (word) } }
             }
         }
     }

@@ -90,7 +90,7 @@ fn grant(grant: &Grant, out: &mut dyn Write) -> io::Result<()> {
         format!("{risk} {}<br>{}", level(risk), plain(&grant.capabilities.join(", ")))
     });
     let (number, words) = used(grant);
-    let words = words.map_or_else(String::new, |words| format!("<br>{}", plain(&words)));
+    let words = words.iter().map(|word| format!("<br>{}", plain(word))).collect::<String>();
     writeln!(out, "| {rule} | {decision} | {may} | {within} | {risk} | {number}{words} |")
 }
 

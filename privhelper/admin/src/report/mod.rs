@@ -13,6 +13,7 @@ mod text;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::law::Law;
+use crate::text::escape_json;
 use clap::{Args, ValueEnum};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -56,7 +57,7 @@ pub fn run(host: &Host, args: &ReportArgs, io: &mut Io<'_>) -> io::Result<Exit> 
     let report = build::build(&law, host, args.host.clone().unwrap_or_else(own_name));
     let mut out = BufWriter::new(&mut *io.out);
     match (args.json, args.format) {
-        (true, _) => writeln!(out, "{}", serde_json::to_string(&report)?)?,
+        (true, _) => writeln!(out, "{}", escape_json(&serde_json::to_string(&report)?))?,
         (false, Form::Text) => text::write(&report, &mut out)?,
         (false, Form::Md) => markdown::write(&report, &mut out)?,
         (false, Form::Html) => html::write(&report, &mut out)?,

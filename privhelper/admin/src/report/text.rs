@@ -7,6 +7,9 @@ use crate::text::{count, escape};
 use crate::words::Reach;
 use std::io::{self, Write};
 
+/// How long a line of details grows.
+const WIDTH: usize = 100;
+
 /// Writes the report.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Lines(out);
@@ -60,6 +63,22 @@ impl Lines<'_> {
         writeln!(self.0, "{}", escape(words).trim_end())
     }
 
+    /// A label and words, broken between words where the line would be too long; nothing if there are no words.
+    fn detail(&mut self, label: &str, words: &str) -> io::Result<()> {
+        let mut line = format!("    {label:<9}");
+        let mut is_empty = true;
+        for word in escape(words).split(' ').filter(|word| !word.is_empty()) {
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(&line)?;
+                line = " ".repeat(13);
+            }
+            line.push(' ');
+            line.push_str(word);
+            is_empty = false;
+        }
+        if is_empty { Ok(()) } else { self.line(&line) }
+    }
+
     fn title(&mut self, words: &str) -> io::Result<()> {
         self.line("")?;
         self.line(words)?;
@@ -71,7 +90,7 @@ impl Lines<'_> {
 pub fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let mut facts = vec![("policy", policy(&report.policy))];
     facts.extend(report.policy.notes.iter().map(|note| ("note", note.clone())));
-    facts.push(("audit log", log(&report.log)));
+    facts.push(("audit log", log_words(&report.log)));
     facts.push(("written", report.written.clone()));
     facts
 }
@@ -82,7 +101,8 @@ fn policy(policy: &PolicyFacts) -> String {
     format!("{}, {}{applied} (from {})", short(&policy.digest), policy.standing.words(), policy.from)
 }
 
-fn log(log: &Log) -> String {
+/// What there is to say of the log in one line.
+pub fn log_words(log: &Log) -> String {
     match log {
         Log::Unread { why } => format!("not read: {why}"),
         Log::Read { unreadable, first, last, head_seq, chain, .. } => {
@@ -150,24 +170,18 @@ fn grant(grant: &Grant, lines: &mut Lines<'_>) -> io::Result<()> {
         grant.decision.as_str(),
         used(grant).0
     ))?;
+    let mut detail = |label: &str, words: String| lines.detail(label, &words);
     for objects in &grant.objects {
-        lines.line(&format!("    {:<9} {}", objects.label, objects.patterns.join(", ")))?;
+        detail(objects.label, objects.patterns.join(", "))?;
     }
-    if let Some(approval) = &grant.approval {
-        lines.line(&format!("    {:<9} {approval}", "approval"))?;
-    }
-    if !grant.limits.is_empty() {
-        lines.line(&format!("    {:<9} {}", "limits", limits(grant)))?;
-    }
+    detail("approval", grant.approval.clone().unwrap_or_default())?;
+    detail("limits", limits(grant))?;
     for accepted in &grant.accepted_risks {
-        lines.line(&format!("    {:<9} {}: {}", "accepts", accepted.finding, accepted.reason))?;
+        detail("accepts", format!("{}: {}", accepted.finding, accepted.reason))?;
     }
-    lines.line(&format!("    {:<9} {}", "why", grant.justification))?;
-    lines.line(&format!("    {:<9} {}", "at", grant.place))?;
-    if let Some(words) = used(grant).1 {
-        lines.line(&format!("    {:<9} {words}", "log"))?;
-    }
-    Ok(())
+    detail("why", grant.justification.clone())?;
+    detail("at", grant.place.clone())?;
+    detail("log", used(grant).1.join("; "))
 }
 
 /// Those that let much through are marked.
@@ -188,32 +202,32 @@ pub fn level(risk: u32) -> &'static str {
 }
 
 /// What the log says of a grant: a number, and the rest in words.
-pub fn used(grant: &Grant) -> (String, Option<String>) {
+pub fn used(grant: &Grant) -> (String, Vec<String>) {
     let Some(uses) = &grant.uses else {
-        return ("?".to_owned(), None);
+        return ("?".to_owned(), Vec::new());
     };
     let mut words = Vec::new();
     if grant.decision != Decision::Deny {
         if is_unused(grant) {
             words.push("granted, never used".to_owned());
         }
-        if let Some(last) = &uses.last {
-            words.push(format!("last {}", super::build::clock(last)));
-        }
+        words.extend(uses.last.as_ref().map(|last| format!("last {}", minute(last))));
         if uses.failed > 0 {
             words.push(format!("{} failed", uses.failed));
         }
         if uses.previewed > 0 {
-            words.push(format!("{} only checked or previewed", uses.previewed));
+            words.push(format!("{} only looked ahead", uses.previewed));
         }
     }
     if uses.refused > 0 {
-        let last = uses
-            .last_refused
-            .as_deref()
-            .map_or_else(String::new, |last| format!(", last {}", super::build::clock(last)));
-        words.push(format!("{} refused{last}", uses.refused));
+        let last = uses.last_refused.as_deref().map_or_else(String::new, minute);
+        words.push(format!("{} refused, last {last}", uses.refused));
     }
     let number = if grant.decision == Decision::Deny { "-".to_owned() } else { uses.used.to_string() };
-    (number, (!words.is_empty()).then(|| words.join("; ")))
+    (number, words)
+}
+
+/// `2026-11-21 04:13` of a record's time, UTC.
+fn minute(rfc3339: &str) -> String {
+    rfc3339.chars().take(16).collect::<String>().replacen('T', " ", 1)
 }

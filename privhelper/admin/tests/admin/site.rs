@@ -112,7 +112,9 @@ pub fn digest(host: &TestHost) -> String {
 pub fn log(digest: &str) -> Log {
     let agent = ",\"client\":{\"name\":\"agent\",\"uid\":990,\"gid\":990,\"pid\":7}";
     let root = ",\"client\":{\"uid\":0,\"gid\":0,\"pid\":9}";
-    let by = |verb: &str, rule: &str| format!("{agent},\"verb\":\"{verb}\",\"rule\":\"{rule}\",\"decision\":\"allow\"");
+    let by = |verb: &str, rule: &str| {
+        format!("{agent},\"verb\":\"{verb}\",\"rule\":\"{rule}\",\"decision\":\"allow\"")
+    };
     let ended = |status: &str| format!(",\"outcome\":{{\"status\":\"{status}\"}},\"duration_us\":15000");
     let refused = |verb: &str, code: &str, detail: &str| {
         let outcome = format!("{{\"status\":\"refused\",\"code\":\"{code}\",\"detail\":\"{detail}\"}}");
@@ -137,7 +139,10 @@ pub fn log(digest: &str) -> Log {
     for _ in 0..3 {
         log.add("refused", &refused("package.install", "no_grant", "no rule grants package.install of this"));
     }
-    log.add("refused", &refused("file.write", "limit_exceeded", "rule web-content grants at most 1048576 bytes"));
+    log.add(
+        "refused",
+        &refused("file.write", "limit_exceeded", "rule web-content grants at most 1048576 bytes"),
+    );
     log.add("stop", "").add("start", &format!(",\"policy\":\"{digest}\""));
     log
 }
