@@ -46,7 +46,8 @@ fn every_rule_stands_in_every_form_once_with_all_that_it_says() {
         grant(&data, id);
     }
     for form in ["text", "md", "html"] {
-        let out = report(&host, &["--format", form]).out;
+        // Where a line breaks is no matter here.
+        let out = report(&host, &["--format", form]).out.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
             "What the agent can do on web-01",
             "python3-certbot-",
@@ -66,11 +67,10 @@ fn every_rule_stands_in_every_form_once_with_all_that_it_says() {
             "granted, never used",
             "the chain of 32 records holds",
         ] {
-            // Markdown escapes what it could take for markup.
-            let escaped = words.replace('(', "\\(").replace(')', "\\)");
             assert!(
-                out.contains(words) || (form == "md" && out.contains(&escaped)),
-                "{form}: no {words:?} in\n{out}"
+                out.contains(words),
+                "{form}: no {words:?} in
+{out}"
             );
         }
     }
@@ -277,7 +277,7 @@ fn hostile_words_stay_words_in_every_form() {
     // Six cells: a bar of the author's would be a seventh.
     let bars = row.replace("\\|", "").matches('|').count();
     assert_eq!(bars, 7, "{row}");
-    assert!(row.contains("\\[x\\]\\(http") && row.contains("\\`code\\`"), "{row}");
+    assert!(row.contains("\\[x\\](http") && row.contains("\\`code\\`"), "{row}");
     let json = report(&host, &["--json"]).out;
     assert!(!json.contains('\u{202e}') && json.contains("\\u202e"), "{json}");
 }
