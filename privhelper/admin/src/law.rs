@@ -6,10 +6,10 @@ use crate::policy::apply::load;
 use crate::policy::finding::Finding;
 use crate::policy::source::{Owner, Source};
 use crate::policy::{Compiled, Purpose};
-use postern_helper::policy::{Accounts, Peer, Policy};
+use postern_helper::policy::{Accounts, Decision, Peer, Policy};
 use postern_helper::types::Digest;
 use postern_proto::root::v1 as root;
-use serde::Deserialize;
+use serde::{Deserialize, Serializer};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -187,6 +187,24 @@ impl Law {
         let user = |name: &str| (name == "asker").then_some(ASKER.uid);
         Policy::compile(&rules, self.digest, Accounts { user, group: |_| None })
     }
+}
+
+/// What a rule decides. One that says nothing is not in force anywhere, and is shown as the strictest.
+#[must_use]
+pub fn decides(rule: &root::Rule) -> Decision {
+    match rule.decision() {
+        root::Decision::Allow => Decision::Allow,
+        root::Decision::Ask => Decision::Ask,
+        root::Decision::Deny | root::Decision::Unspecified => Decision::Deny,
+    }
+}
+
+/// The policy's word for a decision, for serde.
+///
+/// # Errors
+/// As the serializer.
+pub fn word<S: Serializer>(decision: &Decision, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(decision.as_str())
 }
 
 /// The peer that stands for the client that is asked about.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What became of the requests that one rule decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -122,7 +122,7 @@ pub fn count(files: &[PathBuf], clients: &[String], rules: &[String]) -> Result<
     Ok(uses)
 }
 
-fn one(file: &PathBuf, clients: &[String], uses: &mut Uses) -> io::Result<()> {
+fn one(file: &Path, clients: &[String], uses: &mut Uses) -> io::Result<()> {
     let mut lines = Lines::open(file)?;
     let mut bytes = Vec::new();
     while let Some(end) = lines.next_into(&mut bytes)? {

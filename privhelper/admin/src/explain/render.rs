@@ -1,9 +1,11 @@
 //! An explanation for a terminal.
 
-use super::{Explanation, Near, State, Verdict};
+use super::model::{Answer, Explanation, Near, State, Verdict};
 use crate::policy::apply::short;
 use crate::text::{count, escape};
 use crate::words::{Reach, duration};
+use postern_helper::error::Code;
+use postern_helper::policy::Decision;
 use std::io::{self, Write};
 
 /// Most near rules that are shown; `--json` has all.
@@ -20,9 +22,9 @@ pub fn text(explained: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out)?;
     if many {
-        let code = explained.code.map_or_else(String::new, |code| format!(" ({code})"));
+        let code = explained.code.map_or_else(String::new, |code| format!(" ({})", code.as_str()));
         let why = "each is decided for itself, and the request gets the strictest";
-        line(out, "together", &format!("{}{code}: {why}", said(explained.decision)))?;
+        line(out, "together", &format!("{}{code}: {why}", explained.decision.words()))?;
     }
     line(
         out,
@@ -44,26 +46,18 @@ fn line(out: &mut dyn Write, name: &str, words: &str) -> io::Result<()> {
     writeln!(out, "{name:<10} {}", escape(words))
 }
 
-fn said(decision: &str) -> &'static str {
-    match decision {
-        "allow" => "allowed",
-        "ask" => "asks a person",
-        _ => "refused",
-    }
-}
-
 fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
-    let code = verdict.code.map_or_else(String::new, |code| format!(" ({code})"));
+    let code = verdict.code.map_or_else(String::new, |code| format!(" ({})", code.as_str()));
     let object = escape(&verdict.object);
     let of = if object.is_empty() { String::new() } else { format!(" {object}") };
     let clients = escape(&explained.clients.join("+"));
-    let answer = said(verdict.decision).to_uppercase();
+    let answer = verdict.decision.words().to_uppercase();
     writeln!(out, "{answer}{code}: {}{of} for client {clients}", verdict.verb)?;
     if let Some(message) = &verdict.message {
         line(out, "because", message)?;
     }
     if let Some(rule) = &verdict.rule {
-        line(out, "rule", &format!("{}, {} ({})", rule.id, rule.place, rule.decision))?;
+        line(out, "rule", &format!("{}, {} ({})", rule.id, rule.place, rule.decision.as_str()))?;
         if !rule.justification.is_empty() {
             line(out, "", &format!("\"{}\"", rule.justification))?;
         }
@@ -80,11 +74,11 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
     let also = verdict.also.iter().collect::<Vec<_>>();
     rules(out, "other rules that speak of it, in the policy's order:", &also)?;
     // Of what is allowed only a rule that would have been stricter is of interest.
-    let is_allowed = verdict.decision == "allow";
-    let near = verdict.near.iter().filter(|near| !is_allowed || near.rule.decision != "allow");
+    let is_allowed = verdict.decision == Answer::Allow;
+    let near = verdict.near.iter().filter(|near| !is_allowed || near.rule.decision != Decision::Allow);
     let title = "rules that nearly match, in the policy's order, and what is missing:";
     rules(out, title, &near.collect::<Vec<_>>())?;
-    if verdict.code == Some("no_grant") && verdict.near.is_empty() {
+    if verdict.code == Some(Code::NoGrant) && verdict.near.is_empty() {
         line(out, "near", "no rule comes near: each differs in more than one of client, verb and object")?;
     }
     Ok(())
@@ -97,7 +91,7 @@ fn rules(out: &mut dyn Write, title: &str, rules: &[&Near]) -> io::Result<()> {
     writeln!(out, "{title}")?;
     for near in rules.iter().take(NEAR) {
         let rule = &near.rule;
-        writeln!(out, "  {}, {} ({})", escape(&rule.id), escape(&rule.place), rule.decision)?;
+        writeln!(out, "  {}, {} ({})", escape(&rule.id), escape(&rule.place), rule.decision.as_str())?;
         for why in &near.why {
             writeln!(out, "    {}", escape(why))?;
         }

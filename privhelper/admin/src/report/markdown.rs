@@ -1,9 +1,10 @@
 //! The report as Markdown (GitHub's, for tickets and repositories).
 
-use super::model::{Client, Decision, Grant, Report};
+use super::model::{Client, Grant, Report};
 use super::text::{facts, level, people, used};
 use crate::text::escape;
 use crate::words::Reach;
+use postern_helper::policy::Decision;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -90,8 +91,9 @@ fn grant(grant: &Grant, out: &mut dyn Write) -> io::Result<()> {
         format!("{risk} {}<br>{}", level(risk), plain(&grant.capabilities.join(", ")))
     });
     let (number, words) = used(grant);
-    let words = words.iter().map(|word| format!("<br>{}", plain(word))).collect::<String>();
-    writeln!(out, "| {rule} | {decision} | {may} | {within} | {risk} | {number}{words} |")
+    let used =
+        std::iter::once(number).chain(words.iter().map(|word| plain(word))).collect::<Vec<_>>().join("<br>");
+    writeln!(out, "| {rule} | {decision} | {may} | {within} | {risk} | {used} |")
 }
 
 /// Text that stays text: one line, no markup, no HTML, no cell of its own.

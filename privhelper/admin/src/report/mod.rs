@@ -3,7 +3,9 @@
 //! One value ([`model::Report`]) is gathered from the policy, the log and the host, and rendered as text, Markdown,
 //! HTML or JSON. Whatever comes from the policy, the log or the host is escaped for the form that it goes into.
 
+mod attention;
 mod build;
+mod grants;
 mod html;
 mod markdown;
 pub mod model;

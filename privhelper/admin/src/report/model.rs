@@ -3,6 +3,7 @@
 use crate::audit::uses::{InForce, Refused, RuleUse};
 use crate::policy::finding::Finding;
 use crate::words::Limit;
+use postern_helper::policy::Decision;
 use serde::Serialize;
 
 /// What the agent can do on a host.
@@ -144,6 +145,7 @@ pub struct Grant {
     /// `file:line`.
     pub place: String,
     /// `allow`, `ask` or `deny`.
+    #[serde(serialize_with = "crate::law::word")]
     pub decision: Decision,
     /// The verbs.
     pub verbs: Vec<String>,
@@ -166,30 +168,6 @@ pub struct Grant {
     /// What the log says of it; none without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<RuleUse>,
-}
-
-/// What a rule decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// Done without asking.
-    Allow,
-    /// Done when a person agrees.
-    Ask,
-    /// Never.
-    Deny,
-}
-
-impl Decision {
-    /// The word of the policy.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
 }
 
 /// Patterns of one kind.

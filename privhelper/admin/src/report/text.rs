@@ -1,10 +1,11 @@
 //! The report for a terminal.
 
-use super::build::is_unused;
-use super::model::{Client, Decision, Grant, Log, People, Person, PolicyFacts, Report};
+use super::grants::is_unused;
+use super::model::{Client, Grant, Log, People, Person, PolicyFacts, Report};
 use crate::policy::apply::short;
 use crate::text::{count, escape};
 use crate::words::Reach;
+use postern_helper::policy::Decision;
 use std::io::{self, Write};
 
 /// How long a line of details grows.
