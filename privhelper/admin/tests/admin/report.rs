@@ -120,8 +120,8 @@ fn risk_is_the_helpers_own_measure_and_a_denial_has_none() {
 fn the_log_says_how_often_each_rule_was_used() {
     let data = data(&site::host());
     let uses = |id: &str| grant(&data, id)["uses"].clone();
-    let [used, failed] = [uses("web-packages")["used"].clone(), uses("web-packages")["failed"].clone()];
-    assert_eq!((used, failed), (json!(3), json!(1)), "begin and end are one use");
+    let install = uses("web-packages");
+    assert_eq!((&install["used"], &install["failed"]), (&json!(3), &json!(1)), "begin and end are one use");
     assert_eq!(uses("look-at-units")["used"], 12);
     assert_eq!((&uses("web-content")["used"], &uses("web-content")["previewed"]), (&json!(2), &json!(1)));
     assert_eq!(uses("web-config")["used"], 0);

@@ -77,7 +77,7 @@ fn it_can_be_read_by_day_and_night_on_a_desk_and_on_a_phone() {
             assert!(number("contrast") >= 4.5, "{width} {scheme:?}: {sight}");
             assert!(number("letters") >= 12.0, "{width} {scheme:?}: {sight}");
             assert!(number("number") > 150.0, "{sight}");
-            assert_eq!(number("width"), f64::from(width));
+            assert_eq!(sight["width"], width);
             assert!(number("wide") <= number("width"), "{width}: wider than the window: {sight}");
             assert_eq!(number("paper") < 0.1, scheme == Scheme::Dark, "{sight}");
         }
