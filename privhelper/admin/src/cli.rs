@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::approvals;
 use crate::audit::{self, Filter, Last};
 use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
@@ -17,7 +18,8 @@ use std::path::PathBuf;
     name = "postern-admin",
     version,
     about,
-    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusing helper), 2 usage, 3 refused by policy, 4 asks a person, 5 helper unreachable.\n\
+    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 3 refused, 4 asks a person or not agreed to, 5 helper \
+                  unreachable, 6 partly done.\n\
                   Results go to stdout, messages to stderr."
 )]
 pub struct Cli {
@@ -36,6 +38,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Approvals(approvals::Command),
     /// Read and verify the audit log
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -128,6 +132,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
+        Command::Approvals(command) => approvals::run(command, host, io),
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),

@@ -27,6 +27,8 @@ pub enum Exit {
     NotApproved,
     /// No helper.
     Unreachable,
+    /// Some of it, not all.
+    Partly,
 }
 
 impl Exit {
@@ -40,6 +42,7 @@ impl Exit {
             Self::Refused => 3,
             Self::NotApproved => 4,
             Self::Unreachable => 5,
+            Self::Partly => 6,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Everything that decides about a request is the helper's own code, used as a library.
 
+pub mod approvals;
 pub mod audit;
 pub mod cli;
 pub mod explain;

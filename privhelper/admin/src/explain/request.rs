@@ -3,8 +3,11 @@
 use crate::text::did_you_mean;
 use postern_helper::error::Invalid;
 use postern_helper::policy::Object;
-use postern_helper::types::{FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName};
+use postern_helper::types::{
+    Arguments, CommandName, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
+};
 use postern_helper::verb_id::VerbId;
+use std::sync::Arc;
 
 /// What a request says besides its words.
 #[derive(Debug, Clone, Default)]
@@ -17,8 +20,12 @@ pub struct Details {
     pub owner: Option<String>,
     /// Group asked for.
     pub group: Option<String>,
+    /// The new content, if it is at hand.
+    pub content: Option<Arc<[u8]>>,
     /// At once as well, not only at boot.
     pub now: bool,
+    /// Every installed package.
+    pub all: bool,
 }
 
 /// One thing that a request names.
@@ -28,14 +35,16 @@ pub enum Target {
     Nothing,
     /// A package, perhaps in a version.
     Package(String, Option<String>),
+    /// Every installed package.
+    AllPackages,
     /// A unit, with its suffix.
     Unit(String),
     /// A file.
     File(FileTarget),
     /// A command with its parameters.
     Command(String, Vec<(String, String)>),
-    /// An earlier request.
-    Request(String),
+    /// The undo of what this rule let through.
+    Undo(String),
 }
 
 /// A file and what the request would make of it.
@@ -45,6 +54,8 @@ pub struct FileTarget {
     pub path: String,
     /// Bytes of new content.
     pub bytes: u64,
+    /// The new content, if it is at hand.
+    pub content: Option<Arc<[u8]>>,
     /// Mode asked for.
     pub mode: Option<String>,
     /// Owner asked for.
@@ -68,7 +79,8 @@ impl Target {
     pub fn words(&self) -> String {
         match self {
             Self::Nothing => String::new(),
-            Self::Package(name, None) | Self::Unit(name) | Self::Request(name) => name.clone(),
+            Self::AllPackages => "--all".to_owned(),
+            Self::Package(name, None) | Self::Unit(name) | Self::Undo(name) => name.clone(),
             Self::Package(name, Some(version)) => format!("{name}={version}"),
             Self::File(file) => file.path.clone(),
             Self::Command(name, parameters) => {
@@ -84,8 +96,13 @@ impl Target {
     /// What the helper refuses as `invalid_argument`.
     pub fn object(&self) -> Result<Object, Invalid> {
         match self {
-            // No rule can name a command or an undo yet.
-            Self::Nothing | Self::Command(..) | Self::Request(_) => Ok(Object::Nothing),
+            Self::Nothing => Ok(Object::Nothing),
+            Self::AllPackages => Ok(Object::AllPackages),
+            Self::Undo(rule) => Ok(Object::Undo { rule: rule.clone() }),
+            Self::Command(name, parameters) => Ok(Object::Command {
+                name: CommandName::new(name)?,
+                arguments: Arguments::new(parameters.clone())?,
+            }),
             Self::Package(name, version) => {
                 let version = version.as_deref().map(PackageVersion::new).transpose()?;
                 Ok(Object::Package { name: PackageName::new(name)?, version })
@@ -94,6 +111,7 @@ impl Target {
             Self::File(file) => Ok(Object::File {
                 path: TargetPath::new(&file.path)?,
                 bytes: file.bytes,
+                content: file.content.clone(),
                 mode: file.mode.as_deref().map(FileMode::new).transpose()?,
                 owner: file.owner.as_deref().map(|name| UserName::new("owner", name)).transpose()?,
                 group: file.group.as_deref().map(|name| UserName::new("group", name)).transpose()?,
@@ -110,12 +128,15 @@ pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element
     let (verb, args) = verb(words)?;
     let element = |target| Element { verb, target };
     let targets = match shape(verb) {
+        Shape::Packages if details.all => upgrade_all(verb, args)?,
         Shape::Nothing => none(verb, args).map(|()| vec![Target::Nothing])?,
         Shape::Packages => some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect(),
         Shape::Unit => vec![Target::Unit(unit(one(verb, args, "a unit's name")?))],
         Shape::File => files(verb, args, details)?,
         Shape::Command => vec![command(some(verb, args, "a command's name")?)?],
-        Shape::Request => vec![Target::Request(one(verb, args, "a request's id")?.to_owned())],
+        Shape::Undo => {
+            vec![Target::Undo(one(verb, args, "the id of the rule that let the request through")?.to_owned())]
+        }
     };
     let mut elements = targets.into_iter().map(element).collect::<Vec<_>>();
     // What is done at once must be granted too.
@@ -138,7 +159,7 @@ enum Shape {
     Unit,
     File,
     Command,
-    Request,
+    Undo,
 }
 
 fn shape(verb: VerbId) -> Shape {
@@ -147,7 +168,8 @@ fn shape(verb: VerbId) -> Shape {
         | VerbId::PackageAutoremove
         | VerbId::PackageRepair
         | VerbId::UnitDaemonReload
-        | VerbId::PolicyDescribe => Shape::Nothing,
+        | VerbId::PolicyDescribe
+        | VerbId::RequestResult => Shape::Nothing,
         VerbId::PackageInstall
         | VerbId::PackageRemove
         | VerbId::PackagePurge
@@ -175,7 +197,7 @@ fn shape(verb: VerbId) -> Shape {
         | VerbId::FileSetMode
         | VerbId::FileSetOwner => Shape::File,
         VerbId::CommandRun => Shape::Command,
-        VerbId::RequestResult | VerbId::RequestUndo => Shape::Request,
+        VerbId::RequestUndo => Shape::Undo,
     }
 }
 
@@ -215,6 +237,14 @@ fn none(verb: VerbId, args: &[String]) -> Result<(), String> {
     args.first().map_or(Ok(()), |arg| Err(format!("{} takes no argument such as {arg:?}", verb.name())))
 }
 
+fn upgrade_all(verb: VerbId, args: &[String]) -> Result<Vec<Target>, String> {
+    if verb == VerbId::PackageUpgrade {
+        none(verb, args).map(|()| vec![Target::AllPackages])
+    } else {
+        Err(format!("{} takes no --all", verb.name()))
+    }
+}
+
 fn some<'a>(verb: VerbId, args: &'a [String], what: &str) -> Result<&'a [String], String> {
     if args.is_empty() { Err(format!("{} needs {what}", verb.name())) } else { Ok(args) }
 }
@@ -247,6 +277,7 @@ fn files(verb: VerbId, args: &[String], details: &Details) -> Result<Vec<Target>
     let file = |path: &str| FileTarget {
         path: path.to_owned(),
         bytes: details.bytes,
+        content: details.content.clone(),
         mode: details.mode.clone(),
         owner: details.owner.clone(),
         group: details.group.clone(),

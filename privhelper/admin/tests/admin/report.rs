@@ -142,7 +142,7 @@ fn a_refusal_counts_for_the_rule_that_the_helper_names_in_its_words() {
     let peer = Peer { uid: 990, gid: 1, pid: 1 };
     let unit = Object::Unit(UnitName::new("ssh.service").unwrap());
     let path = TargetPath::new("/var/www/html/x.html").unwrap();
-    let big = Object::File { path, bytes: 1 << 30, mode: None, owner: None, group: None };
+    let big = Object::File { path, bytes: 1 << 30, content: None, mode: None, owner: None, group: None };
     let mut log = Log::new();
     for wish in [(VerbId::UnitStop, unit), (VerbId::FileWrite, big)] {
         let refusal = policy.decide::<()>(peer, &[wish]).unwrap_err();
@@ -302,4 +302,61 @@ fn a_client_that_is_granted_nothing_and_one_that_nobody_is_are_said() {
         assert!(out.contains("Nothing is granted."), "{form}: {out}");
         assert!(out.contains("which this host does not know"), "{form}: {out}");
     }
+}
+
+#[test]
+fn every_limit_of_the_language_is_told_in_words() {
+    let rule = |id: &str, verb: &str, more: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\nclient = \"agent\"\nverbs = [{verb}]\n{more}\ndecision = \"allow\"\njustification = \"x\"\n"
+        )
+    };
+    let files = "directories = [\"/srv/x\"]\nfiles = [\"*\"]\nlines = [\"a*\"]\nvalidate = \"check\"\nmax_files = 3\nallow_create = false";
+    let packages = "packages = [\"a*\"]\nversions = [\"1.*\"]\nsources = [\"debian\"]\nallow_removals = true\nnew_packages = true\nmax_new_packages = 5\ntimeout = \"1h\"";
+    let policy = [
+        rule("files", "\"file.write\", \"file.patch\"", files),
+        rule("packages", "\"package.install\", \"package.upgrade\"", packages),
+        rule("run", "\"command.run\"", "commands = [\"check\"]\nrate = \"1/1d\""),
+        "[[source]]\nname = \"debian\"\nentries = [\"/etc/apt/sources.list\"]\n".to_owned(),
+        "[[command]]\nname = \"check\"\nargv = [\"/usr/bin/true\"]\nsandbox = \"validator\"\n".to_owned(),
+    ];
+    let host = TestHost::new(&format!("{GOOD}{}", policy.concat()));
+    let data = data(&host);
+    let told = |id: &str| {
+        let grant = grant(&data, id);
+        let limits = grant["limits"].as_array().unwrap().iter();
+        limits
+            .map(|limit| format!("{}: {}", limit["key"].as_str().unwrap(), limit["words"].as_str().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let files = [
+        "max_bytes: up to 1 MiB",
+        "max_files: at most 3 files at once",
+        "modes: mode 0644",
+        "owners: owner root",
+        "groups: group root",
+        "allow_create: changes existing files only",
+        "lines: every line is `a*`",
+        "validate: only if `check` agrees",
+        "rate: as often as asked",
+    ];
+    assert_eq!(told("files"), files);
+    let packages = [
+        "versions: the candidate version, or 1.*",
+        "sources: only from debian (/etc/apt/sources.list)",
+        "max_new_packages: at most 5 new packages at once, dependencies included",
+        "new_packages: upgrades may bring new packages",
+        "allow_upgrades: upgrades no others",
+        "allow_downgrades: never downgrades",
+        "allow_removals: others may be removed",
+        "recommends: no recommended packages",
+        "rate: as often as asked",
+        "timeout: waits at most 1 hour for locks and jobs",
+    ];
+    assert_eq!(told("packages"), packages);
+    assert_eq!(told("run"), ["rate: at most once in 1 day"]);
+    let command = json!([{ "name": "check", "argv": ["/usr/bin/true"], "runs": "as nobody in the sandbox of validators, everything read-only, at most 30 seconds" }]);
+    assert_eq!(data["commands"], command);
+    let html = report(&host, &["--format", "html"]).out;
+    assert!(html.contains("Programs that rules grant by name") && html.contains("/usr/bin/true"), "{html}");
 }

@@ -11,6 +11,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod approvals;
 mod attacks;
 mod audit;
 mod common;
@@ -20,3 +21,4 @@ mod files;
 mod lists;
 mod requests;
 mod systemd;
+mod undo;
