@@ -130,6 +130,6 @@ pub fn command(command: &root::Command) -> Command {
 
 /// Granted, and never used.
 pub fn is_unused(grant: &Grant) -> bool {
-    let never = |uses: &RuleUse| uses.used == 0 && uses.previewed == 0;
+    let never = |uses: &RuleUse| uses.used + uses.asked + uses.previewed == 0;
     grant.decision != Decision::Deny && grant.uses.as_ref().is_some_and(never)
 }
