@@ -1,5 +1,6 @@
 //! What is asked about: a request as people write it for `postern`.
 
+use crate::policy::keys::Kind;
 use crate::text::did_you_mean;
 use postern_helper::error::Invalid;
 use postern_helper::policy::Object;
@@ -127,16 +128,19 @@ impl Target {
 pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element>), String> {
     let (verb, args) = verb(words)?;
     let element = |target| Element { verb, target };
-    let targets = match shape(verb) {
-        Shape::Packages if details.all => upgrade_all(verb, args)?,
-        Shape::Nothing => none(verb, args).map(|()| vec![Target::Nothing])?,
-        Shape::Packages => some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect(),
-        Shape::Unit => vec![Target::Unit(unit(one(verb, args, "a unit's name")?))],
-        Shape::File => files(verb, args, details)?,
-        Shape::Command => vec![command(some(verb, args, "a command's name")?)?],
-        Shape::Undo => {
-            vec![Target::Undo(one(verb, args, "the id of the rule that let the request through")?.to_owned())]
+    let targets = match Kind::of(verb) {
+        Some(Kind::Packages) if details.all => upgrade_all(verb, args)?,
+        Some(Kind::Packages) => {
+            some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect()
         }
+        Some(Kind::Units) => vec![Target::Unit(unit(one(verb, args, "a unit's name")?))],
+        Some(Kind::Files) => files(verb, args, details)?,
+        Some(Kind::Commands) => vec![command(some(verb, args, "a command's name")?)?],
+        None if verb == VerbId::RequestUndo => {
+            let rule = one(verb, args, "the id of the rule that let the request through")?;
+            vec![Target::Undo(rule.to_owned())]
+        }
+        Some(Kind::Nothing) | None => none(verb, args).map(|()| vec![Target::Nothing])?,
     };
     let mut elements = targets.into_iter().map(element).collect::<Vec<_>>();
     // What is done at once must be granted too.
@@ -151,54 +155,6 @@ pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element
         elements.push(Element { verb: at_once, ..first });
     }
     Ok((verb, elements))
-}
-
-enum Shape {
-    Nothing,
-    Packages,
-    Unit,
-    File,
-    Command,
-    Undo,
-}
-
-fn shape(verb: VerbId) -> Shape {
-    match verb {
-        VerbId::PackageUpdate
-        | VerbId::PackageAutoremove
-        | VerbId::PackageRepair
-        | VerbId::UnitDaemonReload
-        | VerbId::PolicyDescribe
-        | VerbId::RequestResult => Shape::Nothing,
-        VerbId::PackageInstall
-        | VerbId::PackageRemove
-        | VerbId::PackagePurge
-        | VerbId::PackageUpgrade
-        | VerbId::PackageHold
-        | VerbId::PackageUnhold
-        | VerbId::PackageShow => Shape::Packages,
-        VerbId::UnitStatus
-        | VerbId::UnitStart
-        | VerbId::UnitStop
-        | VerbId::UnitRestart
-        | VerbId::UnitReload
-        | VerbId::UnitTryRestart
-        | VerbId::UnitResetFailed
-        | VerbId::UnitEnable
-        | VerbId::UnitDisable
-        | VerbId::UnitMask
-        | VerbId::UnitUnmask => Shape::Unit,
-        VerbId::FileRead
-        | VerbId::FileList
-        | VerbId::FileWrite
-        | VerbId::FilePatch
-        | VerbId::FileRemove
-        | VerbId::FileMkdir
-        | VerbId::FileSetMode
-        | VerbId::FileSetOwner => Shape::File,
-        VerbId::CommandRun => Shape::Command,
-        VerbId::RequestUndo => Shape::Undo,
-    }
 }
 
 /// The verb and what follows it.

@@ -212,6 +212,9 @@ fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_i
     fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
     let recorded = data(&host);
     assert_eq!(recorded["policy"]["standing"], "recorded");
+    host.run(&["policy", "apply", "--yes"]);
+    assert_eq!(data(&host)["policy"]["standing"], "accepted");
+    fs::remove_dir_all(host.host.accepted_dir()).unwrap();
     // A start does not forget who applied it.
     assert_eq!(recorded["policy"]["applied_by"], json!({ "name": "root", "uid": 0 }));
     assert_eq!(recorded["policy"]["applied"], "2026-11-21 04:13:14 UTC");
@@ -220,6 +223,11 @@ fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_i
     let another = data(&host);
     assert_eq!(another["policy"]["standing"], "another");
     assert!(another["policy"]["applied"].is_null());
+    host.run(&["policy", "apply", "--yes"]);
+    let waiting = data(&host);
+    assert_eq!(waiting["policy"]["standing"], "waiting");
+    assert!(waiting["attention"][0]["words"].as_str().unwrap().contains("NOT YET in force"), "{waiting}");
+    fs::remove_dir_all(host.host.accepted_dir()).unwrap();
     assert!(
         report(&host, &["--format", "html"]).out.contains("NOT in force: the audit log names another policy")
     );
