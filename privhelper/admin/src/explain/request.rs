@@ -127,9 +127,10 @@ impl Target {
 /// What is wrong with the words.
 pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element>), String> {
     let (verb, args) = verb(words)?;
+    fits(verb, details)?;
     let element = |target| Element { verb, target };
     let targets = match Kind::of(verb) {
-        Some(Kind::Packages) if details.all => upgrade_all(verb, args)?,
+        Some(Kind::Packages) if details.all => none(verb, args).map(|()| vec![Target::AllPackages])?,
         Some(Kind::Packages) => {
             some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect()
         }
@@ -155,6 +156,23 @@ pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element
         elements.push(Element { verb: at_once, ..first });
     }
     Ok((verb, elements))
+}
+
+/// Whether the verb takes the details that are given: one that is passed over would be answered for as if it were not there.
+fn fits(verb: VerbId, details: &Details) -> Result<(), String> {
+    let is_file = Kind::of(verb) == Some(Kind::Files);
+    let given = [
+        ("--all", details.all, verb == VerbId::PackageUpgrade),
+        ("--bytes", details.bytes > 0, is_file),
+        ("--from", details.content.is_some(), is_file),
+        ("--mode", details.mode.is_some(), is_file),
+        ("--owner", details.owner.is_some(), is_file),
+        ("--group", details.group.is_some(), is_file),
+    ];
+    match given.iter().find(|(_, is_given, fits)| *is_given && !fits) {
+        Some((name, _, _)) => Err(format!("{} takes no {name}", verb.name())),
+        None => Ok(()),
+    }
 }
 
 /// The verb and what follows it.
@@ -191,14 +209,6 @@ fn verb(words: &[String]) -> Result<(VerbId, &[String]), String> {
 
 fn none(verb: VerbId, args: &[String]) -> Result<(), String> {
     args.first().map_or(Ok(()), |arg| Err(format!("{} takes no argument such as {arg:?}", verb.name())))
-}
-
-fn upgrade_all(verb: VerbId, args: &[String]) -> Result<Vec<Target>, String> {
-    if verb == VerbId::PackageUpgrade {
-        none(verb, args).map(|()| vec![Target::AllPackages])
-    } else {
-        Err(format!("{} takes no --all", verb.name()))
-    }
 }
 
 fn some<'a>(verb: VerbId, args: &'a [String], what: &str) -> Result<&'a [String], String> {

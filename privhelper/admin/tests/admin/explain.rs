@@ -156,6 +156,8 @@ fn words_that_are_no_request_are_usage_and_say_what_was_meant() {
         ("unit.restart a b", "what is \"b\"?"),
         ("package.update x", "takes no argument such as \"x\""),
         ("unit.restart nginx --now", "unit.restart takes no --now"),
+        ("unit.restart nginx --all", "unit.restart takes no --all"),
+        ("package.install nginx-light --mode 0644", "package.install takes no --mode"),
         ("command backup x", "\"x\" is no KEY=VALUE"),
         ("unit.restart nginx --client agnt", "no client is named \"agnt\": did you mean `agent`?"),
     ] {
