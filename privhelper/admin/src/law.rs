@@ -90,7 +90,7 @@ impl Law {
 
     fn of_files(host: &Host, path: &Path, owner: Owner, notes: Vec<String>) -> Result<Self, NoLaw> {
         let (sources, findings, compiled) = load(path, owner, Purpose::Review, host);
-        let Some(Compiled { rules, positions, digest }) = compiled else {
+        let Some(Compiled { rules, positions, digest, .. }) = compiled else {
             let why = format!("the policy in {} has errors", path.display());
             return Err(NoLaw { why, findings });
         };
