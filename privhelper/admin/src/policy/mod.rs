@@ -9,7 +9,7 @@ mod commands;
 pub mod diff;
 mod examples;
 pub mod finding;
-mod keys;
+pub(crate) mod keys;
 mod limits;
 mod names;
 mod parameters;
