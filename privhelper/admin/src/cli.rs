@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::audit::{self, Filter, Last};
+use crate::diff;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::{self, Consent, Format, Warnings};
@@ -63,6 +64,11 @@ enum PolicyCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// What one policy grants and the other does not, each with an example
+    ///
+    /// Exact: every request that is decided otherwise is of a kind that is shown. Decides nothing and needs no root on
+    /// copies. Exit status 0 if the comparison is complete, also if there is a difference.
+    Diff(diff::command::DiffArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,6 +126,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
+        Command::Policy(PolicyCommand::Diff(args)) => diff::command::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Audit(AuditCommand::Show(show)) => {
             let filter = Filter {

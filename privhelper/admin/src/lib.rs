@@ -4,6 +4,7 @@
 
 pub mod audit;
 pub mod cli;
+pub mod diff;
 pub mod host;
 pub mod io;
 pub mod operator;

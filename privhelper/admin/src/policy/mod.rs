@@ -5,10 +5,9 @@
 
 pub mod accepted;
 pub mod apply;
-pub mod diff;
 mod examples;
 pub mod finding;
-mod keys;
+pub(crate) mod keys;
 mod limits;
 mod risk;
 mod rule;

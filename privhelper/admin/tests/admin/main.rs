@@ -3,6 +3,8 @@
 
 mod apply;
 mod check;
+mod diff;
+mod diff_every;
 mod examples;
 mod files;
 mod log;

@@ -11,6 +11,7 @@ mod risk;
 mod rule;
 
 pub use decide::{Authorized, Decision};
+pub use protect::{BUILT_IN, BuiltIn};
 pub use risk::Risk;
 pub use rule::{Object, Rate, Rule, Selector};
 

@@ -106,3 +106,17 @@ pub(super) fn check_plan(plan: &Subject<'_>) -> Result<(), Refusal> {
         Subject::File(_) | Subject::Nothing => Ok(()),
     }
 }
+
+/// What is protected whatever a policy says, for those who reason about all names at once.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn {
+    /// How names of units begin.
+    pub units: &'static [&'static str],
+    /// How paths begin.
+    pub directories: &'static [&'static str],
+    /// Whole paths; a `-` may follow.
+    pub files: &'static [&'static str],
+}
+
+/// The built-in list.
+pub const BUILT_IN: BuiltIn = BuiltIn { units: &UNITS, directories: &DIRECTORIES, files: &FILES };
