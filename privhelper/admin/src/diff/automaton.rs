@@ -13,6 +13,8 @@ pub enum Star {
     Any,
     /// Any run without `@`: names of units.
     NotAt,
+    /// Any run without `/`: values of parameters.
+    NotSlash,
     /// Any run, but a first `*` takes no leading dot: names of files.
     NotHidden,
 }
@@ -54,13 +56,20 @@ pub struct Alphabet {
 #[derive(Debug, Clone, Copy)]
 enum Op {
     Byte(u8),
-    /// `?`, which no pattern of a policy holds: any one character.
+    /// [`ONE`].
     One,
+    /// [`MARK`].
+    Mark,
     Run(Star),
     /// Before a first `*`: not a dot here.
     Visible,
     End,
 }
+
+/// In a text that only tells strings apart: any one character.
+pub const ONE: char = '\u{1}';
+/// Likewise: any one character but a blank.
+pub const MARK: char = '\u{2}';
 
 /// Patterns, and beside them those that only tell strings apart.
 #[derive(Debug, Default)]
@@ -78,7 +87,7 @@ pub struct Machine {
 type State = Rc<[u32]>;
 
 impl Machine {
-    /// Adds a pattern and says its number. `?` stands for any character.
+    /// Adds a pattern and says its number.
     pub fn add(&mut self, text: &str, star: Star, wanted: bool) -> usize {
         if let Some(id) = self.known.get(&(text.to_owned(), star)) {
             self.wanted[*id] |= wanted;
@@ -92,7 +101,8 @@ impl Machine {
         }
         self.ops.extend(text.bytes().map(|byte| match byte {
             b'*' => Op::Run(star),
-            b'?' => Op::One,
+            1 => Op::One,
+            2 => Op::Mark,
             byte => Op::Byte(byte),
         }));
         self.ops.push(Op::End);
@@ -116,6 +126,8 @@ impl Machine {
         match self.ops[at] {
             Op::Byte(byte) => bit(byte),
             Op::Run(Star::NotAt) => bit(b'@'),
+            Op::Run(Star::NotSlash) => bit(b'/'),
+            Op::Mark => bit(b' '),
             Op::Visible => bit(b'.'),
             Op::Run(Star::Any | Star::NotHidden) | Op::One | Op::End => 0,
         }
@@ -136,6 +148,8 @@ impl Machine {
             Op::One => self.close(at + 1, into),
             Op::Run(Star::Any | Star::NotHidden) => self.close(at, into),
             Op::Run(Star::NotAt) if letter != b'@' => self.close(at, into),
+            Op::Run(Star::NotSlash) if letter != b'/' => self.close(at, into),
+            Op::Mark if letter != b' ' => self.close(at + 1, into),
             Op::Visible if letter != b'.' => {
                 let mut after = Vec::new();
                 self.close(at + 1, &mut after);
@@ -143,7 +157,7 @@ impl Machine {
                     self.step(at as usize, letter, into);
                 }
             }
-            Op::Byte(_) | Op::Run(Star::NotAt) | Op::Visible | Op::End => {}
+            Op::Byte(_) | Op::Mark | Op::Run(Star::NotAt | Star::NotSlash) | Op::Visible | Op::End => {}
         }
     }
 

@@ -25,18 +25,19 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// How the two answers to one request differ, if what may be done differs.
-    pub(super) fn between(
-        verb: VerbId,
-        known: [&[Known<'_>]; 2],
-        old: &Outcome,
-        new: &Outcome,
-    ) -> Option<Self> {
+    /// How the two answers to one request differ, if what may be done differs. `defined`: what the request's object
+    /// stands for.
+    pub(super) fn between(case: &Case, known: [&[Known<'_>]; 2], defined: &[Vec<Fact>; 2]) -> Option<Self> {
+        let Case { verb, before: old, after: new, .. } = case;
         match (old.verdict, new.verdict) {
             (Verdict::Refused, Verdict::Refused) => None,
             (Verdict::Allowed, Verdict::Allowed) | (Verdict::Asks, Verdict::Asks) => {
-                let changes =
-                    written::changes(&settings(verb, known[0], old), &settings(verb, known[1], new));
+                let of = |which: usize, outcome| {
+                    let mut facts = settings(*verb, known[which], outcome);
+                    facts.extend(defined[which].clone());
+                    facts
+                };
+                let changes = written::changes(&of(0, old), &of(1, new));
                 (!changes.is_empty()).then_some(Self::Changed(changes))
             }
             (_, Verdict::Allowed) => Some(Self::Allowed),
@@ -105,9 +106,8 @@ impl Effects {
             if !shown || !effect.who.is_subset(&who) {
                 continue;
             }
-            let name = super::show::name(&probe.object);
-            let is_told =
-                |told: &Probe| told.beyond != probe.beyond || super::show::name(&told.object) == name;
+            let name = probe.object.name();
+            let is_told = |told: &Probe| told.beyond != probe.beyond || told.object.name() == name;
             if effect.who == who
                 && effect.examples.len() < EXAMPLES_MAX
                 && !effect.examples.iter().any(is_told)

@@ -87,7 +87,7 @@ pub struct Facet<'a> {
 #[must_use]
 pub fn is_limit_of(key: &str, verb: VerbId) -> bool {
     match keys::RULE.iter().find(|known| known.name == key) {
-        Some(known) => known.role == Role::Limit && (known.used_by)(verb),
+        Some(known) => matches!(known.role, Role::Limit | Role::Asking) && (known.used_by)(verb),
         None => key != "client",
     }
 }

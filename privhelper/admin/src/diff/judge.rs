@@ -134,18 +134,24 @@ enum Planned {
 impl Planned {
     fn new(verb: VerbId, probe: &Probe) -> Self {
         match (&probe.plan, &probe.object) {
-            (Plan::Packages { new, upgrades, removals, downgrades }, Object::Package { name, .. }) => {
+            (
+                Plan::Packages { new, upgrades, removals, downgrades },
+                Object::Package { .. } | Object::AllPackages,
+            ) => {
                 let asked = if verb == VerbId::PackageRemove {
                     Action::Remove
                 } else if verb == VerbId::PackagePurge {
                     Action::Purge
-                } else if *new == 0 {
+                } else if verb == VerbId::PackageUpgrade || *new == 0 {
                     Action::Upgrade
                 } else {
                     Action::Install
                 };
-                let mut steps = vec![step(name.clone(), asked, true)];
-                let others = (1..*new).map(|_| Action::Install);
+                let mut steps = Vec::new();
+                if let Object::Package { name, .. } = &probe.object {
+                    steps.push(step(name.clone(), asked, true));
+                }
+                let others = (u32::from(asked == Action::Install)..*new).map(|_| Action::Install);
                 let others = others
                     .chain(upgrades.then_some(Action::Upgrade))
                     .chain(removals.then_some(Action::Remove))
@@ -178,11 +184,18 @@ impl Planned {
                     owner: owner.clone().or_else(root),
                     group: group.clone().or_else(root),
                     unchanged: false,
+                    diff: Vec::new(),
                 }))
             }
             (
                 Plan::Nothing | Plan::Packages { .. } | Plan::Unit { .. } | Plan::File { .. },
-                Object::Nothing | Object::Package { .. } | Object::Unit(_) | Object::File { .. },
+                Object::Nothing
+                | Object::Package { .. }
+                | Object::AllPackages
+                | Object::Unit(_)
+                | Object::File { .. }
+                | Object::Command { .. }
+                | Object::Undo { .. },
             ) => Self::Nothing,
         }
     }

@@ -10,9 +10,11 @@
 
 mod automaton;
 pub mod command;
+mod commands;
 mod effect;
 mod facet;
 mod judge;
+mod lines;
 mod objects;
 mod parents;
 mod probe;
@@ -32,6 +34,7 @@ use effect::{Case, Effects};
 use facet::{Facet, Known};
 use judge::Court;
 use objects::Class;
+use postern_helper::policy::Object;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use rate::Rates;
@@ -117,7 +120,8 @@ pub fn within(old: Side<'_>, new: Side<'_>, steps: u64) -> Result<Report, String
         match comparison.verb(*verb, &mut Budget::new(steps)) {
             Ok(()) => {}
             Err(Failure::Exhausted) => {
-                let why = "its patterns overlap in too many ways";
+                let why =
+                    "not proven: its patterns overlap in too many ways, or parameters of such kinds differ";
                 report.unproven.push(Unproven { verb: *verb, why });
             }
             Err(Failure::Policy(why)) => return Err(why),
@@ -154,7 +158,8 @@ impl<'a> Comparison<'a> {
     fn verb(&mut self, verb: VerbId, budget: &mut Budget) -> Result<(), Failure> {
         let (mut facets, same) = facet::facets(verb, self.known[0], self.known[1]);
         let [old, new] = self.sides;
-        if old.rules.protect != new.rules.protect {
+        let other_commands = verb == VerbId::CommandRun && old.rules.commands != new.rules.commands;
+        if old.rules.protect != new.rules.protect || other_commands {
             facets.iter_mut().for_each(|facet| facet.differs = true);
         }
         if facet::is_limit_of("rate", verb) {
@@ -163,8 +168,7 @@ impl<'a> Comparison<'a> {
         if facets.iter().all(|facet| !facet.differs) {
             return Ok(());
         }
-        let protect = self.sides.iter().filter_map(|side| side.rules.protect.as_ref()).collect::<Vec<_>>();
-        for class in objects::classes(&facets, &protect, budget)? {
+        for class in objects::classes(verb, &facets, [old.rules, new.rules], budget)? {
             let members = class.members.iter().map(|place| &facets[*place]).collect::<Vec<_>>();
             for who in principals(&members)? {
                 self.class(verb, &class, &members, &who, budget)?;
@@ -196,6 +200,15 @@ impl<'a> Comparison<'a> {
         let (old, new) = (court(&self.sides[0], Which::Old)?, court(&self.sides[1], Which::New)?);
         let rules = own.iter().map(|facet| facet.known.rule);
         let rules = rules.filter(|rule| rule.decision() != root::Decision::Deny).collect::<Vec<_>>();
+        let defined = self.sides.map(|side| match &class.object {
+            Object::Command { name, .. } => written::defined(name.as_str(), side.rules),
+            Object::Nothing
+            | Object::Package { .. }
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::File { .. }
+            | Object::Undo { .. } => Vec::new(),
+        });
         for probe in probe::probes(verb, &class.object, &rules, budget)? {
             let (before, after) = (old.decide(verb, &probe), new.decide(verb, &probe));
             // What refuses the plainest request whatever its limits refuses the others too.
@@ -207,9 +220,9 @@ impl<'a> Comparison<'a> {
             };
             let is_over = is_firm(&before) && is_firm(&after);
             self.rates.decided(verb, self.known, &before, &after);
-            let turn = Turn::between(verb, self.known, &before, &after);
-            if let Some(turn) = turn {
-                self.effects.add(Case { verb, who: who.clone(), probe, before, after }, turn);
+            let case = Case { verb, who: who.clone(), probe, before, after };
+            if let Some(turn) = Turn::between(&case, self.known, &defined) {
+                self.effects.add(case, turn);
             }
             if ends || is_over {
                 break;

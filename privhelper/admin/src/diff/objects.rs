@@ -1,10 +1,12 @@
 //! Which sets of rules can select the same object, each with a small such object. A new kind of object is added here.
 
-use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
+use super::automaton::{Alphabet, Budget, Exhausted, Machine, ONE, Star};
+use super::commands;
 use super::facet::Facet;
 use super::parents::{self, Parent};
 use postern_helper::policy::{BUILT_IN, Object};
 use postern_helper::types::{PackageName, TargetPath, UnitName};
+use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use std::collections::HashMap;
 
@@ -21,9 +23,9 @@ const FILE: Alphabet = Alphabet {
     longest: 255,
 };
 /// What tells apart names that are alike to all patterns: whether they are names at all.
-const PACKAGE_RULES: [&str; 5] = ["??*", "+*", ".*", "-*", "*-"];
-const UNIT_RULES: [&str; 5] = ["-*", ".*", "@*", "*@*@*", "*..*"];
-const SUFFIXES: [&str; 11] = [
+pub(super) const PACKAGE_RULES: [&str; 4] = ["+*", ".*", "-*", "*-"];
+pub(super) const UNIT_RULES: [&str; 5] = ["-*", ".*", "@*", "*@*@*", "*..*"];
+pub(super) const SUFFIXES: [&str; 11] = [
     ".service",
     ".socket",
     ".timer",
@@ -51,24 +53,38 @@ pub struct Class {
 /// # Errors
 /// The patterns are too many for the budget.
 pub fn classes(
+    verb: VerbId,
     facets: &[Facet<'_>],
-    protect: &[&root::Protect],
+    sides: [&root::Rules; 2],
     budget: &mut Budget,
 ) -> Result<Vec<Class>, Exhausted> {
+    let protect = sides.iter().filter_map(|rules| rules.protect.as_ref()).collect::<Vec<_>>();
+    let protect = &*protect;
     let mut found = Found { facets, seen: HashMap::new(), classes: Vec::new() };
+    if verb == VerbId::RequestUndo {
+        undos(&mut found);
+        return Ok(found.classes);
+    }
     let bare = facets.iter().enumerate().filter(|(_, facet)| {
         let root::Rule { packages, units, directories, commands, .. } = facet.known.rule;
         packages.is_empty() && units.is_empty() && directories.is_empty() && commands.is_empty()
     });
     found.add(Some(Object::Nothing), "", bare.map(|(place, _)| place).collect());
+    if verb == VerbId::PackageUpgrade {
+        let has_all = |facet: &Facet<'_>| facet.known.rule.packages.iter().any(|text| text == "*");
+        let all = facets.iter().enumerate().filter(|(_, facet)| has_all(facet));
+        found.add(Some(Object::AllPackages), "", all.map(|(place, _)| place).collect());
+    }
     packages(&mut found, protect, budget)?;
     units(&mut found, protect, budget)?;
-    files(&mut found, protect, budget)?;
+    files(verb, &mut found, protect, budget)?;
+    commands::add(&mut found, sides.map(|rules| &*rules.commands), budget)?;
     Ok(found.classes)
 }
 
-struct Found<'a> {
-    facets: &'a [Facet<'a>],
+/// Classes as they are found.
+pub(super) struct Found<'a> {
+    pub(super) facets: &'a [Facet<'a>],
     /// How often each set of facets was kept.
     seen: HashMap<(Vec<usize>, String), usize>,
     classes: Vec<Class>,
@@ -77,7 +93,7 @@ struct Found<'a> {
 impl Found<'_> {
     /// Keeps the first objects of a class: one would do, more of them make better examples. `apart` says what else
     /// tells objects apart.
-    fn add(&mut self, object: Option<Object>, apart: &str, members: Vec<usize>) {
+    pub(super) fn add(&mut self, object: Option<Object>, apart: &str, members: Vec<usize>) {
         let Some(object) = object else {
             return;
         };
@@ -148,7 +164,8 @@ fn packages(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budg
         return Ok(());
     }
     let known = protect.iter().flat_map(|protect| protect.packages.iter().map(String::as_str));
-    for text in PACKAGE_RULES.into_iter().chain(known) {
+    patterns.tell_apart(&format!("{ONE}{ONE}*"), Star::Any);
+    for text in PACKAGE_RULES.iter().chain(BUILT_IN.packages).copied().chain(known) {
         patterns.tell_apart(text, Star::Any);
     }
     patterns.explore(&PACKAGE, budget, |name, members, apart| {
@@ -182,7 +199,22 @@ fn units(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget)
     })
 }
 
-fn files(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget) -> Result<(), Exhausted> {
+/// What a rule decided can be undone under the rule of the same id.
+fn undos(found: &mut Found<'_>) {
+    for facet in found.facets {
+        let id = &facet.known.rule.id;
+        let members = found.facets.iter().enumerate().filter(|(_, facet)| facet.known.rule.id == *id);
+        let members = members.map(|(place, _)| place).collect();
+        found.add(Some(Object::Undo { rule: id.clone() }), id, members);
+    }
+}
+
+fn files(
+    verb: VerbId,
+    found: &mut Found<'_>,
+    protect: &[&root::Protect],
+    budget: &mut Budget,
+) -> Result<(), Exhausted> {
     let facets = found.facets;
     let own = protect.iter().flat_map(|protect| protect.paths.iter().map(String::as_str));
     let starts = BUILT_IN.directories.iter().copied().chain(own).collect::<Vec<_>>();
@@ -190,6 +222,11 @@ fn files(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget)
     for parent in parents::of(facets, &wholes, budget)? {
         let Parent { path, reaching } = parent;
         if !reaching.iter().any(|place| facets[*place].differs) {
+            continue;
+        }
+        if verb == VerbId::FileList {
+            // What is listed is the directory, whatever its own name.
+            found.add(TargetPath::new(&path).ok().map(Object::read), &path, reaching);
             continue;
         }
         let speaking = reaching.iter().map(|place| {

@@ -30,7 +30,8 @@ pub fn of(facets: &[Facet<'_>], protected: &[&str], budget: &mut Budget) -> Resu
         let inside = format!("{path}/");
         let near = |start: &&&str| inside.starts_with(**start) || start.starts_with(&inside);
         let apart = protected.iter().filter(near).copied().collect::<Vec<_>>();
-        if !reaching.is_empty() && seen.insert((reaching.clone(), apart)) {
+        let is_start = protected.iter().any(|start| start.trim_end_matches('/') == path);
+        if !reaching.is_empty() && seen.insert((reaching.clone(), apart, is_start)) {
             parents.push(Parent { path: path.to_owned(), reaching });
         }
     };

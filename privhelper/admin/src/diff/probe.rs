@@ -57,7 +57,7 @@ pub struct Probe {
 pub fn is_probed(key: &str, verb: VerbId) -> bool {
     match key {
         "versions" | "max_new_packages" | "allow_upgrades" | "allow_removals" | "allow_downgrades"
-        | "allow_cascade" | "modes" | "owners" | "groups" | "allow_create" => true,
+        | "new_packages" | "lines" | "allow_cascade" | "modes" | "owners" | "groups" | "allow_create" => true,
         "max_bytes" => is_limit_of("allow_create", verb),
         _ => false,
     }
@@ -77,8 +77,8 @@ pub fn probes(
     let first = Probe { object: object.clone(), plan: limits.plan(object), beyond: Vec::new() };
     let mut probes = vec![first];
     match object {
-        Object::Nothing => {}
-        Object::Package { .. } => {
+        Object::Nothing | Object::Command { .. } | Object::Undo { .. } => {}
+        Object::Package { .. } | Object::AllPackages => {
             limits.versions(&mut probes, budget)?;
             limits.transactions(&mut probes, budget)?;
         }
@@ -91,8 +91,24 @@ pub fn probes(
         }
         Object::File { .. } => limits.files(&mut probes, budget)?,
     }
+    probes.retain(|probe| is_request(verb, &probe.object));
     probes.sort_by_key(|probe| probe.beyond.len());
     Ok(probes)
+}
+
+/// Whether the request names what its verb is about.
+fn is_request(verb: VerbId, object: &Object) -> bool {
+    match object {
+        Object::File { mode: None, .. } if verb == VerbId::FileSetMode => false,
+        Object::File { owner: None, group: None, .. } if verb == VerbId::FileSetOwner => false,
+        Object::Nothing
+        | Object::Package { .. }
+        | Object::AllPackages
+        | Object::Unit(_)
+        | Object::File { .. }
+        | Object::Command { .. }
+        | Object::Undo { .. } => true,
+    }
 }
 
 /// Adds every probe once more with each of the values.
@@ -133,12 +149,19 @@ impl Limits<'_> {
     fn plan(&self, object: &Object) -> Plan {
         let has = |key| is_limit_of(key, self.verb);
         match object {
-            Object::Package { .. } if has("allow_removals") => {
-                Plan::Packages { new: 1, upgrades: false, removals: false, downgrades: false }
+            Object::Package { .. } | Object::AllPackages if has("allow_removals") => {
+                let new = u32::from(self.verb == VerbId::PackageInstall);
+                Plan::Packages { new, upgrades: false, removals: false, downgrades: false }
             }
             Object::Unit(_) if has("allow_cascade") => Plan::Unit { cascade: false },
             Object::File { .. } if has("allow_create") => Plan::File { create: false },
-            Object::Nothing | Object::Package { .. } | Object::Unit(_) | Object::File { .. } => Plan::Nothing,
+            Object::Nothing
+            | Object::Package { .. }
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::File { .. }
+            | Object::Command { .. }
+            | Object::Undo { .. } => Plan::Nothing,
         }
     }
 
@@ -164,11 +187,16 @@ impl Limits<'_> {
 
     fn transactions(&self, probes: &mut Vec<Probe>, budget: &mut Budget) -> Result<(), Exhausted> {
         // Where no rule grants a new package, the one asked for stands there already.
-        let mut counts = vec![0];
+        let mut counts = vec![0, 1];
         counts.extend(thresholds(self.rules.iter().map(|rule| rule.max_new_packages)));
-        counts.retain(|count| *count != 1);
+        counts.sort_unstable();
+        counts.dedup();
+        counts.retain(|count| *count != u32::from(self.verb == VerbId::PackageInstall));
+        let has_none = is_limit_of("max_new_packages", self.verb)
+            && self.rules.iter().any(|rule| rule.max_new_packages == 0);
         if self.vary("max_new_packages", |rule| rule.max_new_packages)
-            || self.rules.iter().any(|rule| rule.max_new_packages == 0)
+            || self.vary("new_packages", |rule| rule.new_packages)
+            || has_none
         {
             spread(probes, "max_new_packages", &counts, budget, |probe, count| {
                 if let Plan::Packages { new, .. } = &mut probe.plan {
@@ -218,7 +246,8 @@ impl Limits<'_> {
             [("modes", |rule| &rule.modes), ("owners", |rule| &rule.owners), ("groups", |rule| &rule.groups)];
         let of = |index: usize| {
             let (key, values): (&'static str, fn(&root::Rule) -> &Vec<String>) = varied[index];
-            (key, self.vary(key, |rule| values(rule).clone()), values)
+            let must = if index == 0 { VerbId::FileSetMode } else { VerbId::FileSetOwner } == self.verb;
+            (key, must || self.vary(key, |rule| values(rule).clone()), values)
         };
         let creates = is_limit_of("allow_create", self.verb)
             && (self.vary("allow_create", |rule| rule.allow_create) || (0..3).any(|index| of(index).1));
@@ -248,6 +277,15 @@ impl Limits<'_> {
             spread(probes, key, &names, budget, |probe, value| {
                 if let Object::File { owner, group, .. } = &mut probe.object {
                     *(if key == "owners" { owner } else { group }) = Some(value.clone());
+                }
+            })?;
+        }
+        if self.vary("lines", |rule| rule.lines.clone()) {
+            let contents = super::lines::contents(self.rules, budget)?;
+            spread(probes, "lines", &contents, budget, |probe, value| {
+                if let Object::File { bytes, content, .. } = &mut probe.object {
+                    *bytes = value.len() as u64;
+                    *content = Some(value.as_bytes().into());
                 }
             })?;
         }

@@ -10,39 +10,33 @@ use postern_helper::policy::Object;
 use postern_proto::root::v1 as root;
 use serde_json::{Map, Value, json};
 
-/// The name of an object alone.
-#[must_use]
-pub fn name(object: &Object) -> String {
-    match object {
-        Object::Nothing => String::new(),
-        Object::Package { name, .. } => name.to_string(),
-        Object::Unit(name) => name.to_string(),
-        Object::File { path, .. } => path.to_string(),
-    }
-}
-
 /// A request in words, without its verb.
 #[must_use]
 pub fn example(probe: &Probe) -> String {
-    let mut words = vec![name(&probe.object)];
+    let mut words = vec![probe.object.name().to_owned()];
     let mut say = |text: String| words.push(text);
     match &probe.object {
-        Object::Nothing | Object::Unit(_) => {}
+        Object::Nothing | Object::AllPackages | Object::Unit(_) | Object::Undo { .. } => {}
+        Object::Command { arguments, .. } => {
+            arguments.iter().for_each(|(name, value)| say(format!("{name}={value}")));
+        }
         Object::Package { version, .. } => {
             version.iter().for_each(|version| say(format!("version {}", version.as_str())));
         }
-        Object::File { bytes, mode, owner, group, .. } => {
+        Object::File { bytes, content, mode, owner, group, .. } => {
             mode.iter().for_each(|mode| say(format!("mode {mode}")));
             owner.iter().for_each(|owner| say(format!("owner {owner}")));
             group.iter().for_each(|group| say(format!("group {group}")));
-            if *bytes > 0 {
+            if let Some(content) = content {
+                say(format!("content {:?}", String::from_utf8_lossy(content)));
+            } else if *bytes > 0 {
                 say(count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte"));
             }
         }
     }
     match &probe.plan {
         Plan::Packages { new, upgrades, removals, downgrades } => {
-            if *new != 1 {
+            if !probe.beyond.is_empty() && probe.beyond.contains(&"max_new_packages") {
                 say(format!("with {}", count(*new as usize, "new package")));
             }
             for (is_so, text) in [
@@ -262,17 +256,26 @@ fn request(probe: &Probe) -> Value {
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     match &probe.object {
         Object::Nothing => {}
+        Object::AllPackages => put("all", true.into()),
+        Object::Undo { rule } => put("undo_of_rule", rule.as_str().into()),
+        Object::Command { name, arguments } => {
+            put("command", name.as_str().into());
+            let values = arguments.iter().map(|(name, value)| (name.to_owned(), value.into()));
+            put("params", Value::Object(values.collect()));
+        }
         Object::Package { name, version } => {
             put("packages", json!([name.as_str()]));
             version.iter().for_each(|version| put("version", version.as_str().into()));
         }
         Object::Unit(name) => put("unit", name.as_str().into()),
-        Object::File { path, bytes, mode, owner, group, .. } => {
+        Object::File { path, bytes, content, mode, owner, group } => {
             put("path", path.as_str().into());
             mode.iter().for_each(|mode| put("mode", mode.to_string().into()));
             owner.iter().for_each(|owner| put("owner", owner.as_str().into()));
             group.iter().for_each(|group| put("group", group.as_str().into()));
-            if *bytes > 0 {
+            if let Some(content) = content {
+                put("content", String::from_utf8_lossy(content).into());
+            } else if *bytes > 0 {
                 put("bytes", (*bytes).into());
             }
         }

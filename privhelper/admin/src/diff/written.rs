@@ -160,6 +160,13 @@ fn definitions(rules: &root::Rules) -> Vec<(String, Vec<Fact>)> {
     sources.chain(commands).collect()
 }
 
+/// What the command of this name is; nothing if there is none.
+#[must_use]
+pub fn defined(name: &str, rules: &root::Rules) -> Vec<Fact> {
+    let command = rules.commands.iter().find(|command| command.name == name);
+    command.map_or_else(Vec::new, self::command)
+}
+
 fn command(command: &root::Command) -> Vec<Fact> {
     let root::Command {
         name: _,

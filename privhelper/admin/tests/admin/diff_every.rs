@@ -100,6 +100,7 @@ fn file(path: &TargetPath, requests: &mut Vec<Request>) {
                     let object = Object::File {
                         path: path.clone(),
                         bytes,
+                        content: None,
                         mode: mode.map(|text| FileMode::new(text).unwrap()),
                         owner: owner.map(|text| UserName::new("owner", text).unwrap()),
                         group: None,
@@ -157,6 +158,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
                 owner: owner.clone().or_else(root),
                 group: group.clone().or_else(root),
                 unchanged: false,
+                diff: Vec::new(),
             };
             Subject::File(&file)
         }

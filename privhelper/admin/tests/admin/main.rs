@@ -6,9 +6,14 @@ mod check;
 mod diff;
 mod diff_every;
 mod examples;
+mod explain;
 mod files;
 mod log;
+#[cfg(feature = "browser")]
+mod page;
+mod report;
 mod show;
+mod site;
 mod status;
 mod support;
 mod verify;

@@ -72,6 +72,14 @@ impl TestHost {
             operator_socket: at("operator.sock"),
             owner_uid: nix::unistd::geteuid().as_raw(),
             accounts: accounts(),
+            user_name: |uid| match uid {
+                0 => "root".to_owned(),
+                990 => "postern".to_owned(),
+                1000 => "alice".to_owned(),
+                1001 => "bob".to_owned(),
+                other => other.to_string(),
+            },
+            primary: |gid| if gid == 991 { vec![1001] } else { Vec::new() },
         };
         let host = Self { host, _directory: directory };
         host.write("policy.toml", policy);
@@ -165,6 +173,9 @@ pub fn accounts() -> Accounts {
         group: |name| match name {
             "web" => Some((991, vec![990])),
             "wheel" => Some((10, vec![0])),
+            "postern-users" => Some((900, vec![1000, 1001])),
+            "postern-operators" => Some((901, vec![1000, 990])),
+            "postern-auditors" => Some((902, Vec::new())),
             _ => None,
         },
     }

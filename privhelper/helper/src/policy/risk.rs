@@ -2,7 +2,8 @@
 //!
 //! For records and for people. It decides nothing.
 
-use super::rule::Object;
+use super::Object;
+use crate::audit::Json;
 use crate::verb_id::VerbId;
 
 /// What is at stake in one request.
@@ -15,6 +16,12 @@ pub struct Risk {
 }
 
 impl Risk {
+    /// As records hold it.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        Json::new().number("score", self.score).texts("capabilities", self.capabilities.iter().copied())
+    }
+
     /// The most that any element of a request puts at stake.
     #[must_use]
     pub fn of(wishes: &[(VerbId, Object)]) -> Self {
@@ -65,6 +72,11 @@ fn is_configuration(object: &Object) -> bool {
     const PLACES: [&str; 5] = ["/etc/", "/usr/", "/opt/", "/var/lib/", "/root/"];
     match object {
         Object::File { path, .. } => PLACES.iter().any(|place| path.as_str().starts_with(place)),
-        Object::Nothing | Object::Package { .. } | Object::Unit(_) => false,
+        Object::Nothing
+        | Object::Package { .. }
+        | Object::AllPackages
+        | Object::Unit(_)
+        | Object::Command { .. }
+        | Object::Undo { .. } => false,
     }
 }

@@ -11,6 +11,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod approvals;
 mod attacks;
 mod audit;
 mod common;
@@ -18,5 +19,10 @@ mod confined;
 mod connection;
 mod files;
 mod lists;
+mod patterns;
+mod policy;
+mod policy_files;
+mod policy_plans;
 mod requests;
 mod systemd;
+mod undo;
