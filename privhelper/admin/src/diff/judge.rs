@@ -45,6 +45,14 @@ const UID: u32 = 1;
 const PEER: Peer = Peer { uid: UID, gid: u32::MAX, pid: 0 };
 const ACCOUNTS: Accounts = Accounts { user: |_| Some(UID), group: |_| None };
 
+/// Whether the helper would take the policy.
+///
+/// # Errors
+/// Why not, in words.
+pub fn check(side: &Side<'_>) -> Result<(), String> {
+    Policy::compile(side.rules, Digest::of(&[]), ACCOUNTS).map(drop)
+}
+
 /// A policy with those rules only that speak of one principal, and perhaps of one class of objects.
 #[derive(Debug)]
 pub struct Court(Policy);
