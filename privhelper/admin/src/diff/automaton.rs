@@ -53,7 +53,13 @@ pub struct Alphabet {
     pub longest: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// In a text that only tells strings apart: any one character.
+pub const ONE: char = '\u{1}';
+/// Likewise: any one character but a blank.
+pub const MARK: char = '\u{2}';
+
+/// One step of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Op {
     Byte(u8),
     /// [`ONE`].
@@ -63,101 +69,144 @@ enum Op {
     Run(Star),
     /// Before a first `*`: not a dot here.
     Visible,
-    End,
 }
 
-/// In a text that only tells strings apart: any one character.
-pub const ONE: char = '\u{1}';
-/// Likewise: any one character but a blank.
-pub const MARK: char = '\u{2}';
+impl Op {
+    /// Whether a letter is one that this step stands for.
+    fn takes(self, letter: u8) -> bool {
+        match self {
+            Self::Byte(byte) => byte == letter,
+            Self::One | Self::Run(Star::Any | Star::NotHidden) => true,
+            Self::Mark => letter != b' ',
+            Self::Run(Star::NotAt) => letter != b'@',
+            Self::Run(Star::NotSlash) => letter != b'/',
+            Self::Visible => letter != b'.',
+        }
+    }
 
-/// Patterns, and beside them those that only tell strings apart.
+    /// The letters that it treats otherwise than most, as a set of bits.
+    fn letters(self) -> u128 {
+        match self {
+            Self::Byte(byte) => bit(byte),
+            Self::One | Self::Run(Star::Any | Star::NotHidden) => 0,
+            Self::Mark => bit(b' '),
+            Self::Run(Star::NotAt) => bit(b'@'),
+            Self::Run(Star::NotSlash) => bit(b'/'),
+            Self::Visible => bit(b'.'),
+        }
+    }
+}
+
+/// A place after a beginning that patterns share.
 #[derive(Debug, Default)]
+struct Place {
+    /// The star that this place is in: letters that it takes lead back here.
+    run: Option<Star>,
+    /// The steps from here, each with the place after it.
+    steps: Vec<(Op, u32)>,
+    /// The patterns that end here.
+    ends: Vec<usize>,
+    /// Whether a wanted pattern ends here or further on.
+    wanted: bool,
+    /// The letters that matter to the star and the steps, as a set of bits.
+    letters: u128,
+}
+
+/// Patterns, and beside them those that only tell strings apart. What patterns begin with alike is there once.
+#[derive(Debug)]
 pub struct Machine {
-    ops: Vec<Op>,
-    /// For each op: its pattern, and the letters that it waits for as a set of bits.
-    of: Vec<(u32, u128)>,
-    starts: Vec<u32>,
+    places: Vec<Place>,
     /// Whether strings are looked for that this pattern may match.
     wanted: Vec<bool>,
     known: HashMap<(String, Star), usize>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { places: vec![Place::default()], wanted: Vec::new(), known: HashMap::new() }
+    }
 }
 
 /// Places in patterns, sorted.
 type State = Rc<[u32]>;
 
 impl Machine {
-    /// Adds a pattern and says its number.
+    /// Adds a pattern and says its number. The same one again is the same number.
     pub fn add(&mut self, text: &str, star: Star, wanted: bool) -> usize {
-        if let Some(id) = self.known.get(&(text.to_owned(), star)) {
-            self.wanted[*id] |= wanted;
-            return *id;
+        let next = self.wanted.len();
+        let id = *self.known.entry((text.to_owned(), star)).or_insert(next);
+        if id == next {
+            self.wanted.push(false);
         }
-        let id = self.starts.len();
-        self.starts.push(place(self.ops.len()));
-        self.wanted.push(wanted);
-        if star == Star::NotHidden && text.starts_with('*') {
-            self.ops.push(Op::Visible);
+        self.wanted[id] |= wanted;
+        let hides = star == Star::NotHidden && text.starts_with('*');
+        let ops = text.bytes().map(|byte| match char::from(byte) {
+            '*' => Op::Run(star),
+            ONE => Op::One,
+            MARK => Op::Mark,
+            _ => Op::Byte(byte),
+        });
+        let mut at = 0;
+        self.places[at].wanted |= wanted;
+        for op in hides.then_some(Op::Visible).into_iter().chain(ops) {
+            at = self.after(at, op);
+            self.places[at].wanted |= wanted;
         }
-        self.ops.extend(text.bytes().map(|byte| match byte {
-            b'*' => Op::Run(star),
-            1 => Op::One,
-            2 => Op::Mark,
-            byte => Op::Byte(byte),
-        }));
-        self.ops.push(Op::End);
-        for at in self.of.len()..self.ops.len() {
-            self.of.push((place(id), 0));
-            self.of[at].1 = self.letters(at);
+        if !self.places[at].ends.contains(&id) {
+            self.places[at].ends.push(id);
         }
-        // What stands after a star is waited for at the star too, which the states of a walk spell out; before a
-        // first star nothing is spelled out yet.
-        if let Some(Op::Visible) = self.ops.get(self.starts[id] as usize) {
-            let start = self.starts[id] as usize;
-            let mut after = Vec::new();
-            self.close(start + 1, &mut after);
-            self.of[start].1 |= after.iter().fold(0, |all, at| all | self.of[*at as usize].1);
-        }
-        self.known.insert((text.to_owned(), star), id);
         id
     }
 
-    fn letters(&self, at: usize) -> u128 {
-        match self.ops[at] {
-            Op::Byte(byte) => bit(byte),
-            Op::Run(Star::NotAt) => bit(b'@'),
-            Op::Run(Star::NotSlash) => bit(b'/'),
-            Op::Mark => bit(b' '),
-            Op::Visible => bit(b'.'),
-            Op::Run(Star::Any | Star::NotHidden) | Op::One | Op::End => 0,
+    /// The place after this step, made if it is not there yet.
+    fn after(&mut self, at: usize, op: Op) -> usize {
+        if let Some((_, next)) = self.places[at].steps.iter().find(|(known, _)| *known == op) {
+            return *next as usize;
         }
+        let next = self.places.len();
+        let mut place = Place::default();
+        if let Op::Run(star) = op {
+            (place.run, place.letters) = (Some(star), op.letters());
+        }
+        self.places.push(place);
+        // More places than a u32 counts do not come about: a policy's file holds a mebibyte.
+        self.places[at].steps.push((op, u32::try_from(next).unwrap_or(u32::MAX)));
+        self.places[at].letters |= op.letters();
+        next
     }
 
-    /// A place and those that are reached from it without a letter.
-    fn close(&self, mut at: usize, into: &mut Vec<u32>) {
-        into.push(place(at));
-        while matches!(self.ops[at], Op::Run(_)) {
-            at += 1;
-            into.push(place(at));
-        }
-    }
-
-    fn step(&self, at: usize, letter: u8, into: &mut Vec<u32>) {
-        match self.ops[at] {
-            Op::Byte(byte) if byte == letter => self.close(at + 1, into),
-            Op::One => self.close(at + 1, into),
-            Op::Run(Star::Any | Star::NotHidden) => self.close(at, into),
-            Op::Run(Star::NotAt) if letter != b'@' => self.close(at, into),
-            Op::Run(Star::NotSlash) if letter != b'/' => self.close(at, into),
-            Op::Mark if letter != b' ' => self.close(at + 1, into),
-            Op::Visible if letter != b'.' => {
-                let mut after = Vec::new();
-                self.close(at + 1, &mut after);
-                for at in after {
-                    self.step(at as usize, letter, into);
-                }
+    /// A place and those that are reached from it without a letter: into stars.
+    fn close(&self, at: u32, into: &mut Vec<u32>) {
+        into.push(at);
+        for (op, next) in &self.places[at as usize].steps {
+            if matches!(op, Op::Run(_)) {
+                self.close(*next, into);
             }
-            Op::Byte(_) | Op::Mark | Op::Run(Star::NotAt | Star::NotSlash) | Op::Visible | Op::End => {}
+        }
+    }
+
+    /// The places of the star that stands behind a place where no dot may.
+    fn visible(&self, at: u32) -> Vec<u32> {
+        let steps = self.places[at as usize].steps.iter().filter(|(op, _)| *op == Op::Visible);
+        let mut after = Vec::new();
+        steps.for_each(|(_, next)| self.close(*next, &mut after));
+        after
+    }
+
+    fn step(&self, at: u32, letter: u8, into: &mut Vec<u32>) {
+        let place = &self.places[at as usize];
+        if place.run.is_some_and(|star| Op::Run(star).takes(letter)) {
+            self.close(at, into);
+        }
+        for (op, next) in &place.steps {
+            match op {
+                Op::Byte(_) | Op::One | Op::Mark if op.takes(letter) => self.close(*next, into),
+                Op::Visible if op.takes(letter) => {
+                    self.visible(at).into_iter().for_each(|after| self.step(after, letter, into));
+                }
+                // A star is a place of its own.
+                Op::Byte(_) | Op::One | Op::Mark | Op::Visible | Op::Run(_) => {}
+            }
         }
     }
 
@@ -173,9 +222,7 @@ impl Machine {
         mut found: impl FnMut(&str, &[usize]),
     ) -> Result<(), Exhausted> {
         let mut start = Vec::new();
-        for at in &self.starts {
-            self.close(*at as usize, &mut start);
-        }
+        self.close(0, &mut start);
         let start = sorted(start);
         // Each state with how it was reached: from which one, by which letter, after how many.
         let mut reached = vec![(0, 0_u8, 0_usize)];
@@ -196,9 +243,9 @@ impl Machine {
                 budget.take(state.len())?;
                 let mut next = Vec::with_capacity(state.len());
                 for at in &*state {
-                    self.step(*at as usize, letter, &mut next);
+                    self.step(*at, letter, &mut next);
                 }
-                if !next.iter().any(|at| self.wanted[self.of[*at as usize].0 as usize]) {
+                if !next.iter().any(|at| self.places[*at as usize].wanted) {
                     continue;
                 }
                 let next = sorted(next);
@@ -214,13 +261,16 @@ impl Machine {
     }
 
     fn matched(&self, state: &State) -> Vec<usize> {
-        let ends = state.iter().filter(|at| matches!(self.ops[**at as usize], Op::End));
-        ends.map(|at| self.of[*at as usize].0 as usize).collect()
+        let mut ids = state.iter().flat_map(|at| self.places[*at as usize].ends.clone()).collect::<Vec<_>>();
+        ids.sort_unstable();
+        ids
     }
 
     /// The letters that lead from here to different states: those waited for, and one of all the others.
     fn telling(&self, state: &State, alphabet: &Alphabet) -> Vec<u8> {
-        let awaited = state.iter().fold(0, |all, at| all | self.of[*at as usize].1);
+        let letters = |all: u128, at: &u32| all | self.places[*at as usize].letters;
+        let awaited =
+            state.iter().fold(0, |all, at| self.visible(*at).iter().fold(letters(all, at), letters));
         let is_awaited = |letter: &&u8| awaited & bit(**letter) != 0;
         let other = alphabet.letters.iter().find(|letter| !is_awaited(letter));
         other.into_iter().chain(alphabet.letters.iter().filter(is_awaited)).copied().collect()
@@ -246,9 +296,4 @@ fn sorted(mut places: Vec<u32>) -> State {
 /// Patterns of a policy are ASCII.
 fn bit(letter: u8) -> u128 {
     1_u128.checked_shl(u32::from(letter)).unwrap_or(0)
-}
-
-/// 4096 MiB of patterns do not come about: a policy's file holds one.
-fn place(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -146,7 +146,8 @@ impl Effects {
                 wrong.push(verb);
                 continue;
             }
-            let shown = effect.examples.iter().map(super::show::example).collect::<Vec<_>>();
+            let alike = |example: &Probe| (super::show::example(example), example.told());
+            let shown = effect.examples.iter().map(alike).collect::<Vec<_>>();
             let key = (
                 effect.turn.clone(),
                 effect.who.clone(),

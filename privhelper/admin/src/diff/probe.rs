@@ -96,6 +96,17 @@ pub fn probes(
     Ok(probes)
 }
 
+impl Probe {
+    /// What would happen beside what the request names; nothing, if that is all there is to say.
+    #[must_use]
+    pub fn told(&self) -> Plan {
+        match &self.plan {
+            Plan::Unit { cascade: false } | Plan::File { create: false } => Plan::Nothing,
+            plan => plan.clone(),
+        }
+    }
+}
+
 /// Whether the request names what its verb is about.
 fn is_request(verb: VerbId, object: &Object) -> bool {
     match object {

@@ -280,7 +280,7 @@ fn request(probe: &Probe) -> Value {
             }
         }
     }
-    match &probe.plan {
+    match &probe.told() {
         Plan::Nothing => {}
         Plan::Packages { new, upgrades, removals, downgrades } => put(
             "plan",

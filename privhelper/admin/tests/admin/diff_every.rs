@@ -5,7 +5,9 @@ use postern_helper::plan::{
     Action, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
 };
 use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
-use postern_helper::types::{Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName};
+use postern_helper::types::{
+    Arguments, CommandName, Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
+};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use proptest::prelude::*;
@@ -27,7 +29,12 @@ const PEERS: [(Peer, &[&str]); 3] = [
     (Peer { uid: 2, gid: 2, pid: 0 }, &["user b"]),
     (Peer { uid: 3, gid: 100, pid: 0 }, &["group g"]),
 ];
-const VERBS: [VerbId; 6] = [
+const VERBS: [VerbId; 11] = [
+    VerbId::PackageUpgrade,
+    VerbId::FileList,
+    VerbId::FileSetMode,
+    VerbId::CommandRun,
+    VerbId::RequestUndo,
     VerbId::PackageInstall,
     VerbId::UnitStart,
     VerbId::UnitStatus,
@@ -48,6 +55,15 @@ struct Request {
 static REQUESTS: LazyLock<Vec<Request>> = LazyLock::new(|| {
     let mut requests =
         vec![Request { verb: VerbId::PackageUpdate, object: Object::Nothing, plan: Plan::Nothing }];
+    requests.extend(words("ab1", 3).iter().flat_map(|value| command(value)));
+    requests.extend(["r0", "r1", "r2", "r3", "r4", "n0", "n1"].map(|id| {
+        let object = Object::Undo { rule: id.to_owned() };
+        Request { verb: VerbId::RequestUndo, object, plan: Plan::Nothing }
+    }));
+    for (new, removals) in [(0, false), (0, true), (1, false), (2, false)] {
+        let plan = Plan::Packages { new, upgrades: false, removals, downgrades: false };
+        requests.push(Request { verb: VerbId::PackageUpgrade, object: Object::AllPackages, plan });
+    }
     for name in words("ab.", 4) {
         if let Ok(name) = PackageName::new(&name) {
             package(&name, &mut requests);
@@ -68,7 +84,19 @@ static REQUESTS: LazyLock<Vec<Request>> = LazyLock::new(|| {
     requests
 });
 
+/// A command's call with this value, if it can be one.
+fn command(value: &str) -> Option<Request> {
+    let arguments = Arguments::new(vec![("p".to_owned(), value.to_owned())]).ok()?;
+    let object = Object::Command { name: CommandName::new("run").ok()?, arguments };
+    Some(Request { verb: VerbId::CommandRun, object, plan: Plan::Nothing })
+}
+
 fn package(name: &PackageName, requests: &mut Vec<Request>) {
+    for (new, removals) in [(0, false), (0, true), (1, false), (2, false)] {
+        let object = Object::Package { name: name.clone(), version: None };
+        let plan = Plan::Packages { new, upgrades: false, removals, downgrades: false };
+        requests.push(Request { verb: VerbId::PackageUpgrade, object, plan });
+    }
     for version in [None, Some("1"), Some("1a"), Some("2")] {
         let version = version.map(|text| PackageVersion::new(text).unwrap());
         for new in 0..4 {
@@ -92,7 +120,23 @@ fn unit(name: &UnitName, requests: &mut Vec<Request>) {
 
 fn file(path: &TargetPath, requests: &mut Vec<Request>) {
     let read = Object::read(path.clone());
-    requests.push(Request { verb: VerbId::FileRead, object: read, plan: Plan::Nothing });
+    for verb in [VerbId::FileRead, VerbId::FileList] {
+        requests.push(Request { verb, object: read.clone(), plan: Plan::Nothing });
+    }
+    for mode in ["0644", "0600"] {
+        let mut object = read.clone();
+        if let Object::File { mode: asked, .. } = &mut object {
+            *asked = Some(FileMode::new(mode).unwrap());
+        }
+        requests.push(Request { verb: VerbId::FileSetMode, object, plan: Plan::Nothing });
+    }
+    for text in ["a", "b", "aa", "ab", "ba", "a\nb", "aa\nb", "b\nba", "a\nab\nb"] {
+        let mut object = read.clone();
+        if let Object::File { content, .. } = &mut object {
+            *content = Some(text.as_bytes().into());
+        }
+        requests.push(Request { verb: VerbId::FileWrite, object, plan: Plan::File { create: false } });
+    }
     for mode in [None, Some("0644"), Some("0600")] {
         for owner in [None, Some("root"), Some("w")] {
             for bytes in [0, 6] {
@@ -130,8 +174,11 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
     let unit;
     let file;
     let subject = match (&request.plan, &request.object) {
-        (Plan::Packages { new, upgrades, removals, downgrades }, Object::Package { name, .. }) => {
-            packages = transaction(name, *new, [*upgrades, *removals, *downgrades]);
+        (
+            Plan::Packages { new, upgrades, removals, downgrades },
+            Object::Package { .. } | Object::AllPackages,
+        ) => {
+            packages = transaction(request, *new, [*upgrades, *removals, *downgrades]);
             Subject::Packages(&packages)
         }
         (Plan::Unit { cascade }, Object::Unit(_)) => {
@@ -179,7 +226,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
     }
 }
 
-fn transaction(name: &PackageName, new: u32, others: [bool; 3]) -> PackagePlan {
+fn transaction(request: &Request, new: u32, others: [bool; 3]) -> PackagePlan {
     let step = |name: &PackageName, action, asked| PackageStep {
         action,
         name: name.clone(),
@@ -189,9 +236,12 @@ fn transaction(name: &PackageName, new: u32, others: [bool; 3]) -> PackagePlan {
         asked,
     };
     let other = PackageName::new("other").unwrap();
-    let first = if new == 0 { Action::Upgrade } else { Action::Install };
-    let mut steps = vec![step(name, first, true)];
-    steps.extend((1..new).map(|_| step(&other, Action::Install, false)));
+    let installs = request.verb == VerbId::PackageInstall && new > 0;
+    let mut steps = Vec::new();
+    if let Object::Package { name, .. } = &request.object {
+        steps.push(step(name, if installs { Action::Install } else { Action::Upgrade }, true));
+    }
+    steps.extend((u32::from(installs)..new).map(|_| step(&other, Action::Install, false)));
     for (is_so, action) in others.into_iter().zip([Action::Upgrade, Action::Remove, Action::Downgrade]) {
         if is_so {
             steps.push(step(&other, action, false));
@@ -226,13 +276,24 @@ fn rule() -> impl Strategy<Value = root::Rule> {
 
 fn object() -> impl Strategy<Value = root::Rule> {
     let verbs = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let files = proptest::sample::subsequence(vec!["file.read", "file.write"], 1..=2);
+    let files = proptest::sample::subsequence(
+        vec!["file.read", "file.write", "file.list", "file.set-mode", "request.undo"],
+        1..=3,
+    );
     let units = proptest::sample::subsequence(vec!["unit.start", "unit.status"], 1..=2);
     let directory = proptest::sample::select(vec!["/a", "/b", "/a/b", "/a/.b", "/ab"]);
     prop_oneof![
+        2 => proptest::collection::vec("[a1*]{1,2}|\\*", 0..3).prop_map(move |patterns| root::Rule {
+            verbs: verbs(&["command.run"]),
+            commands: verbs(&["r*"]),
+            parameters: if patterns.is_empty() { Vec::new() } else {
+                vec![root::ParameterGrant { name: "p".to_owned(), patterns }]
+            },
+            ..root::Rule::default()
+        }),
         1 => Just(root::Rule { verbs: verbs(&["package.update"]), ..root::Rule::default() }),
         3 => proptest::collection::vec("[ab][ab.*]{1,2}|\\*", 1..3).prop_map(move |packages| root::Rule {
-            verbs: verbs(&["package.install"]), packages, ..root::Rule::default()
+            verbs: verbs(&["package.install", "package.upgrade"]), packages, ..root::Rule::default()
         }),
         4 => (units, proptest::collection::vec("[ab.@*]{1,3}(\\.swap|\\.path|\\*)", 1..3)).prop_map(move |(names, units)| root::Rule {
             verbs: verbs(&names), units, ..root::Rule::default()
@@ -244,7 +305,8 @@ fn object() -> impl Strategy<Value = root::Rule> {
     ]
 }
 
-type Limits = (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>, u32, u64, [bool; 3], u64);
+type Limits =
+    (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>, Vec<&'static str>, u32, u64, [bool; 4], u64);
 
 fn limits() -> impl Strategy<Value = Limits> {
     let some = |of: Vec<&'static str>| {
@@ -255,20 +317,24 @@ fn limits() -> impl Strategy<Value = Limits> {
         some(vec!["1", "1*", "2"]),
         some(vec!["0644", "0600"]),
         some(vec!["root", "w"]),
+        prop_oneof![3 => Just(Vec::new()), 2 => some(vec!["a*", "b", "*b", "aa"])],
         0..3_u32,
         prop_oneof![Just(5_u64), Just(50)],
-        any::<[bool; 3]>(),
+        any::<[bool; 4]>(),
         prop_oneof![4 => Just(600_u64), 1 => Just(60)],
     )
 }
 
 fn limits_of(limits: Limits, rule: root::Rule) -> root::Rule {
     let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-    let (versions, modes, owners, max_new_packages, max_bytes, flags, timeout_s) = limits;
+    let (versions, modes, owners, lines, max_new_packages, max_bytes, flags, timeout_s) = limits;
     root::Rule {
         versions: texts(&versions),
         modes: texts(&modes),
         owners: texts(&owners),
+        lines: texts(&lines),
+        max_files: 20,
+        new_packages: flags[3],
         groups: texts(&["root"]),
         max_new_packages,
         max_bytes,
@@ -280,44 +346,66 @@ fn limits_of(limits: Limits, rule: root::Rule) -> root::Rule {
     }
 }
 
-fn rules(list: Vec<root::Rule>) -> root::Rules {
+fn policy(rules: Vec<root::Rule>) -> root::Rules {
     let client = |name: &str, user: &str, group: &str| root::Client {
         name: name.to_owned(),
         user: user.to_owned(),
         group: group.to_owned(),
     };
-    let rules =
-        list.into_iter().enumerate().map(|(number, rule)| root::Rule { id: format!("r{number}"), ..rule });
+    let parameter = root::Parameter {
+        name: "p".to_owned(),
+        kind: root::ParameterKind::Text.into(),
+        values: vec!["a*".to_owned(), "*1".to_owned()],
+        ..root::Parameter::default()
+    };
+    let command =
+        root::Command { name: "run".to_owned(), parameters: vec![parameter], ..root::Command::default() };
     root::Rules {
         version: 1,
         clients: vec![client("a", "a", ""), client("b", "b", ""), client("g", "", "g")],
-        rules: rules.collect(),
+        rules,
+        commands: vec![command],
         ..root::Rules::default()
     }
 }
 
 /// Two policies: one, and what a hand made of it.
 fn pair() -> impl Strategy<Value = (root::Rules, root::Rules)> {
-    let list = || proptest::collection::vec(rule(), 1..6);
+    let list = || {
+        proptest::collection::vec(rule(), 1..6).prop_map(|list| {
+            let named = list.into_iter().enumerate();
+            named.map(|(number, rule)| root::Rule { id: format!("r{number}"), ..rule }).collect::<Vec<_>>()
+        })
+    };
     let edits = proptest::collection::vec((0..5_usize, any::<proptest::sample::Index>(), rule()), 0..3);
-    let edited = (list(), edits).prop_map(|(old, edits)| {
+    let edited = (list(), edits).prop_map(|(old, edits): (Vec<root::Rule>, Vec<_>)| {
         let mut new = old.clone();
-        for (edit, at, rule) in edits {
+        for (number, (edit, at, rule)) in edits.into_iter().enumerate() {
             let at = at.index(new.len());
+            let id = format!("n{number}");
             match edit {
-                0 => new.insert(at, rule),
+                0 => new.insert(at, root::Rule { id, ..rule }),
                 1 if new.len() > 1 => drop(new.remove(at)),
                 2 => new.swap(0, at),
-                3 => new[at] = root::Rule { id: String::new(), ..limits_into(&new[at], &rule) },
+                3 => new[at] = limits_into(&new[at], &rule),
                 _ => {
-                    let twin = new[at].clone();
+                    let twin = root::Rule { id, ..new[at].clone() };
                     new.push(twin);
                 }
             }
         }
-        (rules(old), rules(new))
+        (policy(old), policy(new))
     });
-    prop_oneof![4 => edited, 1 => (list(), list()).prop_map(|(old, new)| (rules(old), rules(new)))]
+    let units = proptest::sample::subsequence(vec!["ab*.swap", "a*.path"], 0..=2);
+    let paths = proptest::sample::subsequence(vec!["/a/b", "/b/a"], 0..=2);
+    let is_some = proptest::bool::weighted(0.2);
+    let edited = (edited, units, paths, is_some).prop_map(|((old, mut new), units, paths, is_some)| {
+        let texts = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let protect = root::Protect { packages: texts(vec!["ab"]), units: texts(units), paths: texts(paths) };
+        new.protect = is_some.then_some(protect);
+        (old, new)
+    });
+    prop_oneof![4 => edited, 1 => (list(), list()).prop_map(|(old, new)| (policy(old), policy(new)))]
 }
 
 /// The rule with some limits of the other.
@@ -327,6 +415,7 @@ fn limits_into(rule: &root::Rule, other: &root::Rule) -> root::Rule {
     }
     root::Rule {
         modes: other.modes.clone(),
+        lines: other.lines.clone(),
         versions: other.versions.clone(),
         max_new_packages: other.max_new_packages,
         allow_create: other.allow_create,
