@@ -293,6 +293,28 @@ impl Place {
         })
     }
 
+    /// `postern serve` with a runtime of its own: it dies whole, connections too, when the sender is dropped.
+    pub fn serve_apart(&self) -> tokio::sync::oneshot::Sender<()> {
+        let listener = std::os::unix::net::UnixListener::bind(&self.host.agent_socket).expect("bind");
+        listener.set_nonblocking(true).expect("nonblocking");
+        let (alive, dead) = tokio::sync::oneshot::channel::<()>();
+        let host = self.host.clone();
+        std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
+            runtime.block_on(async {
+                let listener = UnixListener::from_std(listener).expect("listener");
+                tokio::select! {
+                    served = postern_agent::serve::serve_on(listener, &host, std::future::pending()) => {
+                        served.expect("serve");
+                    }
+                    _ = dead => {}
+                }
+            });
+        });
+        alive
+    }
+
     pub async fn run(&self, args: &[&str]) -> Ran {
         self.run_with(args, b"").await
     }
