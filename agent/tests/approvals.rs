@@ -322,7 +322,10 @@ async fn nothing_is_printed_while_an_operator_is_asked_about_a_task() {
     place.serve();
     let ran = nothing_is_printed_while_asked(&place, &["run", "restart nginx"]).await;
     assert_eq!(ran.exit, Exit::Done, "{ran:?}");
-    assert!(ran.err.ends_with("[1/1] restart nginx.service: ok\n"), "what came meanwhile is shown then: {ran:?}");
+    assert!(
+        ran.err.ends_with("[1/1] restart nginx.service: ok\n"),
+        "what came meanwhile is shown then: {ran:?}"
+    );
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ impl Session<'_> {
                 }
             }
             Event::Refused(refused) => {
-                self.complain(&refused.code, &show::refusal(refused, &outcome.explain))
+                self.complain(&refused.code, &show::refusal(refused, &outcome.explain));
             }
             Event::Error(fault) => self.complain(&fault.code, &fault.message),
             Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {}

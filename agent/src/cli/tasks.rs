@@ -83,7 +83,7 @@ impl Session<'_> {
             cancel.send_replace(true);
             None
         };
-        Ok(View::new(self, Later::Nowhere).follow(working, shown, interrupted).await)
+        Ok(View::new(self, Later::Nowhere).follow(Box::pin(working), shown, interrupted).await)
     }
 
     /// Gives the task to the agent and follows it to its end.
