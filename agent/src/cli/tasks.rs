@@ -79,7 +79,7 @@ impl Session<'_> {
             runner.run(&mut task).await;
             task
         };
-        let interrupted = || {
+        let interrupted = |_: Option<&str>| {
             cancel.send_replace(true);
             None
         };
@@ -97,7 +97,7 @@ impl Session<'_> {
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
-        let interrupted = || {
+        let interrupted = |_: Option<&str>| {
             interrupts += 1;
             if interrupts > 1 {
                 return Some(Err(Fault::new("cancelled", format!("left the task {id} to itself"))));
