@@ -19,6 +19,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 /// An interrupt that ends the question reaches this process too, and perhaps after the question's end.
 const ECHO: Duration = Duration::from_millis(300);
 
+/// How often one run asks: an agent that is not itself must not hold a terminal for ever.
+const ASK_LIMIT: usize = 30;
+
 /// What there is to show: an event's name and its members.
 pub type Note = (String, Value);
 
@@ -142,13 +145,14 @@ impl<'a, 'b> View<'a, 'b> {
             return None;
         }
         self.meter.clear();
+        self.meter = Meter::new(self.session.console, self.session.is_silent());
         // It came through the agent and becomes an argument.
         let id = operators::approval_id(&waiting.approval_id).map(str::to_owned);
         self.waiting = Some(waiting);
         let console = &self.session.console;
-        let is_terminal = console.in_is_terminal && console.err_is_terminal;
+        let may_ask = console.in_is_terminal && console.err_is_terminal && self.told.len() <= ASK_LIMIT;
         match id {
-            Some(id) if is_terminal && operators::may_approve(self.session.host) => match self.ask(&id) {
+            Some(id) if may_ask && operators::may_approve(self.session.host) => match self.ask(&id) {
                 Ok(child) => return Some(child),
                 Err(e) => {
                     let admin = self.session.host.admin.display();
@@ -179,7 +183,6 @@ impl<'a, 'b> View<'a, 'b> {
         if !status.is_ok_and(|status| status.success()) {
             self.tell();
         }
-        self.meter = Meter::new(self.session.console, self.session.is_silent());
     }
 
     fn tell(&mut self) {
