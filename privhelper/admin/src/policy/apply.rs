@@ -97,7 +97,9 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         return Ok(Exit::Failed);
     }
     let owner = Owner::Only(host.owner_uid);
-    let facts = |rules: &root::Rules| host.probes.as_ref().map(|probes| gather::live(rules, probes));
+    let facts = |rules: &root::Rules| {
+        host.probes.as_ref().map(|probes| gather::live(rules, gather::Units::All, probes))
+    };
     let (sources, findings, compiled) = load_with(&host.etc, owner, Purpose::Apply, host, facts);
     for finding in findings.iter().filter(|finding| finding.accepted.is_none()) {
         writeln!(io.err, "{finding}")?;
