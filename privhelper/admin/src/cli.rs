@@ -2,10 +2,13 @@
 
 use crate::approvals;
 use crate::audit::{self, Filter, Last};
+use crate::diff;
+use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::lint::command::{self, CheckArgs, FactsArgs};
 use crate::policy::apply::{self, Consent, Format};
+use crate::report::{self, ReportArgs};
 use crate::status;
 use clap::{Args, Parser, Subcommand};
 use std::io;
@@ -17,7 +20,7 @@ use std::path::PathBuf;
     name = "postern-admin",
     version,
     about,
-    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 3 refused, 4 not agreed to, 5 helper \
+    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 3 refused, 4 asks a person or not agreed to, 5 helper \
                   unreachable, 6 partly done.\n\
                   Results go to stdout, messages to stderr."
 )]
@@ -62,6 +65,17 @@ enum PolicyCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// What one policy grants and the other does not, each with an example
+    ///
+    /// Exact: every request that is decided otherwise is of a kind that is shown. Decides nothing and needs no root on
+    /// copies. Exit status 0 if the comparison is complete, also if there is a difference.
+    Diff(diff::command::DiffArgs),
+    /// What the helper would decide about a request, by which rule, and what the nearest rules lack
+    ///
+    /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no request.
+    Explain(ExplainArgs),
+    /// What the agent can do on this host: every grant with risk, limits, use, and who may approve
+    Report(ReportArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -117,7 +131,10 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
+        Command::Policy(PolicyCommand::Diff(args)) => diff::command::run(host, args, io),
         Command::Approvals(command) => approvals::run(command, host, io),
+        Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
+        Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Audit(AuditCommand::Show(show)) => {
             let filter = Filter {

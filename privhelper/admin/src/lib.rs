@@ -5,10 +5,15 @@
 pub mod approvals;
 pub mod audit;
 pub mod cli;
+pub mod diff;
+pub mod explain;
 pub mod host;
 pub mod io;
+pub mod law;
 pub mod lint;
 pub mod operator;
 pub mod policy;
+pub mod report;
 pub mod status;
 pub mod text;
+pub mod words;

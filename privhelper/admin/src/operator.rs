@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Longest wait for the next bytes of an answer that the helper has at hand.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// gRPC codes that say nothing of a request.
 const UNKNOWN: u8 = 2;
@@ -128,7 +128,7 @@ pub fn call<Q: Message, R: Message + Default>(
 pub struct Replies(UnixStream);
 
 impl Replies {
-    /// Calls `method`. `patience` is the longest wait for the next bytes, none for a call that follows or works.
+    /// Calls `method`. `patience` is the longest wait for the next bytes, without end if there is none.
     ///
     /// # Errors
     /// Nobody listens, or the listener is not `owner`'s.

@@ -67,7 +67,7 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "HEX64")]
     digest: Option<String>,
     /// For the record
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
 }
 
@@ -87,7 +87,7 @@ pub struct DenyArgs {
     #[command(flatten)]
     which: WhichArgs,
     /// Why; the client and its model are told
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
 }
 

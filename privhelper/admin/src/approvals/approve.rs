@@ -3,7 +3,7 @@
 use super::answer::{Consent, Decision, Which};
 use super::render::{field, inline};
 use super::terminal::Person;
-use super::waiting::{Shown, all, resolve, short};
+use super::waiting::{Shown, all, resolve, short, too_long};
 use super::{Ended, Stop, Tally, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -12,7 +12,7 @@ use crate::text::count;
 use postern_helper::types::Digest;
 use postern_proto::v1::{Approval, OperatorDecideRequest, OperatorDecided, Verdict};
 
-/// A terminal narrower than this breaks rows by itself, and then a row could begin with anything.
+/// Fewest columns in which a row holds its gutter, the longest mark and something to read.
 const COLUMNS_MIN: usize = 40;
 /// How many digits of the digest a person types.
 const TYPED: usize = 4;
@@ -30,19 +30,14 @@ pub fn approve(
 ) -> Ended {
     let shown =
         chosen(host, which)?.iter().map(|id| Shown::fetch(host, id)).collect::<Result<Vec<_>, _>>()?;
-    for one in &shown {
-        if let Some(why) = one.too_long() {
-            return Err(Stop::Told(
-                Exit::Refused,
-                format!("{}: {why}", short(&one.approval.approval_id, &[])),
-            ));
-        }
+    if let Some(why) = too_long(&shown) {
+        return Err(Stop::Told(Exit::Refused, why));
     }
     let digest = match (which, shown.as_slice()) {
         (Which::Id(_), [one]) => one.digest,
         _ => Digest::of(&shown.iter().map(|one| one.digest.as_bytes()).collect::<Vec<_>>()),
     };
-    consent(with.consent, &shown, digest, person)?;
+    consent(with.consent, which, &shown, digest, person)?;
     let mut tally = Tally::default();
     for one in &shown {
         let answer = decide(host, &one.approval.approval_id, Some(one.digest), &with.reason);
@@ -54,17 +49,27 @@ pub fn approve(
         tell(&mut tally, which, &one.approval.approval_id, words, io)?;
     }
     if let Which::Task(task) = which {
-        let seen = |late: &Approval| shown.iter().any(|one| one.approval.approval_id == late.approval_id);
-        for late in all(host)?.iter().filter(|late| late.task == *task && !seen(late)) {
-            let (id, verb, target) =
-                (short(&late.approval_id, &[]), inline(&late.verb), inline(&late.target));
-            writeln!(
-                io.err,
-                "{id}: not approved, it came to wait after the texts were shown: {verb} {target}"
-            )?;
-        }
+        late(host, task, &shown, io)?;
     }
     Ok(tally.exit())
+}
+
+/// Names what came to wait after the texts were shown.
+fn late(host: &Host, task: &str, shown: &[Shown], io: &mut Io<'_>) -> Result<(), Stop> {
+    let waiting = match all(host) {
+        Ok(waiting) => waiting,
+        // What was agreed to is told already, and stands.
+        Err(Stop::Told(_, why)) => {
+            return Ok(writeln!(io.err, "what came to wait meanwhile is not known: {why}")?);
+        }
+        Err(stop @ Stop::Output(_)) => return Err(stop),
+    };
+    let seen = |late: &Approval| shown.iter().any(|one| one.approval.approval_id == late.approval_id);
+    for late in waiting.iter().filter(|late| late.task == task && !seen(late)) {
+        let (id, verb, target) = (short(&late.approval_id, &[]), inline(&late.verb), inline(&late.target));
+        writeln!(io.err, "{id}: not approved, it came to wait after the texts were shown: {verb} {target}")?;
+    }
+    Ok(())
 }
 
 /// `deny`.
@@ -99,6 +104,7 @@ fn chosen(host: &Host, which: &Which) -> Result<Vec<String>, Stop> {
 /// Returns if somebody agreed to all of `shown`.
 fn consent(
     consent: Consent,
+    which: &Which,
     shown: &[Shown],
     digest: Digest,
     person: Option<&mut dyn Person>,
@@ -108,7 +114,7 @@ fn consent(
         (Consent::Given(given), _) if given == digest => Ok(()),
         (Consent::Given(_), _) => no("the text now has another SHA-256 than the one that was reviewed"),
         (Consent::Ask, Some(person)) => {
-            if ask(shown, digest, person)? {
+            if ask(which, shown, digest, person)? {
                 Ok(())
             } else {
                 no("the answer was not the four digits")
@@ -123,7 +129,7 @@ fn consent(
 }
 
 /// Shows everything, then asks: what is asked stands right above the question, however long the texts were.
-fn ask(shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool, Stop> {
+fn ask(which: &Which, shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool, Stop> {
     let look = person.look();
     if look.columns < COLUMNS_MIN {
         let why =
@@ -131,20 +137,18 @@ fn ask(shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool,
         return Err(Stop::Told(Exit::Failed, why));
     }
     for (number, one) in (1_usize..).zip(shown) {
-        if shown.len() > 1 {
-            person.show(&format!("--- {number} of {}\n", shown.len()))?;
-        }
+        person.show(&format!("--- {number} of {}\n", shown.len()))?;
         person.show(&one.rendered(look))?;
     }
     let mut asked = format!("--- to agree to {}\n", count(shown.len(), "request"));
     for one in shown {
-        asked += &one.named(look);
-        if shown.len() > 1 {
-            asked += &field("sha256", &one.digest.to_string(), look);
-        }
+        asked += &(one.named(look) + &field("sha256", &one.digest.to_string(), look));
     }
     let all = digest.to_string();
-    asked += &field(if shown.len() > 1 { "of all" } else { "sha256" }, &all, look);
+    match which {
+        Which::Id(_) => {}
+        Which::Task(_) => asked += &field("of all", &all, look),
+    }
     let last = all.get(all.len() - TYPED..).unwrap_or(&all);
     let answer = person
         .ask(&format!("{asked}Type {last}, its last digits, to agree; anything else changes nothing: "))?;

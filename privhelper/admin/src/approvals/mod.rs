@@ -62,7 +62,7 @@ pub enum Command {
     /// Let nothing new begin until `resume`; what has begun goes on
     Pause {
         /// Why, for `status` and for those who are refused meanwhile
-        #[arg(long, value_name = "TEXT", default_value = "")]
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         reason: String,
     },
     /// Let requests begin again
@@ -85,7 +85,7 @@ pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> 
     let mut terminal = io.answers.as_ref().and_then(|_| Terminal::open().ok());
     let person = terminal.as_mut().map(|terminal| terminal as &mut dyn Person);
     let ended = match command {
-        Command::Pending { json } => pending(host, now, format(*json), io),
+        Command::Pending { json } => pending(host, now, look_of_stdout(), format(*json), io),
         Command::Show { id, json } => show(host, id, look_of_stdout(), format(*json), io),
         Command::Approve(args) => {
             args.decision().and_then(|(which, with)| approve(host, &which, &with, person, io))

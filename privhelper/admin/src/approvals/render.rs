@@ -103,9 +103,19 @@ pub fn inline(value: &str) -> String {
     tokens(value.as_bytes(), Look::PIPE).into_iter().map(|token| token.text).collect()
 }
 
-/// One line as the rows that it needs, all but the first with a mark of continuation in the gutter.
+/// A line of printable ASCII in a single row, with `>` at its end if there is more of it.
+#[must_use]
+pub fn cut(mut line: String, look: Look) -> String {
+    if line.len() >= look.columns {
+        line.truncate(look.columns.saturating_sub(2));
+        line.push('>');
+    }
+    line
+}
+
+/// One line as the rows that it needs. Where it is broken stands `>`, at the end of the one row and in the gutter of the next.
 fn rows(out: &mut String, gutter: &str, line: &[u8], look: Look) {
-    let room = look.columns.saturating_sub(gutter.len() + 2);
+    let room = look.columns.saturating_sub(gutter.len() + 3);
     let colour = match (look.ink, line.first()) {
         (Ink::Colour, Some(b'+')) => "\u{1b}[32m",
         (Ink::Colour, Some(b'-')) => "\u{1b}[31m",
@@ -124,14 +134,20 @@ fn rows(out: &mut String, gutter: &str, line: &[u8], look: Look) {
             used += token.columns;
             match token.mark {
                 Mark::None => out.push_str(&token.text),
-                // Writing to a String cannot fail.
-                Mark::Reverse => drop(write!(out, "\u{1b}[7m{}\u{1b}[27m", token.text)),
+                Mark::Reverse => {
+                    // Writing to a String cannot fail.
+                    let _ = write!(out, "\u{1b}[7m{}\u{1b}[27m", token.text);
+                }
             }
         }
-        out.push_str(if colour.is_empty() { "\n" } else { "\u{1b}[0m\n" });
+        if !colour.is_empty() {
+            out.push_str("\u{1b}[0m");
+        }
         if tokens.peek().is_none() {
+            out.push('\n');
             return;
         }
+        out.push_str(">\n");
         gutter = format!("{:>1$}", ">", gutter.len());
     }
 }

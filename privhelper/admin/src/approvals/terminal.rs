@@ -3,8 +3,7 @@
 use super::render::{Charset, Ink, Look};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-use nix::sys::termios::{FlushArg, tcflush};
-use std::ffi::OsString;
+use nix::sys::termios::{FlushArg, tcdrain, tcflush};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
@@ -35,17 +34,13 @@ pub trait Person {
 pub fn look_of(terminal: impl AsFd) -> Look {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_plain = set("NO_COLOR").is_some() || set("TERM").is_none_or(|term| term == "dumb");
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+    let is_utf8 = ["utf-8", "utf8"].iter().any(|name| locale.to_string_lossy().to_lowercase().contains(name));
     Look {
         columns: terminal_size::terminal_size_of(terminal).map_or(80, |(columns, _)| columns.0.into()),
         ink: if is_plain { Ink::Plain } else { Ink::Colour },
-        charset: charset_of(locale),
+        charset: if is_utf8 { Charset::Utf8 } else { Charset::Ascii },
     }
-}
-
-fn charset_of(locale: Option<OsString>) -> Charset {
-    let locale = locale.unwrap_or_default().to_string_lossy().to_lowercase();
-    if locale.contains("utf-8") || locale.contains("utf8") { Charset::Utf8 } else { Charset::Ascii }
 }
 
 /// [`look_of`] standard output, or of a pipe if it is none.
@@ -91,7 +86,8 @@ impl Person for Terminal {
     }
 
     fn ask(&mut self, question: &str) -> io::Result<String> {
-        // What was typed or pasted before the question answers something else.
+        // What was typed or pasted before the text stood there answers something else.
+        tcdrain(&self.tty)?;
         tcflush(&self.tty, FlushArg::TCIFLUSH)?;
         self.tty.write_all(question.as_bytes())?;
         let mut line = Vec::new();

@@ -78,16 +78,12 @@ pub fn undo(
     each(host, &OperatorUndoRequest { dry_run: true, ..request }, |one| {
         let (name, why) = (if one.code.is_empty() { "undo" } else { "cannot" }, words(one));
         person.show(&field(name, &why, person.look()))?;
-        found.push(one.clone());
+        match one.code.as_str() {
+            "" => found.push(one.request_id.clone()),
+            code => tally.add(Err(exit_of(code))),
+        }
         Ok(())
     })?;
-    found.retain(|one| match one.code.as_str() {
-        "" => true,
-        code => {
-            tally.add(Err(exit_of(code)));
-            false
-        }
-    });
     if found.is_empty() {
         return end(&tally, io);
     }
@@ -96,8 +92,8 @@ pub fn undo(
         return Err(Stop::Told(Exit::NotApproved, "nothing was undone".to_owned()));
     }
     // One by one and by its id, so that nothing is undone that was not on the list.
-    for one in found {
-        let request = OperatorUndoRequest { request_id: one.request_id, ..OperatorUndoRequest::default() };
+    for request_id in found {
+        let request = OperatorUndoRequest { request_id, ..OperatorUndoRequest::default() };
         let mut last = String::new();
         each(host, &request, |one| {
             last.clone_from(&one.code);

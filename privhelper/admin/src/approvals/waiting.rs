@@ -1,6 +1,6 @@
 //! What waits, and the text of one request.
 
-use super::render::{self, Look, field, inline};
+use super::render::{self, Look, cut, field, inline};
 use super::{Ended, Stop, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -41,17 +41,6 @@ impl Shown {
         Ok(Self { approval, text: shown.text, digest })
     }
 
-    /// Why nobody can be asked to agree to it.
-    pub(super) fn too_long(&self) -> Option<String> {
-        let (lines, bytes) = (render::lines(&self.text).len(), self.text.len());
-        (lines > LINES_MAX || bytes > BYTES_MAX).then(|| {
-            format!(
-                "plan_too_large: {lines} lines and {bytes} bytes; nobody reads more than {LINES_MAX} lines or {BYTES_MAX} bytes, so it \
-                 cannot be approved"
-            )
-        })
-    }
-
     /// Everything about it as rows.
     pub(super) fn rendered(&self, look: Look) -> String {
         let a = &self.approval;
@@ -84,6 +73,18 @@ impl Shown {
             + &field("target", &a.target, look)
             + &field("client", &format!("{} (uid {}){claimed}", a.client, a.uid), look)
     }
+}
+
+/// Why nobody can be asked to agree to so much.
+pub(super) fn too_long(shown: &[Shown]) -> Option<String> {
+    let lines: usize = shown.iter().map(|one| render::lines(&one.text).len()).sum();
+    let bytes: usize = shown.iter().map(|one| one.text.len()).sum();
+    (lines > LINES_MAX || bytes > BYTES_MAX).then(|| {
+        format!(
+            "plan_too_large: {lines} lines and {bytes} bytes; nobody reads more than {LINES_MAX} lines or {BYTES_MAX} bytes at once, so \
+             it cannot be approved"
+        )
+    })
 }
 
 /// How many of those who must agree have.
@@ -166,7 +167,7 @@ pub(super) fn as_json(approval: &Approval) -> Value {
 ///
 /// # Errors
 /// The helper does not answer, or the result cannot be written.
-pub fn pending(host: &Host, now_unix_s: u64, format: Format, io: &mut Io<'_>) -> Ended {
+pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
     let waiting = all(host)?;
     if format == Format::Json {
         let approvals: Vec<Value> = waiting.iter().map(as_json).collect();
@@ -201,7 +202,7 @@ pub fn pending(host: &Host, now_unix_s: u64, format: Format, io: &mut Io<'_>) ->
                 rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or_default();
             let _ = write!(line, "{cell:<width$}  ");
         }
-        writeln!(io.out, "{}", line.trim_end())?;
+        writeln!(io.out, "{}", cut(line.trim_end().to_owned(), look))?;
     }
     Ok(Exit::Done)
 }
@@ -228,7 +229,7 @@ pub fn show(host: &Host, id: &str, look: Look, format: Format, io: &mut Io<'_>) 
         return Ok(Exit::Done);
     }
     write!(io.out, "{}{}", shown.rendered(look), field("sha256", &shown.digest.to_string(), look))?;
-    if let Some(why) = shown.too_long() {
+    if let Some(why) = too_long(std::slice::from_ref(&shown)) {
         writeln!(io.err, "{why}")?;
     }
     Ok(Exit::Done)

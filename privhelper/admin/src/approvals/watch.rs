@@ -1,11 +1,12 @@
 //! `watch`: what comes to wait and how it ends, across restarts of the helper.
 
-use super::render::inline;
+use super::render::{Look, cut, inline};
+use super::terminal::look_of_stdout;
 use super::waiting::{agreed, as_json, short};
 use super::{Ended, Stop};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::operator::{CallError, Replies, UNAVAILABLE};
+use crate::operator::{CallError, PATIENCE, Replies, UNAVAILABLE};
 use crate::policy::apply::Format;
 use crate::text::{escape_json, time};
 use nix::errno::Errno;
@@ -33,19 +34,26 @@ pub(super) fn until_interrupted(host: &Host, format: Format, io: &mut Io<'_>) ->
     signals.thread_block().map_err(io::Error::from)?;
     let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).map_err(io::Error::from)?;
     let backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(30) };
-    watch(host, format, backoff, &stop, io)
+    watch(host, look_of_stdout(), format, backoff, &stop, io)
 }
 
 /// `watch` until `stop` can be read.
 ///
 /// # Errors
 /// The helper cannot be reached at the start, or refuses; or the result cannot be written.
-pub fn watch(host: &Host, format: Format, backoff: Backoff, stop: impl AsFd, io: &mut Io<'_>) -> Ended {
+pub fn watch(
+    host: &Host,
+    look: Look,
+    format: Format,
+    backoff: Backoff,
+    stop: impl AsFd,
+    io: &mut Io<'_>,
+) -> Ended {
     let stop = stop.as_fd();
     let mut replies = open(host)?;
     writeln!(io.err, "to decide: `postern-admin approve ID`, `postern-admin deny ID`; Ctrl-C ends this")?;
     loop {
-        let Some(mut error) = follow(replies, format, stop, io)? else { return Ok(Exit::Done) };
+        let Some(mut error) = follow(replies, look, format, stop, io)? else { return Ok(Exit::Done) };
         let mut pause = backoff.first;
         replies = loop {
             if !is_restart(&error) {
@@ -76,12 +84,14 @@ fn is_restart(error: &CallError) -> bool {
 
 fn open(host: &Host) -> Result<Replies, CallError> {
     let request = OperatorWatchRequest {};
-    Replies::open(&host.operator_socket, host.owner_uid, "Operator/Watch", &request, None)
+    // It is read only when something came, so that only half an event makes it wait.
+    Replies::open(&host.operator_socket, host.owner_uid, "Operator/Watch", &request, Some(PATIENCE))
 }
 
 /// Tells every event; the error that ended it, or `None` if it was `stop`.
 fn follow(
     mut replies: Replies,
+    look: Look,
     format: Format,
     stop: BorrowedFd<'_>,
     io: &mut Io<'_>,
@@ -104,7 +114,7 @@ fn follow(
                 let event = json!({ "v": 1, "approval": as_json(&approval), "ended": watched.ended });
                 writeln!(io.out, "{}", escape_json(&event.to_string()))?;
             }
-            Format::Text => writeln!(io.out, "{}", line(&approval, &watched.ended))?,
+            Format::Text => writeln!(io.out, "{}", cut(line(&approval, &watched.ended), look))?,
         }
         io.out.flush()?;
     }
@@ -116,7 +126,7 @@ fn line(approval: &Approval, ended: &str) -> String {
         ended => inline(ended),
     };
     let id = short(&approval.approval_id, &[]);
-    let what = [id, &approval.client, &approval.verb, &approval.target, &state].map(inline).join("  ");
+    let what = [id, &state, &approval.client, &approval.verb, &approval.target].map(inline).join("  ");
     format!("{}  {what}", time(approval.since_unix_s))
 }
 

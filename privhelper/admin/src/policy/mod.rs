@@ -6,12 +6,12 @@
 pub mod accepted;
 pub mod apply;
 mod commands;
-pub mod diff;
 mod examples;
 pub mod finding;
-mod keys;
+pub(crate) mod keys;
 mod limits;
 mod names;
+mod parameters;
 mod reach;
 mod rule;
 mod settings;
