@@ -6,6 +6,12 @@ use postern_admin::io::Exit;
 /// A rule of these lines.
 fn rule(id: &str, decision: &str, lines: &str) -> String {
     let client = if lines.contains("client") { "" } else { "client = \"agent\"" };
+    // What the rules grant is another matter here.
+    let lines = &if decision == "deny" {
+        lines.to_owned()
+    } else {
+        format!("{lines}\naccept_risk = {{ \"*\" = \"x\" }}")
+    };
     format!(
         "\n[[rule]]\nid = \"{id}\"\n{client}\ndecision = \"{decision}\"\njustification = \"x\"\n{lines}\n"
     )
