@@ -9,6 +9,7 @@ mod places;
 mod run;
 mod systemd;
 
+pub use accounts::subjects;
 pub use apt::{dpkg_hooks, hooks, package_hosts};
 pub use systemd::units;
 

@@ -65,10 +65,13 @@ pub fn sudoers(notes: &mut Vec<String>) -> Option<Vec<String>> {
     Some(subjects(&text))
 }
 
-/// The first words of the lines that give something, and the members of user aliases.
-fn subjects(text: &str) -> Vec<String> {
+/// The users of the lines that give something, and the members of user aliases.
+#[must_use]
+pub fn subjects(text: &str) -> Vec<String> {
     let mut subjects = Vec::new();
-    for line in text.replace("\\\n", " ").lines().map(str::trim) {
+    // A list of users may have blanks around its commas.
+    let text = text.replace("\\\n", " ").replace(", ", ",").replace(" ,", ",");
+    for line in text.lines().map(str::trim) {
         let Some((first, rest)) = line.split_once(char::is_whitespace) else {
             continue;
         };

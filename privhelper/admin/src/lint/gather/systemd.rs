@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What is asked of each unit.
-const PROPERTIES: &str = "Id,Names,FragmentPath,DropInPaths,User,RootDirectory,WorkingDirectory,EnvironmentFiles,\
+const PROPERTIES: &str = "Id,Names,FragmentPath,DropInPaths,User,DynamicUser,RootDirectory,WorkingDirectory,EnvironmentFiles,\
                           LoadCredential,LoadCredentialEncrypted,Triggers,ActiveState,UnitFileState,ExecConditionEx,\
                           ExecStartPreEx,ExecStartEx,ExecStartPostEx,ExecReloadEx,ExecStopEx,ExecStopPostEx";
 /// Names in one call: its arguments stay far below what the kernel takes.
@@ -79,7 +79,9 @@ fn set(unit: &mut Unit, key: &str, value: &str) {
         "Names" => unit.names = words().collect(),
         "FragmentPath" => value.clone_into(&mut unit.fragment),
         "DropInPaths" => unit.drop_ins = words().collect(),
-        "User" => value.clone_into(&mut unit.user),
+        "User" if !value.is_empty() => value.clone_into(&mut unit.user),
+        // A user of its own that systemd makes up: whoever it is, it is not root.
+        "DynamicUser" if value == "yes" && unit.user.is_empty() => "(dynamic)".clone_into(&mut unit.user),
         "RootDirectory" => value.clone_into(&mut unit.root_directory),
         "WorkingDirectory" => value.clone_into(&mut unit.working_directory),
         // `/etc/default/x (ignore_errors=yes)`

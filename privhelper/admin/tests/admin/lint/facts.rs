@@ -18,6 +18,14 @@ fn fakes() -> Probes {
     }
 }
 
+#[test]
+fn reads_whom_sudoers_gives_something() {
+    let text = "# comment\nDefaults env_reset\nDefaults:eve !lecture\nUser_Alias OPS = dave, %ops\nCmnd_Alias X = /bin/x\n\
+                root ALL=(ALL:ALL) ALL\n%sudo\tALL=(ALL:ALL) ALL\nalice, bob \\\n ALL = NOPASSWD: /bin/x\n#990 ALL=ALL\n\
+                @includedir /etc/sudoers.d\n#includedir /etc/sudoers.d\n";
+    assert_eq!(gather::subjects(text), ["#990", "%ops", "%sudo", "alice", "bob", "dave", "root"]);
+}
+
 /// As `systemctl show` of systemd 252 prints it.
 const SHOWN: &str = "\
 Triggers=\n\
@@ -41,6 +49,8 @@ FragmentPath=\n\
 \n\
 Triggers=nginx.service\n\
 Id=nginx.timer\n\
+DynamicUser=yes\n\
+User=\n\
 FragmentPath=/lib/systemd/system/nginx.timer\n";
 
 #[test]
@@ -61,6 +71,7 @@ fn reads_what_systemctl_shows() {
     let check = "/usr/sbin/nginx -t -q -g daemon on; master_process on;";
     assert_eq!(commands, [(check, false), ("/usr/sbin/nginx -c /srv/n.conf", true)]);
     assert_eq!(units[1].triggers, ["nginx.service"]);
+    assert_eq!(units[1].user, "(dynamic)");
 }
 
 #[test]
