@@ -71,6 +71,20 @@ impl VerbId {
         Self::ALL.iter().copied().find(|verb| verb.name() == name)
     }
 
+    /// Whether it acts, rather than only looks. Each verb's row in the table says the same.
+    #[must_use]
+    pub const fn is_effect(self) -> bool {
+        !matches!(
+            self,
+            Self::PackageShow
+                | Self::UnitStatus
+                | Self::FileRead
+                | Self::FileList
+                | Self::PolicyDescribe
+                | Self::RequestResult
+        )
+    }
+
     /// Whether every listed client may call it for what is its own, without a rule.
     #[must_use]
     pub const fn is_open(self) -> bool {

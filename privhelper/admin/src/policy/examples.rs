@@ -132,7 +132,7 @@ fn objects(example: Table<'_>, kind: Kind) -> Result<Vec<Object>, String> {
                 text("group").map(|name| UserName::new("group", name)).transpose().map_err(invalid)?;
             let bytes = example.number("bytes", 0..=u64::MAX).map_or(0, |bytes| bytes.value);
             let path = TargetPath::new(path.value).map_err(invalid)?;
-            Ok(vec![Object::File { path, bytes, mode, owner, group }])
+            Ok(vec![Object::File { path, bytes, content: None, mode, owner, group }])
         }
     }
 }

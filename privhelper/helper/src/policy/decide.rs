@@ -1,9 +1,8 @@
 //! The decision: strictest wins, no match is no, and any error is no.
 
-use super::rule::{Object, Rule};
-use super::{Peer, Policy, describe, protect};
+use super::{Object, Peer, Policy, Rule, command, describe};
 use crate::error::{Code, Refusal};
-use crate::plan::Subject;
+use crate::plan::{Action, Subject};
 use crate::types::UnitName;
 use crate::verb_id::VerbId;
 use std::marker::PhantomData;
@@ -42,14 +41,14 @@ impl Decision {
 #[derive(Debug)]
 pub struct Authorized<V> {
     verb: PhantomData<fn(V)>,
-    /// For each element the rules that let it through and whose limits hold, in the policy's order.
-    elements: Vec<Vec<Arc<Rule>>>,
+    /// For each element its verb and the rules that let it through and whose limits hold, in the policy's order.
+    elements: Vec<(VerbId, Vec<Arc<Rule>>)>,
 }
 
 impl<V> Authorized<V> {
     /// The rules that are used: the first of each element.
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
-        self.elements.iter().filter_map(|rules| rules.first())
+        self.elements.iter().filter_map(|(_, rules)| rules.first())
     }
 
     /// The rule that is named: that of the first element. Empty for verbs that are open.
@@ -93,30 +92,33 @@ impl Policy {
     /// # Errors
     /// The refusal, which says what is missing from the request alone and never what exists.
     pub fn decide<V>(&self, peer: Peer, wishes: &[(VerbId, Object)]) -> Result<Authorized<V>, Refusal> {
-        let clients = self.clients_of(peer);
+        let clients = self.places_of(peer);
         if clients.is_empty() {
             return Err(Refusal::new(Code::UnknownClient, "this user is no client of the policy"));
         }
         if wishes.is_empty() {
             return Err(Refusal::new(Code::NoGrant, "the request names nothing"));
         }
-        let granted = wishes.iter().filter(|(verb, _)| !verb.is_open());
-        let elements =
-            granted.map(|(verb, object)| self.element(&clients, *verb, object)).collect::<Result<_, _>>()?;
+        let patched = wishes.iter().filter(|(verb, _)| *verb == VerbId::FilePatch).count();
+        let mut elements = Vec::with_capacity(wishes.len());
+        for (verb, object) in wishes.iter().filter(|(verb, _)| !verb.is_open()) {
+            let rules = self.element(&clients, *verb, object, patched)?;
+            elements.push((*verb, rules));
+        }
         Ok(Authorized { verb: PhantomData, elements })
     }
 
     /// Whether the same client may also do `verb` to `object`: for what an answer may tell.
     #[must_use]
     pub fn grants(&self, peer: Peer, verb: VerbId, object: &Object) -> bool {
-        self.element(&self.clients_of(peer), verb, object).is_ok()
+        self.element(&self.places_of(peer), verb, object, 0).is_ok()
     }
 
     /// Step 5: the plan against the limits. Of the rules of each element at least one must hold. A unit must be
-    /// granted under its canonical id and every alias too.
+    /// granted under its canonical id and every alias too; of an upgrade of all, each package that changes.
     ///
     /// # Errors
-    /// The first limit that fails, `protected`, or `no_grant` for another name of the unit.
+    /// The first limit that fails, `protected`, or `no_grant` for what the request did not name.
     pub fn decide_plan<V>(
         &self,
         peer: Peer,
@@ -124,76 +126,89 @@ impl Policy {
         wishes: &[(VerbId, Object)],
         plan: &Subject<'_>,
     ) -> Result<Authorized<V>, Refusal> {
-        protect::check_plan(plan)?;
-        if let Subject::Unit(unit) = plan {
-            let clients = self.clients_of(peer);
-            for name in unit.state.names.iter().chain([&unit.state.id]) {
-                let object = Object::Unit(UnitName::new(name)?);
-                for (verb, _) in wishes {
-                    self.element(&clients, *verb, &object)?;
+        self.protect.check_plan(plan)?;
+        let clients = self.places_of(peer);
+        let mut elements = authorized.elements;
+        match plan {
+            Subject::Nothing | Subject::File(_) => {}
+            Subject::Unit(unit) => {
+                for name in unit.state.names.iter().chain([&unit.state.id]) {
+                    let object = Object::Unit(UnitName::new(name)?);
+                    for (verb, _) in wishes {
+                        self.element(&clients, *verb, &object, 0)?;
+                    }
+                }
+            }
+            Subject::Packages(packages) => {
+                for (verb, _) in wishes.iter().filter(|(_, object)| *object == Object::AllPackages) {
+                    for step in packages.steps.iter().filter(|step| step.action == Action::Upgrade) {
+                        let object = Object::Package { name: step.name.clone(), version: None };
+                        elements.push((*verb, self.element(&clients, *verb, &object, 0)?));
+                    }
                 }
             }
         }
-        let narrowed = authorized.elements.into_iter().map(|rules| {
-            let (fit, mut broken) = split(rules, |rule| rule.holds_plan(plan));
-            if fit.is_empty() { Err(broken.swap_remove(0)) } else { Ok(fit) }
-        });
-        Ok(Authorized { verb: PhantomData, elements: narrowed.collect::<Result<_, _>>()? })
+        for (verb, rules) in &mut elements {
+            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, plan))?;
+        }
+        Ok(Authorized { verb: PhantomData, elements })
     }
 
     /// CONTRACTS 5, point 3: the strictest decision among the rules that select the object; of the rules with
     /// that decision at least one must hold its limits. A broken limit never falls through to a weaker rule.
-    fn element(&self, clients: &[&str], verb: VerbId, object: &Object) -> Result<Vec<Arc<Rule>>, Refusal> {
-        protect::check_object(verb, object)?;
-        let selected = self
-            .rules()
-            .iter()
-            .filter(|rule| clients.contains(&rule.client.as_str()) && rule.selects(verb, object))
-            .map(Arc::clone)
-            .collect::<Vec<_>>();
-        match selected.iter().map(|rule| rule.decision).max() {
+    fn element(
+        &self,
+        clients: &[usize],
+        verb: VerbId,
+        object: &Object,
+        patched: usize,
+    ) -> Result<Vec<Arc<Rule>>, Refusal> {
+        self.protect.check_object(verb, object)?;
+        let selected =
+            self.rules_for(clients, verb).filter(|rule| rule.selects(verb, object)).collect::<Vec<_>>();
+        let strictest = selected.iter().map(|rule| rule.decision).max();
+        let mut rules = selected.into_iter().filter(|rule| Some(rule.decision) == strictest).cloned();
+        match strictest {
             None => Err(self.no_grant(clients, verb, object)),
             Some(Decision::Deny) => {
-                let rule = selected.iter().find(|rule| rule.decision == Decision::Deny);
-                let id = rule.map_or("", |rule| rule.id.as_str());
+                let id = rules.next().map_or_else(String::new, |rule| rule.id.clone());
                 Err(Refusal::new(Code::Denied, format!("rule {id} denies {}", verb.name())))
             }
-            Some(decision @ (Decision::Allow | Decision::Ask)) => {
-                let strictest = selected.into_iter().filter(|rule| rule.decision == decision).collect();
-                let (fit, mut broken) = split(strictest, |rule| rule.holds(object));
-                if fit.is_empty() { Err(broken.swap_remove(0)) } else { Ok(fit) }
+            Some(Decision::Allow | Decision::Ask) => {
+                command::check(&self.commands, object)?;
+                fit(rules.collect(), |rule| {
+                    rule.holds(object)?;
+                    if verb == VerbId::FilePatch { rule.holds_count(patched) } else { Ok(()) }
+                })
             }
         }
     }
 
     /// The one answer outside the grant: the same for what exists and what does not.
-    fn no_grant(&self, clients: &[&str], verb: VerbId, object: &Object) -> Refusal {
-        let missing = match object {
-            Object::Nothing => verb.name().to_owned(),
-            Object::Package { name, .. } => format!("{} {name}", verb.name()),
-            Object::Unit(name) => format!("{} {name}", verb.name()),
-            Object::File { path, .. } => format!("{} {path}", verb.name()),
-        };
+    fn no_grant(&self, clients: &[usize], verb: VerbId, object: &Object) -> Refusal {
         Refusal {
             granted_nearby: describe::nearby(self, clients, verb),
-            missing,
+            missing: format!("{} {}", verb.name(), object.name()).trim_end().to_owned(),
             ..Refusal::new(Code::NoGrant, format!("no rule grants {} of this", verb.name()))
         }
     }
 }
 
-/// The rules that hold, and why the others do not. One of the two is not empty if `rules` is not.
-fn split(
+/// The rules that hold. If none does, why the first does not.
+fn fit(
     rules: Vec<Arc<Rule>>,
     holds: impl Fn(&Rule) -> Result<(), Refusal>,
-) -> (Vec<Arc<Rule>>, Vec<Refusal>) {
+) -> Result<Vec<Arc<Rule>>, Refusal> {
     let mut fit = Vec::new();
-    let mut broken = Vec::new();
+    let mut broken = None;
     for rule in rules {
         match holds(&rule) {
             Ok(()) => fit.push(rule),
-            Err(why) => broken.push(why),
+            Err(why) => broken = broken.or(Some(why)),
         }
     }
-    (fit, broken)
+    match broken {
+        Some(why) if fit.is_empty() => Err(why),
+        _ => Ok(fit),
+    }
 }

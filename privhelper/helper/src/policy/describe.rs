@@ -1,7 +1,6 @@
 //! What a client may know of the policy: its own rules, and the patterns near what it asked for.
 
-use super::rule::{Rule, Selector};
-use super::{Decision, Peer, Policy};
+use super::{Decision, Peer, Policy, Rule, Selector};
 use crate::verb_id::VerbId;
 use std::sync::Arc;
 
@@ -14,21 +13,17 @@ impl Policy {
 }
 
 /// What the same clients are granted of the same verb: patterns, never what exists.
-pub(super) fn nearby(policy: &Policy, clients: &[&str], verb: VerbId) -> Vec<String> {
-    let own = policy.rules().iter().filter(|rule| {
-        rule.decision != Decision::Deny
-            && rule.verbs.contains(&verb)
-            && clients.contains(&rule.client.as_str())
-    });
+pub(super) fn nearby(policy: &Policy, clients: &[usize], verb: VerbId) -> Vec<String> {
+    let own = policy.rules_for(clients, verb).filter(|rule| rule.decision != Decision::Deny);
     own.flat_map(|rule| texts(&rule.selector)).take(20).collect()
 }
 
 fn texts(selector: &Selector) -> Vec<String> {
     match selector {
         Selector::Nothing => Vec::new(),
-        Selector::Packages(patterns) | Selector::Units(patterns) => {
-            patterns.iter().map(ToString::to_string).collect()
-        }
+        Selector::Packages(patterns)
+        | Selector::Units(patterns)
+        | Selector::Commands { names: patterns, .. } => patterns.iter().map(ToString::to_string).collect(),
         Selector::Files { directories, files, .. } => {
             let of = |directory| files.iter().map(move |file| format!("{directory}/{file}"));
             directories.iter().flat_map(of).collect()

@@ -1,50 +1,72 @@
 //! Limits that only a plan can break.
 
-use super::rule::{Rule, list};
+use super::Rule;
+use super::rule::list;
 use crate::error::{Code, Refusal};
-use crate::plan::{Action, FilePlan, PackagePlan, Subject, UnitPlan};
+use crate::plan::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan};
+use crate::verb_id::VerbId;
 
 impl Rule {
     /// Whether the plan keeps this rule's limits.
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
-    pub fn holds_plan(&self, plan: &Subject<'_>) -> Result<(), Refusal> {
+    pub fn holds_plan(&self, verb: VerbId, plan: &Subject<'_>) -> Result<(), Refusal> {
         match plan {
             Subject::Nothing => Ok(()),
-            Subject::Packages(packages) => self.holds_packages(packages),
+            Subject::Packages(packages) => self.holds_packages(verb, packages),
             Subject::Unit(unit) => self.holds_unit(unit),
             Subject::File(file) => self.holds_file(file),
         }
     }
 
-    fn holds_packages(&self, plan: &PackagePlan) -> Result<(), Refusal> {
+    fn holds_packages(&self, verb: VerbId, plan: &PackagePlan) -> Result<(), Refusal> {
         let refused = |what: String| Err(Refusal::new(Code::PlanRefused, what));
+        if !self.sources.is_empty() && !plan.steps.is_empty() {
+            let sources = self.sources.join(", ");
+            return refused(format!(
+                "rule {} grants packages from {sources} only (`sources`); this helper cannot tell yet where a package comes from",
+                self.id
+            ));
+        }
         let new = plan.steps.iter().filter(|step| step.action == Action::Install).count();
+        if new > 0 && verb == VerbId::PackageUpgrade && !self.new_packages {
+            return refused(format!(
+                "the upgrade would bring new packages; rule {} does not grant it (`new_packages`)",
+                self.id
+            ));
+        }
         if usize::try_from(self.max_new_packages).is_ok_and(|most| new > most) {
             return refused(format!(
                 "{new} packages would be new; rule {} grants {} (`max_new_packages`)",
                 self.id, self.max_new_packages
             ));
         }
-        for step in &plan.steps {
-            let (granted, key) = match step.action {
-                Action::Install | Action::Reinstall | Action::Configure => continue,
-                Action::Upgrade => (self.allow_upgrades || step.asked, "allow_upgrades"),
-                Action::Downgrade => (self.allow_downgrades, "allow_downgrades"),
-                Action::Remove | Action::Purge => (self.allow_removals, "allow_removals"),
-            };
-            if !granted {
-                let what = format!(
-                    "{} would be {}; rule {} does not grant it (`{key}`)",
-                    step.name,
-                    step.action.done(),
-                    self.id
-                );
-                return refused(what);
-            }
+        match plan.steps.iter().find_map(|step| Some((step, self.broken_by(verb, step)?))) {
+            None => Ok(()),
+            Some((step, key)) => refused(format!(
+                "{} would be {}; rule {} does not grant it (`{key}`)",
+                step.name,
+                step.action.done(),
+                self.id
+            )),
         }
-        Ok(())
+    }
+
+    /// The limit that one step of a transaction breaks.
+    fn broken_by(&self, verb: VerbId, step: &PackageStep) -> Option<&'static str> {
+        // What the verb is for, rather than what comes with it. An upgrade of all decides each package for itself.
+        let is_removal = matches!(verb, VerbId::PackageRemove | VerbId::PackagePurge) && step.asked;
+        let (granted, key) = match step.action {
+            Action::Install | Action::Reinstall | Action::Configure => return None,
+            Action::Upgrade => (self.allow_upgrades || step.asked, "allow_upgrades"),
+            Action::Downgrade => (self.allow_downgrades, "allow_downgrades"),
+            Action::Purge if verb == VerbId::PackageRemove => (false, "verbs"),
+            Action::Remove | Action::Purge => {
+                (self.allow_removals || is_removal || verb == VerbId::PackageAutoremove, "allow_removals")
+            }
+        };
+        (!granted).then_some(key)
     }
 
     fn holds_unit(&self, plan: &UnitPlan) -> Result<(), Refusal> {

@@ -3,21 +3,29 @@
 //! This module decides and does no I/O. The accepted form is read by
 //! [`crate::startup`]; lint, difference and explanation stand in postern-admin.
 
+mod command;
 mod decide;
 mod describe;
 mod limits;
+mod lines;
+mod object;
 mod protect;
 mod risk;
 mod rule;
 
+pub use command::Command;
 pub use decide::{Authorized, Decision};
+pub use object::{Object, Selector};
 pub use risk::Risk;
-pub use rule::{Object, Rate, Rule, Selector};
+pub use rule::{Rate, Rule};
 
 use crate::error::Fault;
 use crate::types::{Digest, UserName};
+use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use prost::Message;
+use protect::Protect;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Who a client of the policy is, as this host resolves it.
@@ -63,12 +71,20 @@ pub struct Peer {
     pub pid: i32,
 }
 
+/// What holds where the accepted form says nothing of approvals.
+const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
+
 /// An accepted policy.
 #[derive(Debug)]
 pub struct Policy {
     digest: Digest,
     clients: Vec<Client>,
     rules: Vec<Arc<Rule>>,
+    /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.
+    index: Vec<(usize, u64)>,
+    commands: Vec<Command>,
+    protect: Protect,
+    approvals: root::ApprovalLimits,
 }
 
 impl Policy {
@@ -101,18 +117,32 @@ impl Policy {
             let who = resolve(client, accounts)?;
             clients.push(Client { name: client.name.clone(), who });
         }
+        let mut commands: Vec<Command> = Vec::new();
+        for command in &rules.commands {
+            let compiled =
+                Command::new(command).map_err(|why| format!("command {:?}: {why}", command.name))?;
+            if commands.iter().any(|known| known.name == compiled.name) {
+                return Err(format!("command {:?} stands twice", command.name));
+            }
+            commands.push(compiled);
+        }
         let mut compiled: Vec<Arc<Rule>> = Vec::new();
+        let mut ids = HashSet::new();
+        let mut index = Vec::new();
         for rule in &rules.rules {
             let rule = Rule::new(rule).map_err(|why| format!("rule {:?}: {why}", rule.id))?;
-            if compiled.iter().any(|known| known.id == rule.id) {
+            if !ids.insert(rule.id.clone()) {
                 return Err(format!("rule {:?} stands twice", rule.id));
             }
-            if !clients.iter().any(|client| client.name == rule.client) {
+            let Some(client) = clients.iter().position(|client| client.name == rule.client) else {
                 return Err(format!("rule {:?}: no client is named {:?}", rule.id, rule.client));
-            }
+            };
+            index.push((client, rule.verbs.iter().fold(0, |bits, verb| bits | bit(*verb))));
             compiled.push(Arc::new(rule));
         }
-        Ok(Self { digest, clients, rules: compiled })
+        let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
+        let approvals = rules.approvals.unwrap_or(APPROVALS);
+        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals })
     }
 
     /// SHA-256 of the encoded rules.
@@ -133,16 +163,49 @@ impl Policy {
         &self.rules
     }
 
+    /// The commands that rules can grant.
+    #[must_use]
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// How many requests may wait for a person.
+    #[must_use]
+    pub fn approvals(&self) -> root::ApprovalLimits {
+        self.approvals
+    }
+
     /// The names of the clients that this peer is. Empty: it is nobody here.
     #[must_use]
     pub fn clients_of(&self, peer: Peer) -> Vec<&str> {
+        let client = |place: usize| self.clients.get(place).map(|client| client.name.as_str());
+        self.places_of(peer).into_iter().filter_map(client).collect()
+    }
+
+    /// The places of those clients.
+    fn places_of(&self, peer: Peer) -> Vec<usize> {
         let is = |who: &Who| match who {
             Who::User(uid) => *uid == peer.uid,
             Who::Group(gid, members) => *gid == peer.gid || members.contains(&peer.uid),
             Who::Nobody => false,
         };
-        self.clients.iter().filter(|client| is(&client.who)).map(|client| client.name.as_str()).collect()
+        let clients = self.clients.iter().enumerate();
+        clients.filter(|(_, client)| is(&client.who)).map(|(place, _)| place).collect()
     }
+
+    /// The rules that list this verb for one of these clients.
+    fn rules_for(&self, clients: &[usize], verb: VerbId) -> impl Iterator<Item = &Arc<Rule>> {
+        let bit = bit(verb);
+        let speaking = move |(client, verbs): &(usize, u64)| verbs & bit != 0 && clients.contains(client);
+        self.index.iter().zip(&self.rules).filter(move |(entry, _)| speaking(entry)).map(|(_, rule)| rule)
+    }
+}
+
+/// A verb's place in the list of all as a bit. There are fewer than 64.
+fn bit(verb: VerbId) -> u64 {
+    let place =
+        VerbId::ALL.iter().position(|known| *known == verb).and_then(|place| u32::try_from(place).ok());
+    place.and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
 }
 
 fn resolve(client: &root::Client, accounts: Accounts) -> Result<Who, String> {

@@ -1,9 +1,11 @@
 //! What no rule can grant: Postern itself and what keeps the host standing.
 
-use super::rule::Object;
-use crate::error::{Code, Refusal};
+use super::Object;
+use crate::error::{Code, Invalid, Refusal};
 use crate::plan::{Action, Subject};
+use crate::types::{Pattern, TargetPath};
 use crate::verb_id::VerbId;
+use postern_proto::root::v1 as root;
 
 /// Units that no effect may touch: ours, and PID 1's own.
 const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
@@ -67,42 +69,78 @@ const FILES: [&str; 14] = [
     "/etc/environment",
 ];
 
-fn protected(what: &str) -> Result<(), Refusal> {
-    Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
+/// What a policy adds to these lists (`[protect]`).
+#[derive(Debug)]
+pub(super) struct Protect {
+    packages: Vec<Pattern>,
+    units: Vec<Pattern>,
+    /// Each with everything below it.
+    paths: Vec<TargetPath>,
 }
 
-/// Checks an object before any rule is asked. Looking at a unit or package is free.
-pub(super) fn check_object(verb: VerbId, object: &Object) -> Result<(), Refusal> {
-    match object {
-        Object::Unit(name)
-            if verb != VerbId::UnitStatus && UNITS.iter().any(|p| name.as_str().starts_with(p)) =>
-        {
-            protected(name.as_str())
-        }
-        Object::File { path, .. } if is_protected(path.as_str()) => protected(path.as_str()),
-        Object::Nothing | Object::Package { .. } | Object::Unit(_) | Object::File { .. } => Ok(()),
+impl Protect {
+    pub(super) fn new(wire: &root::Protect) -> Result<Self, String> {
+        let words = |invalid: Invalid| format!("protect: {invalid}");
+        let patterns =
+            |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect::<Result<_, _>>();
+        Ok(Self {
+            packages: patterns(&wire.packages).map_err(words)?,
+            units: patterns(&wire.units).map_err(words)?,
+            paths: wire
+                .paths
+                .iter()
+                .map(|text| TargetPath::new(text))
+                .collect::<Result<_, _>>()
+                .map_err(words)?,
+        })
     }
+
+    /// Checks an object before any rule is asked. Looking at a unit or package is free.
+    pub(super) fn check_object(&self, verb: VerbId, object: &Object) -> Result<(), Refusal> {
+        let is_protected = match object {
+            Object::Package { name, .. } => verb.is_effect() && self.has_package(name.as_str()),
+            Object::Unit(name) => verb.is_effect() && self.has_unit(name.as_str()),
+            Object::File { path, .. } => {
+                is_protected(path.as_str())
+                    || self.paths.iter().any(|known| path == known || path.below(known).is_some())
+            }
+            Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => false,
+        };
+        if is_protected { protected(object.name()) } else { Ok(()) }
+    }
+
+    /// Checks what the plan would really touch.
+    pub(super) fn check_plan(&self, plan: &Subject<'_>) -> Result<(), Refusal> {
+        let touched = match plan {
+            Subject::Packages(packages) => packages
+                .steps
+                .iter()
+                .filter(|step| step.action != Action::Configure)
+                .map(|step| step.name.as_str())
+                .find(|name| self.has_package(name)),
+            Subject::Unit(unit) => {
+                unit.cascade.iter().map(|unit| unit.id.as_str()).find(|id| self.has_unit(id))
+            }
+            Subject::File(_) | Subject::Nothing => None,
+        };
+        touched.map_or(Ok(()), protected)
+    }
+
+    fn has_package(&self, name: &str) -> bool {
+        PACKAGES.contains(&name) || self.packages.iter().any(|pattern| pattern.matches(name))
+    }
+
+    fn has_unit(&self, name: &str) -> bool {
+        UNITS.iter().any(|start| name.starts_with(start))
+            || self.units.iter().any(|pattern| pattern.matches_unit(name))
+    }
+}
+
+fn protected(what: &str) -> Result<(), Refusal> {
+    Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
 }
 
 fn is_protected(path: &str) -> bool {
     DIRECTORIES.iter().any(|directory| path.starts_with(directory))
         || FILES.contains(&path.strip_suffix('-').unwrap_or(path))
-}
-
-/// Checks what the plan would really touch.
-pub(super) fn check_plan(plan: &Subject<'_>) -> Result<(), Refusal> {
-    match plan {
-        Subject::Packages(packages) => {
-            let touched = packages
-                .steps
-                .iter()
-                .find(|step| step.action != Action::Configure && PACKAGES.contains(&step.name.as_str()));
-            touched.map_or(Ok(()), |step| protected(step.name.as_str()))
-        }
-        Subject::Unit(unit) => {
-            let touched = unit.cascade.iter().find(|unit| UNITS.iter().any(|p| unit.id.starts_with(p)));
-            touched.map_or(Ok(()), |unit| protected(&unit.id))
-        }
-        Subject::File(_) | Subject::Nothing => Ok(()),
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! For records and for people. It decides nothing.
 
-use super::rule::Object;
+use super::Object;
 use crate::verb_id::VerbId;
 
 /// What is at stake in one request.
@@ -65,6 +65,11 @@ fn is_configuration(object: &Object) -> bool {
     const PLACES: [&str; 5] = ["/etc/", "/usr/", "/opt/", "/var/lib/", "/root/"];
     match object {
         Object::File { path, .. } => PLACES.iter().any(|place| path.as_str().starts_with(place)),
-        Object::Nothing | Object::Package { .. } | Object::Unit(_) => false,
+        Object::Nothing
+        | Object::Package { .. }
+        | Object::AllPackages
+        | Object::Unit(_)
+        | Object::Command { .. }
+        | Object::Undo { .. } => false,
     }
 }

@@ -1,48 +1,12 @@
-//! One rule, and which objects it selects.
+//! One rule: what it selects, and the limits that a request alone can break.
 
-use super::Decision;
+use super::lines::first_unlisted;
+use super::{Decision, Object, Selector};
 use crate::error::{Code, Invalid, Refusal};
-use crate::types::{FileMode, PackageName, PackageVersion, Pattern, TargetPath, UnitName, UserName};
+use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use std::time::Duration;
-
-/// What policy sees of one element of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Object {
-    /// The verb alone, such as `package.update`.
-    Nothing,
-    /// A package.
-    Package {
-        /// Its name.
-        name: PackageName,
-        /// The version asked for; none = the candidate.
-        version: Option<PackageVersion>,
-    },
-    /// A unit.
-    Unit(UnitName),
-    /// A file, with what the request would make of it.
-    File {
-        /// Where.
-        path: TargetPath,
-        /// Bytes of new content; 0 for reading.
-        bytes: u64,
-        /// Mode asked for.
-        mode: Option<FileMode>,
-        /// Owner asked for.
-        owner: Option<UserName>,
-        /// Group asked for.
-        group: Option<UserName>,
-    },
-}
-
-impl Object {
-    /// The file as a reader sees it.
-    #[must_use]
-    pub fn read(path: TargetPath) -> Self {
-        Self::File { path, bytes: 0, mode: None, owner: None, group: None }
-    }
-}
 
 /// At most `count` begin records of the rule in a sliding `window`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,26 +15,6 @@ pub struct Rate {
     pub count: u32,
     /// In how long.
     pub window: Duration,
-}
-
-/// What a rule is about.
-#[derive(Debug)]
-pub enum Selector {
-    /// Verbs without an object.
-    Nothing,
-    /// Packages by name.
-    Packages(Vec<Pattern>),
-    /// Units by name.
-    Units(Vec<Pattern>),
-    /// Files by directory, levels below it, and name.
-    Files {
-        /// The directories.
-        directories: Vec<TargetPath>,
-        /// 1 = direct children.
-        depth: usize,
-        /// Patterns of the last component.
-        files: Vec<Pattern>,
-    },
 }
 
 /// One rule with all its limits. Public for reading: it has no constructor but [`Rule::new`].
@@ -108,6 +52,10 @@ pub struct Rule {
     pub allow_downgrades: bool,
     /// Whether recommended packages are installed too.
     pub recommends: bool,
+    /// Names of the sources that packages may come from; empty = any.
+    pub sources: Vec<String>,
+    /// Whether an upgrade may bring packages that were not installed.
+    pub new_packages: bool,
     /// Whether other units may be dragged along.
     pub allow_cascade: bool,
     /// Journal lines that `unit.status` may show.
@@ -120,8 +68,14 @@ pub struct Rule {
     pub owners: Vec<UserName>,
     /// Groups that may be set.
     pub groups: Vec<UserName>,
+    /// Files that one request may change.
+    pub max_files: u32,
     /// Whether a file may be made.
     pub allow_create: bool,
+    /// The only lines that a written file may consist of; empty = any.
+    pub lines: Vec<Pattern>,
+    /// The command that must agree with a candidate; empty = none.
+    pub validate: String,
 }
 
 impl Rule {
@@ -140,6 +94,9 @@ impl Rule {
             root::Decision::Ask => Decision::Ask,
             root::Decision::Unspecified => return Err("no decision".to_owned()),
         };
+        if rule.backup() == root::Backup::None {
+            return Err("asks for no backup, which this helper cannot do yet".to_owned());
+        }
         let rate = (rule.rate_count > 0)
             .then(|| Rate { count: rule.rate_count, window: Duration::from_secs(rule.rate_window_s) });
         Ok(Self {
@@ -158,13 +115,18 @@ impl Rule {
             allow_removals: rule.allow_removals,
             allow_downgrades: rule.allow_downgrades,
             recommends: rule.recommends,
+            sources: rule.sources.clone(),
+            new_packages: rule.new_packages,
             allow_cascade: rule.allow_cascade,
             journal_lines: rule.journal_lines,
             max_bytes: rule.max_bytes,
             modes: each(&rule.modes, FileMode::new)?,
             owners: each(&rule.owners, |text| UserName::new("owners", text))?,
             groups: each(&rule.groups, |text| UserName::new("groups", text))?,
+            max_files: rule.max_files,
             allow_create: rule.allow_create,
+            lines: each(&rule.lines, Pattern::of_text)?,
+            validate: rule.validate.clone(),
         })
     }
 
@@ -172,73 +134,96 @@ impl Rule {
     #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
         self.verbs.contains(&verb)
-            && match (&self.selector, object) {
-                (Selector::Nothing, Object::Nothing) => true,
-                (Selector::Packages(patterns), Object::Package { name, .. }) => {
-                    patterns.iter().any(|pattern| pattern.matches(name.as_str()))
-                }
-                (Selector::Units(patterns), Object::Unit(name)) => {
-                    patterns.iter().any(|pattern| pattern.matches_unit(name.as_str()))
-                }
-                (Selector::Files { directories, depth, files }, Object::File { path, .. }) => {
-                    directories.iter().any(|directory| reaches(directory, *depth, files, path))
-                }
-                (
-                    Selector::Nothing | Selector::Packages(_) | Selector::Units(_) | Selector::Files { .. },
-                    Object::Nothing | Object::Package { .. } | Object::Unit(_) | Object::File { .. },
-                ) => false,
+            && match object {
+                Object::Undo { rule } => *rule == self.id,
+                Object::Nothing
+                | Object::Package { .. }
+                | Object::AllPackages
+                | Object::Unit(_)
+                | Object::File { .. }
+                | Object::Command { .. } => self.selector.selects(verb, object),
             }
-    }
-
-    /// The rule's directory that this path is in, if the rule selects files.
-    #[must_use]
-    pub fn directory_of(&self, path: &TargetPath) -> Option<&TargetPath> {
-        match &self.selector {
-            Selector::Files { directories, depth, files } => {
-                directories.iter().find(|directory| reaches(directory, *depth, files, path))
-            }
-            Selector::Nothing | Selector::Packages(_) | Selector::Units(_) => None,
-        }
     }
 
     /// Whether the object keeps the limits that the request alone can break.
     ///
     /// # Errors
-    /// `limit_exceeded` with the limit's name.
+    /// `limit_exceeded` with the limit's name, `unsupported` for a limit that this helper cannot check yet.
     pub fn holds(&self, object: &Object) -> Result<(), Refusal> {
-        let over = |what: String| Err(Refusal::new(Code::LimitExceeded, what));
         match object {
-            Object::Nothing | Object::Unit(_) => {}
-            Object::Package { version, .. } => {
-                if let Some(version) = version
-                    && !self.versions.iter().any(|pattern| pattern.matches(version.as_str()))
-                {
-                    return over(format!(
-                        "rule {} grants the candidate version only, or those in `versions`",
-                        self.id
-                    ));
-                }
-            }
-            Object::File { bytes, mode, owner, group, .. } => {
-                if *bytes > self.max_bytes {
-                    return over(format!(
-                        "rule {} grants at most {} bytes (`max_bytes`)",
-                        self.id, self.max_bytes
-                    ));
-                }
-                if mode.is_some_and(|mode| !self.modes.contains(&mode)) {
-                    return over(format!("rule {} grants only the modes {}", self.id, list(&self.modes)));
-                }
-                if owner.as_ref().is_some_and(|owner| !self.owners.contains(owner)) {
-                    return over(format!("rule {} grants only the owners {}", self.id, list(&self.owners)));
-                }
-                if group.as_ref().is_some_and(|group| !self.groups.contains(group)) {
-                    return over(format!("rule {} grants only the groups {}", self.id, list(&self.groups)));
-                }
+            Object::Nothing
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::Command { .. }
+            | Object::Undo { .. } => Ok(()),
+            Object::Package { version, .. } => self.holds_version(version.as_ref()),
+            Object::File { bytes, content, mode, owner, group, .. } => {
+                self.holds_content(*bytes, content.as_deref())?;
+                self.grants("modes", mode.as_ref(), &self.modes)?;
+                self.grants("owners", owner.as_ref(), &self.owners)?;
+                self.grants("groups", group.as_ref(), &self.groups)
             }
         }
-        Ok(())
     }
+
+    fn holds_version(&self, version: Option<&PackageVersion>) -> Result<(), Refusal> {
+        let is_granted =
+            |version: &PackageVersion| self.versions.iter().any(|pattern| pattern.matches(version.as_str()));
+        if version.is_none_or(is_granted) {
+            return Ok(());
+        }
+        Err(over(format!("rule {} grants the candidate version only, or those in `versions`", self.id)))
+    }
+
+    fn holds_content(&self, bytes: u64, content: Option<&[u8]>) -> Result<(), Refusal> {
+        if bytes > self.max_bytes {
+            return Err(over(format!(
+                "rule {} grants at most {} bytes (`max_bytes`)",
+                self.id, self.max_bytes
+            )));
+        }
+        let Some(content) = content else {
+            return Ok(());
+        };
+        if !self.lines.is_empty()
+            && let Some(line) = first_unlisted(&self.lines, content)
+        {
+            return Err(over(format!("line {line} is none of those that rule {} grants (`lines`)", self.id)));
+        }
+        if self.validate.is_empty() {
+            return Ok(());
+        }
+        let why = format!("rule {} asks {} to agree first (`validate`)", self.id, self.validate);
+        Err(Refusal::new(Code::Unsupported, format!("{why}; this helper cannot do that yet")))
+    }
+
+    fn grants<T: PartialEq + std::fmt::Display>(
+        &self,
+        key: &str,
+        asked: Option<&T>,
+        granted: &[T],
+    ) -> Result<(), Refusal> {
+        if asked.is_none_or(|asked| granted.contains(asked)) {
+            return Ok(());
+        }
+        let granted = if granted.is_empty() { "none".to_owned() } else { list(granted) };
+        Err(over(format!("rule {} grants only the {key} {granted}", self.id)))
+    }
+
+    /// Whether one request may change this many files.
+    ///
+    /// # Errors
+    /// `limit_exceeded` with the limit's name.
+    pub fn holds_count(&self, files: usize) -> Result<(), Refusal> {
+        if u32::try_from(files).is_ok_and(|files| files <= self.max_files) {
+            return Ok(());
+        }
+        Err(over(format!("rule {} grants at most {} files (`max_files`)", self.id, self.max_files)))
+    }
+}
+
+fn over(what: String) -> Refusal {
+    Refusal::new(Code::LimitExceeded, what)
 }
 
 pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {
@@ -250,29 +235,25 @@ fn each<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, Invalid>) -> Resu
 }
 
 fn selector(rule: &root::Rule) -> Result<Selector, String> {
-    let used = [!rule.packages.is_empty(), !rule.units.is_empty(), !rule.directories.is_empty()];
+    let used = [&rule.packages, &rule.units, &rule.directories, &rule.commands].map(|list| !list.is_empty());
     match used {
-        [false, false, false] => Ok(Selector::Nothing),
-        [true, false, false] => Ok(Selector::Packages(each(&rule.packages, Pattern::new)?)),
-        [false, true, false] => Ok(Selector::Units(each(&rule.units, Pattern::new)?)),
-        [false, false, true] => Ok(Selector::Files {
+        [false, false, false, false] => Ok(Selector::Nothing),
+        [true, false, false, false] => Ok(Selector::Packages(each(&rule.packages, Pattern::new)?)),
+        [false, true, false, false] => Ok(Selector::Units(each(&rule.units, Pattern::new)?)),
+        [false, false, true, false] => Ok(Selector::Files {
             directories: each(&rule.directories, TargetPath::new)?,
             depth: usize::try_from(rule.depth).map_err(|_| "depth is too large")?,
             files: each(&rule.files, Pattern::new)?,
         }),
-        _ => Err("speaks of more than one of packages, units and directories".to_owned()),
+        [false, false, false, true] => {
+            let grant = |grant: &root::ParameterGrant| {
+                Ok((grant.name.clone(), each(&grant.patterns, Pattern::of_text)?))
+            };
+            Ok(Selector::Commands {
+                names: each(&rule.commands, Pattern::new)?,
+                parameters: rule.parameters.iter().map(grant).collect::<Result<_, String>>()?,
+            })
+        }
+        _ => Err("speaks of more than one of packages, units, directories and commands".to_owned()),
     }
-}
-
-/// At most `depth` levels below, no hidden directory on the way, the last component as the patterns say.
-fn reaches(directory: &TargetPath, depth: usize, files: &[Pattern], path: &TargetPath) -> bool {
-    let Some(below) = path.below(directory) else {
-        return false;
-    };
-    let (parents, name) =
-        below.rsplit_once('/').map_or((None, below), |(parents, name)| (Some(parents), name));
-    let levels = below.split('/').count();
-    let hidden =
-        parents.is_some_and(|parents| parents.split('/').any(|component| component.starts_with('.')));
-    levels <= depth && !hidden && files.iter().any(|pattern| pattern.matches_file(name))
 }

@@ -2,10 +2,12 @@
 //!
 //! Nothing here does I/O. Behind this line no wire type is used.
 
+mod arguments;
 mod digest;
 mod expect;
 mod mode;
 mod package;
+mod parameter;
 mod path;
 mod pattern;
 mod request_id;
@@ -13,10 +15,12 @@ mod text;
 mod unit;
 mod user;
 
+pub use arguments::{Arguments, CommandName};
 pub use digest::Digest;
 pub use expect::Expect;
 pub use mode::FileMode;
 pub use package::{PackageName, PackageVersion};
+pub use parameter::ParameterKind;
 pub use path::TargetPath;
 pub use pattern::Pattern;
 pub use request_id::RequestId;

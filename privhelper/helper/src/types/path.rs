@@ -59,7 +59,7 @@ impl TargetPath {
 }
 
 /// Characters that turn the text around them, so that a person reads another path.
-fn is_bidi(c: char) -> bool {
+pub(super) fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -23,12 +23,12 @@ pub struct Read {
 }
 
 /// The rule's directory, opened, and what stands below it: the part of a path that is the client's.
-pub(super) fn directory_of<'a, V>(
+pub(super) fn directory_of<'a, V: Verb>(
     cx: &Context<'_>,
     by: &Authorized<V>,
     path: &'a TargetPath,
 ) -> Result<(OwnedFd, &'a str), Stop> {
-    let directory = by.rules().find_map(|rule| rule.directory_of(path).cloned());
+    let directory = by.rules().find_map(|rule| rule.selector.directory_of(V::ID, path).cloned());
     let missing = || Stop::from(Refusal::new(Code::NoGrant, "no rule's directory holds this path"));
     let directory = directory.ok_or_else(missing)?;
     let below = path.below(&directory).ok_or_else(missing)?;

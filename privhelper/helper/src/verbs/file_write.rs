@@ -17,6 +17,7 @@ use postern_proto::root::v1::FileUndo;
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Most bytes of a file that is replaced: it is kept whole for undo.
 const OLD_MAX: u64 = 16 * 1024 * 1024;
@@ -25,7 +26,7 @@ const OLD_MAX: u64 = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Write {
     path: TargetPath,
-    content: Vec<u8>,
+    content: Arc<[u8]>,
     expect: Expect,
     mode: Option<FileMode>,
     owner: Option<UserName>,
@@ -60,7 +61,7 @@ impl Write {
             mode: (!change.mode.is_empty()).then(|| FileMode::new(&change.mode)).transpose()?,
             owner: user("owner", &change.owner)?,
             group: user("group", &change.group)?,
-            content: change.content,
+            content: change.content.into(),
         })
     }
 
@@ -162,9 +163,9 @@ impl Verb for Write {
 
     fn wishes(&self) -> Vec<Wish> {
         let (owner, group) = (self.owner.clone(), self.group.clone());
-        let object =
-            Object::File { path: self.path.clone(), bytes: self.size(), mode: self.mode, owner, group };
-        vec![(Self::ID, object)]
+        let content = Some(Arc::clone(&self.content));
+        let (path, bytes, mode) = (self.path.clone(), self.size(), self.mode);
+        vec![(Self::ID, Object::File { path, bytes, content, mode, owner, group })]
     }
 
     fn args(&self) -> Json {

@@ -4,7 +4,8 @@ use crate::audit::Json;
 use crate::context::Context;
 use crate::error::{Invalid, Stop};
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Decision, Object, Rule, Selector};
+use crate::policy::{Authorized, Command, Decision, Object, Rule, Selector};
+use crate::types::Pattern;
 use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
@@ -36,7 +37,7 @@ impl Verb for Describe {
     }
 
     fn act(&self, cx: &Context<'_>, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
-        let grants = cx.policy.rules_of(cx.peer).map(|rule| grant(rule)).collect();
+        let grants = cx.policy.rules_of(cx.peer).map(|rule| grant(rule, cx.policy.commands())).collect();
         let description = Some(wire::Description { client: cx.record.client_name.clone(), grants });
         let status = wire::Status::Done.into();
         Ok(Done {
@@ -47,7 +48,7 @@ impl Verb for Describe {
 }
 
 /// One rule as its client may know it: no text of the operator's, no word of other clients.
-fn grant(rule: &Rule) -> wire::Grant {
+fn grant(rule: &Rule, commands: &[Command]) -> wire::Grant {
     let decision = match rule.decision {
         Decision::Allow => wire::Decision::Allow,
         Decision::Ask => wire::Decision::Ask,
@@ -61,28 +62,83 @@ fn grant(rule: &Rule) -> wire::Grant {
     };
     match &rule.selector {
         Selector::Nothing => {}
-        Selector::Packages(patterns) => {
-            grant.packages = strings(patterns);
-            if rule.verbs.contains(&VerbId::PackageInstall) {
-                grant.limits.push(format!("max_new_packages = {}", rule.max_new_packages));
-                grant.limits.extend(rule.versions.iter().map(|version| format!("versions = {version}")));
-            }
-        }
-        Selector::Units(patterns) => {
-            grant.units = strings(patterns);
-            if rule.allow_cascade {
-                grant.limits.push("allow_cascade = true".to_owned());
-            }
-        }
+        Selector::Packages(patterns) => grant.packages = strings(patterns),
+        Selector::Units(patterns) => grant.units = strings(patterns),
         Selector::Files { directories, depth, files } => {
             grant.directories = strings(directories);
             grant.files = strings(files);
-            grant.modes = strings(&rule.modes);
-            grant.max_bytes = rule.max_bytes;
             grant.limits.push(format!("depth = {depth}"));
         }
+        Selector::Commands { names, parameters } => {
+            let named =
+                commands.iter().filter(|command| names.iter().any(|n| n.matches(command.name.as_str())));
+            grant.commands = named.map(|command| usage(command, parameters)).collect();
+        }
+    }
+    // A deny rule has no limits.
+    if rule.decision != Decision::Deny {
+        limits(rule, &mut grant);
     }
     grant
+}
+
+/// A command as one line: its name, and each parameter with what it may be, as this rule narrows it.
+fn usage(command: &Command, narrowed: &[(String, Vec<Pattern>)]) -> String {
+    let mut words = vec![command.name.to_string()];
+    for (name, kind) in &command.parameters {
+        let narrowed = narrowed.iter().find(|(known, _)| known == name);
+        let only =
+            narrowed.map_or_else(String::new, |(_, patterns)| format!(": {}", strings(patterns).join("|")));
+        words.push(format!("{name}=<{}{only}>", kind.says()));
+    }
+    words.join(" ")
+}
+
+/// The limits that the rule's verbs can meet.
+fn limits(rule: &Rule, grant: &mut wire::Grant) {
+    let lists = |verbs: &[VerbId]| rule.verbs.iter().any(|verb| verbs.contains(verb));
+    let mut tell = |key: &str, value: String| grant.limits.push(format!("{key} = {value}"));
+    if rule.decision == Decision::Ask {
+        tell("approvers", rule.approvers.to_string());
+        tell("approval_ttl", format!("{}s", rule.approval_ttl.as_secs()));
+    }
+    if lists(&[VerbId::PackageInstall, VerbId::PackageUpgrade]) {
+        tell("max_new_packages", rule.max_new_packages.to_string());
+    }
+    for (key, granted) in [
+        ("allow_upgrades", rule.allow_upgrades),
+        ("allow_removals", rule.allow_removals),
+        ("allow_downgrades", rule.allow_downgrades),
+        ("new_packages", rule.new_packages),
+        ("recommends", rule.recommends),
+        ("allow_cascade", rule.allow_cascade),
+    ] {
+        if granted {
+            tell(key, "true".to_owned());
+        }
+    }
+    if !rule.allow_create && lists(&[VerbId::FileWrite, VerbId::FilePatch]) {
+        tell("allow_create", "false".to_owned());
+    }
+    if lists(&[VerbId::FilePatch]) {
+        tell("max_files", rule.max_files.to_string());
+    }
+    if !rule.validate.is_empty() {
+        tell("validate", rule.validate.clone());
+    }
+    for (key, values) in [
+        ("versions", strings(&rule.versions)),
+        ("sources", rule.sources.clone()),
+        ("owners", strings(&rule.owners)),
+        ("groups", strings(&rule.groups)),
+        ("lines", strings(&rule.lines)),
+    ] {
+        for value in values {
+            tell(key, value);
+        }
+    }
+    grant.modes = strings(&rule.modes);
+    grant.max_bytes = rule.max_bytes;
 }
 
 fn strings<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<String> {
