@@ -5,21 +5,27 @@ use super::rule::Whole;
 use super::table::Table;
 use crate::text::did_you_mean;
 use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
-use postern_helper::types::{Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName};
+use postern_helper::types::{
+    Arguments, CommandName, Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
+};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
+use std::sync::Arc;
 
 /// The peer that stands for the rule's client.
 const PEER: Peer = Peer { uid: 1, gid: 1, pid: 1 };
 
 /// Checks the examples of a rule, and that it grants nothing that no rule can grant.
-pub fn check(table: Table<'_>, rule: &Whole) {
+pub fn check(table: Table<'_>, rule: &Whole, commands: &[root::Command], protect: &root::Protect) {
     let client =
         root::Client { name: rule.wire.client.clone(), user: "client".to_owned(), group: String::new() };
     let rules = root::Rules {
         version: 1,
         clients: vec![client],
-        rules: vec![rule.wire.clone()],
+        // A validator speaks of content that an example need not have; until it is built it would refuse every example.
+        rules: vec![root::Rule { validate: String::new(), ..rule.wire.clone() }],
+        commands: commands.to_vec(),
+        protect: Some(protect.clone()),
         ..root::Rules::default()
     };
     let accounts = Accounts { user: |_| Some(PEER.uid), group: |_| None };
@@ -38,9 +44,10 @@ pub fn check(table: Table<'_>, rule: &Whole) {
 /// One example. Those verbs of the rule count whose requests hold everything that it names.
 fn run(example: Table<'_>, rule: &Whole, policy: &Policy, expected: bool) {
     let known = keys::EXAMPLE.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-    example.check_keys(&known, keys::EXAMPLE_LATER);
+    example.check_keys(&known);
     let named = keys::EXAMPLE.iter().filter(|(name, _)| example.place(name).is_some()).collect::<Vec<_>>();
     let mut verbs = rule.verbs.clone();
+    verbs.retain(|verb| Kind::of(*verb).is_some());
     verbs.retain(|verb| named.iter().all(|(_, holds)| holds(*verb)));
     if verbs.is_empty() {
         return example.error(example.at, "no verb of this rule takes such a request");
@@ -130,9 +137,24 @@ fn objects(example: Table<'_>, kind: Kind) -> Result<Vec<Object>, String> {
                 text("owner").map(|name| UserName::new("owner", name)).transpose().map_err(invalid)?;
             let group =
                 text("group").map(|name| UserName::new("group", name)).transpose().map_err(invalid)?;
-            let bytes = example.number("bytes", 0..=u64::MAX).map_or(0, |bytes| bytes.value);
+            let content: Option<Arc<[u8]>> = text("content").map(|content| content.as_bytes().into());
+            let size = content.as_ref().map_or(0, |content| content.len() as u64);
+            let bytes = example.number("bytes", 0..=u64::MAX).map_or(size, |bytes| bytes.value);
             let path = TargetPath::new(path.value).map_err(invalid)?;
-            Ok(vec![Object::File { path, bytes, content: None, mode, owner, group }])
+            Ok(vec![Object::File { path, bytes, content, mode, owner, group }])
+        }
+        Kind::Commands => {
+            let name = example.text("command").ok_or_else(|| missing("command"))?;
+            let given = example.table("params", "a table such as { size = \"1G\" }");
+            let mut pairs = Vec::new();
+            for key in given.iter().flat_map(Table::keys) {
+                if let Some(value) = given.and_then(|given| given.text(key.value)) {
+                    pairs.push((key.value.to_owned(), value.value.to_owned()));
+                }
+            }
+            pairs.sort();
+            let arguments = Arguments::new(pairs).map_err(invalid)?;
+            Ok(vec![Object::Command { name: CommandName::new(name.value).map_err(invalid)?, arguments }])
         }
     }
 }
@@ -142,10 +164,18 @@ fn protected(table: Table<'_>, rule: &Whole, policy: &Policy) {
     if rule.decision == Decision::Deny {
         return;
     }
-    let key = if rule.kind == Kind::Units { "units" } else { "directories" };
+    let key = match rule.kind {
+        Kind::Nothing | Kind::Commands => return,
+        Kind::Packages => "packages",
+        Kind::Units => "units",
+        Kind::Files => "directories",
+    };
     for text in table.texts(key).unwrap_or_default() {
         let object = match rule.kind {
-            Kind::Nothing | Kind::Packages => None,
+            Kind::Nothing | Kind::Commands => None,
+            Kind::Packages => {
+                PackageName::new(text.value).ok().map(|name| Object::Package { name, version: None })
+            }
             Kind::Units => UnitName::new(text.value).ok().map(Object::Unit),
             Kind::Files => TargetPath::new(&format!("{}/x", text.value)).ok().map(Object::read),
         };

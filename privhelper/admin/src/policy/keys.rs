@@ -14,47 +14,48 @@ pub enum Kind {
     Units,
     /// Files.
     Files,
+    /// Commands.
+    Commands,
 }
 
 impl Kind {
-    /// What the verb speaks of. `None`: its rules are not built yet.
+    /// What the verb speaks of. `None`: it stands beside verbs of any kind, or in no rule at all.
     #[must_use]
-    pub fn of(verb: VerbId) -> Option<Self> {
-        let kind = match verb {
-            VerbId::PackageInstall | VerbId::PackageShow => Self::Packages,
-            VerbId::PackageUpdate => Self::Nothing,
+    pub const fn of(verb: VerbId) -> Option<Self> {
+        match verb {
+            VerbId::PackageInstall
+            | VerbId::PackageRemove
+            | VerbId::PackagePurge
+            | VerbId::PackageUpgrade
+            | VerbId::PackageHold
+            | VerbId::PackageUnhold
+            | VerbId::PackageShow => Some(Self::Packages),
+            VerbId::PackageAutoremove
+            | VerbId::PackageUpdate
+            | VerbId::PackageRepair
+            | VerbId::UnitDaemonReload => Some(Self::Nothing),
             VerbId::UnitStatus
             | VerbId::UnitStart
             | VerbId::UnitStop
             | VerbId::UnitRestart
             | VerbId::UnitReload
-            | VerbId::UnitEnable
-            | VerbId::UnitDisable => Self::Units,
-            VerbId::FileRead | VerbId::FileWrite => Self::Files,
-            VerbId::PackageRemove
-            | VerbId::PackagePurge
-            | VerbId::PackageAutoremove
-            | VerbId::PackageUpgrade
-            | VerbId::PackageHold
-            | VerbId::PackageUnhold
-            | VerbId::PackageRepair
             | VerbId::UnitTryRestart
             | VerbId::UnitResetFailed
+            | VerbId::UnitEnable
+            | VerbId::UnitDisable
             | VerbId::UnitMask
-            | VerbId::UnitUnmask
-            | VerbId::UnitDaemonReload
+            | VerbId::UnitUnmask => Some(Self::Units),
+            VerbId::FileRead
             | VerbId::FileList
+            | VerbId::FileWrite
             | VerbId::FilePatch
             | VerbId::FileRemove
             | VerbId::FileMkdir
             | VerbId::FileSetMode
-            | VerbId::FileSetOwner
-            | VerbId::CommandRun
-            | VerbId::PolicyDescribe
-            | VerbId::RequestResult
-            | VerbId::RequestUndo => return None,
-        };
-        is_built(verb).then_some(kind)
+            | VerbId::FileSetOwner => Some(Self::Files),
+            VerbId::CommandRun => Some(Self::Commands),
+            VerbId::PolicyDescribe | VerbId::RequestResult | VerbId::RequestUndo => None,
+        }
     }
 
     /// The word for people.
@@ -65,18 +66,21 @@ impl Kind {
             Self::Packages => "packages",
             Self::Units => "units",
             Self::Files => "files",
+            Self::Commands => "commands",
         }
     }
 }
 
-fn is_built(verb: VerbId) -> bool {
+/// Whether the helper can do this verb.
+#[must_use]
+pub fn is_built(verb: VerbId) -> bool {
     table::TABLE.iter().any(|row| row.id == verb)
 }
 
 /// Whether the helper acts for this verb, rather than only looks.
 #[must_use]
-pub fn is_effect(verb: VerbId) -> bool {
-    table::TABLE.iter().any(|row| row.id == verb && row.is_effect)
+pub const fn is_effect(verb: VerbId) -> bool {
+    verb.is_effect()
 }
 
 /// What a key is for.
@@ -86,8 +90,10 @@ pub enum Role {
     Plain,
     /// Decides whether the rule matches.
     Selector,
-    /// Narrows what the rule allows; a deny rule has none.
+    /// Narrows what the rule lets through; a deny rule has none.
     Limit,
+    /// How people are asked; only an ask rule has it.
+    Asking,
 }
 
 /// Whether a verb uses a key.
@@ -104,31 +110,75 @@ pub struct Key {
     pub used_by: UsedBy,
 }
 
+const fn key(role: Role, name: &'static str, used_by: UsedBy) -> Key {
+    Key { name, role, used_by }
+}
+
 const fn plain(name: &'static str) -> Key {
-    Key { name, role: Role::Plain, used_by: |_| true }
+    key(Role::Plain, name, |_| true)
 }
 
 const fn selector(name: &'static str, used_by: UsedBy) -> Key {
-    Key { name, role: Role::Selector, used_by }
+    key(Role::Selector, name, used_by)
 }
 
 const fn limit(name: &'static str, used_by: UsedBy) -> Key {
-    Key { name, role: Role::Limit, used_by }
+    key(Role::Limit, name, used_by)
 }
 
 const fn is_install(verb: VerbId) -> bool {
     matches!(verb, VerbId::PackageInstall)
 }
 
-const fn is_write(verb: VerbId) -> bool {
-    matches!(verb, VerbId::FileWrite)
+const fn is_upgrade(verb: VerbId) -> bool {
+    matches!(verb, VerbId::PackageUpgrade)
 }
 
-fn is_file(verb: VerbId) -> bool {
-    Kind::of(verb) == Some(Kind::Files)
+const fn is_new_version(verb: VerbId) -> bool {
+    is_install(verb) || is_upgrade(verb)
 }
 
-/// Every key of a rule that exists.
+const fn is_removal(verb: VerbId) -> bool {
+    matches!(verb, VerbId::PackageRemove | VerbId::PackagePurge)
+}
+
+/// Whether the verb gives a file new content.
+pub const fn is_write(verb: VerbId) -> bool {
+    matches!(verb, VerbId::FileWrite | VerbId::FilePatch)
+}
+
+/// Whether the verb changes what stands in a file.
+pub const fn is_content(verb: VerbId) -> bool {
+    is_write(verb) || matches!(verb, VerbId::FileRemove)
+}
+
+/// Whether the verb can set a mode.
+pub const fn sets_mode(verb: VerbId) -> bool {
+    is_write(verb) || matches!(verb, VerbId::FileMkdir | VerbId::FileSetMode)
+}
+
+/// Whether the verb can set an owner.
+pub const fn sets_owner(verb: VerbId) -> bool {
+    is_write(verb) || matches!(verb, VerbId::FileMkdir | VerbId::FileSetOwner)
+}
+
+const fn is_command(verb: VerbId) -> bool {
+    matches!(verb, VerbId::CommandRun)
+}
+
+const fn is_file(verb: VerbId) -> bool {
+    matches!(Kind::of(verb), Some(Kind::Files))
+}
+
+const fn is_package(verb: VerbId) -> bool {
+    matches!(Kind::of(verb), Some(Kind::Packages))
+}
+
+const fn is_unit(verb: VerbId) -> bool {
+    matches!(Kind::of(verb), Some(Kind::Units))
+}
+
+/// Every key of a rule.
 pub const RULE: &[Key] = &[
     plain("id"),
     plain("client"),
@@ -140,50 +190,53 @@ pub const RULE: &[Key] = &[
     limit("accept_risk", |_| true),
     limit("rate", is_effect),
     limit("timeout", |_| true),
-    limit("approval_ttl", is_effect),
-    limit("approvers", is_effect),
-    selector("packages", |verb| Kind::of(verb) == Some(Kind::Packages)),
+    key(Role::Asking, "approval_ttl", |_| true),
+    key(Role::Asking, "approvers", |_| true),
+    selector("packages", is_package),
     limit("versions", is_install),
-    limit("max_new_packages", is_install),
-    limit("allow_upgrades", is_install),
-    limit("allow_removals", is_install),
-    limit("allow_downgrades", is_install),
-    limit("recommends", is_install),
-    selector("units", |verb| Kind::of(verb) == Some(Kind::Units)),
-    limit("journal_lines", |verb| verb == VerbId::UnitStatus),
-    limit("allow_cascade", |verb| Kind::of(verb) == Some(Kind::Units) && is_effect(verb)),
+    limit("sources", is_new_version),
+    limit("max_new_packages", is_new_version),
+    limit("allow_upgrades", is_new_version),
+    limit("allow_removals", |verb| is_new_version(verb) || is_removal(verb)),
+    limit("allow_downgrades", is_new_version),
+    limit("new_packages", is_upgrade),
+    limit("recommends", is_new_version),
+    selector("units", is_unit),
+    limit("journal_lines", |verb| matches!(verb, VerbId::UnitStatus)),
+    limit("allow_cascade", |verb| is_unit(verb) && is_effect(verb)),
     selector("directories", is_file),
     selector("depth", is_file),
     selector("files", is_file),
-    limit("max_bytes", is_file),
-    limit("modes", is_write),
-    limit("owners", is_write),
-    limit("groups", is_write),
+    limit("max_bytes", |verb| is_content(verb) || matches!(verb, VerbId::FileRead | VerbId::FileList)),
+    limit("lines", is_write),
+    limit("modes", sets_mode),
+    limit("owners", sets_owner),
+    limit("groups", sets_owner),
     limit("max_files", is_write),
     limit("allow_create", is_write),
+    limit("validate", is_content),
+    limit("backup", is_content),
+    selector("commands", is_command),
+    selector("params", is_command),
 ];
 
-/// Keys of a rule that come later.
-pub const RULE_LATER: &[&str] =
-    &["sources", "lines", "validate", "backup", "new_packages", "params", "commands"];
-
 /// Keys of a file.
-pub const TOP: &[&str] = &["version", "client", "rule"];
-/// Tables that come later.
-pub const TOP_LATER: &[&str] = &["source", "command", "audit", "undo", "approvals", "protect"];
+pub const TOP: &[&str] =
+    &["version", "client", "source", "rule", "command", "audit", "undo", "approvals", "protect"];
 /// Keys of a client.
 pub const CLIENT: &[&str] = &["name", "user", "group"];
 /// Keys of an example, each with the verbs whose requests hold it.
 pub const EXAMPLE: &[(&str, UsedBy)] = &[
     ("verb", |_| true),
-    ("packages", |verb| matches!(Kind::of(verb), Some(Kind::Packages))),
+    ("packages", is_package),
     ("version", is_install),
-    ("unit", |verb| matches!(Kind::of(verb), Some(Kind::Units))),
+    ("unit", is_unit),
     ("path", is_file),
-    ("mode", is_write),
-    ("owner", is_write),
-    ("group", is_write),
+    ("mode", sets_mode),
+    ("owner", sets_owner),
+    ("group", sets_owner),
     ("bytes", is_write),
+    ("content", is_write),
+    ("command", is_command),
+    ("params", is_command),
 ];
-/// Keys of an example that come later.
-pub const EXAMPLE_LATER: &[&str] = &["command", "params"];

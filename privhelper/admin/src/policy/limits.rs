@@ -1,16 +1,15 @@
-//! The limits of an allow rule, with their defaults (CONTRACTS 5).
+//! The limits of an allow or ask rule, with their defaults (CONTRACTS 5).
 
-use super::keys::Kind;
+use super::keys::{self, Kind};
 use super::table::Table;
 use super::values;
-use postern_helper::types::{FileMode, UserName};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
 /// Most bytes that a rule may name: 1 GiB.
 const BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Longest `timeout`: a day, in seconds.
-const TIMEOUT_MAX_S: u64 = 24 * 3600;
+pub(super) const TIMEOUT_MAX_S: u64 = 24 * 3600;
 
 /// Fills in the limits of a rule, those that are written and those that are not.
 pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rule) {
@@ -20,20 +19,15 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
             Err(why) => table.error(rate.at, why),
         }
     }
-    wire.timeout_s = 600;
-    if let Some(timeout) = table.text("timeout") {
-        match values::seconds(timeout.value) {
-            Ok(seconds) if seconds <= TIMEOUT_MAX_S => wire.timeout_s = seconds,
-            Ok(_) => table.error(timeout.at, "`timeout` is longer than a day"),
-            Err(why) => table.error(timeout.at, why),
-        }
-    }
+    wire.timeout_s = time(table, "timeout", 600);
     if wire.decision() == root::Decision::Ask {
-        approval(table, wire);
+        wire.approval_ttl_s = time(table, "approval_ttl", 15 * 60);
+        let approvers = table.number("approvers", 1..=5).map_or(1, |number| number.value);
+        wire.approvers = u32::try_from(approvers).unwrap_or(1);
     }
     match kind {
-        Kind::Packages if verbs.contains(&VerbId::PackageInstall) => packages(table, wire),
-        Kind::Nothing | Kind::Packages => {}
+        Kind::Nothing | Kind::Commands => {}
+        Kind::Packages => packages(table, verbs, wire),
         Kind::Units => {
             wire.allow_cascade = table.flag("allow_cascade").unwrap_or(false);
             if let Some(lines) = table.number("journal_lines", 0..=100_000).filter(|lines| lines.value > 0) {
@@ -44,44 +38,104 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
     }
 }
 
-/// How long a request waits for people, and for how many.
-fn approval(table: Table<'_>, wire: &mut root::Rule) {
-    wire.approval_ttl_s = 15 * 60;
-    if let Some(ttl) = table.text("approval_ttl") {
-        match values::seconds(ttl.value) {
-            Ok(seconds) if seconds <= TIMEOUT_MAX_S => wire.approval_ttl_s = seconds,
-            Ok(_) => table.error(ttl.at, "`approval_ttl` is longer than a day"),
-            Err(why) => table.error(ttl.at, why),
-        }
+/// A time of at most a day, in seconds.
+pub(super) fn time(table: Table<'_>, key: &str, default: u64) -> u64 {
+    let Some(text) = table.text(key) else {
+        return default;
+    };
+    match values::seconds(text.value) {
+        Ok(seconds) if seconds <= TIMEOUT_MAX_S => return seconds,
+        Ok(_) => table.error(text.at, format!("`{key}` is longer than a day")),
+        Err(why) => table.error(text.at, why),
     }
-    let approvers = table.number("approvers", 1..=5).map_or(1, |number| number.value);
-    wire.approvers = u32::try_from(approvers).unwrap_or(1);
+    default
 }
 
-fn packages(table: Table<'_>, wire: &mut root::Rule) {
+fn packages(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
+    let installs = verbs.contains(&VerbId::PackageInstall);
+    let upgrades = verbs.contains(&VerbId::PackageUpgrade);
     wire.versions = list(table, "versions", values::pattern).unwrap_or_default();
-    wire.max_new_packages = small(table, "max_new_packages", 50);
+    wire.sources = list(table, "sources", |_| Ok(())).unwrap_or_default();
+    if let Some(at) = table.place("sources") {
+        if wire.sources.is_empty() {
+            table.error(at, "`sources` is empty: no package would come from anywhere");
+        }
+        table.warn(
+            at,
+            "`sources` is not built yet: every change of packages by this rule is refused until then",
+        );
+    }
+    wire.max_new_packages = small(table, "max_new_packages", if installs { 50 } else { 0 });
     wire.allow_upgrades = table.flag("allow_upgrades").unwrap_or(false);
     wire.allow_removals = table.flag("allow_removals").unwrap_or(false);
     wire.allow_downgrades = table.flag("allow_downgrades").unwrap_or(false);
     wire.recommends = table.flag("recommends").unwrap_or(false);
+    wire.new_packages = table.flag("new_packages").unwrap_or(false);
+    if upgrades
+        && wire.new_packages
+        && wire.max_new_packages == 0
+        && let Some(at) = table.place("new_packages")
+    {
+        table.error(
+            at,
+            "`new_packages` has no effect while `max_new_packages` is 0, its default for upgrades: set both",
+        );
+    }
 }
 
 fn files(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
+    let some = |uses: fn(VerbId) -> bool| verbs.iter().any(|verb| uses(*verb));
     wire.max_bytes = table.number("max_bytes", 0..=BYTES_MAX).map_or(1024 * 1024, |bytes| bytes.value);
-    if !verbs.contains(&VerbId::FileWrite) {
-        return;
+    if some(keys::sets_mode) {
+        wire.modes = modes(table, verbs);
     }
-    let mode = |text: &str| FileMode::new(text).map(drop).map_err(|invalid| format!("{text:?}: {invalid}"));
-    let name = |text: &str| match UserName::new("name", text) {
-        Ok(_) => Ok(()),
-        Err(invalid) => Err(format!("{text:?} {}", invalid.why)),
-    };
-    wire.modes = list(table, "modes", mode).unwrap_or_else(|| vec!["0644".to_owned()]);
-    wire.owners = list(table, "owners", name).unwrap_or_else(|| vec!["root".to_owned()]);
-    wire.groups = list(table, "groups", name).unwrap_or_else(|| vec!["root".to_owned()]);
-    wire.max_files = small(table, "max_files", 20);
-    wire.allow_create = table.flag("allow_create").unwrap_or(true);
+    if some(keys::sets_owner) {
+        wire.owners = list(table, "owners", values::account).unwrap_or_else(|| vec!["root".to_owned()]);
+        wire.groups = list(table, "groups", values::account).unwrap_or_else(|| vec!["root".to_owned()]);
+    }
+    if some(keys::is_write) {
+        wire.max_files = small(table, "max_files", 20);
+        wire.allow_create = table.flag("allow_create").unwrap_or(true);
+        wire.lines = list(table, "lines", values::text_pattern).unwrap_or_default();
+        if let Some(at) = table.place("lines").filter(|_| wire.lines.is_empty()) {
+            table.error(at, "`lines` is empty: no file could be written");
+        }
+    }
+    if let Some(command) = table.text("validate") {
+        command.value.clone_into(&mut wire.validate);
+        let why = "`validate` is not built yet: every write under this rule is refused until then";
+        table.warn(command.at, why);
+    }
+    if let Some(backup) = table.text("backup") {
+        match backup.value {
+            "keep" => {}
+            "none" => {
+                table.error(backup.at, "`backup` = \"none\" is not built yet: what is replaced is kept");
+            }
+            other => table.error(backup.at, format!("`backup` is \"keep\" or \"none\", not {other:?}")),
+        }
+    }
+    if some(keys::is_content) {
+        wire.set_backup(root::Backup::Keep);
+    }
+}
+
+/// The modes, which have a default for new content and another for directories, and none for `file.set-mode`.
+fn modes(table: Table<'_>, verbs: &[VerbId]) -> Vec<String> {
+    if let Some(modes) = list(table, "modes", values::mode) {
+        return modes;
+    }
+    let writes = verbs.iter().any(|verb| keys::is_write(*verb));
+    let (makes, sets) = (verbs.contains(&VerbId::FileMkdir), verbs.contains(&VerbId::FileSetMode));
+    if table.place("modes").is_none() && (sets || (writes && makes)) {
+        let why = if sets {
+            "`modes` is missing: without it `file.set-mode` can set none"
+        } else {
+            "`modes` is missing: its default is another for files (0644) than for directories (0755)"
+        };
+        table.error(table.at, why);
+    }
+    vec![if writes { "0644" } else { "0755" }.to_owned()]
 }
 
 fn small(table: Table<'_>, key: &str, default: u32) -> u32 {
@@ -101,4 +155,24 @@ pub(super) fn list(
         }
     }
     Some(texts.iter().map(|text| text.value.to_owned()).collect())
+}
+
+/// As [`list`] for a list that must be there and not be empty; without it there is nothing that matches.
+pub(super) fn required_list(
+    table: Table<'_>,
+    key: &str,
+    check: impl Fn(&str) -> Result<(), String>,
+    without: &str,
+) -> Vec<String> {
+    match table.place(key) {
+        None => table.error(table.at, format!("`{key}` is missing: without it {without}")),
+        Some(at) => {
+            let texts = list(table, key, check);
+            if texts.as_ref().is_some_and(Vec::is_empty) {
+                table.error(at, format!("`{key}` is empty: {without}"));
+            }
+            return texts.unwrap_or_default();
+        }
+    }
+    Vec::new()
 }

@@ -5,18 +5,21 @@
 
 pub mod accepted;
 pub mod apply;
+mod commands;
 pub mod diff;
 mod examples;
 pub mod finding;
 mod keys;
 mod limits;
+mod names;
+mod reach;
 mod risk;
 mod rule;
+mod settings;
 pub mod source;
 mod table;
 mod values;
 
-use crate::text::did_you_mean;
 use finding::{Finding, Findings, Severity};
 use postern_helper::policy::{Accounts, Policy};
 use postern_helper::types::Digest;
@@ -25,6 +28,7 @@ use prost::Message;
 use rule::Parsed;
 use source::Source;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use table::{At, Table};
 use toml::de::DeTable;
 
@@ -58,39 +62,95 @@ pub fn check(
 ) -> (Vec<Finding>, Option<Compiled>) {
     let findings = RefCell::new(found);
     let parsed = sources.iter().map(|source| (source, parse(source, &findings))).collect::<Vec<_>>();
-    let mut clients = Vec::new();
-    let mut rules = Vec::new();
-    for (source, entries) in &parsed {
-        if let Some(entries) = entries {
-            let table = Table::new(source, 0, entries, &findings);
-            top(table);
-            clients.extend(table.tables("client", "written as [[client]]").into_iter().filter_map(client));
-            rules.extend(table.tables("rule", "written as [[rule]]").into_iter().map(rule::parse));
-        }
-    }
-    // A file that is no TOML may hold the clients that the other files' rules name.
+    let tables = parsed.iter().filter_map(|(source, entries)| {
+        entries.as_ref().map(|entries| Table::new(source, 0, entries, &findings))
+    });
+    let read = read(&tables.collect::<Vec<_>>());
+    // A file that is no TOML may hold what the other files name.
     let is_whole = parsed.iter().all(|(_, entries)| entries.is_some()) && !sources.is_empty();
-    unique(clients.iter().map(|(table, name, _)| (*table, *name)), "client");
-    unique(rules.iter().filter_map(|rule| Some((rule.table, rule.id?))), "rule");
-    for rule in &rules {
-        if is_whole {
-            known_client(rule, &clients);
-        }
-        if let Some(whole) = &rule.rule {
-            examples::check(rule.table, whole);
-        }
-    }
-    for (table, _, wire) in &clients {
-        resolve(*table, wire, purpose, accounts);
-    }
+    read.check(is_whole, purpose, accounts);
     if findings.borrow().errors() > 0 {
         return (findings.into_inner().sorted(), None);
     }
-    let compiled = compile(&clients, &rules, accounts);
+    let compiled = read.compile(accounts);
     if let (Err(why), Some(first)) = (&compiled, sources.first()) {
         findings.borrow_mut().error(first, 0, format!("the helper refuses the policy: {why}"));
     }
     (findings.into_inner().sorted(), compiled.ok())
+}
+
+/// Everything that stands in the files, as far as it could be read.
+struct Read<'a> {
+    clients: Vec<Client<'a>>,
+    sources: Vec<settings::Source<'a>>,
+    commands: Vec<commands::Parsed<'a>>,
+    rules: Vec<Parsed<'a>>,
+    settings: settings::Settings,
+}
+
+fn read<'a>(files: &[Table<'a>]) -> Read<'a> {
+    let all = |key: &'static str, what: &'static str| {
+        files.iter().flat_map(|file| file.tables(key, what)).collect::<Vec<_>>()
+    };
+    for file in files {
+        top(*file);
+    }
+    Read {
+        clients: all("client", "written as [[client]]").into_iter().filter_map(client).collect(),
+        sources: all("source", "written as [[source]]").into_iter().filter_map(settings::source).collect(),
+        commands: all("command", "written as [[command]]").into_iter().filter_map(commands::parse).collect(),
+        rules: all("rule", "written as [[rule]]").into_iter().map(rule::parse).collect(),
+        settings: settings::parse(files),
+    }
+}
+
+impl Read<'_> {
+    /// What is wrong between the parts.
+    fn check(&self, is_whole: bool, purpose: Purpose, accounts: Accounts) {
+        unique(self.clients.iter().map(|(table, name, _)| (*table, *name)), "client");
+        unique(self.sources.iter().map(|(table, name, _)| (*table, *name)), "source");
+        unique(self.commands.iter().map(|command| (command.table, command.name)), "command");
+        unique(self.rules.iter().filter_map(|rule| Some((rule.table, rule.id?))), "rule");
+        if is_whole {
+            names::check(self);
+        }
+        let commands = self.commands.iter().filter_map(|command| command.wire.clone()).collect::<Vec<_>>();
+        for rule in &self.rules {
+            if let Some(whole) = &rule.rule {
+                examples::check(rule.table, whole, &commands, &self.settings.protect);
+            }
+        }
+        for (table, _, wire) in &self.clients {
+            resolve(*table, wire, purpose, accounts);
+        }
+        names::same_directories(&self.rules);
+        reach::check(&self.rules);
+    }
+
+    fn compile(&self, accounts: Accounts) -> Result<Compiled, String> {
+        let positions = self.rules.iter().map(|rule| {
+            let (line, _) = rule.table.source.position(rule.table.at);
+            root::Position {
+                file: rule.table.source.relative.clone(),
+                line: u32::try_from(line).unwrap_or(0),
+            }
+        });
+        let settings = &self.settings;
+        let rules = root::Rules {
+            version: 1,
+            clients: self.clients.iter().map(|(_, _, wire)| wire.clone()).collect(),
+            rules: self.rules.iter().filter_map(|rule| Some(rule.rule.as_ref()?.wire.clone())).collect(),
+            sources: self.sources.iter().map(|(_, _, wire)| wire.clone()).collect(),
+            commands: self.commands.iter().filter_map(|command| command.wire.clone()).collect(),
+            audit: Some(settings.audit),
+            undo: Some(settings.undo),
+            approvals: Some(settings.approvals),
+            protect: Some(settings.protect.clone()),
+        };
+        let digest = Digest::of(&[&rules.encode_to_vec()]);
+        Policy::compile(&rules, digest, accounts)?;
+        Ok(Compiled { digest, positions: positions.collect(), rules })
+    }
 }
 
 /// The file as TOML; syntax errors are reported, and then there is none.
@@ -104,7 +164,7 @@ fn parse<'a>(source: &'a Source, findings: &RefCell<Findings>) -> Option<DeTable
 }
 
 fn top(table: Table<'_>) {
-    table.check_keys(keys::TOP, keys::TOP_LATER);
+    table.check_keys(keys::TOP);
     let is_main = table.source.relative == "policy.toml";
     match (is_main, table.place("version")) {
         (true, None) => table.error(0, "`version = 1` is missing"),
@@ -120,7 +180,7 @@ fn top(table: Table<'_>) {
 type Client<'a> = (Table<'a>, At<&'a str>, root::Client);
 
 fn client(table: Table<'_>) -> Option<Client<'_>> {
-    table.check_keys(keys::CLIENT, &[]);
+    table.check_keys(keys::CLIENT);
     let name = table.required("name")?;
     if !values::is_id(name.value) {
         table.error(
@@ -171,40 +231,15 @@ fn resolve(table: Table<'_>, client: &root::Client, purpose: Purpose, accounts: 
     }
 }
 
-fn known_client(rule: &Parsed<'_>, clients: &[Client<'_>]) {
-    if let Some(client) = rule.client
-        && !clients.iter().any(|(_, name, _)| name.value == client.value)
-    {
-        let hint = did_you_mean(client.value, clients.iter().map(|(_, name, _)| name.value));
-        rule.table.error(client.at, format!("no client is named {:?}{hint}", client.value));
-    }
-}
-
 fn unique<'a>(named: impl Iterator<Item = (Table<'a>, At<&'a str>)>, what: &str) {
-    let mut known: Vec<(Table<'_>, At<&str>)> = Vec::new();
+    let mut known: HashMap<&str, (Table<'_>, usize)> = HashMap::new();
     for (table, name) in named {
-        if let Some((first, at)) = known.iter().find(|(_, first)| first.value == name.value) {
-            let (line, _) = first.source.position(at.at);
+        if let Some((first, at)) = known.get(name.value) {
+            let (line, _) = first.source.position(*at);
             let why = format!("{what} {:?} stands at {}:{line} already", name.value, first.source.name);
             table.error(name.at, why);
         } else {
-            known.push((table, name));
+            known.insert(name.value, (table, name.at));
         }
     }
-}
-
-fn compile(clients: &[Client<'_>], parsed: &[Parsed<'_>], accounts: Accounts) -> Result<Compiled, String> {
-    let positions = parsed.iter().map(|rule| {
-        let (line, _) = rule.table.source.position(rule.table.at);
-        root::Position { file: rule.table.source.relative.clone(), line: u32::try_from(line).unwrap_or(0) }
-    });
-    let rules = root::Rules {
-        version: 1,
-        clients: clients.iter().map(|(_, _, wire)| wire.clone()).collect(),
-        rules: parsed.iter().filter_map(|rule| rule.rule.as_ref().map(|whole| whole.wire.clone())).collect(),
-        ..root::Rules::default()
-    };
-    let digest = Digest::of(&[&rules.encode_to_vec()]);
-    Policy::compile(&rules, digest, accounts)?;
-    Ok(Compiled { digest, positions: positions.collect(), rules })
 }

@@ -1,6 +1,7 @@
 //! One `[[rule]]`: checked key by key, with every default filled in.
 
 use super::keys::{self, Kind, Role};
+use super::limits::{list, required_list};
 use super::table::{At, Table};
 use super::{limits, risk, values};
 use crate::text::did_you_mean;
@@ -76,7 +77,7 @@ pub fn parse(table: Table<'_>) -> Parsed<'_> {
     Parsed { table, id, client, rule: rule.filter(|_| is_whole) }
 }
 
-/// The verbs and what they speak of, if all of them are known, built, and of one kind.
+/// The verbs and what they speak of, if all of them are known and of one kind.
 fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
     let Some(names) = table.texts("verbs") else {
         if table.place("verbs").is_none() {
@@ -87,10 +88,15 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
     if names.is_empty() {
         table.error(table.place("verbs").unwrap_or(table.at), "`verbs` is empty: the rule speaks of nothing");
     }
-    let mut verbs: Vec<VerbId> = Vec::new();
+    let mut verbs: Vec<At<VerbId>> = Vec::new();
     let mut kind = None;
     for name in &names {
-        let Some((verb, its)) = verb(table, *name) else {
+        let Some(verb) = verb(table, *name) else {
+            continue;
+        };
+        verbs.push(At { value: verb, at: name.at });
+        // The undo of what the rule decided stands beside verbs of any kind.
+        let Some(its) = Kind::of(verb) else {
             continue;
         };
         let first = *kind.get_or_insert(its);
@@ -102,27 +108,33 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
             );
             table.error(name.at, why);
         }
-        verbs.push(verb);
     }
     (verbs.len() == names.len()).then_some(())?;
-    Some((verbs, kind?))
+    if let (None, Some(undo)) = (kind, verbs.first()) {
+        let why = "`request.undo` alone undoes nothing: list it beside the verbs that the rule lets through";
+        table.error(undo.at, why);
+    }
+    let is_built = verbs.iter().any(|verb| keys::is_built(verb.value));
+    for verb in verbs.iter().filter(|verb| !keys::is_built(verb.value)) {
+        let what = if is_built { "it has no effect here" } else { "the rule has no effect" };
+        table.warn(verb.at, format!("verb `{}` is not built yet: {what} until then", verb.value.name()));
+    }
+    Some((verbs.into_iter().map(|verb| verb.value).collect(), kind?))
 }
 
-/// The verb of this name and what it speaks of; what is none is reported.
-fn verb(table: Table<'_>, name: At<&str>) -> Option<(VerbId, Kind)> {
+/// The verb of this name; what no rule may list is reported.
+fn verb(table: Table<'_>, name: At<&str>) -> Option<VerbId> {
     let Some(verb) = VerbId::from_name(name.value) else {
         let known = VerbId::ALL.iter().filter(|verb| !verb.is_open()).map(|verb| verb.name());
         table.error(name.at, format!("unknown verb {:?}{}", name.value, did_you_mean(name.value, known)));
         return None;
     };
-    let kind = Kind::of(verb);
     if verb.is_open() {
         table
             .error(name.at, format!("`{}` is open to every client and never listed: remove it", verb.name()));
-    } else if kind.is_none() {
-        table.error(name.at, format!("verb `{}` is not built yet: remove it", verb.name()));
+        return None;
     }
-    kind.map(|kind| (verb, kind))
+    Some(verb)
 }
 
 fn decision(table: Table<'_>) -> Option<Decision> {
@@ -140,10 +152,10 @@ fn decision(table: Table<'_>) -> Option<Decision> {
     }
 }
 
-/// Unknown keys, keys that no verb of the rule uses, and limits of a deny rule.
+/// Unknown keys, keys that no verb of the rule uses, and keys of another decision.
 fn check_keys(table: Table<'_>, verbs: Option<&(Vec<VerbId>, Kind)>, decision: Option<Decision>) {
     let names = keys::RULE.iter().map(|key| key.name).collect::<Vec<_>>();
-    table.check_keys(&names, keys::RULE_LATER);
+    table.check_keys(&names);
     for key in keys::RULE {
         let Some(at) = table.place(key.name) else {
             continue;
@@ -151,19 +163,34 @@ fn check_keys(table: Table<'_>, verbs: Option<&(Vec<VerbId>, Kind)>, decision: O
         let is_used = verbs.is_none_or(|(verbs, _)| verbs.iter().any(|verb| (key.used_by)(*verb)));
         if !is_used {
             table.error(at, format!("`{}` is used by no verb of this rule: remove it", key.name));
-        } else if decision == Some(Decision::Deny) && key.role == Role::Limit {
-            table.error(at, format!("`{}` is a limit, and a deny rule has none: remove it", key.name));
+            continue;
         }
+        match (key.role, decision) {
+            (Role::Limit, Some(Decision::Deny)) => {
+                table.error(at, format!("`{}` is a limit, and a deny rule has none: remove it", key.name));
+            }
+            (Role::Asking, Some(Decision::Allow | Decision::Deny)) => {
+                table.error(at, format!("only an ask rule has `{}`: remove it", key.name));
+            }
+            (Role::Plain | Role::Selector | Role::Limit | Role::Asking, _) => {}
+        }
+    }
+    if let (Some((verbs, _)), Some(Decision::Deny)) = (verbs, decision)
+        && verbs.contains(&VerbId::RequestUndo)
+    {
+        let at = table.place("verbs").unwrap_or(table.at);
+        table.error(at, "a deny rule decides nothing that could be undone: remove `request.undo`");
     }
 }
 
 fn selectors(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rule) {
+    let nothing = "the rule matches nothing";
     match kind {
         Kind::Nothing => {}
-        Kind::Packages => wire.packages = patterns(table, "packages", values::package_pattern),
-        Kind::Units => wire.units = patterns(table, "units", values::unit_pattern),
+        Kind::Packages => wire.packages = required_list(table, "packages", values::package_pattern, nothing),
+        Kind::Units => wire.units = required_list(table, "units", values::unit_pattern, nothing),
         Kind::Files => {
-            wire.directories = patterns(table, "directories", values::directory);
+            wire.directories = required_list(table, "directories", values::directory, nothing);
             let depth = table.number("depth", 1..=32).map_or(1, |depth| depth.value);
             wire.depth = u32::try_from(depth).unwrap_or(1);
             // What a client may read of a directory may be everything; what it may write is named.
@@ -171,23 +198,29 @@ fn selectors(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Ru
             {
                 vec!["*".to_owned()]
             } else {
-                patterns(table, "files", values::pattern)
+                required_list(table, "files", values::pattern, nothing)
             };
+        }
+        Kind::Commands => {
+            wire.commands = required_list(table, "commands", values::command_pattern, nothing);
+            wire.parameters = parameters(table);
         }
     }
 }
 
-/// A list that must be there and not be empty.
-fn patterns(table: Table<'_>, key: &str, check: fn(&str) -> Result<(), String>) -> Vec<String> {
-    match table.place(key) {
-        None => table.error(table.at, format!("`{key}` is missing: without it the rule matches nothing")),
-        Some(at) => {
-            let texts = limits::list(table, key, check);
-            if texts.as_ref().is_some_and(Vec::is_empty) {
-                table.error(at, format!("`{key}` is empty: the rule matches nothing"));
-            }
-            return texts.unwrap_or_default();
+/// What the values of each parameter may be, sorted by name.
+fn parameters(table: Table<'_>) -> Vec<root::ParameterGrant> {
+    let Some(inner) = table.table("params", "a table such as { size = [\"1*\"] }") else {
+        return Vec::new();
+    };
+    let mut grants = Vec::new();
+    for name in inner.keys() {
+        let patterns = list(inner, name.value, values::text_pattern).unwrap_or_default();
+        if patterns.is_empty() {
+            table.error(name.at, format!("`{}` lists no pattern: the rule matches nothing", name.value));
         }
+        grants.push(root::ParameterGrant { name: name.value.to_owned(), patterns });
     }
-    Vec::new()
+    grants.sort_by(|a, b| a.name.cmp(&b.name));
+    grants
 }

@@ -1,6 +1,6 @@
 //! A TOML table with the places of its keys: strict, typed reading that collects every error.
 
-use super::finding::Findings;
+use super::finding::{Findings, Severity};
 use super::source::Source;
 use crate::text::did_you_mean;
 use std::cell::RefCell;
@@ -45,6 +45,11 @@ impl<'a> Table<'a> {
         self.findings.borrow_mut().error(self.source, at, message);
     }
 
+    /// Records a warning at byte `at`.
+    pub fn warn(&self, at: usize, message: impl Into<String>) {
+        self.findings.borrow_mut().add(Severity::Warning, self.source, at, message);
+    }
+
     /// The findings that errors go to.
     #[must_use]
     pub fn findings(&self) -> &'a RefCell<Findings> {
@@ -62,13 +67,11 @@ impl<'a> Table<'a> {
         self.entries.get_key_value(key).map(|(key, _)| key.span().start)
     }
 
-    /// Reports every key that is neither known nor known to come later.
-    pub fn check_keys(&self, known: &[&str], later: &[&str]) {
+    /// Reports every key that is not known.
+    pub fn check_keys(&self, known: &[&str]) {
         for key in self.keys() {
-            if later.contains(&key.value) {
-                self.error(key.at, format!("`{}` is not built yet: remove it", key.value));
-            } else if !known.contains(&key.value) {
-                let hint = did_you_mean(key.value, known.iter().chain(later).copied());
+            if !known.contains(&key.value) {
+                let hint = did_you_mean(key.value, known.iter().copied());
                 self.error(key.at, format!("unknown key `{}`{hint}", key.value));
             }
         }
@@ -153,18 +156,23 @@ impl<'a> Table<'a> {
         array.value.iter().filter_map(each).collect()
     }
 
+    /// A table in this one. Absent or of another type (reported) is none.
+    #[must_use]
+    pub fn table(&self, key: &str, what: &str) -> Option<Self> {
+        let value = self.entries.get(key)?;
+        let table = self.expect(key, value, what, value.get_ref().as_table())?;
+        Some(Self { at: table.at, entries: table.value, ..*self })
+    }
+
     /// A table of texts, such as `accept_risk`.
     #[must_use]
     pub fn pairs(&self, key: &str) -> Vec<(At<&'a str>, &'a str)> {
-        let Some(value) = self.entries.get(key) else {
-            return Vec::new();
+        let inner = self.table(key, "a table such as { finding = \"reason\" }");
+        let pairs = |inner: Self| {
+            let pair = move |name: At<&'a str>| inner.required(name.value).map(|text| (name, text.value));
+            inner.keys().filter_map(pair).collect()
         };
-        let what = "a table such as { finding = \"reason\" }";
-        let Some(table) = self.expect(key, value, what, value.get_ref().as_table()) else {
-            return Vec::new();
-        };
-        let inner = Self { at: table.at, entries: table.value, ..*self };
-        inner.keys().filter_map(|name| inner.required(name.value).map(|text| (name, text.value))).collect()
+        inner.map(pairs).unwrap_or_default()
     }
 
     fn expect<T>(

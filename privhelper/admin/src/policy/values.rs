@@ -1,6 +1,6 @@
 //! Texts of a policy that mean numbers or patterns.
 
-use postern_helper::types::{PackageName, Pattern, TargetPath, UnitName};
+use postern_helper::types::{FileMode, PackageName, Pattern, TargetPath, UnitName, UserName};
 
 /// Longest time that a policy may say: 30 days, in seconds.
 pub const TIME_MAX_S: u64 = 30 * 24 * 3600;
@@ -98,4 +98,48 @@ pub fn directory(text: &str) -> Result<(), String> {
         ));
     }
     TargetPath::new(text).map(drop).map_err(|invalid| format!("{text:?}: a directory {}", invalid.why))
+}
+
+/// A pattern of lines or texts.
+///
+/// # Errors
+/// Empty, too long, not printable ASCII, or with a last backslash.
+pub fn text_pattern(text: &str) -> Result<(), String> {
+    Pattern::of_text(text).map(drop).map_err(|invalid| format!("{text:?}: a pattern {}", invalid.why))
+}
+
+/// A pattern of commands' names.
+///
+/// # Errors
+/// No pattern, or one that no command's name is like.
+pub fn command_pattern(text: &str) -> Result<(), String> {
+    if is_id(&text.replace('*', "a")) {
+        Ok(())
+    } else {
+        Err(format!("{text:?} can match no command's name: write a-z, 0-9, '-' and '*'"))
+    }
+}
+
+/// A path: literal, absolute and plain.
+///
+/// # Errors
+/// Relative, with `.`, `..` or `//`, or `/` itself.
+pub fn path(text: &str) -> Result<(), String> {
+    TargetPath::new(text).map(drop).map_err(|invalid| format!("{text:?}: a path {}", invalid.why))
+}
+
+/// Permission bits.
+///
+/// # Errors
+/// Other than four octal digits, or with setuid, setgid or sticky.
+pub fn mode(text: &str) -> Result<(), String> {
+    FileMode::new(text).map(drop).map_err(|invalid| format!("{text:?}: {invalid}"))
+}
+
+/// A user's or group's name.
+///
+/// # Errors
+/// Another form, a number included.
+pub fn account(text: &str) -> Result<(), String> {
+    UserName::new("name", text).map(drop).map_err(|invalid| format!("{text:?} {}", invalid.why))
 }

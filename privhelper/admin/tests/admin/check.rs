@@ -11,15 +11,50 @@ fn policy(kind: &str, line: &str) -> String {
         "read" => "verbs = [\"file.read\"]\ndirectories = [\"/etc/x\"]",
         "write" => "verbs = [\"file.write\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*.txt\"]",
         "update" => "verbs = [\"package.update\"]",
+        "upgrade" => "verbs = [\"package.upgrade\"]\npackages = [\"a-b\"]",
+        "remove" => "verbs = [\"package.remove\", \"request.undo\"]\npackages = [\"a-b\"]",
+        "hold" => "verbs = [\"package.hold\"]\npackages = [\"a-b\"]",
+        "list" => "verbs = [\"file.list\"]\ndirectories = [\"/etc/x\"]",
+        "mkdir" => "verbs = [\"file.mkdir\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*\"]",
+        "both" => "verbs = [\"file.patch\", \"file.mkdir\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*\"]",
+        "set-mode" => "verbs = [\"file.set-mode\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*\"]",
+        "set-owner" => "verbs = [\"file.set-owner\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*\"]",
+        "file.remove" => "verbs = [\"file.remove\"]\ndirectories = [\"/srv/x\"]\nfiles = [\"*\"]",
+        "command" => "verbs = [\"command.run\"]\ncommands = [\"grow\"]",
+        "verbs" => "",
         other => panic!("no kind {other}"),
     };
     let decision = if line.contains("decision") { "" } else { "decision = \"allow\"\n" };
     let head = "version = 1\n[[client]]\nname = \"agent\"\nuser = \"postern\"\n\n[[rule]]\nid = \"r\"\nclient = \"agent\"\n";
-    format!("{head}justification = \"test\"\n\n{line}\n{decision}{needs}\n")
+    format!("{head}justification = \"test\"\n\n{line}\n{decision}{needs}\n{NAMED}")
 }
 
-/// Kind, a line that passes, the same broken, column, words of the error.
-const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
+/// What the lines name.
+const NAMED: &str = r#"
+[[source]]
+name = "debian"
+entries = ["/etc/apt/sources.list.d/debian.sources"]
+
+[[command]]
+name = "grow"
+argv = ["/usr/bin/grow", "{size}"]
+params.size = { kind = "size" }
+
+[[command]]
+name = "agrees"
+argv = ["/usr/bin/agrees"]
+sandbox = "validator"
+
+[[command]]
+name = "agrees-to"
+argv = ["/usr/bin/agrees", "{name}"]
+params.name = { kind = "name" }
+sandbox = "validator"
+"#;
+
+/// Kind, a line that passes, the same broken, column, words of the error. A column of 0 stands for the beginning of the
+/// line after, a negative one for any line.
+const RULE_LINES: &[(&str, &str, &str, i32, &str)] = &[
     (
         "unit",
         "allow_cascade = true",
@@ -56,7 +91,51 @@ const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
     ("package", "versions = [\"1.2-*\"]", "versions = [\"1.?\"]", 13, "only '*' is special"),
     ("package", "versions = [\"1.2-*\"]", "versions = \"1.2-*\"", 12, "must be a list such as"),
     ("package", "versions = [\"1\", \"2\"]", "versions = [\"1\", \"1\"]", 18, "stands twice"),
-    ("package", "recommends = true", "sources = [\"debian\"]", 1, "`sources` is not built yet"),
+    (
+        "package",
+        "sources = [\"debian\"]",
+        "sources = [\"debain\"]",
+        12,
+        "no source is named \"debain\": did you mean `debian`?",
+    ),
+    ("package", "sources = [\"debian\"]", "sources = []", 1, "`sources` is empty"),
+    ("hold", "rate = \"1/1h\"", "sources = [\"debian\"]", 1, "`sources` is used by no verb of this rule"),
+    ("upgrade", "new_packages = false", "new_packages = true", 1, "set both"),
+    ("upgrade", "new_packages = true\nmax_new_packages = 3", "versions = [\"1\"]", 1, "is used by no verb"),
+    ("package", "allow_upgrades = true", "new_packages = true", 1, "`new_packages` is used by no verb"),
+    ("remove", "allow_removals = true", "max_new_packages = 3", 1, "is used by no verb of this rule"),
+    ("hold", "timeout = \"1h\"", "allow_removals = true", 1, "is used by no verb of this rule"),
+    (
+        "unit",
+        "decision = \"ask\"\napprovers = 2",
+        "decision = \"allow\"\napprovers = 2",
+        0,
+        "only an ask rule has `approvers`: remove it",
+    ),
+    (
+        "unit",
+        "decision = \"ask\"\napproval_ttl = \"1h\"",
+        "decision = \"deny\"\napproval_ttl = \"1h\"",
+        0,
+        "only an ask rule has `approval_ttl`: remove it",
+    ),
+    ("read", "decision = \"ask\"\napprovers = 5", "decision = \"ask\"\napprovers = 6", -1, "from 1 to 5"),
+    ("read", "decision = \"ask\"\napprovers = 1", "decision = \"ask\"\napprovers = 0", -1, "from 1 to 5"),
+    (
+        "read",
+        "decision = \"ask\"\napproval_ttl = \"24h\"",
+        "decision = \"ask\"\napproval_ttl = \"25h\"",
+        -1,
+        "`approval_ttl` is longer than a day",
+    ),
+    (
+        "read",
+        "decision = \"ask\"\napproval_ttl = \"15m\"",
+        "decision = \"ask\"\napproval_ttl = \"0s\"",
+        -1,
+        "is no time",
+    ),
+    ("read", "decision = \"ask\"", "decision = \"aks\"", 12, "did you mean `ask`?"),
     ("read", "files = [\"*.conf\"]", "files = []", 1, "`files` is empty"),
     ("read", "files = [\"*.conf\"]", "files = [\"a/b\"]", 10, "no '/'"),
     ("read", "depth = 3", "depth = 0", 9, "must be a whole number from 1 to 32"),
@@ -64,8 +143,79 @@ const RULE_LINES: &[(&str, &str, &str, usize, &str)] = &[
     ("write", "modes = [\"0600\", \"0644\"]", "modes = [\"0600\", \"4755\"]", 18, "without setuid"),
     ("write", "owners = [\"www-data\"]", "owners = [\"33\"]", 11, "and no number"),
     ("write", "groups = [\"www-data\"]", "groups = [\"a b\"]", 11, "must be a user's or group's name"),
-    ("write", "max_files = 2", "validate = \"nginx\"", 1, "`validate` is not built yet"),
-    ("write", "allow_create = false", "lines = [\"a = *\"]", 1, "`lines` is not built yet"),
+    (
+        "write",
+        "validate = \"agrees\"",
+        "validate = \"agres\"",
+        12,
+        "no command is named \"agres\": did you mean `agrees`?",
+    ),
+    ("write", "validate = \"agrees\"", "validate = \"grow\"", 12, "is no validator"),
+    ("write", "validate = \"agrees\"", "validate = \"agrees-to\"", 12, "nobody would give to a validator"),
+    ("write", "backup = \"keep\"", "backup = \"none\"", 10, "`backup` = \"none\" is not built yet"),
+    ("write", "backup = \"keep\"", "backup = \"all\"", 10, "is \"keep\" or \"none\", not \"all\""),
+    ("write", "lines = [\"a = *\", \"# *\"]", "lines = []", 1, "`lines` is empty"),
+    ("write", "lines = [\"a\\\\b\"]", "lines = [\"a\\\\\"]", 10, "the last no '\\'"),
+    ("write", "lines = [\"/a [b] {c}\"]", "lines = [\"a\\tb\"]", 10, "printable ASCII"),
+    ("write", "max_files = 2", "max_files = \"2\"", 13, "must be a whole number, not a text"),
+    ("list", "max_bytes = 5", "lines = [\"a\"]", 1, "`lines` is used by no verb of this rule"),
+    ("file.remove", "backup = \"keep\"", "modes = [\"0644\"]", 1, "`modes` is used by no verb of this rule"),
+    ("mkdir", "modes = [\"0700\"]", "max_bytes = 5", 1, "`max_bytes` is used by no verb of this rule"),
+    ("both", "modes = [\"0644\"]", "max_files = 3", -1, "its default is another for files (0644)"),
+    ("set-mode", "modes = [\"0755\"]", "timeout = \"1h\"", -1, "without it `file.set-mode` can set none"),
+    ("set-mode", "modes = [\"0755\"]", "owners = [\"root\"]", 1, "`owners` is used by no verb of this rule"),
+    (
+        "set-owner",
+        "owners = [\"www-data\"]",
+        "modes = [\"0755\"]",
+        1,
+        "`modes` is used by no verb of this rule",
+    ),
+    ("command", "params = { size = [\"1*\"] }", "params = { size = [] }", 12, "the rule matches nothing"),
+    (
+        "command",
+        "params = { size = [\"1*\"] }",
+        "params = { sise = [\"1*\"] }",
+        12,
+        "command \"grow\" has no parameter \"sise\": did you mean `size`?",
+    ),
+    ("command", "params = { size = [\"1*\"] }", "params = [\"1*\"]", 10, "must be a table such as"),
+    ("command", "timeout = \"1m\"", "units = [\"a.service\"]", 1, "`units` is used by no verb of this rule"),
+    (
+        "verbs",
+        "verbs = [\"command.run\"]\ncommands = [\"gr*\"]",
+        "verbs = [\"command.run\"]\ncommands = [\"grwo\"]",
+        -1,
+        "no command is named \"grwo\": did you mean `grow`?",
+    ),
+    (
+        "verbs",
+        "verbs = [\"command.run\"]\ncommands = [\"*\"]",
+        "verbs = [\"command.run\"]\ncommands = [\"Grow\"]",
+        -1,
+        "can match no command's name",
+    ),
+    (
+        "verbs",
+        "verbs = [\"request.undo\", \"package.hold\"]\npackages = [\"a-b\"]",
+        "verbs = [\"request.undo\"]",
+        10,
+        "`request.undo` alone undoes nothing",
+    ),
+    (
+        "verbs",
+        "verbs = [\"unit.daemon-reload\", \"package.repair\", \"package.autoremove\"]",
+        "verbs = [\"unit.daemon-reload\", \"unit.mask\"]",
+        32,
+        "`unit.mask` speaks of units, the verbs before it of nothing but the verb",
+    ),
+    (
+        "remove",
+        "decision = \"ask\"",
+        "decision = \"deny\"",
+        -1,
+        "a deny rule decides nothing that could be undone",
+    ),
     ("update", "rate = \"4/1h\"", "units = [\"a.service\"]", 1, "`units` is used by no verb of this rule"),
 ];
 
@@ -79,8 +229,11 @@ fn refuses_each_broken_line_of_a_rule_and_takes_the_line_beside_it() {
         let host = TestHost::new(&policy(kind, broken));
         let ran = host.run(&["policy", "check"]);
         assert_eq!(ran.exit, Exit::Failed, "{kind} {broken}: {}", ran.out);
-        // Column 0 marks a fault in the line after the first.
-        let place = if *column == 0 { ":12:1: error: ".to_owned() } else { format!(":11:{column}: error: ") };
+        let place = match *column {
+            0 => ":12:1: error: ".to_owned(),
+            1.. => format!(":11:{column}: error: "),
+            _ => ": error: ".to_owned(),
+        };
         let hit = ran.out.lines().any(|line| line.contains(&place) && line.contains(words));
         assert!(hit, "{kind} {broken}: no line with {place} and {words:?} in\n{}", ran.out);
     }
@@ -91,8 +244,47 @@ const POLICIES: &[(&str, usize, usize, &str)] = &[
     ("[[client]]\nname = \"a\"\nuser = \"postern\"\n", 1, 1, "`version = 1` is missing"),
     ("version = 2\n", 1, 11, "`version` must be a whole number from 1 to 1"),
     ("version = 1\n[[clients]]\nname = \"a\"\n", 2, 3, "unknown key `clients`: did you mean `client`?"),
-    ("version = 1\n[[source]]\nname = \"debian\"\n", 2, 3, "`source` is not built yet"),
-    ("version = 1\n[audit]\nmax_bytes = 5\n", 2, 2, "`audit` is not built yet"),
+    ("version = 1\n[[source]]\nname = \"debian\"\n", 2, 1, "`entries` is missing"),
+    (
+        "version = 1\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list:0\"]\n",
+        4,
+        12,
+        "is no entry of apt's",
+    ),
+    (
+        "version = 1\n[[source]]\nname = \"d\"\nentries = [\"/srv/sources.list\"]\n",
+        4,
+        12,
+        "is no entry of apt's",
+    ),
+    (
+        "version = 1\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list:3\"]\nhosts = [\"Deb.org\"]\n",
+        5,
+        10,
+        "is no host's name in lower case",
+    ),
+    (
+        "version = 1\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list\"]\nsigned_by = [\"key\"]\n",
+        5,
+        14,
+        "or 40 digits of a fingerprint",
+    ),
+    ("version = 1\n[[source]]\nname = \"d\"\nentrie = [\"x\"]\n", 4, 1, "did you mean `entries`?"),
+    (
+        "version = 1\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list\"]\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list\"]\n",
+        6,
+        8,
+        "policy.toml:3 already",
+    ),
+    ("version = 1\n[audit]\nmax_bytes = 5\n", 3, 13, "must be a whole number from 1048576"),
+    ("version = 1\n[audit]\nkeep = 5\n", 3, 1, "unknown key `keep`"),
+    ("version = 1\n[undo]\nmax_age = \"60d\"\n", 3, 11, "up to 30 days"),
+    ("version = 1\n[approvals]\nmax_pending = 0\n", 3, 15, "must be a whole number from 1"),
+    ("version = 1\n[approvals]\nmax_pendin = 3\n", 3, 1, "did you mean `max_pending`?"),
+    ("version = 1\n[protect]\nunits = [\"nginx\"]\n", 3, 10, "did you mean \"nginx.service\"?"),
+    ("version = 1\n[protect]\npackages = [\"A\"]\n", 3, 13, "can match no package's name"),
+    ("version = 1\n[protect]\npaths = [\"/srv/*\"]\n", 3, 10, "a directory is literal"),
+    ("version = 1\n[[protect]]\npaths = [\"/srv\"]\n", 2, 1, "must be written as [protect], not a list"),
     ("version = 1\n[client]\nname = \"a\"\n", 2, 1, "`client` must be written as [[client]], not a table"),
     ("version = 1\n[[client]]\nname = \"a\"\n", 2, 1, "the client needs a `user` or a `group`"),
     (
@@ -143,7 +335,6 @@ const CHANGES: &[(&str, &str, &str)] = &[
         "\"unit.state\"",
         ":10:10: error: unknown verb \"unit.state\": did you mean `unit.status`?",
     ),
-    ("\"unit.status\"", "\"unit.mask\"", ":10:10: error: verb `unit.mask` is not built yet"),
     ("\"unit.status\"", "\"policy.describe\"", ":10:10: error: `policy.describe` is open to every client"),
     ("\"unit.status\"", "\"unit.status\", \"file.read\"", ":10:25: error: `file.read` speaks of files"),
     ("verbs = [\"unit.status\"]", "verbs = []", ":10:1: error: `verbs` is empty"),

@@ -178,7 +178,7 @@ impl Policy {
                 command::check(&self.commands, object)?;
                 fit(rules.collect(), |rule| {
                     rule.holds(object)?;
-                    if verb == VerbId::FilePatch { rule.holds_count(patched) } else { Ok(()) }
+                    rule.holds_verb(verb, patched)
                 })
             }
         }

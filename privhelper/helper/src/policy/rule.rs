@@ -148,7 +148,7 @@ impl Rule {
     /// Whether the object keeps the limits that the request alone can break.
     ///
     /// # Errors
-    /// `limit_exceeded` with the limit's name, `unsupported` for a limit that this helper cannot check yet.
+    /// `limit_exceeded` with the limit's name.
     pub fn holds(&self, object: &Object) -> Result<(), Refusal> {
         match object {
             Object::Nothing
@@ -190,11 +190,7 @@ impl Rule {
         {
             return Err(over(format!("line {line} is none of those that rule {} grants (`lines`)", self.id)));
         }
-        if self.validate.is_empty() {
-            return Ok(());
-        }
-        let why = format!("rule {} asks {} to agree first (`validate`)", self.id, self.validate);
-        Err(Refusal::new(Code::Unsupported, format!("{why}; this helper cannot do that yet")))
+        Ok(())
     }
 
     fn grants<T: PartialEq + std::fmt::Display>(
@@ -210,15 +206,23 @@ impl Rule {
         Err(over(format!("rule {} grants only the {key} {granted}", self.id)))
     }
 
-    /// Whether one request may change this many files.
+    /// Whether the verb on this many files at once keeps the limits.
     ///
     /// # Errors
-    /// `limit_exceeded` with the limit's name.
-    pub fn holds_count(&self, files: usize) -> Result<(), Refusal> {
-        if u32::try_from(files).is_ok_and(|files| files <= self.max_files) {
-            return Ok(());
+    /// `limit_exceeded` with the limit's name, `unsupported` for a limit that this helper cannot check yet.
+    pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Refusal> {
+        let is_change = matches!(verb, VerbId::FileWrite | VerbId::FilePatch | VerbId::FileRemove);
+        if is_change && !self.validate.is_empty() {
+            let why = format!("rule {} asks {} to agree first (`validate`)", self.id, self.validate);
+            return Err(Refusal::new(Code::Unsupported, format!("{why}; this helper cannot do that yet")));
         }
-        Err(over(format!("rule {} grants at most {} files (`max_files`)", self.id, self.max_files)))
+        if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
+            return Err(over(format!(
+                "rule {} grants at most {} files (`max_files`)",
+                self.id, self.max_files
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,142 @@
+//! Names that one part of a policy gives and another uses, and directories that are one under two names.
+
+use super::commands::Parsed as Command;
+use super::rule::{Parsed, Whole};
+use super::table::{At, Table};
+use super::{Client, Read};
+use crate::text::did_you_mean;
+use postern_helper::types::Pattern;
+use postern_proto::root::v1 as root;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+
+/// Reports every name that nothing in the policy has.
+pub(super) fn check(read: &Read<'_>) {
+    for rule in &read.rules {
+        known_client(rule, &read.clients);
+        if let Some(whole) = &rule.rule {
+            let sources = read.sources.iter().map(|(_, name, _)| name.value);
+            for source in rule.table.texts("sources").unwrap_or_default() {
+                known(rule.table, source, sources.clone(), "source");
+            }
+            validator(rule.table, &read.commands);
+            granted_commands(rule.table, whole, &read.commands);
+        }
+    }
+    for command in &read.commands {
+        reverse(command, &read.commands);
+    }
+}
+
+fn known<'a>(
+    table: Table<'_>,
+    name: At<&str>,
+    names: impl Iterator<Item = &'a str> + Clone,
+    what: &str,
+) -> bool {
+    let is_known = names.clone().any(|known| known == name.value);
+    if !is_known {
+        let hint = did_you_mean(name.value, names);
+        table.error(name.at, format!("no {what} is named {:?}{hint}", name.value));
+    }
+    is_known
+}
+
+fn known_client(rule: &Parsed<'_>, clients: &[Client<'_>]) {
+    if let Some(client) = rule.client {
+        known(rule.table, client, clients.iter().map(|(_, name, _)| name.value), "client");
+    }
+}
+
+/// A validator is run by the helper on a candidate: nobody is there to give it parameters.
+fn validator(table: Table<'_>, commands: &[Command<'_>]) {
+    let Some(name) = table.text("validate") else {
+        return;
+    };
+    if !known(table, name, commands.iter().map(|command| command.name.value), "command") {
+        return;
+    }
+    let wire = commands.iter().filter(|command| command.name.value == name.value);
+    for wire in wire.filter_map(|command| command.wire.as_ref()) {
+        if wire.sandbox() != root::Sandbox::Validator {
+            let why = format!("command {:?} is no validator: give it sandbox = \"validator\"", name.value);
+            table.error(name.at, why);
+        }
+        if !wire.parameters.is_empty() {
+            let why =
+                format!("command {:?} has parameters, which nobody would give to a validator", name.value);
+            table.error(name.at, why);
+        }
+    }
+}
+
+/// Every pattern names a command, and every command that is granted has the parameters that the rule narrows.
+fn granted_commands(table: Table<'_>, rule: &Whole, commands: &[Command<'_>]) {
+    let params = table.table("params", "a table");
+    for text in table.texts("commands").unwrap_or_default() {
+        let Ok(pattern) = Pattern::new(text.value) else {
+            continue;
+        };
+        let granted =
+            commands.iter().filter(|command| pattern.matches(command.name.value)).collect::<Vec<_>>();
+        if granted.is_empty() {
+            let hint = did_you_mean(text.value, commands.iter().map(|command| command.name.value));
+            table.error(text.at, format!("no command is named {:?}{hint}", text.value));
+        }
+        for wire in granted.iter().filter_map(|command| command.wire.as_ref()) {
+            let names = || wire.parameters.iter().map(|parameter| parameter.name.as_str());
+            for grant in rule.wire.parameters.iter().filter(|grant| !names().any(|name| name == grant.name)) {
+                let at = params.and_then(|params| params.place(&grant.name)).unwrap_or(table.at);
+                let hint = did_you_mean(&grant.name, names());
+                table.error(at, format!("command {:?} has no parameter {:?}{hint}", wire.name, grant.name));
+            }
+        }
+    }
+}
+
+/// What takes a command back is given the values that the command was given.
+fn reverse(command: &Command<'_>, commands: &[Command<'_>]) {
+    let Some(wire) = &command.wire else {
+        return;
+    };
+    let Some(name) = command.table.text("reverse") else {
+        return;
+    };
+    if !known(command.table, name, commands.iter().map(|command| command.name.value), "command") {
+        return;
+    }
+    let other = commands.iter().find(|command| command.name.value == name.value);
+    for parameter in other.and_then(|other| other.wire.as_ref()).iter().flat_map(|other| &other.parameters) {
+        if !wire.parameters.contains(parameter) {
+            let why = format!(
+                "command {:?} takes {:?}, which this command does not have alike: it could not be run with the same values",
+                name.value, parameter.name
+            );
+            command.table.error(name.at, why);
+        }
+    }
+}
+
+/// Two directories of rules that are one inode on this host: a rule for one would be a rule for the other.
+pub(super) fn same_directories(rules: &[Parsed<'_>]) {
+    let mut known: HashMap<(u64, u64), (&str, Table<'_>, usize)> = HashMap::new();
+    for rule in rules.iter().filter(|rule| rule.rule.is_some()) {
+        for text in rule.table.texts("directories").unwrap_or_default() {
+            let Ok(facts) = std::fs::metadata(text.value) else {
+                continue;
+            };
+            let (first, table, at) =
+                *known.entry((facts.dev(), facts.ino())).or_insert((text.value, rule.table, text.at));
+            if first != text.value {
+                let (line, _) = table.source.position(at);
+                rule.table.error(
+                    text.at,
+                    format!(
+                        "{:?} is the same directory on this host as {first:?} at {}:{line}: write one name for it",
+                        text.value, table.source.name
+                    ),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Rules that no request can ever use, since others of the same client are always used before them.
+//!
+//! Exact where one pattern of another rule covers a pattern: what only several
+//! patterns cover together is not found.
+
+use super::rule::{Parsed, Whole};
+use postern_helper::policy::Decision;
+use postern_helper::types::{Pattern, TargetPath};
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// One thing that a rule selects: a pattern, with the place that it holds in.
+enum Atom<'a> {
+    Nothing,
+    Package(Pattern),
+    Unit(Pattern),
+    File(&'a TargetPath, usize, Pattern),
+    Command(Pattern, &'a [(String, Vec<Pattern>)]),
+}
+
+/// A rule taken apart.
+struct Reach<'a> {
+    parsed: &'a Parsed<'a>,
+    whole: &'a Whole,
+    directories: Vec<TargetPath>,
+    parameters: Vec<(String, Vec<Pattern>)>,
+}
+
+/// Warns of every rule that is always passed over. A deny rule is never one of them: it must not be held up.
+pub fn check(rules: &[Parsed<'_>]) {
+    let taken = rules.iter().filter_map(take).collect::<Vec<_>>();
+    let atoms = taken.iter().map(Reach::atoms).collect::<Vec<_>>();
+    for (place, rule) in taken.iter().enumerate().filter(|(_, rule)| rule.whole.decision != Decision::Deny) {
+        let verbs = rule.whole.verbs.iter().filter(|verb| **verb != VerbId::RequestUndo);
+        let mut by: Vec<&str> = Vec::new();
+        let is_passed_over = verbs.into_iter().all(|verb| {
+            atoms[place].iter().all(|atom| {
+                let covering = taken.iter().zip(&atoms).enumerate().find(|(other, (before, its))| {
+                    *other != place
+                        && before.whole.verbs.contains(verb)
+                        && before.goes_before(*other < place, rule)
+                        && its.iter().any(|its| covers(*verb, its, atom))
+                });
+                if let Some((_, (before, _))) = covering {
+                    by.push(&before.whole.wire.id);
+                }
+                covering.is_some()
+            })
+        });
+        if is_passed_over {
+            by.sort_unstable();
+            by.dedup();
+            let why = format!("no request can use this rule: {} is used first for all of it", by.join(", "));
+            rule.parsed.table.warn(rule.parsed.table.at, why);
+        }
+    }
+}
+
+fn take<'a>(parsed: &'a Parsed<'a>) -> Option<Reach<'a>> {
+    let whole = parsed.rule.as_ref()?;
+    let directories = whole.wire.directories.iter().map(|text| TargetPath::new(text));
+    let parameter = |grant: &root::ParameterGrant| {
+        let patterns = grant.patterns.iter().map(|text| Pattern::of_text(text));
+        Ok((grant.name.clone(), patterns.collect::<Result<_, _>>()?))
+    };
+    let parameters = whole.wire.parameters.iter().map(parameter);
+    Some(Reach {
+        parsed,
+        whole,
+        directories: directories.collect::<Result<_, _>>().ok()?,
+        parameters: parameters.collect::<Result<_, postern_helper::error::Invalid>>().ok()?,
+    })
+}
+
+impl Reach<'_> {
+    fn atoms(&self) -> Vec<Atom<'_>> {
+        let wire = &self.whole.wire;
+        let patterns =
+            |texts: &[String]| texts.iter().filter_map(|text| Pattern::new(text).ok()).collect::<Vec<_>>();
+        let depth = usize::try_from(wire.depth).unwrap_or(usize::MAX);
+        let mut atoms = Vec::new();
+        atoms.extend(patterns(&wire.packages).into_iter().map(Atom::Package));
+        atoms.extend(patterns(&wire.units).into_iter().map(Atom::Unit));
+        atoms.extend(patterns(&wire.commands).into_iter().map(|name| Atom::Command(name, &self.parameters)));
+        for directory in &self.directories {
+            atoms.extend(patterns(&wire.files).into_iter().map(|file| Atom::File(directory, depth, file)));
+        }
+        if atoms.is_empty() { vec![Atom::Nothing] } else { atoms }
+    }
+
+    /// Whether this rule is used wherever both rules select: it is stricter, or it decides the same, stands earlier and
+    /// lets through whatever the other does.
+    fn goes_before(&self, is_earlier: bool, other: &Self) -> bool {
+        let same_client = self.whole.wire.client == other.whole.wire.client;
+        same_client
+            && (self.whole.decision > other.whole.decision
+                || (self.whole.decision == other.whole.decision
+                    && is_earlier
+                    && is_wider(&self.whole.wire, &other.whole.wire)))
+    }
+}
+
+/// Whether `a` selects whatever `b` does. A `*` of `b` stands for a character that only a `*` of `a` can take.
+fn covers(verb: VerbId, a: &Atom<'_>, b: &Atom<'_>) -> bool {
+    match (a, b) {
+        (Atom::Nothing, Atom::Nothing) => true,
+        (Atom::Package(a), Atom::Package(b)) => a.matches(b.as_str()),
+        (Atom::Unit(a), Atom::Unit(b)) => a.matches_unit(b.as_str()),
+        (Atom::File(a, a_depth, a_file), Atom::File(b, b_depth, b_file)) => {
+            let between = if a == b { Some("") } else { b.below(a) };
+            let Some(between) = between else {
+                return false;
+            };
+            let mut steps = between.split('/').filter(|step| !step.is_empty());
+            let is_hidden = steps.clone().any(|step| step.starts_with('.'));
+            // The name of a directory that is listed is not looked at.
+            let names = verb == VerbId::FileList || a_file.matches_file(b_file.as_str());
+            let levels = steps.by_ref().count();
+            !is_hidden && names && *a_depth >= b_depth.saturating_add(levels)
+        }
+        (Atom::Command(a, a_values), Atom::Command(b, b_values)) => {
+            let one = |patterns: &[Pattern], b: &Pattern| patterns.iter().any(|a| a.matches(b.as_str()));
+            a.matches(b.as_str())
+                && a_values.iter().all(|(name, patterns)| {
+                    let narrowed = b_values.iter().find(|(known, _)| known == name);
+                    narrowed.is_some_and(|(_, values)| values.iter().all(|value| one(patterns, value)))
+                })
+        }
+        (
+            Atom::Nothing | Atom::Package(_) | Atom::Unit(_) | Atom::File(..) | Atom::Command(..),
+            Atom::Nothing | Atom::Package(_) | Atom::Unit(_) | Atom::File(..) | Atom::Command(..),
+        ) => false,
+    }
+}
+
+/// Whether every limit of `a` lets through what that of `b` does.
+fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
+    let all = |a: &[String], b: &[String]| b.iter().all(|value| a.contains(value));
+    // Where an empty list lets everything through.
+    let any = |a: &[String], b: &[String]| a.is_empty() || (!b.is_empty() && all(a, b));
+    let has = |a: bool, b: bool| a || !b;
+    let rate = a.rate_count == 0
+        || (b.rate_count > 0 && a.rate_count >= b.rate_count && a.rate_window_s <= b.rate_window_s);
+    rate && a.timeout_s >= b.timeout_s
+        && a.approval_ttl_s >= b.approval_ttl_s
+        && a.approvers <= b.approvers
+        && all(&a.versions, &b.versions)
+        && any(&a.sources, &b.sources)
+        && a.max_new_packages >= b.max_new_packages
+        && has(a.allow_upgrades, b.allow_upgrades)
+        && has(a.allow_removals, b.allow_removals)
+        && has(a.allow_downgrades, b.allow_downgrades)
+        && has(a.new_packages, b.new_packages)
+        && has(a.recommends, b.recommends)
+        && has(a.allow_cascade, b.allow_cascade)
+        && a.journal_lines >= b.journal_lines
+        && a.max_bytes >= b.max_bytes
+        && all(&a.modes, &b.modes)
+        && all(&a.owners, &b.owners)
+        && all(&a.groups, &b.groups)
+        && a.max_files >= b.max_files
+        && has(a.allow_create, b.allow_create)
+        && any(&a.lines, &b.lines)
+        && (a.validate.is_empty() || a.validate == b.validate)
+        && has(a.backup() == root::Backup::Keep, b.backup() == root::Backup::Keep)
+}
