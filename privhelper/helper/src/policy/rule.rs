@@ -133,16 +133,16 @@ impl Rule {
     /// Whether the rule speaks of this verb on this object.
     #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
-        self.verbs.contains(&verb)
-            && match object {
-                Object::Undo { rule } => *rule == self.id,
-                Object::Nothing
-                | Object::Package { .. }
-                | Object::AllPackages
-                | Object::Unit(_)
-                | Object::File { .. }
-                | Object::Command { .. } => self.selector.selects(verb, object),
-            }
+        let is_selected = match object {
+            Object::Undo { rule } => verb == VerbId::RequestUndo && *rule == self.id,
+            Object::Nothing
+            | Object::Package { .. }
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::File { .. }
+            | Object::Command { .. } => verb != VerbId::RequestUndo && self.selector.selects(verb, object),
+        };
+        is_selected && self.verbs.contains(&verb)
     }
 
     /// Whether the object keeps the limits that the request alone can break.
