@@ -2,10 +2,33 @@
 
 use crate::error::Invalid;
 use std::fmt;
+use std::ops::Range;
 
 /// Literal ASCII text in which `*` stands for any run of characters. What it does not cross depends on what is matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(String);
+pub struct Pattern {
+    text: String,
+    stars: Option<Stars>,
+}
+
+/// Where the stars stand: lengths and places in bytes, found once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stars {
+    /// Bytes before the first.
+    first: usize,
+    /// Where the bytes after the last begin.
+    last: usize,
+    /// What stands between the two, if they are two.
+    between: Option<Range<usize>>,
+}
+
+impl Stars {
+    fn find(text: &str) -> Option<Self> {
+        let (first, last) = (text.find('*')?, text.rfind('*')?);
+        let between = (first < last).then_some(first.saturating_add(1)..last);
+        Some(Self { first, last: last.saturating_add(1), between })
+    }
+}
 
 impl Pattern {
     /// A pattern of names.
@@ -21,7 +44,7 @@ impl Pattern {
                 "must be 1 to 256 printable ASCII characters of which only '*' is special; no '/', '?', brackets or '\\'",
             ));
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self { text: text.to_owned(), stars: Stars::find(text) })
     }
 
     /// A pattern of lines and of texts, in which `/`, blanks and brackets are themselves.
@@ -36,13 +59,13 @@ impl Pattern {
                 "must be 1 to 256 printable ASCII characters or blanks of which only '*' is special, the last no '\\'",
             ));
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self { text: text.to_owned(), stars: Stars::find(text) })
     }
 
     /// The pattern's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Whether `text` is what the pattern says; `*` crosses no `/`.
@@ -60,7 +83,7 @@ impl Pattern {
     /// As [`Self::matches`] for a file's name: `*` takes no leading dot.
     #[must_use]
     pub fn matches_file(&self, name: &str) -> bool {
-        !(name.starts_with('.') && self.0.starts_with('*')) && self.matches(name)
+        !(name.starts_with('.') && self.text.starts_with('*')) && self.matches(name)
     }
 
     /// Whether a line is what the pattern says; `*` takes any printable ASCII character and blanks.
@@ -70,47 +93,42 @@ impl Pattern {
     }
 
     /// What stands before the first `*` and after the last decides nearly always.
-    fn matches_but(&self, text: &str, takes: impl Fn(u8) -> bool) -> bool {
-        let Some((first, rest)) = self.0.split_once('*') else {
-            return self.0 == text;
+    fn matches_but(&self, text: &str, can_take: impl Fn(u8) -> bool) -> bool {
+        let Some(stars) = &self.stars else {
+            return self.text == text;
         };
-        let (middle, last) =
-            rest.rsplit_once('*').map_or((None, rest), |(middle, last)| (Some(middle), last));
-        let inner = text.strip_prefix(first).and_then(|text| text.strip_suffix(last));
-        match (inner, middle) {
-            (None, _) => false,
-            (Some(inner), None) => inner.bytes().all(takes),
-            (Some(inner), Some(middle)) => between(middle.as_bytes(), inner.as_bytes(), &takes),
-        }
+        let pattern = self.text.as_bytes();
+        let part = |range: Range<usize>| pattern.get(range).unwrap_or_default();
+        let after = text.as_bytes().strip_prefix(part(0..stars.first));
+        let inner = after.and_then(|text| text.strip_suffix(part(stars.last..pattern.len())));
+        inner.is_some_and(|inner| match &stars.between {
+            None => inner.iter().all(|b| can_take(*b)),
+            Some(range) => between(part(range.clone()), inner, &can_take),
+        })
     }
 }
 
-/// Whether `text` is `*`, `pattern`, `*`: the usual scan with one point to come back to. The first place where a
-/// literal fits is as good as any later one: a literal that holds a character which `*` cannot take fits only there.
-fn between(pattern: &[u8], text: &[u8], can_take: &impl Fn(u8) -> bool) -> bool {
-    let (mut rest, mut text) = (pattern, text);
-    let mut back = (rest, text);
-    loop {
-        match (rest.split_first(), text.split_first()) {
-            (Some((b'*', after)), _) => {
-                rest = after;
-                back = (rest, text);
-            }
-            (None, _) => return text.iter().all(|b| can_take(*b)),
-            (Some((want, more)), Some((have, left))) if want == have => (rest, text) = (more, left),
-            _ => match back.1.split_first() {
-                Some((taken, left)) if can_take(*taken) => {
-                    back.1 = left;
-                    (rest, text) = back;
-                }
-                _ => return false,
-            },
+/// Whether `text` is `*`, `pattern`, `*`. The first place where a literal stands is as good as any later one: what
+/// cannot be taken before the first cannot be taken before a later one either, and a literal that holds what cannot be
+/// taken stands in one place only.
+fn between(pattern: &[u8], mut text: &[u8], can_take: &impl Fn(u8) -> bool) -> bool {
+    for literal in pattern.split(|b| *b == b'*').filter(|literal| !literal.is_empty()) {
+        let first = literal.first();
+        let place =
+            text.windows(literal.len()).position(|window| window.first() == first && window == literal);
+        let Some((taken, rest)) = place.and_then(|place| text.split_at_checked(place)) else {
+            return false;
+        };
+        if !taken.iter().all(|b| can_take(*b)) {
+            return false;
         }
+        text = rest.strip_prefix(literal).unwrap_or_default();
     }
+    text.iter().all(|b| can_take(*b))
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
