@@ -3,9 +3,12 @@
 
 mod apply;
 mod check;
+mod commands;
 mod examples;
 mod files;
+mod language;
 mod log;
+mod reach;
 mod show;
 mod status;
 mod support;

@@ -1,0 +1,166 @@
+//! Commands: each broken line beside the same line without the fault.
+
+use crate::support::{GOOD, TestHost};
+use postern_admin::io::Exit;
+
+/// A command with the tested lines last; they begin on line 18.
+fn command(lines: &str) -> String {
+    let argv = if lines.contains("argv") { "" } else { "argv = [\"/usr/bin/x\"]" };
+    let name = if lines.contains("name = ") && !lines.contains("params") { "" } else { "name = \"x\"" };
+    format!("{GOOD}\n[[command]]\n{name}\n{argv}\n{lines}\n")
+}
+
+/// Lines that pass, the same broken, words of the error.
+const LINES: &[(&str, &str, &str)] = &[
+    ("name = \"x-1\"", "name = \"X\"", ":18:8: error: \"X\" is no command's name"),
+    ("timeout = \"20s\"", "timout = \"20s\"", ":18:1: error: unknown key `timout`: did you mean `timeout`?"),
+    ("timeout = \"24h\"", "timeout = \"25h\"", "`timeout` is longer than a day"),
+    ("output = 0", "output = 16777217", "must be a whole number from 0 to 16777216"),
+    ("network = true", "network = 1", "must be true or false"),
+    ("user = \"www-data\"", "user = \"33\"", "and no number"),
+    (
+        "sandbox = \"none\"",
+        "sandbox = \"strit\"",
+        "is no sandbox, write \"strict\", \"validator\" or \"none\": did you mean `strict`?",
+    ),
+    (
+        "capabilities = [\"CAP_CHOWN\"]",
+        "capabilities = [\"CAP_CHWN\"]",
+        ":18:17: error: \"CAP_CHWN\" is no capability: did you mean `CAP_CHOWN`?",
+    ),
+    ("scratch = [\"/run\"]", "scratch = [\"run\"]", "must be absolute"),
+    ("cwd = \"/\"", "cwd = \"x\"", "must be absolute"),
+    ("cwd = \"/srv/x\"", "cwd = \"/srv/../x\"", "no '.' or '..'"),
+    ("write = [\"/srv/x\"]", "write = [\"/srv/*\"]", "a directory is literal"),
+    ("env = { LANG = \"C.UTF-8\" }", "env = { \"A=B\" = \"x\" }", "is no name of an environment variable"),
+    ("env = { LANG = \"C\" }", "env = { LANG = \"a\\nb\" }", "holds no control characters"),
+    ("env = { LANG = \"C\" }", "env = [\"LANG=C\"]", "must be a table such as"),
+    ("argv = [\"/usr/bin/x\", \"-t\", \"a b\"]", "argv = []", "`argv` is empty: nothing is run"),
+    ("argv = [\"/usr/bin/x\"]", "argv = [\"x\"]", "`argv` begins with the program's absolute path"),
+    ("argv = [\"/usr/bin/x\"]", "argv = [\"/usr/bin/../x\"]", "no '.' or '..'"),
+    (
+        "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"{p}\"]\nparams.p = { kind = \"name\" }",
+        "the program is literal",
+    ),
+    (
+        "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"/x\", \"{q}\"]\nparams.p = { kind = \"name\" }",
+        "`argv` names {q}, which is no parameter",
+    ),
+    (
+        "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"/x\"]\nparams.p = { kind = \"name\" }",
+        "parameter `p` stands nowhere in `argv`",
+    ),
+    (
+        "argv = [\"/x\", \"a={p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"/x\", \"--a={p}\"]\nparams.p = { kind = \"name\" }",
+        "in none that begins with '-'",
+    ),
+    (
+        "argv = [\"/x\", \"{k}={p}\"]\nparams.p = { kind = \"name\" }\nparams.k = { kind = \"name\" }",
+        "argv = [\"/x\", \"{k}{p}\"]\nparams.p = { kind = \"name\" }\nparams.k = { kind = \"name\" }",
+        "a parameter fills a whole argument",
+    ),
+    (
+        "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"/x\", \"a{p}\"]\nparams.p = { kind = \"name\" }",
+        "a parameter fills a whole argument",
+    ),
+    ("argv = [\"/x\", \"a\"]", "argv = [\"/x\", \"a\\nb\"]", "without control characters"),
+    (
+        "params.key = { kind = \"secret\" }",
+        "argv = [\"/x\", \"{key}\"]\nparams.key = { kind = \"secret\" }",
+        "{key} is a secret",
+    ),
+    (
+        "argv = [\"/x\", \"{a_b-1}\"]\nparams.a_b-1 = { kind = \"name\" }",
+        "argv = [\"/x\", \"{A}\"]\nparams.A = { kind = \"name\" }",
+        "is no parameter's name",
+    ),
+];
+
+/// Parameters that pass, the same broken, words of the error.
+const PARAMETERS: &[(&str, &str, &str)] = &[
+    ("kind = \"hostname\"", "kind = \"hostnam\"", "is no kind of parameter: did you mean `hostname`?"),
+    ("kind = \"name\"", "", "`kind` is missing"),
+    ("kind = \"port\"", "kind = \"port\", min = 1", "unknown key `min`"),
+    ("kind = \"enum\", values = [\"on\", \"off\"]", "kind = \"enum\"", "`values` is missing"),
+    ("kind = \"enum\", values = [\"on\"]", "kind = \"enum\", values = []", "`values` is empty"),
+    ("kind = \"enum\", values = [\"on\"]", "kind = \"enum\", values = [\"-f\"]", "\"-f\" is no value"),
+    ("kind = \"enum\", values = [\"a b\"]", "kind = \"enum\", values = [\"@x\"]", "\"@x\" is no value"),
+    ("kind = \"int\", min = 1, max = 9", "kind = \"int\", min = 1", "`max` is missing"),
+    ("kind = \"int\", min = 1, max = 1", "kind = \"int\", min = 2, max = 1", "`min` is above `max`"),
+    (
+        "kind = \"int\", min = 0, max = 1",
+        "kind = \"int\", min = -1, max = 1",
+        "must be a whole number from 0",
+    ),
+    (
+        "kind = \"package\", packages = [\"ng*\"]",
+        "kind = \"package\", packages = [\"N\"]",
+        "can match no package's name",
+    ),
+    (
+        "kind = \"unit\", units = [\"a@*.service\"]",
+        "kind = \"unit\", units = [\"a\"]",
+        "did you mean \"a.service\"?",
+    ),
+    (
+        "kind = \"path\", directories = [\"/srv\"], files = [\"*\"]",
+        "kind = \"path\", directories = [\"/srv\"]",
+        "`files` is missing",
+    ),
+    (
+        "kind = \"path\", directories = [\"/srv\"], files = [\"*\"]",
+        "kind = \"path\", directories = [\"/\"], files = [\"*\"]",
+        "a directory must hold no empty component",
+    ),
+    ("kind = \"text\", pattern = \"v*, [a] b\"", "kind = \"text\", pattern = \"\"", "`pattern` is empty"),
+    ("kind = \"text\", pattern = \"v*\"", "kind = \"text\", pattern = \"é\"", "printable ASCII"),
+    ("kind = \"size\"", "kind = \"size\", units = [\"a.service\"]", "unknown key `units`"),
+    ("kind = \"group\"", "kind = 5", "`kind` must be a text in quotes, not a whole number"),
+];
+
+fn check(valid: &str, broken: &str, words: &str) {
+    let ran = TestHost::new(valid).run(&["policy", "check", "--strict"]);
+    assert_eq!(ran.exit, Exit::Done, "{valid}: {}", ran.out);
+    let ran = TestHost::new(broken).run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Failed, "{broken}: {}", ran.out);
+    let hit = ran.out.lines().any(|line| line.contains(" error: ") && line.contains(words));
+    assert!(hit, "{broken}: no {words:?} in\n{}", ran.out);
+}
+
+#[test]
+fn refuses_each_broken_line_of_a_command_and_takes_the_line_beside_it() {
+    for (valid, broken, words) in LINES {
+        check(&command(valid), &command(broken), words);
+    }
+}
+
+#[test]
+fn refuses_each_broken_parameter_and_takes_the_one_beside_it() {
+    let with = |parameter| command(&format!("argv = [\"/x\", \"{{p}}\"]\nparams.p = {{ {parameter} }}"));
+    for (valid, broken, words) in PARAMETERS {
+        check(&with(valid), &with(broken), words);
+    }
+}
+
+#[test]
+fn a_reverse_takes_the_same_values() {
+    let add = |reverse, other| {
+        format!(
+            "{GOOD}\n[[command]]\nname = \"add\"\nargv = [\"/x\", \"{{p}}\"]\nparams.p = {{ kind = \"port\" }}\nreverse = \"{reverse}\"\n\
+             [[command]]\nname = \"drop\"\nargv = [\"/y\", \"{{p}}\"]\nparams.p = {{ kind = \"{other}\" }}\n"
+        )
+    };
+    check(
+        &add("drop", "port"),
+        &add("drop", "name"),
+        "command \"drop\" takes \"p\", which this command does not have alike",
+    );
+    check(&add("drop", "port"), &add("dorp", "port"), "no command is named \"dorp\": did you mean `drop`?");
+    let twice = add("drop", "port").replace("name = \"add\"", "name = \"drop\"");
+    check(&add("drop", "port"), &twice, "command \"drop\" stands at");
+}

@@ -1,0 +1,288 @@
+//! The whole language: every verb can be listed, every default stands in the accepted form, names are known.
+
+use crate::support::{GOOD, TestHost};
+use postern_admin::io::Exit;
+use postern_admin::policy::accepted;
+use postern_helper::table::TABLE;
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// A policy that uses everything.
+const WHOLE: &str = r#"version = 1
+[[client]]
+name = "agent"
+user = "postern"
+[[client]]
+name = "web"
+group = "web"
+[[source]]
+name = "debian"
+entries = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list:3"]
+hosts = ["deb.example.org"]
+signed_by = ["/usr/share/keyrings/x.gpg"]
+[[rule]]
+id = "install"
+client = "agent"
+verbs = ["package.install", "package.upgrade", "package.remove", "request.undo"]
+packages = ["nginx*"]
+sources = ["debian"]
+new_packages = true
+decision = "ask"
+approvers = 2
+approval_ttl = "1h"
+justification = "x"
+[[rule]]
+id = "files"
+client = "agent"
+verbs = ["file.write", "file.patch", "file.remove", "file.list"]
+directories = ["/srv/x"]
+files = ["*.conf"]
+lines = ["a = *"]
+validate = "agrees"
+decision = "allow"
+justification = "x"
+matches = [{ path = "/srv/x/a.conf", content = "a = 1\n\na = 2" }, { verb = "file.remove", path = "/srv/x/a.conf" }]
+does_not_match = [{ path = "/srv/x/a.conf", content = "b" }]
+[[rule]]
+id = "directories"
+client = "web"
+verbs = ["file.mkdir", "file.set-owner"]
+directories = ["/srv/y"]
+files = ["*"]
+decision = "allow"
+justification = "x"
+[[rule]]
+id = "grow"
+client = "agent"
+verbs = ["command.run"]
+commands = ["grow"]
+params = { size = ["*G", "1*M"] }
+decision = "allow"
+justification = "x"
+matches = [{ command = "grow", params = { size = "2G", name = "data" } }]
+does_not_match = [
+  { command = "grow", params = { size = "2M", name = "data" } },
+  { command = "grow", params = { size = "2G", name = "-f" } },
+  { command = "grow", params = { size = "xG", name = "data" } },
+  { command = "grow", params = { size = "2G" } },
+  { command = "agrees" },
+]
+[[rule]]
+id = "upgrade"
+client = "web"
+verbs = ["package.upgrade"]
+packages = ["*"]
+decision = "deny"
+justification = "x"
+[[command]]
+name = "grow"
+argv = ["/usr/bin/grow", "{size}", "name={name}"]
+params.size = { kind = "size" }
+params.name = { kind = "name" }
+reverse = "shrink"
+[[command]]
+name = "shrink"
+argv = ["/usr/bin/shrink", "{name}"]
+params = { name = { kind = "name" } }
+user = "www-data"
+env = { B = "2", A = "1" }
+[[command]]
+name = "agrees"
+argv = ["/usr/bin/agrees"]
+sandbox = "validator"
+[undo]
+max_count = 5
+[approvals]
+max_pending = 7
+[protect]
+paths = ["/srv/x/keep"]
+"#;
+
+fn accept(policy: &str) -> root::Rules {
+    let host = TestHost::new(policy);
+    let ran = host.run(&["policy", "apply", "--yes"]);
+    assert_eq!(ran.exit, Exit::Done, "{} {}", ran.out, ran.err);
+    accepted::read(&host.host.accepted_dir()).unwrap().unwrap().rules
+}
+
+#[test]
+fn every_default_stands_in_the_accepted_form() {
+    let rules = accept(WHOLE);
+    let rule = |id: &str| rules.rules.iter().find(|rule| rule.id == id).unwrap();
+    let install = rule("install");
+    assert_eq!(
+        (install.decision(), install.approvers, install.approval_ttl_s),
+        (root::Decision::Ask, 2, 3600)
+    );
+    assert_eq!((install.max_new_packages, install.new_packages, install.timeout_s), (50, true, 600));
+    assert_eq!(install.sources, ["debian"]);
+    let files = rule("files");
+    assert_eq!((files.max_bytes, files.max_files, files.depth, files.allow_create), (1_048_576, 20, 1, true));
+    assert_eq!(
+        (files.modes.as_slice(), files.owners.as_slice()),
+        (&["0644".to_owned()][..], &["root".to_owned()][..])
+    );
+    assert_eq!((files.lines.as_slice(), files.validate.as_str()), (&["a = *".to_owned()][..], "agrees"));
+    assert_eq!(files.backup(), root::Backup::Keep);
+    let directories = rule("directories");
+    assert_eq!(
+        (directories.modes.as_slice(), directories.groups.as_slice()),
+        (&["0755".to_owned()][..], &["root".to_owned()][..])
+    );
+    assert_eq!((directories.max_files, directories.backup()), (0, root::Backup::Unspecified));
+    let grow = rule("grow");
+    assert_eq!(
+        (grow.commands.as_slice(), grow.parameters[0].name.as_str()),
+        (&["grow".to_owned()][..], "size")
+    );
+    let deny = root::Rule { packages: vec!["*".to_owned()], ..root::Rule::default() };
+    let bare = root::Rule {
+        id: String::new(),
+        client: String::new(),
+        verbs: Vec::new(),
+        decision: 0,
+        ..rule("upgrade").clone()
+    };
+    assert_eq!(bare, deny, "a deny rule has selectors only");
+
+    assert_eq!(rules.sources[0].entries.len(), 2);
+    let names =
+        |command: &root::Command| command.parameters.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&rules.commands[0]), ["name", "size"], "parameters are sorted");
+    let shrink = &rules.commands[1];
+    assert_eq!(
+        (shrink.user.as_str(), shrink.cwd.as_str(), shrink.timeout_s, shrink.output_bytes),
+        ("www-data", "/", 30, 65536)
+    );
+    assert_eq!(
+        (shrink.sandbox(), shrink.env.as_slice()),
+        (root::Sandbox::Strict, &["A=1".to_owned(), "B=2".to_owned()][..])
+    );
+    assert_eq!(rules.commands[0].user, "nobody");
+    let audit = root::AuditLimits { max_bytes: 67_108_864, keep_files: 30, tip_interval_s: 600 };
+    let undo = root::UndoLimits { max_bytes: 268_435_456, max_count: 5, max_age_s: 30 * 24 * 3600 };
+    let approvals = root::ApprovalLimits { max_pending: 7, max_pending_per_client: 3 };
+    assert_eq!((rules.audit, rules.undo, rules.approvals), (Some(audit), Some(undo), Some(approvals)));
+    assert_eq!(rules.protect.unwrap().paths, ["/srv/x/keep"]);
+}
+
+#[test]
+fn what_is_not_built_yet_is_a_warning() {
+    let ran = TestHost::new(WHOLE).run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
+    let told = |words: &str| ran.out.lines().any(|line| line.contains(" warning: ") && line.contains(words));
+    assert!(
+        told("`sources` is not built yet: every change of packages by this rule is refused until then"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        told("`validate` is not built yet: every write under this rule is refused until then"),
+        "{}",
+        ran.out
+    );
+    assert!(told("[undo] is not built yet: it has no effect until then"), "{}", ran.out);
+    assert!(!ran.out.contains("[approvals]"), "{}", ran.out);
+    // `--strict` makes errors of them.
+    assert_eq!(TestHost::new(WHOLE).run(&["policy", "check", "--strict"]).exit, Exit::Failed);
+}
+
+/// A rule of this verb alone, with what it needs.
+fn rule_of(verb: VerbId) -> String {
+    let needs = match verb.name().split('.').next().unwrap() {
+        "file" if verb == VerbId::FileSetMode => {
+            "directories = [\"/srv\"]\nfiles = [\"*\"]\nmodes = [\"0644\"]"
+        }
+        "file" => "directories = [\"/srv\"]\nfiles = [\"*\"]",
+        "command" => "commands = [\"x\"]",
+        "package"
+            if !matches!(verb, VerbId::PackageUpdate | VerbId::PackageRepair | VerbId::PackageAutoremove) =>
+        {
+            "packages = [\"ab\"]"
+        }
+        "unit" if verb != VerbId::UnitDaemonReload => "units = [\"a.service\"]",
+        _ => "",
+    };
+    let command = "[[command]]\nname = \"x\"\nargv = [\"/x\"]\n";
+    let verb = verb.name();
+    format!(
+        "{GOOD}\n[[rule]]\nid = \"r\"\nclient = \"agent\"\nverbs = [\"{verb}\"]\n{needs}\ndecision = \"allow\"\njustification = \"x\"\n{command}"
+    )
+}
+
+#[test]
+fn every_verb_can_be_listed_and_only_those_not_built_are_warned_of() {
+    let mut listed = 0;
+    for verb in VerbId::ALL.iter().filter(|verb| !verb.is_open() && **verb != VerbId::RequestUndo) {
+        let ran = TestHost::new(&rule_of(*verb)).run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Done, "{verb:?} {}", ran.out);
+        let is_built = TABLE.iter().any(|row| row.id == *verb);
+        let warning = format!(
+            ":18:10: warning: verb `{}` is not built yet: the rule has no effect until then",
+            verb.name()
+        );
+        assert_eq!(ran.out.contains(&warning), !is_built, "{verb:?} {}", ran.out);
+        listed += 1;
+    }
+    assert_eq!(listed, VerbId::ALL.len() - 3);
+    for row in TABLE {
+        assert_eq!(row.is_effect, row.id.is_effect(), "{:?}", row.id);
+    }
+}
+
+#[test]
+fn two_directories_that_are_one_are_an_error() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(at("a")).unwrap();
+    std::fs::create_dir(at("b")).unwrap();
+    std::os::unix::fs::symlink("a", at("c")).unwrap();
+    let rule = |id: &str, directory: &str| {
+        format!(
+            "\n[[rule]]\nid = \"{id}\"\nclient = \"agent\"\nverbs = [\"file.read\"]\ndirectories = [\"{directory}\"]\ndecision = \"allow\"\njustification = \"x\"\n"
+        )
+    };
+    let check = |names: [&str; 2]| {
+        let text = format!("{GOOD}{}{}", rule("one", &at(names[0])), rule("two", &at(names[1])));
+        TestHost::new(&text).run(&["policy", "check"])
+    };
+    for names in [["a", "b"], ["a", "a"], ["a", "missing"], ["missing", "gone"]] {
+        let ran = check(names);
+        assert_eq!(ran.exit, Exit::Done, "{names:?} {}", ran.out);
+    }
+    let ran = check(["a", "c"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    let words = format!("{:?} is the same directory on this host as {:?} at ", at("c"), at("a"));
+    assert!(
+        ran.out.contains(&words) && ran.out.contains("policy.toml:19: write one name for it"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("policy.toml:27:16: error: "), "{}", ran.out);
+}
+
+#[test]
+fn a_table_of_settings_stands_in_one_file() {
+    let host = TestHost::new(&format!("{GOOD}\n[protect]\nunits = [\"ssh.service\"]\n"));
+    host.write("policy.d/a.toml", "[protect]\nunits = [\"cron.service\"]\n");
+    let ran = host.run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.out.contains("a.toml:1:1: error: [protect] stands at "), "{}", ran.out);
+    assert!(ran.out.contains("policy.toml:15 already"), "{}", ran.out);
+}
+
+#[test]
+fn what_a_policy_protects_by_name_its_rules_cannot_name() {
+    let protect = "\n[protect]\nunits = [\"a.service\"]\npackages = [\"ab\"]\npaths = [\"/srv\"]\n";
+    for (verb, is_effect) in [
+        (VerbId::UnitStop, true),
+        (VerbId::UnitStatus, false),
+        (VerbId::PackageInstall, true),
+        (VerbId::PackageShow, false),
+        (VerbId::FileRead, true),
+    ] {
+        let ran = TestHost::new(&format!("{}{protect}", rule_of(verb))).run(&["policy", "check"]);
+        assert_eq!(ran.exit, if is_effect { Exit::Failed } else { Exit::Done }, "{verb:?} {}", ran.out);
+        assert_eq!(ran.out.contains("is protected: no rule can grant"), is_effect, "{verb:?} {}", ran.out);
+    }
+}
