@@ -24,6 +24,34 @@ decision = "deny"
 justification = "the way in"
 "#;
 
+const TUNING: &str = r#"
+[[rule]]
+id = "tuning"
+client = "agent"
+verbs = ["file.write", "file.remove", "request.undo"]
+directories = ["/srv/tuning"]
+files = ["*.conf"]
+lines = ["vm.swappiness = *"]
+decision = "ask"
+justification = "memory"
+"#;
+
+const GROW: &str = r#"
+[[command]]
+name = "grow"
+argv = ["/usr/bin/grow", "{size}"]
+params.size = { kind = "size" }
+
+[[rule]]
+id = "grow"
+client = "agent"
+verbs = ["command.run"]
+commands = ["grow"]
+params = { size = ["1*"] }
+decision = "allow"
+justification = "space"
+"#;
+
 /// Rule, an example line that holds, one that does not, words of the error.
 const LINES: &[(&str, &str, &str, &str)] = &[
     (
@@ -104,6 +132,42 @@ const LINES: &[(&str, &str, &str, &str)] = &[
         "does_not_match = [{ unit = \"cron.service\" }]",
         "does_not_match = [{ unit = \"ssh.service\" }]",
         "this must not match, but it does for unit.stop",
+    ),
+    (
+        TUNING,
+        "matches = [{ path = \"/srv/tuning/a.conf\", content = \"vm.swappiness = 10\\n\" }]",
+        "matches = [{ path = \"/srv/tuning/a.conf\", content = \"vm.swappiness = 10\\nkernel.x = 1\" }]",
+        "for file.write: line 2 is none of those that rule tuning grants (`lines`)",
+    ),
+    (
+        TUNING,
+        "matches = [{ verb = \"file.remove\", path = \"/srv/tuning/a.conf\" }]",
+        "matches = [{ verb = \"request.undo\", path = \"/srv/tuning/a.conf\" }]",
+        "is no verb of this rule for such a request",
+    ),
+    (
+        GROW,
+        "matches = [{ command = \"grow\", params = { size = \"10G\" } }]",
+        "matches = [{ command = \"grow\", params = { size = \"20G\" } }]",
+        "it does not for command.run: no rule grants command.run of this",
+    ),
+    (
+        GROW,
+        "does_not_match = [{ command = \"grow\", params = { size = \"1.5G\" } }]",
+        "matches = [{ command = \"grow\", params = { size = \"1.5G\" } }]",
+        "parameters: size must be size such as 512M",
+    ),
+    (
+        GROW,
+        "does_not_match = [{ command = \"grow\" }, { command = \"Grow\" }]",
+        "matches = [{ params = { size = \"1G\" } }]",
+        "the example lacks `command`",
+    ),
+    (
+        GROW,
+        "matches = [{ command = \"grow\", params = { size = \"1G\" } }]",
+        "matches = [{ command = \"grow\", params = { size = \"-1G\" } }]",
+        "the first no '-', '@' or '+'",
     ),
 ];
 

@@ -78,9 +78,15 @@ pub fn strings(texts: &[&str]) -> Vec<String> {
 }
 
 pub fn accept(rules: Vec<root::Rule>) -> Vec<u8> {
+    accept_whole(root::Rules { rules, ..root::Rules::default() })
+}
+
+/// As [`accept`], with what a policy says besides rules, other clients included.
+pub fn accept_whole(mut rules: root::Rules) -> Vec<u8> {
+    rules.version = 1;
     let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
-    let rules =
-        root::Rules { version: 1, clients: vec![client], rules, ..root::Rules::default() }.encode_to_vec();
+    rules.clients.push(client);
+    let rules = rules.encode_to_vec();
     let digest = Digest::of(&[&rules]).as_bytes().to_vec();
     root::AcceptedPolicy { rules, digest, ..root::AcceptedPolicy::default() }.encode_to_vec()
 }

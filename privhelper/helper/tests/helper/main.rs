@@ -16,6 +16,7 @@ mod audit;
 mod common;
 mod confined;
 mod connection;
+mod describe;
 mod files;
 mod lists;
 mod patterns;
