@@ -69,13 +69,23 @@ pub struct Outcome {
     pub content: Vec<u8>,
     /// Some of it was cut off.
     pub truncated: bool,
+    /// With what an operator can see why it was decided so.
+    pub explain: String,
 }
 
 impl Outcome {
     /// An outcome without output.
     pub fn ended(ask: &Ask, end: Event) -> Self {
-        let (id, verb) = (ask.id.clone(), ask.request.verb());
-        Self { id, verb, end, stdout: Vec::new(), stderr: Vec::new(), content: Vec::new(), truncated: false }
+        Self {
+            id: ask.id.clone(),
+            verb: ask.request.verb(),
+            end,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            content: Vec::new(),
+            truncated: false,
+            explain: ask.request.explain(),
+        }
     }
 
     fn take(&mut self, event: &Event) {
@@ -119,15 +129,26 @@ impl Door {
     /// with what it recorded, or acts if it had not begun. `on` sees each event
     /// before the last as it comes.
     pub async fn ask(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
-        let asking = self.persist(ask, on);
         if ask.wait_ms == 0 {
-            return asking.await;
+            return self.persist(ask, on).await;
         }
+        let mut is_waiting = false;
+        let mut heard = |event: &Event| {
+            is_waiting = matches!(event, Event::Waiting(_));
+            on(event);
+        };
         let limit = Duration::from_millis(ask.wait_ms.into()) + GRACE;
-        tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| {
-            let message = format!("no answer in time; it may still go on: see `postern result {}`", ask.id);
-            Outcome::ended(ask, Event::Error(Fault::new("timeout", message)))
-        })
+        if let Ok(outcome) = tokio::time::timeout(limit, self.persist(ask, &mut heard)).await {
+            return outcome;
+        }
+        let see = format!("see `postern result {}`", ask.id);
+        let fault = if is_waiting {
+            let message = format!("nobody has approved it in time; it may still be approved: {see}");
+            Fault::new("approval_expired", message)
+        } else {
+            Fault::new("timeout", format!("no answer in time; it may still go on: {see}"))
+        };
+        Outcome::ended(ask, Event::Error(fault))
     }
 
     async fn persist(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {

@@ -2,6 +2,7 @@
 
 use crate::ask::{Ask, Lost, Mode};
 use crate::event::{Event, Fault};
+use crate::hook::Hook;
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
@@ -18,13 +19,20 @@ use tonic::{Code, Status};
 pub struct Helper {
     path: PathBuf,
     channel: Mutex<Option<Channel>>,
+    hook: Option<Hook>,
 }
 
 impl Helper {
     /// The helper at a socket; nothing is connected yet.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), channel: Mutex::new(None) }
+        Self { path: path.to_owned(), channel: Mutex::new(None), hook: None }
+    }
+
+    /// The same, with a program that hears of what comes to wait.
+    #[must_use]
+    pub fn with_hook(self, hook: Option<Hook>) -> Self {
+        Self { hook, ..self }
     }
 
     /// Its socket.
@@ -40,12 +48,18 @@ impl Helper {
             Ok(events) => events,
             Err(status) => return self.failed(&status).await,
         };
+        let mut rule = String::new();
         loop {
             match events.message().await {
                 Ok(Some(message)) => {
                     let Some(event) = Event::from_message(message) else { continue };
                     if event.is_last() {
                         return Ok(event);
+                    }
+                    match (&event, &self.hook) {
+                        (Event::Accepted(accepted), _) => rule.clone_from(&accepted.rule),
+                        (Event::Waiting(waiting), Some(hook)) => hook.tell(ask, &rule, waiting),
+                        _ => {}
                     }
                     on(&event);
                 }

@@ -8,9 +8,12 @@ mod agent_client;
 mod args;
 mod ask;
 pub mod cli;
+mod config;
 mod event;
 mod exit;
 mod helper;
+mod hook;
+mod operators;
 pub mod planner;
 mod report;
 mod request;
@@ -19,6 +22,7 @@ mod show;
 mod sse;
 mod task;
 pub mod tool;
+mod words;
 
 pub use exit::Exit;
 
@@ -27,13 +31,23 @@ use std::path::PathBuf;
 /// The verbs that can be asked for, in the order of the service.
 pub const VERBS: &[&str] = request::Request::VERBS;
 
-/// Where this program finds the others. A value, so that tests have sockets of their own.
+/// Where this program finds the others. A value, so that tests have a world of their own.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// The socket of `postern serve`.
     pub agent_socket: PathBuf,
     /// The helper's socket for its clients.
     pub helper_socket: PathBuf,
+    /// The helper's socket for operators: who may open it may approve.
+    pub operator_socket: PathBuf,
+    /// `postern-admin`, which shows an operator what waits and asks.
+    pub admin: PathBuf,
+    /// The agent's configuration.
+    pub config: PathBuf,
+    /// The group whose members may approve.
+    pub operators: String,
+    /// Where terminals stand.
+    pub terminals: Vec<PathBuf>,
 }
 
 impl Default for Host {
@@ -41,6 +55,11 @@ impl Default for Host {
         Self {
             agent_socket: "/run/postern/agent.sock".into(),
             helper_socket: "/run/postern/helper.sock".into(),
+            operator_socket: "/run/postern/operator.sock".into(),
+            admin: "/usr/bin/postern-admin".into(),
+            config: "/etc/postern/agent.toml".into(),
+            operators: "postern-operators".to_owned(),
+            terminals: vec!["/dev/pts".into(), "/dev".into()],
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::ask::Outcome;
 use crate::event::{Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo};
 use crate::exit::Exit;
+use crate::show;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -29,6 +30,9 @@ pub struct Report {
     rule: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     missing: String,
+    /// An operator's next command after a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
     #[serde(skip_serializing_if = "is_empty")]
@@ -95,6 +99,7 @@ impl Report {
             decision: Decision::Unspecified,
             rule: String::new(),
             missing: String::new(),
+            next: None,
             plan: None,
             result: Answer {
                 stdout: String::from_utf8_lossy(&outcome.stdout).into_owned(),
@@ -106,6 +111,7 @@ impl Report {
             duration_us: None,
         };
         report.fill(&outcome.end);
+        report.next = show::next_step(&report.code, &outcome.explain);
         if outcome.verb == "file.read" && report.status == "done" {
             match String::from_utf8(outcome.content.clone()) {
                 Ok(text) => report.result.content = Some(text),
@@ -118,7 +124,7 @@ impl Report {
     fn fill(&mut self, end: &Event) {
         match end {
             Event::Completed(done) => {
-                self.status = status_word(done.status);
+                self.status = status_word(done.status, &done.code);
                 self.code.clone_from(&done.code);
                 self.message.clone_from(&done.message);
                 self.decision = done.decision;
@@ -143,7 +149,10 @@ impl Report {
                 self.result.retry_after_s = (refused.retry_after_s > 0).then_some(refused.retry_after_s);
             }
             Event::Error(fault) => {
-                self.status = if Exit::of_code(&fault.code) == Exit::Refused { "refused" } else { "failed" };
+                self.status = match Exit::of_code(&fault.code) {
+                    Exit::Refused | Exit::NotApproved => refusal_word(&fault.code),
+                    _ => "failed",
+                };
                 self.code.clone_from(&fault.code);
                 self.message.clone_from(&fault.message);
             }
@@ -156,8 +165,10 @@ fn refusal_word(code: &str) -> &'static str {
     if Exit::of_code(code) == Exit::NotApproved { "not_approved" } else { "refused" }
 }
 
-fn status_word(status: Status) -> &'static str {
+fn status_word(status: Status, code: &str) -> &'static str {
     match status {
+        // The recorded outcome of one that nobody approved.
+        Status::Failed if Exit::of_code(code) == Exit::NotApproved => "not_approved",
         Status::Done => "done",
         Status::Unchanged => "unchanged",
         Status::Failed | Status::Unspecified => "failed",

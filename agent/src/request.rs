@@ -109,28 +109,6 @@ requests! {
 }
 
 impl Request {
-    /// What a request is about, for people: the packages, the unit, the path.
-    #[must_use]
-    pub fn target(&self) -> String {
-        let args = self.args();
-        let text = |key: &str| args.get(key).and_then(Value::as_str).map(str::to_owned);
-        let list = |key: &str, member: &str| {
-            let items = args.get(key)?.as_array()?;
-            let names: Vec<&str> =
-                items.iter().filter_map(|i| i.as_str().or_else(|| i.get(member)?.as_str())).collect();
-            Some(names.join(" "))
-        };
-        text("unit")
-            .or_else(|| text("path"))
-            .or_else(|| text("name"))
-            .or_else(|| text("of"))
-            .or_else(|| list("packages", "name"))
-            .or_else(|| list("names", ""))
-            .or_else(|| list("changes", "path"))
-            .or_else(|| Some(args.get("change")?.get("path")?.as_str()?.to_owned()))
-            .unwrap_or_default()
-    }
-
     /// Whether the verb changes the host or asks to.
     #[must_use]
     pub fn is_effect(&self) -> bool {

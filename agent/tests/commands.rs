@@ -157,7 +157,7 @@ async fn a_refusal_ends_in_a_next_step() {
         "refused: no_grant:",
         "missing: unit.stop nginx.service",
         "granted nearby: unit.status nginx.service",
-        "an operator can grant it in /etc/postern/policy.d; see `postern can`",
+        "an operator can see why: postern-admin policy explain unit.stop nginx.service",
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
@@ -209,7 +209,8 @@ async fn shows_a_unit_a_package_and_the_grants_in_words() {
     let show = place.run(&["--direct", "pkg", "show", "nginx-light"]).await;
     assert_eq!(show.out, "nginx-light\n  state      installed, held\n  installed  1.22\n");
     let can = place.run(&["--direct", "can"]).await;
-    assert_eq!(can.out, "agent may:\n  unit.status, unit.start\n    units     nginx.service\n");
+    let granted = "agent may, without asking:\n- unit.status, unit.start: nginx.service\n";
+    assert_eq!(can.out, format!("{granted}everything else is refused\n"));
 }
 
 #[tokio::test]
@@ -227,25 +228,6 @@ async fn file_read_prints_the_bytes_as_they_are() {
     assert_eq!(ran.bytes, b"one\0\xff\x1btwo");
     let json = place.run(&["--direct", "file", "read", "/srv/x", "--json"]).await.json();
     assert_eq!(json["result"]["content_base64"], "b25lAP8bdHdv");
-}
-
-#[tokio::test]
-async fn can_asks_for_the_decision_alone() {
-    let place = Place::new();
-    let helper = place.helper(vec![
-        Play::Events(vec![completed(v1::Completed {
-            status: Status::Previewed.into(),
-            decision: v1::Decision::Allow.into(),
-            rule: "web".into(),
-            ..v1::Completed::default()
-        })]),
-        Play::Events(vec![refused("no_grant")]),
-    ]);
-    let ran = place.run(&["--direct", "can", "package.install", "nginx-light"]).await;
-    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Done, "package.install: granted by rule web\n"));
-    let ran = place.run(&["--direct", "can", "file", "write", "/etc/shadow", "--json"]).await;
-    assert_eq!((ran.exit, ran.json()["code"].as_str()), (Exit::Refused, Some("no_grant")));
-    assert!(helper.seen().iter().all(|seen| seen.meta().mode() == v1::Mode::Check));
 }
 
 #[tokio::test]

@@ -2,14 +2,14 @@
 
 use super::Session;
 use super::options::Json;
-use super::progress::Meter;
+use super::view::View;
 use crate::ask::{Ask, Door, Mode, Outcome, new_id, reason};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::request::Request;
-use crate::show;
-use serde_json::json;
+use crate::show::{self, Later};
+use tokio::sync::mpsc;
 
 impl Session<'_> {
     /// Asks one request and prints its outcome.
@@ -25,31 +25,32 @@ impl Session<'_> {
         };
         let door = self.door();
         let outcome = self.follow(&door, &ask).await;
+        if mode == Mode::Check {
+            return self.verdict(&outcome);
+        }
         self.print(&outcome, mode);
         Exit::of_end(&outcome.end)
     }
 
     async fn follow(&mut self, door: &Door, ask: &Ask) -> Outcome {
-        let (console, json) = (&mut *self.console, self.global.json);
-        let mut meter = Meter::new(console, self.global.quiet || json.is_some());
+        let (notes, shown) = mpsc::unbounded_channel();
+        let is_lines = self.global.json == Some(Json::Lines);
         let mut on = |event: &Event| {
-            if json == Some(Json::Lines) {
-                console.json(&json!({ "event": event.name(), "request_id": ask.id, "data": event.data() }));
-            }
-            meter.show(event, console);
-        };
-        let outcome = tokio::select! {
-            outcome = door.ask(ask, &mut on) => outcome,
-            _ = tokio::signal::ctrl_c() => {
-                let message = format!("what had begun goes on and is not undone: see `postern result {}`", ask.id);
-                Outcome::ended(ask, Event::Error(Fault::new("cancelled", message)))
+            // Output is the outcome's; on the way only those see it who want every event.
+            if is_lines || !matches!(event, Event::Output(_)) {
+                let _ = notes.send((event.name().to_owned(), event.data()));
             }
         };
-        meter.clear();
-        outcome
+        let interrupted = || {
+            let message =
+                format!("what had begun goes on and is not undone: see `postern result {}`", ask.id);
+            Some(Outcome::ended(ask, Event::Error(Fault::new("cancelled", message))))
+        };
+        let view = View::new(self, Later::Request(ask.id.clone()));
+        view.follow(door.ask(ask, &mut on), shown, interrupted).await
     }
 
-    fn print(&mut self, outcome: &Outcome, mode: Mode) {
+    pub(super) fn print(&mut self, outcome: &Outcome, mode: Mode) {
         if self.global.json.is_some() {
             self.console.json(&Report::new(outcome));
             return;
@@ -68,12 +69,14 @@ impl Session<'_> {
                 }
                 self.console.say_lines(&String::from_utf8_lossy(&outcome.stderr));
                 if !is_good {
-                    self.complain(&done.code, &done.message);
+                    self.complain(&done.code, &show::ending(&done.code, &done.message));
                 } else if !self.global.quiet {
                     self.hints(outcome, done);
                 }
             }
-            Event::Refused(refused) => self.complain(&refused.code, &show::refusal(refused)),
+            Event::Refused(refused) => {
+                self.complain(&refused.code, &show::refusal(refused, &outcome.explain))
+            }
             Event::Error(fault) => self.complain(&fault.code, &fault.message),
             Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {}
         }

@@ -12,6 +12,8 @@ pub struct Console {
     pub err: Box<dyn Write + Send>,
     /// For content.
     pub input: Box<dyn Read + Send>,
+    /// A person types at a terminal: they may be asked.
+    pub in_is_terminal: bool,
     /// A terminal shows the results: file contents are escaped then.
     pub out_is_terminal: bool,
     /// A terminal shows the progress: it gets bars then.
@@ -32,6 +34,7 @@ impl Console {
             out: Box::new(std::io::stdout()),
             err: Box::new(std::io::stderr()),
             input: Box::new(std::io::stdin()),
+            in_is_terminal: std::io::stdin().is_terminal(),
             out_is_terminal: std::io::stdout().is_terminal(),
             err_is_terminal,
             color: err_is_terminal && !no_color,
@@ -67,7 +70,7 @@ impl Console {
     /// A result as a line of JSON.
     pub fn json(&mut self, value: &impl serde::Serialize) {
         // Serialising our own types to a string cannot fail.
-        let line = serde_json::to_string(value).unwrap_or_default();
+        let line = show::json(&serde_json::to_string(value).unwrap_or_default());
         self.raw(line.as_bytes());
         self.raw(b"\n");
     }

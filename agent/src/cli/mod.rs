@@ -1,27 +1,28 @@
 //! The command line.
 
 mod asking;
+mod can;
 mod console;
 mod options;
 mod progress;
 mod tasks;
 mod typed;
 mod verbs;
+mod view;
 
 pub use console::Console;
 
-use crate::Host;
 use crate::agent_client::AgentClient;
-use crate::args::{Nothing, Of};
-use crate::ask::{Door, Mode};
+use crate::args::Of;
+use crate::ask::Door;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
-use crate::serve;
+use crate::{Host, config, operators, serve};
 use clap::Parser;
 use hyper::Method;
-use options::{Cli, Command, Global, Tasks};
+use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
 use std::ffi::OsString;
 
@@ -64,11 +65,10 @@ impl Session<'_> {
             Command::Run { task } => self.run_task(task.join(" ")).await,
             Command::Plan { task } => self.plan(&task.join(" ")),
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
-            Command::Can { command } if command.is_empty() => {
-                self.typed(Request::PolicyDescribe(Nothing {}), Mode::Execute).await
-            }
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
+            Command::Config(command) => self.config(command),
+            Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
                 Err(error) => self.fail(&Fault::new("internal", format!("cannot serve: {error}"))),
@@ -104,32 +104,10 @@ impl Session<'_> {
             | Command::Tasks { .. }
             | Command::Can { .. }
             | Command::Health
+            | Command::Config(_)
+            | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),
-        }
-    }
-
-    /// `can VERB ARGS`: the decision alone. `package.install` is taken for `package install`.
-    async fn can(&mut self, command: Vec<String>) -> Exit {
-        let mut words = vec![OsString::from("postern")];
-        for (index, word) in command.into_iter().enumerate() {
-            match word.split_once('.').filter(|_| index == 0) {
-                Some((noun, verb)) => words.extend([noun.into(), verb.into()]),
-                None => words.push(word.into()),
-            }
-        }
-        let cli = match Cli::try_parse_from(words) {
-            Ok(cli) => cli,
-            Err(error) => return usage(&error, self.console),
-        };
-        self.global.json = self.global.json.or(cli.global.json);
-        self.global.direct |= cli.global.direct;
-        self.global.quiet |= cli.global.quiet;
-        // Whether a file may be written does not wait for its content.
-        self.console.input = Box::new(std::io::empty());
-        match self.request(cli.command) {
-            Ok(request) => self.typed(request, Mode::Check).await,
-            Err(why) => self.fail(&Fault::new("invalid_argument", why)),
         }
     }
 
@@ -166,6 +144,38 @@ impl Session<'_> {
 
     fn wait_ms(&self) -> u32 {
         self.global.timeout.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX))
+    }
+
+    /// Nothing is shown on the way.
+    fn is_silent(&self) -> bool {
+        self.global.quiet || self.global.json.is_some()
+    }
+
+    /// `config check` and `config show`.
+    fn config(&mut self, command: Config) -> Exit {
+        match (config::read(&self.host.config), command) {
+            (Err(why), _) => self.fail(&Fault::new("failed", why)),
+            (Ok(_), Config::Check) => Exit::Done,
+            (Ok(config), Config::Show) => {
+                self.console.json(&config);
+                Exit::Done
+            }
+        }
+    }
+
+    /// What `postern-wall@.service` does.
+    fn tell_operators(&mut self, id: &str) -> Exit {
+        let Some(id) = operators::approval_id(id) else {
+            return self.fail(&Fault::new("invalid_argument", "an approval's id is 32 hex digits"));
+        };
+        match operators::tell(self.host, id) {
+            Ok(told) => {
+                let plural = if told == 1 { "" } else { "s" };
+                self.console.say(&format!("told {told} terminal{plural} of operators"));
+                Exit::Done
+            }
+            Err(why) => self.fail(&Fault::new("failed", why)),
+        }
     }
 
     /// Reports what went wrong before there was an outcome.

@@ -118,11 +118,28 @@ pub enum Command {
     },
     /// Whether agent and helper work
     Health,
+    /// The agent's configuration, /etc/postern/agent.toml
+    #[command(subcommand)]
+    Config(Config),
     /// The service behind agent.sock
     Serve,
+    /// Write on operators' terminals that a request waits: what postern-wall@.service does
+    #[command(hide = true)]
+    TellOperators {
+        /// The approval's id
+        id: String,
+    },
     /// A task without `run` in front: one argument of several words
     #[command(external_subcommand)]
     Words(Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Config {
+    /// Look for errors
+    Check,
+    /// Print what is in use as JSON
+    Show,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! How far the work is, on stderr: a bar on a terminal, a line for each new thing otherwise.
 
 use super::console::Console;
-use crate::event::{Accepted, Event, Phase, Progress, Waiting};
+use crate::event::{Accepted, Event, Phase, Progress};
 use crate::show;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -30,12 +30,10 @@ impl Meter {
     pub fn show(&mut self, event: &Event, console: &mut Console) {
         match event {
             Event::Progress(progress) => self.progress(progress, console),
-            Event::Waiting(Waiting { approval_id, .. }) => {
-                let text = format!("waits for an operator: `postern-admin approve {approval_id}`");
-                self.line(&text, console);
-            }
             Event::Accepted(Accepted { attached: true, .. }) => self.line("already under way", console),
-            Event::Accepted(_)
+            // The view tells of it.
+            Event::Waiting(_)
+            | Event::Accepted(_)
             | Event::Output(_)
             | Event::Completed(_)
             | Event::Refused(_)

@@ -1,20 +1,22 @@
 //! `run`, `plan` and `tasks`: tasks in plain words, through the agent or with `--direct` in this process.
 
 use super::Session;
-use super::options::{Json, Tasks};
-use super::progress::Meter;
+use super::options::Tasks;
+use super::view::{Note, View};
 use crate::agent_client::{AgentClient, Answer};
 use crate::ask::{Door, Lost, Mode, new_id, reason};
-use crate::event::{Event, Fault};
+use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::planner;
 use crate::serve::described;
-use crate::task::{Order, Runner, Task, TaskStatus};
+use crate::show::{self, Later};
+use crate::task::{Order, Runner, Task, TaskStatus, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{mpsc, watch};
 
 /// How long the agent may be away while a task runs.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -63,18 +65,25 @@ impl Session<'_> {
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
         let (cancel, cancelled) = watch::channel(false);
-        let interrupts = tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                cancel.send_replace(true);
-            }
-        });
-        let mut task = Task::new(new_id(), &order);
-        let mut view = View::new(self);
-        let mut on = |name: &'static str, data: Value, _: &Task| view.show(name, &data);
-        Runner { door: &door, order: &order, cancel: cancelled, on: &mut on }.run(&mut task).await;
-        view.meter.clear();
-        interrupts.abort();
-        Ok(task)
+        let (notes, shown) = mpsc::unbounded_channel();
+        let working = async {
+            let mut task = Task::new(new_id(), &order);
+            let mut turn = Turn::alone();
+            let mut on = |name: &'static str, data: Value, _: &Task| {
+                if name != "request" {
+                    let _ = notes.send((name.to_owned(), data));
+                }
+            };
+            let runner =
+                Runner { door: &door, order: &order, cancel: cancelled, turn: &mut turn, on: &mut on };
+            runner.run(&mut task).await;
+            task
+        };
+        let interrupted = || {
+            cancel.send_replace(true);
+            None
+        };
+        Ok(View::new(self, Later::Nowhere).follow(working, shown, interrupted).await)
     }
 
     /// Gives the task to the agent and follows it to its end.
@@ -86,25 +95,19 @@ impl Session<'_> {
         });
         let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
-        let mut view = View::new(self);
+        let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
-        let following = follow(&agent, &id, &mut view);
-        tokio::pin!(following);
-        loop {
-            tokio::select! {
-                ended = &mut following => break ended,
-                _ = tokio::signal::ctrl_c() => {
-                    interrupts += 1;
-                    if interrupts > 1 {
-                        break Err(Fault::new("cancelled", format!("left the task {id} to itself")));
-                    }
-                    // If the agent cannot be told, following it will say so.
-                    let path = format!("/tasks/{id}/cancel");
-                    let cancel = agent.call(Method::POST, &path, None);
-                    let _ = tokio::time::timeout(Duration::from_secs(2), cancel).await;
-                }
+        let interrupted = || {
+            interrupts += 1;
+            if interrupts > 1 {
+                return Some(Err(Fault::new("cancelled", format!("left the task {id} to itself"))));
             }
-        }
+            // If the agent cannot be told, following it will say so.
+            let (agent, path) = (AgentClient::new(agent.path()), format!("/tasks/{id}/cancel"));
+            tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
+            None
+        };
+        View::new(self, Later::Task(id.clone())).follow(follow(&agent, &id, &notes), shown, interrupted).await
     }
 
     pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
@@ -138,6 +141,13 @@ impl Session<'_> {
                 word(task.status),
                 task.task.replace('\n', " ")
             ));
+            if let Some(waits) = &task.waiting {
+                let until = show::clock(waits.expires_unix_s);
+                let (what, id) = (format!("{} {}", waits.verb, waits.target), &waits.approval_id);
+                let text = format!("  step {} waits for approval until {until}: {what}\n", waits.step);
+                self.console.result(&text.replace('\n', " "));
+                self.console.result(&format!("  with: postern-admin approve {id}\n"));
+            }
             if !matches!(command, Tasks::List) {
                 self.show(task);
             }
@@ -202,6 +212,7 @@ fn word(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Queued => "queued",
         TaskStatus::Running => "running",
+        TaskStatus::Waiting => "waiting",
         TaskStatus::Completed => "completed",
         TaskStatus::Partial => "partly done",
         TaskStatus::Failed => "failed",
@@ -211,27 +222,26 @@ fn word(status: TaskStatus) -> &'static str {
 }
 
 /// Reads a task's events to its end, over connections that may be lost, and then its record.
-async fn follow(agent: &AgentClient, id: &str, view: &mut View<'_, '_>) -> Result<Task, Fault> {
+async fn follow(agent: &AgentClient, id: &str, notes: &UnboundedSender<Note>) -> Result<Task, Fault> {
     let (mut seen, mut lost_since) = (0, None);
     loop {
         if let Ok(mut events) = agent.task_events(id, seen).await {
             lost_since = None;
             while let Ok(Some(event)) = events.next().await {
                 seen = event.id.max(seen);
-                view.show(&event.event, &event.data);
+                let _ = notes.send((event.event, event.data));
             }
         }
         match agent.call(Method::GET, &format!("/tasks/{id}"), None).await {
             Ok(answer) => {
                 if answer.error().is_some() {
-                    let message = "the agent was started anew meanwhile and has lost the task; \
-                                   what had begun is not undone: see the audit log";
+                    let message = "the agent was started anew meanwhile and has lost the task; what had \
+                                   begun is not undone, and what waits may still be approved: see the audit log";
                     return Err(Fault::new("interrupted", message));
                 }
                 if let Ok(task) = serde_json::from_value::<Task>(answer.body)
                     && task.status.is_final()
                 {
-                    view.meter.clear();
                     return Ok(task);
                 }
             }
@@ -242,58 +252,6 @@ async fn follow(agent: &AgentClient, id: &str, view: &mut View<'_, '_>) -> Resul
             }
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-}
-
-/// Shows a task's events.
-struct View<'a, 'b> {
-    session: &'a mut Session<'b>,
-    meter: Meter,
-}
-
-impl<'a, 'b> View<'a, 'b> {
-    fn new(session: &'a mut Session<'b>) -> Self {
-        let meter = Meter::new(session.console, session.global.quiet || session.global.json.is_some());
-        Self { session, meter }
-    }
-
-    fn show(&mut self, name: &str, data: &Value) {
-        let global = &self.session.global;
-        let (json, is_quiet) = (global.json, global.quiet);
-        if json == Some(Json::Lines) && name != "request" {
-            self.session.console.json(&json!({ "event": name, "data": data }));
-        }
-        if json.is_some() {
-            return;
-        }
-        if name == "step" {
-            self.step(data, is_quiet);
-        } else if let Ok(event) = Event::from_parts(name, data) {
-            self.meter.show(&event, self.session.console);
-        }
-    }
-
-    fn step(&mut self, data: &Value, is_quiet: bool) {
-        self.meter.clear();
-        let what = data["what"].as_str().unwrap_or_default();
-        let head = format!("[{}/{}] {what}", data["step"], data["of"]);
-        let status = data["status"].as_str().unwrap_or_default();
-        if status == "running" {
-            if !is_quiet {
-                self.session.console.say(&head);
-                self.meter = Meter::new(self.session.console, is_quiet);
-            }
-            return;
-        }
-        if let Some(found) = data["result"]["stdout"].as_str() {
-            self.session.console.result(found);
-        }
-        if let Some(stderr) = data["result"]["stderr"].as_str() {
-            self.session.console.say_lines(stderr);
-        }
-        if !is_quiet {
-            self.session.console.say(&format!("{head}: {status}"));
-        }
     }
 }
 

@@ -16,9 +16,17 @@ const PROBE_LIMIT: Duration = Duration::from_secs(2);
 const REMEMBERED: Duration = Duration::from_secs(5);
 
 /// The last probe.
-#[derive(Default)]
 pub struct Health {
+    agent: String,
     last: Mutex<Option<(Instant, Value)>>,
+}
+
+impl Health {
+    /// Of an agent whose configuration perhaps has a fault.
+    #[must_use]
+    pub fn new(fault: Option<String>) -> Self {
+        Self { agent: fault.unwrap_or_else(|| "ok".to_owned()), last: Mutex::default() }
+    }
 }
 
 /// Answers 200: that there is an answer says that the agent works.
@@ -30,7 +38,8 @@ pub async fn health(State(app): State<Arc<App>>) -> Json<Value> {
     {
         return Json(state.clone());
     }
-    let state = json!({ "agent": "ok", "llm": "off", "rag": "off", "helper": probe(&app.door).await });
+    let helper = probe(&app.door).await;
+    let state = json!({ "agent": app.health.agent, "llm": "off", "rag": "off", "helper": helper });
     *last = Some((Instant::now(), state.clone()));
     Json(state)
 }

@@ -5,10 +5,11 @@ mod listen;
 mod requests;
 mod tasks;
 
-use crate::Host;
 use crate::ask::Door;
 use crate::helper::Helper;
-use crate::task::{Entry, Runner, Store};
+use crate::hook::Hook;
+use crate::task::{Entry, Runner, Store, Task, Turn};
+use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
 use axum::http::StatusCode;
@@ -23,6 +24,7 @@ use std::time::Duration;
 pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 
 /// Tasks that may wait.
 const QUEUE_LIMIT: usize = 100;
@@ -66,12 +68,21 @@ pub async fn serve_on(
     host: &Host,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let door = Arc::new(Door::Helper(Helper::new(&host.helper_socket)));
+    // A fault in it is told where people look, and is no reason to lock them all out.
+    let (config, wrong) = match config::read(&host.config) {
+        Ok(config) => (config, None),
+        Err(why) => (config::Config::default(), Some(why)),
+    };
+    if let Some(why) = &wrong {
+        tracing::error!("the configuration is not in use: {}", crate::show::line(why));
+    }
+    let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
+    let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
     let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store)));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
-    let app = Arc::new(App { door, store, queue, health: Health::default(), slots });
+    let app = Arc::new(App { door, store, queue, health: Health::new(wrong), slots });
     let routes = Router::new()
         .route("/execute", post(tasks::execute))
         .route("/tasks", get(tasks::list))
@@ -110,29 +121,39 @@ async fn stop_signal() {
     }
 }
 
-/// Runs the tasks, one at a time: two at once would change what the other has just looked at.
+/// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
 async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Arc<Store>) {
+    let turns = Arc::new(Semaphore::new(1));
+    // Dropped with this worker, and the tasks with it.
+    let mut running = JoinSet::new();
     while let Some(entry) = orders.recv().await {
-        let Some(mut task) = entry.begin() else { continue };
-        tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
-        let uid = entry.order.uid;
-        let mut on = |name: &'static str, data: serde_json::Value, task: &crate::task::Task| {
-            if name == "request" {
-                // A task's ids are made here and nobody else's.
-                store.claim_request(uid, data["request_id"].as_str().unwrap_or_default());
-                return;
-            }
-            entry.update(task);
-            entry.note(name, data);
-        };
-        let runner =
-            Runner { door: &door, order: &entry.order, cancel: entry.cancel.subscribe(), on: &mut on };
-        runner.run(&mut task).await;
-        tracing::info!(task = task.id, status = ?task.status, "task ended");
-        entry.update(&task);
-        entry.close();
-        store.tidy();
+        let mut turn = Turn::of(&turns);
+        turn.take().await;
+        while running.try_join_next().is_some() {}
+        let Some(task) = entry.begin() else { continue };
+        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store)));
     }
+}
+
+async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<Door>, store: Arc<Store>) {
+    tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
+    let uid = entry.order.uid;
+    let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
+        if name == "request" {
+            // A task's ids are made here and nobody else's.
+            store.claim_request(uid, data["request_id"].as_str().unwrap_or_default());
+            return;
+        }
+        entry.update(task);
+        entry.note(name, data);
+    };
+    let cancel = entry.cancel.subscribe();
+    let runner = Runner { door: &door, order: &entry.order, cancel, turn: &mut turn, on: &mut on };
+    runner.run(&mut task).await;
+    tracing::info!(task = task.id, status = ?task.status, "task ended");
+    entry.update(&task);
+    entry.close();
+    store.tidy();
 }
 
 /// An error as JSON.

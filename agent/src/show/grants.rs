@@ -1,45 +1,71 @@
-//! What a client may do, in words.
+//! What a client may do, in words that fit a model's prompt as well as a person's terminal.
 
 use crate::event::{Decision, Description, Grant};
 use std::fmt::Write;
 
-/// One paragraph a rule.
+/// The grants by what becomes of a request: done, done once somebody approves, never. One line a grant.
 #[must_use]
 pub fn grants(description: &Description) -> String {
-    let mut text = format!("{} may:\n", description.client);
+    let who = &description.client;
     if description.grants.is_empty() {
-        text = format!("{} is granted nothing\n", description.client);
+        return format!("{who} is granted nothing\n");
     }
-    for grant in &description.grants {
-        text.push_str(&one(grant));
+    let mut text = String::new();
+    for (decision, head) in [
+        (Decision::Allow, "may, without asking:"),
+        (Decision::Ask, "may, once an operator approves (the request waits for it):"),
+        (Decision::Deny, "may not, whatever else is granted:"),
+    ] {
+        let mut grants = description.grants.iter().filter(|grant| grant.decision == decision).peekable();
+        if grants.peek().is_some() {
+            let _ = writeln!(text, "{who} {head}");
+        }
+        for grant in grants {
+            let _ = writeln!(text, "- {}", one(grant));
+        }
     }
+    text.push_str("everything else is refused\n");
     text
 }
 
 fn one(grant: &Grant) -> String {
-    let decision = match grant.decision {
-        Decision::Allow => "",
-        Decision::Ask => " (a person approves)",
-        Decision::Deny => " (never)",
-        Decision::Unspecified => " (unclear)",
-    };
-    let mut text = format!("  {}{decision}\n", grant.verbs.join(", "));
-    let max =
-        if grant.max_bytes > 0 { indicatif::BinaryBytes(grant.max_bytes).to_string() } else { String::new() };
-    for (key, value) in [
-        ("packages", grant.packages.join(", ")),
-        ("units", grant.units.join(", ")),
-        ("in", grant.directories.join(", ")),
-        ("files", grant.files.join(", ")),
-        ("commands", grant.commands.join(", ")),
-        ("modes", grant.modes.join(", ")),
-        ("up to", max),
-        ("rate", grant.rate.clone()),
-        ("limits", grant.limits.join(", ")),
-    ] {
-        if !value.is_empty() {
-            let _ = writeln!(text, "    {key:<9} {value}");
-        }
+    let mut text = grant.verbs.join(", ");
+    let objects = [&grant.packages, &grant.units, &grant.commands];
+    let objects = objects.into_iter().flatten().cloned().chain(paths(grant)).collect::<Vec<_>>();
+    if !objects.is_empty() {
+        let _ = write!(text, ": {}", objects.join(", "));
+    }
+    let mut limits = grant.limits.clone();
+    limits.retain(|limit| limit != "depth = 1");
+    if grant.max_bytes > 0 {
+        limits.push(format!("up to {}", indicatif::BinaryBytes(grant.max_bytes)));
+    }
+    if !grant.modes.is_empty() {
+        limits.push(format!("mode {}", grant.modes.join(" or ")));
+    }
+    if !grant.rate.is_empty() {
+        limits.push(rate(&grant.rate));
+    }
+    if !limits.is_empty() {
+        let _ = write!(text, " ({})", limits.join("; "));
     }
     text
+}
+
+/// `12/3600s` as "at most 12 in 1h".
+fn rate(text: &str) -> String {
+    let Some((count, window)) = text.split_once('/') else { return text.to_owned() };
+    let window = humantime::parse_duration(window)
+        .map_or_else(|_| window.to_owned(), |window| humantime::format_duration(window).to_string());
+    format!("at most {count} in {window}")
+}
+
+/// Directories with the names in them: `/srv/{*.html,*.css}` for several.
+fn paths(grant: &Grant) -> Vec<String> {
+    let names = match grant.files.as_slice() {
+        [] => String::new(),
+        [one] => format!("/{one}"),
+        several => format!("/{{{}}}", several.join(",")),
+    };
+    grant.directories.iter().map(|directory| format!("{directory}{names}")).collect()
 }

@@ -2,8 +2,12 @@
 
 mod grants;
 mod outcome;
+mod refusal;
 mod text;
+mod waiting;
 
 pub use grants::grants;
-pub use outcome::{found, refusal, unit_state};
-pub use text::{line, lines};
+pub use outcome::{found, unit_state};
+pub use refusal::{ending, next_step, refusal};
+pub use text::{json, line, lines};
+pub use waiting::{Later, clock, waiting};

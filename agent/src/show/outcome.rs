@@ -2,7 +2,7 @@
 
 use crate::ask::Outcome;
 use crate::event::{
-    Action, ChangeKind, Completed, Decision, Event, FileInfo, PackageInfo, Plan, Refused, Status, UnitInfo,
+    Action, ChangeKind, Completed, Decision, Event, FileInfo, PackageInfo, Plan, Status, UnitInfo,
 };
 use std::fmt::Write;
 
@@ -179,37 +179,4 @@ fn field(text: &mut String, key: &str, value: &str) {
 /// Bytes for people.
 fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
-}
-
-/// Why a request was refused, and what can be done about it.
-#[must_use]
-pub fn refusal(refused: &Refused) -> String {
-    let mut text = refused.message.clone();
-    let mut add = |part: String| {
-        if !text.is_empty() {
-            text.push_str("; ");
-        }
-        text.push_str(&part);
-    };
-    if !refused.missing.is_empty() && !refused.message.contains(&refused.missing) {
-        add(format!("missing: {}", refused.missing));
-    }
-    if !refused.granted_nearby.is_empty() {
-        add(format!("granted nearby: {}", refused.granted_nearby.join(", ")));
-    }
-    if refused.retry_after_s > 0 {
-        add(format!("try again in {} s", refused.retry_after_s));
-    }
-    match refused.code.as_str() {
-        "no_grant" | "denied" | "limit_exceeded" | "plan_refused" => {
-            add("an operator can grant it in /etc/postern/policy.d; see `postern can`".to_owned());
-        }
-        "unknown_client" => {
-            add("an operator can name this user as a [[client]] in /etc/postern/policy.d".to_owned());
-        }
-        "paused" => add("an operator can let it go on with `postern-admin resume`".to_owned()),
-        "unsupported" => add("this helper does not do that yet".to_owned()),
-        _ => {}
-    }
-    text
 }

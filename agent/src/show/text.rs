@@ -28,10 +28,23 @@ fn escape(text: &str, keep_layout: bool) -> String {
     safe
 }
 
-/// C0, DEL, C1, line and paragraph separators, and the bidirectional controls.
+/// JSON on one line with such characters as `\uxxxx`: the same JSON, since they can stand in its texts alone.
+#[must_use]
+pub fn json(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hostile(c) {
+            let _ = write!(safe, "\\u{:04x}", u32::from(c));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// What ends a line, drives a terminal, hides or turns text around: C0, DEL, C1, separators, zero-width
+/// characters and bidirectional controls.
 fn is_hostile(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{061c}' | '\u{200e}' | '\u{200f}')
-        || ('\u{202a}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c)
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -2,9 +2,11 @@
 
 mod run;
 mod store;
+mod turn;
 
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
+pub use turn::Turn;
 
 use crate::ask::Mode;
 use crate::tool::Tool;
@@ -23,6 +25,9 @@ pub struct Task {
     pub task: String,
     /// Where it stands.
     pub status: TaskStatus,
+    /// What it waits for, while somebody must approve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waits>,
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
@@ -35,6 +40,26 @@ pub struct Task {
     pub usage: Map<String, Value>,
 }
 
+/// A request that waits for somebody's approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// 32 hex digits.
+    pub approval_id: String,
+    /// Until when, in seconds since 1970.
+    pub expires_unix_s: u64,
+    /// The step, from 1.
+    pub step: usize,
+    /// The helper's record of it.
+    pub request_id: String,
+    /// The verb.
+    pub verb: String,
+    /// What it is about.
+    pub target: String,
+    /// The rule that wants it approved.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
+}
+
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,6 +68,8 @@ pub enum TaskStatus {
     Queued,
     /// At work.
     Running,
+    /// Until somebody approves, or says no.
+    Waiting,
     /// All steps are done.
     Completed,
     /// Some steps changed something, a later one did not succeed.
@@ -60,7 +87,7 @@ impl TaskStatus {
     #[must_use]
     pub fn is_final(self) -> bool {
         match self {
-            Self::Queued | Self::Running => false,
+            Self::Queued | Self::Running | Self::Waiting => false,
             Self::Completed | Self::Partial | Self::Failed | Self::Refused | Self::Cancelled => true,
         }
     }
@@ -88,9 +115,35 @@ pub struct StepResult {
     /// `CODE: message`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Why it was not done, as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
     /// The helper's record of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+}
+
+/// Why a step was refused or not approved: what the words of the error say, for a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Refusal {
+    /// A stable code.
+    pub code: String,
+    /// The helper's words; of a denial the operator's.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// What a rule would have to grant.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub missing: String,
+    /// What is granted of the same verb.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub granted_nearby: Vec<String>,
+    /// After how many seconds asking again makes sense.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u32>,
+    /// An operator's next command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// How a step ended.
@@ -154,6 +207,7 @@ impl Task {
             session: order.session.clone(),
             task: order.task.clone(),
             status: TaskStatus::Queued,
+            waiting: None,
             summary: String::new(),
             results: Vec::new(),
             changes: Vec::new(),

@@ -1,10 +1,11 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
+mod asking;
 mod step;
 
-use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus};
-use crate::ask::{Ask, Door, Mode, Outcome, new_id, reason};
-use crate::event::{Event, Fault, Status};
+use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use crate::ask::{Door, Mode, Outcome};
+use crate::event::{Event, Status};
 use crate::exit::Exit;
 use crate::request::Request;
 use crate::tool::Tool;
@@ -33,6 +34,8 @@ pub struct Runner<'a> {
     pub order: &'a Order,
     /// True once the person wants it to end.
     pub cancel: watch::Receiver<bool>,
+    /// Its place among the other tasks.
+    pub turn: &'a mut Turn,
     /// Gets each event: its name, its JSON, and the task as it stands.
     pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send),
 }
@@ -106,45 +109,6 @@ impl Runner<'_> {
                 undo: done.undoable.then(|| outcome.id.clone()),
             });
         }
-        outcome
-    }
-
-    async fn ask_once(&mut self, task: &Task, number: usize, request: Request, mode: Mode) -> Outcome {
-        let why = if self.order.reason.is_empty() {
-            let what = self.order.steps.get(number - 1).map(Tool::describe).unwrap_or_default();
-            format!("step {number} of {}: {what}", self.order.steps.len())
-        } else {
-            self.order.reason.clone()
-        };
-        let ask = Ask {
-            request,
-            id: new_id(),
-            mode,
-            reason: reason(&why),
-            task: task.id.clone(),
-            claimed_uid: self.order.uid,
-            wait_ms: self.order.wait_ms,
-        };
-        (self.on)(
-            "request",
-            json!({ "step": number, "request_id": ask.id, "verb": ask.request.verb() }),
-            task,
-        );
-        let mut cancel = self.cancel.clone();
-        let on = &mut *self.on;
-        let mut tell = |event: &Event| {
-            let mut data = event.data();
-            data["step"] = number.into();
-            on(event.name(), data, task);
-        };
-        let outcome = tokio::select! {
-            outcome = self.door.ask(&ask, &mut tell) => outcome,
-            _ = cancel.wait_for(|cancelled| *cancelled) => {
-                let message = format!("what had begun goes on and is not undone: see `postern result {}`", ask.id);
-                Outcome::ended(&ask, Event::Error(Fault::new("cancelled", message)))
-            }
-        };
-        tell(&outcome.end);
         outcome
     }
 }

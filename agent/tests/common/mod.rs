@@ -10,7 +10,8 @@ use prost::Message;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::UnixListener;
@@ -248,7 +249,7 @@ impl Ran {
 /// A place with its own sockets.
 pub struct Place {
     pub host: Host,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Place {
@@ -257,8 +258,26 @@ impl Place {
         let host = Host {
             agent_socket: directory.path().join("agent.sock"),
             helper_socket: directory.path().join("helper.sock"),
+            operator_socket: directory.path().join("operator.sock"),
+            admin: directory.path().join("postern-admin"),
+            config: directory.path().join("agent.toml"),
+            operators: "no-such-group".to_owned(),
+            terminals: Vec::new(),
         };
-        Self { host, _directory: directory }
+        Self { host, directory }
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A program in it: a shell script.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("write");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("chmod");
+        path
     }
 
     pub fn helper(&self, script: Vec<Play>) -> FakeHelper {
@@ -274,25 +293,60 @@ impl Place {
         })
     }
 
+    /// `postern serve` with a runtime of its own: it dies whole, connections too, when the sender is dropped.
+    pub fn serve_apart(&self) -> tokio::sync::oneshot::Sender<()> {
+        let listener = std::os::unix::net::UnixListener::bind(&self.host.agent_socket).expect("bind");
+        listener.set_nonblocking(true).expect("nonblocking");
+        let (alive, dead) = tokio::sync::oneshot::channel::<()>();
+        let host = self.host.clone();
+        std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
+            runtime.block_on(async {
+                let listener = UnixListener::from_std(listener).expect("listener");
+                tokio::select! {
+                    served = postern_agent::serve::serve_on(listener, &host, std::future::pending()) => {
+                        served.expect("serve");
+                    }
+                    _ = dead => {}
+                }
+            });
+        });
+        alive
+    }
+
     pub async fn run(&self, args: &[&str]) -> Ran {
         self.run_with(args, b"").await
     }
 
     pub async fn run_with(&self, args: &[&str], input: &'static [u8]) -> Ran {
-        let (out, err) = (Kept::default(), Kept::default());
+        self.run_on(args, &Streams::default(), input).await
+    }
+
+    /// The same with streams that the test looks at meanwhile, and perhaps a person at a terminal.
+    pub async fn run_on(&self, args: &[&str], streams: &Streams, input: &'static [u8]) -> Ran {
         let mut console = cli::Console {
-            out: Box::new(out.clone()),
-            err: Box::new(err.clone()),
+            out: Box::new(streams.out.clone()),
+            err: Box::new(streams.err.clone()),
             input: Box::new(input),
-            out_is_terminal: false,
-            err_is_terminal: false,
+            in_is_terminal: streams.is_terminal,
+            out_is_terminal: streams.is_terminal,
+            err_is_terminal: streams.is_terminal,
             color: false,
             is_broken: false,
         };
         let args = std::iter::once("postern").chain(args.iter().copied()).map(OsString::from);
         let exit = cli::run(args, &self.host, &mut console).await;
-        Ran { exit, out: out.text(), err: err.text(), bytes: out.bytes() }
+        Ran { exit, out: streams.out.text(), err: streams.err.text(), bytes: streams.out.bytes() }
     }
+}
+
+/// What a command line writes to.
+#[derive(Clone, Default)]
+pub struct Streams {
+    pub out: Kept,
+    pub err: Kept,
+    pub is_terminal: bool,
 }
 
 pub fn accepted() -> v1::event::Kind {
@@ -301,6 +355,34 @@ pub fn accepted() -> v1::event::Kind {
         rule: "web".into(),
         attached: false,
     })
+}
+
+/// An approval's id, of one digit.
+pub fn approval(digit: &str) -> String {
+    digit.repeat(32)
+}
+
+/// Let through by a rule that wants a person's word, and waiting for it.
+pub fn waiting(id: &str, expires_unix_s: u64) -> Vec<v1::event::Kind> {
+    let ask = v1::Accepted { decision: v1::Decision::Ask.into(), rule: "web-config".into(), attached: false };
+    let waiting = v1::Waiting { approval_id: id.into(), expires_unix_s, plan: None };
+    vec![v1::event::Kind::Accepted(ask), v1::event::Kind::Waiting(waiting)]
+}
+
+/// Seconds since 1970, some from now.
+pub fn in_seconds(seconds: u64) -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs() + seconds
+}
+
+/// Waits until something is so, at most 10 s.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never: {what}");
 }
 
 pub fn progress(item: &str, percent: u32) -> v1::event::Kind {

@@ -1,9 +1,12 @@
 //! The command line.
 
+use crate::approvals;
 use crate::audit::{self, Filter, Last};
+use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::{self, Consent, Format, Warnings};
+use crate::report::{self, ReportArgs};
 use crate::status;
 use clap::{Args, Parser, Subcommand};
 use std::io;
@@ -15,7 +18,8 @@ use std::path::PathBuf;
     name = "postern-admin",
     version,
     about,
-    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 5 helper unreachable.\n\
+    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 3 refused, 4 asks a person or not agreed to, 5 helper \
+                  unreachable, 6 partly done.\n\
                   Results go to stdout, messages to stderr."
 )]
 pub struct Cli {
@@ -34,6 +38,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Approvals(approvals::Command),
     /// Read and verify the audit log
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -63,6 +69,12 @@ enum PolicyCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// What the helper would decide about a request, by which rule, and what the nearest rules lack
+    ///
+    /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no request.
+    Explain(ExplainArgs),
+    /// What the agent can do on this host: every grant with risk, limits, use, and who may approve
+    Report(ReportArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,6 +132,9 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
+        Command::Approvals(command) => approvals::run(command, host, io),
+        Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
+        Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Audit(AuditCommand::Show(show)) => {
             let filter = Filter {

@@ -18,6 +18,10 @@ pub struct Host {
     pub owner_uid: u32,
     /// How names become numbers.
     pub accounts: Accounts,
+    /// How the numbers of users become names.
+    pub user_name: fn(u32) -> String,
+    /// The users whose primary group this is: a group does not list them.
+    pub primary: fn(u32) -> Vec<u32>,
 }
 
 impl Host {
@@ -32,6 +36,8 @@ impl Host {
             operator_socket: helper.paths.operator_socket,
             owner_uid: helper.owner_uid,
             accounts: helper.accounts,
+            user_name: helper.user_name,
+            primary,
         }
     }
 
@@ -40,4 +46,14 @@ impl Host {
     pub fn accepted_dir(&self) -> PathBuf {
         self.state.join("policy")
     }
+}
+
+/// From the local accounts alone: nothing lists those of a directory service by their group.
+fn primary(gid: u32) -> Vec<u32> {
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let ids = passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':').skip(2).map(str::parse::<u32>);
+        Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    });
+    ids.filter(|(_, primary)| *primary == gid).map(|(uid, _)| uid).collect()
 }

@@ -21,8 +21,14 @@ pub enum Exit {
     Failed,
     /// The command was not understood, or a person would have had to answer.
     Usage,
+    /// Refused by policy.
+    Refused,
+    /// A person would have to agree, or did not.
+    NotApproved,
     /// No helper.
     Unreachable,
+    /// Some of it, not all.
+    Partly,
 }
 
 impl Exit {
@@ -33,7 +39,10 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Refused => 3,
+            Self::NotApproved => 4,
             Self::Unreachable => 5,
+            Self::Partly => 6,
         }
     }
 }

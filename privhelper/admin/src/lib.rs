@@ -2,11 +2,16 @@
 //!
 //! Everything that decides about a request is the helper's own code, used as a library.
 
+pub mod approvals;
 pub mod audit;
 pub mod cli;
+pub mod explain;
 pub mod host;
 pub mod io;
+pub mod law;
 pub mod operator;
 pub mod policy;
+pub mod report;
 pub mod status;
 pub mod text;
+pub mod words;

@@ -1,16 +1,25 @@
-//! Calls over operator.sock: one request frame, one reply frame, one end frame.
+//! Calls over operator.sock: one request frame, reply frames (one, or many of a stream), one end frame.
 
+use crate::io::Exit;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use postern_proto::frame::{self, Head};
 use prost::Message;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for the next bytes of an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for the next bytes of an answer that the helper has at hand.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// gRPC codes that say nothing of a request.
+const UNKNOWN: u8 = 2;
+const UNIMPLEMENTED: u8 = 12;
+const INTERNAL: u8 = 13;
+/// gRPC: the helper is stopping.
+pub const UNAVAILABLE: u8 = 14;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -19,6 +28,8 @@ pub enum CallError {
     Unreachable(io::Error),
     /// The helper said no: gRPC code and text.
     Refused(u8, String),
+    /// The connection ended before the answer did.
+    Cut,
     /// What answered is no helper of ours.
     Strange(String),
 }
@@ -29,6 +40,18 @@ impl CallError {
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Unreachable(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
+    }
+
+    /// How a command ends that gets no other answer (CONTRACTS 6).
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Unreachable(_) | Self::Refused(UNAVAILABLE, _) => Exit::Unreachable,
+            Self::Cut | Self::Strange(_) | Self::Refused(UNKNOWN | UNIMPLEMENTED | INTERNAL, _) => {
+                Exit::Failed
+            }
+            Self::Refused(_, text) => exit_of(text.split(':').next().unwrap_or_default()),
+        }
     }
 }
 
@@ -42,6 +65,7 @@ impl fmt::Display for CallError {
             Self::Refused(code, text) => {
                 write!(f, "the helper refused: {} (code {code})", crate::text::escape(text))
             }
+            Self::Cut => write!(f, "the helper's answer ends too early"),
             Self::Strange(what) => write!(f, "the helper's answer is not understood: {what}"),
         }
     }
@@ -49,7 +73,38 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
-/// Calls `method` (such as `Operator/Status`) and returns its reply.
+/// The exit of a stable code. One that is newer than this program is a refusal.
+#[must_use]
+pub fn exit_of(code: &str) -> Exit {
+    match code {
+        "invalid_argument" => Exit::Usage,
+        "not_approved" | "approval_expired" => Exit::NotApproved,
+        "not_found"
+        | "already_exists"
+        | "precondition_failed"
+        | "too_large"
+        | "not_text"
+        | "validation_failed"
+        | "busy"
+        | "needs_repair"
+        | "unit_failed"
+        | "start_limit"
+        | "package_failed"
+        | "command_failed"
+        | "timeout"
+        | "undo_gone"
+        | "undo_conflict"
+        | "undo_full"
+        | "directory_missing"
+        | "audit_unavailable"
+        | "no_space"
+        | "read_only"
+        | "interrupted" => Exit::Failed,
+        _ => Exit::Refused,
+    }
+}
+
+/// Calls `method` (such as `Operator/Status`) and returns its one reply.
 ///
 /// # Errors
 /// Nobody listens, the listener is not `owner`'s, the helper refuses, or the answer is none.
@@ -59,56 +114,85 @@ pub fn call<Q: Message, R: Message + Default>(
     method: &str,
     request: &Q,
 ) -> Result<R, CallError> {
-    let mut stream = UnixStream::connect(socket).map_err(CallError::Unreachable)?;
-    let peer = getsockopt(&stream, PeerCredentials).map_err(|error| CallError::Unreachable(error.into()))?;
-    if peer.uid() != owner {
-        return Err(CallError::Strange(format!("uid {} listens on {}", peer.uid(), socket.display())));
+    let mut replies = Replies::open(socket, owner, method, request, Some(PATIENCE))?;
+    let strange = |what: &str| CallError::Strange(what.to_owned());
+    let reply = replies.receive()?.ok_or_else(|| strange("an end without a reply"))?;
+    match replies.receive::<R>()? {
+        None => Ok(reply),
+        Some(_) => Err(strange("more than one reply")),
     }
-    stream.set_read_timeout(Some(PATIENCE)).map_err(CallError::Unreachable)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(CallError::Unreachable)?;
-    let too_long = || CallError::Strange("the request is too long".to_owned());
-    let payload = frame::encode_request(method, &request.encode_to_vec()).ok_or_else(too_long)?;
-    let bytes = frame::encode(1, frame::REQUEST, &payload).ok_or_else(too_long)?;
-    stream.write_all(&bytes).map_err(CallError::Unreachable)?;
-    receive(&mut stream)
 }
 
-fn receive<R: Message + Default>(stream: &mut UnixStream) -> Result<R, CallError> {
-    let strange = |what: &str| CallError::Strange(what.to_owned());
-    let mut reply = None;
-    loop {
-        let (kind, payload) = next_frame(stream)?;
+/// The replies to one call, as they come.
+#[derive(Debug)]
+pub struct Replies(UnixStream);
+
+impl Replies {
+    /// Calls `method`. `patience` is the longest wait for the next bytes, without end if there is none.
+    ///
+    /// # Errors
+    /// Nobody listens, or the listener is not `owner`'s.
+    pub fn open<Q: Message>(
+        socket: &Path,
+        owner: u32,
+        method: &str,
+        request: &Q,
+        patience: Option<Duration>,
+    ) -> Result<Self, CallError> {
+        let mut stream = UnixStream::connect(socket).map_err(CallError::Unreachable)?;
+        let peer =
+            getsockopt(&stream, PeerCredentials).map_err(|error| CallError::Unreachable(error.into()))?;
+        if peer.uid() != owner {
+            return Err(CallError::Strange(format!("uid {} listens on {}", peer.uid(), socket.display())));
+        }
+        stream.set_read_timeout(patience).map_err(CallError::Unreachable)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(CallError::Unreachable)?;
+        let too_long = || CallError::Strange("the request is too long".to_owned());
+        let payload = frame::encode_request(method, &request.encode_to_vec()).ok_or_else(too_long)?;
+        let bytes = frame::encode(1, frame::REQUEST, &payload).ok_or_else(too_long)?;
+        stream.write_all(&bytes).map_err(CallError::Unreachable)?;
+        Ok(Self(stream))
+    }
+
+    /// The next reply; `None` after the last.
+    ///
+    /// # Errors
+    /// The helper refuses or goes away, or what comes is no reply.
+    pub fn receive<R: Message + Default>(&mut self) -> Result<Option<R>, CallError> {
+        let strange = |what: &str| CallError::Strange(what.to_owned());
+        let (kind, payload) = self.frame()?;
         match kind {
             frame::EVENT => {
-                let message =
-                    R::decode(payload.as_slice()).map_err(|_| strange("a reply of another form"))?;
-                reply = Some(message);
+                R::decode(payload.as_slice()).map(Some).map_err(|_| strange("a reply of another form"))
             }
-            frame::END => {
-                let (&code, text) = payload.split_first().ok_or_else(|| strange("an empty end"))?;
-                if code != 0 {
-                    return Err(CallError::Refused(code, String::from_utf8_lossy(text).into_owned()));
-                }
-                return reply.ok_or_else(|| strange("an end without a reply"));
-            }
-            other => return Err(CallError::Strange(format!("a frame of kind {other}"))),
+            frame::END => match payload.split_first().ok_or_else(|| strange("an empty end"))? {
+                (0, _) => Ok(None),
+                (&code, text) => Err(CallError::Refused(code, String::from_utf8_lossy(text).into_owned())),
+            },
+            other => Err(CallError::Strange(format!("a frame of kind {other}"))),
         }
+    }
+
+    fn frame(&mut self) -> Result<(u8, Vec<u8>), CallError> {
+        let cut = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => CallError::Cut,
+            _ => CallError::Unreachable(error),
+        };
+        let mut head = [0; frame::HEAD];
+        self.0.read_exact(&mut head).map_err(cut)?;
+        let head = Head::decode(head);
+        let len = usize::try_from(head.len).unwrap_or(usize::MAX);
+        if len > frame::EVENT_MAX {
+            return Err(CallError::Strange(format!("a frame of {len} bytes")));
+        }
+        let mut payload = vec![0; len];
+        self.0.read_exact(&mut payload).map_err(cut)?;
+        Ok((head.kind, payload))
     }
 }
 
-fn next_frame(stream: &mut UnixStream) -> Result<(u8, Vec<u8>), CallError> {
-    let cut = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => CallError::Strange("it ends too early".to_owned()),
-        _ => CallError::Unreachable(error),
-    };
-    let mut head = [0; frame::HEAD];
-    stream.read_exact(&mut head).map_err(cut)?;
-    let head = Head::decode(head);
-    let len = usize::try_from(head.len).unwrap_or(usize::MAX);
-    if len > frame::EVENT_MAX {
-        return Err(CallError::Strange(format!("a frame of {len} bytes")));
+impl AsFd for Replies {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
-    let mut payload = vec![0; len];
-    stream.read_exact(&mut payload).map_err(cut)?;
-    Ok((head.kind, payload))
 }

@@ -70,7 +70,7 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
     let exit = match &answer {
         Ok(_) => Exit::Done,
         Err(CallError::Unreachable(_)) => Exit::Unreachable,
-        Err(CallError::Refused(..) | CallError::Strange(_)) => Exit::Failed,
+        Err(CallError::Refused(..) | CallError::Cut | CallError::Strange(_)) => Exit::Failed,
     };
     if format == Format::Json {
         let helper = match &answer {
@@ -96,6 +96,7 @@ fn as_json(status: &OperatorStatus) -> Value {
         "version": status.version, "started_unix_s": status.started_unix_s, "policy_digest": status.policy_digest,
         "rules": status.rules, "clients": status.clients, "connections": status.connections,
         "running": status.running, "audit_seq": status.audit_seq, "audit_fault": status.audit_fault, "notes": status.notes,
+        "paused": status.paused, "pending": status.pending,
     })
 }
 
@@ -131,6 +132,14 @@ fn show(status: &OperatorStatus, accepted: Option<&Accepted>, io: &mut Io<'_>) -
         line("audit", format!("last record {}", status.audit_seq))?;
     } else {
         line("audit", format!("cannot be written, so nothing is done: {}", status.audit_fault))?;
+    }
+    if !status.paused.is_empty() {
+        line("paused", format!("nothing new begins until `postern-admin resume`: {}", status.paused))?;
+    }
+    match status.pending {
+        0 => line("approvals", "nothing waits".to_owned())?,
+        1 => line("approvals", "1 request waits: see `postern-admin pending`".to_owned())?,
+        many => line("approvals", format!("{many} requests wait: see `postern-admin pending`"))?,
     }
     status.notes.iter().try_for_each(|note| line("note", note.clone()))
 }

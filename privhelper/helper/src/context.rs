@@ -7,32 +7,57 @@ use crate::meta::Meta;
 use crate::policy::{Authorized, Peer, Policy};
 use crate::reply::Watchers;
 use crate::types::Digest;
+use crate::verb_id::VerbId;
+use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// One request under way.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct Context {
     /// What all connections share.
-    pub helper: &'a Helper,
+    pub helper: Arc<Helper>,
     /// Who asks.
     pub peer: Peer,
     /// What every request carries.
-    pub meta: &'a Meta,
+    pub meta: Meta,
     /// The policy that this request is decided under, from its first step to its last.
-    pub policy: &'a Policy,
+    pub policy: Arc<Policy>,
     /// Who is told of progress.
-    pub watchers: &'a Arc<Watchers>,
+    pub watchers: Arc<Watchers>,
     /// What the audit will be told.
     pub record: Record,
     /// SHA-256 of rpc and message.
     pub digest: Digest,
+    /// The same without what every request carries: another try of the same thing has the same.
+    pub canonical: Digest,
+    /// Whether the request has taken its id, because it waited for a person.
+    pub has_id: bool,
     /// When it was read.
     pub started: Instant,
 }
 
-impl Context<'_> {
+impl Context {
+    /// The entry of the log of ids, with the rules that it uses up.
+    #[must_use]
+    pub fn entry(&self, verb: VerbId, rules: Vec<String>) -> RequestRecord {
+        RequestRecord {
+            uid: self.peer.uid,
+            request_id: self.meta.request_id.to_string(),
+            digest: self.digest.as_bytes().to_vec(),
+            verb: verb.name().to_owned(),
+            begun_unix_us: micros_of(self.helper.host.unix()),
+            rules,
+            completed: None,
+            client: self.record.client_name.clone(),
+            gid: self.peer.gid,
+            pid: self.peer.pid,
+            task: self.meta.task.as_str().to_owned(),
+            undone: false,
+        }
+    }
+
     /// How long this request may wait: the rule's limit, or less if the client says so.
     #[must_use]
     pub fn limit<V>(&self, by: &Authorized<V>) -> Duration {
@@ -54,5 +79,9 @@ pub fn too_late() -> wire::event::Kind {
 /// Microseconds since then.
 #[must_use]
 pub fn micros(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+    micros_of(since.elapsed())
+}
+
+fn micros_of(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

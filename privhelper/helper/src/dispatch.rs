@@ -1,20 +1,21 @@
 //! The life of one request: DESIGN 3, top to bottom, the same for every verb.
 
+use crate::answer::{end, note, refuse};
+use crate::approvals::{Answer, announce, approval_json};
 use crate::audit::{Event, Json, Record};
 use crate::context::{Context, micros};
 use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
 use crate::leave::Leave;
-use crate::meta::{Meta, Mode};
-use crate::places::Share;
-use crate::policy::{Authorized, Peer, Policy};
+use crate::meta::{Meta, Mode, split_meta, strict};
+use crate::places::{Place, Share};
+use crate::policy::{Authorized, Decision, Peer, Policy, Risk};
 use crate::reply::{Sink, Watchers};
 use crate::requests::Seen;
 use crate::startup::spawn;
 use crate::types::Digest;
 use crate::verb::{Planned, Verb};
 use postern_proto::v1 as wire;
-use prost::Message;
 use std::sync::Arc;
 use std::time::Instant;
 use wire::event::Kind;
@@ -58,16 +59,19 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let started = Instant::now();
     let Received { helper, peer, method, body, sink, share } = received;
     // 2. Decode strictly: what an older helper would ignore is refused.
-    let exact = V::Wire::decode(body.as_slice()).ok().filter(|wire| wire.encode_to_vec() == body);
-    let Some(wire) = exact else {
+    let Some(wire) = strict::<V::Wire>(&body) else {
         helper.note_malformed(peer, &method, &body);
         return Err(Refuse);
     };
-    let digest = Digest::of(&[method.as_bytes(), &[0], &body]);
+    // Without the meta, which every try has anew.
+    let (meta, rest) = split_meta(&body);
+    let canonical = Digest::of(&[method.as_bytes(), &[0], rest]);
+    let digest = Digest::of(&[canonical.as_bytes(), meta]);
     drop(body);
     let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
     let watchers = Arc::new(Watchers::of(sink.clone()));
-    let (meta, verb, policy, by) = match first_steps::<V>(&helper, peer, wire, digest, &sink, &mut record) {
+    let digests = Digests { digest, canonical };
+    let (meta, verb, policy, by) = match first_steps::<V>(&helper, peer, wire, digests, &sink, &mut record) {
         Ok(First::Go(meta, verb, policy, by)) => (meta, verb, policy, by),
         Ok(First::Attached) => return Ok(()),
         Ok(First::Answered(event, completed)) => {
@@ -79,26 +83,30 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
             return Ok(());
         }
     };
-    let (decision, rule) = (wire::Decision::Allow.into(), by.rule_id().to_owned());
+    let (decision, rule) = (by.decision().wire().into(), by.rule_id().to_owned());
     watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
     let Some(place) = helper.running.take(peer.uid) else {
         let many = Refusal::new(Code::Busy, "too many requests are under way; ask again later");
         refuse(&helper, &watchers, record, started, many.into());
         return Ok(());
     };
-    let rest = move || {
-        let (helper, meta, policy, watchers) = (&helper, &meta, &policy, &watchers);
-        finish(Context { helper, peer, meta, policy, watchers, record, digest, started }, &verb, by);
-        drop((place, share));
-    };
-    spawn(V::ID.name(), rest).map_err(|_| Refuse)
+    let cx =
+        Context { helper, peer, meta, policy, watchers, record, digest, canonical, has_id: false, started };
+    spawn(V::ID.name(), move || finish(cx, verb, by, (place, share))).map_err(|_| Refuse)
+}
+
+/// What a request is known by: itself, and itself without its meta.
+#[derive(Debug, Clone, Copy)]
+struct Digests {
+    digest: Digest,
+    canonical: Digest,
 }
 
 fn first_steps<V: Verb>(
     helper: &Helper,
     peer: Peer,
     wire: V::Wire,
-    digest: Digest,
+    digests: Digests,
     sink: &Sink,
     record: &mut Record,
 ) -> Result<First<V>, Refusal> {
@@ -115,44 +123,88 @@ fn first_steps<V: Verb>(
     if record.client_name.is_empty() {
         return Err(Refusal::new(Code::UnknownClient, "this user is no client of the policy"));
     }
-    // An id that is known acts once.
-    if V::Leave::IS_EFFECT && meta.mode == Mode::Execute {
-        let now_ms = u64::try_from(helper.host.unix().as_millis()).unwrap_or(u64::MAX);
-        let attach = |watchers: &Watchers| {
-            sink.event(Kind::Accepted(wire::Accepted { attached: true, ..wire::Accepted::default() }));
-            watchers.add(sink.clone());
-        };
-        match helper.requests.look(peer.uid, &meta.request_id, digest, now_ms, attach)? {
-            Seen::New => {}
-            Seen::Running => return Ok(First::Attached),
-            Seen::Done(completed) => {
-                let completed = wire::Completed { replayed: true, ..*completed };
-                return Ok(First::Answered(Event::Served, Box::new(completed)));
-            }
-        }
+    // An id that is known acts once. Whether a read has taken its id, the decision says.
+    if V::Leave::IS_EFFECT
+        && meta.mode == Mode::Execute
+        && let Some(known) = known(helper, peer, &meta, digests, sink)?
+    {
+        return Ok(known);
     }
     // 4. Decide, before anything that the caller named is touched.
-    let by = policy.decide::<V>(peer, &verb.wishes())?;
+    let wishes = verb.wishes();
+    let by = policy.decide::<V>(peer, &wishes)?;
     by.rule_id().clone_into(&mut record.rule);
-    record.decision = "allow";
+    record.decision = by.decision().as_str();
+    record.risk = Risk::of(&wishes).json();
     if meta.mode == Mode::Check {
         let checked = completed_as(wire::Status::Previewed, &by);
         return Ok(First::Answered(Event::Previewed, Box::new(checked)));
     }
+    if meta.mode == Mode::Execute {
+        if V::Leave::IS_EFFECT {
+            helper.check_paused()?;
+        }
+        if by.decision() == Decision::Ask {
+            if !V::Leave::IS_EFFECT
+                && let Some(known) = known(helper, peer, &meta, digests, sink)?
+            {
+                return Ok(known);
+            }
+            let about = (peer.uid, digests.canonical);
+            helper.approvals.admit(about, policy.approvals(), helper.boottime())?;
+        }
+    }
     Ok(First::Go(meta, verb, policy, by))
 }
 
+/// What is known of this id: its outcome, or that it runs or waits, and the caller is attached to it.
+fn known<V: Verb>(
+    helper: &Helper,
+    peer: Peer,
+    meta: &Meta,
+    digests: Digests,
+    sink: &Sink,
+) -> Result<Option<First<V>>, Refusal> {
+    let now_ms = u64::try_from(helper.host.unix().as_millis()).unwrap_or(u64::MAX);
+    let attach = |watchers: &Watchers| {
+        sink.event(Kind::Accepted(wire::Accepted { attached: true, ..wire::Accepted::default() }));
+        watchers.add(sink.clone());
+    };
+    Ok(match helper.requests.look(peer.uid, &meta.request_id, digests.digest, now_ms, attach)? {
+        Seen::New => None,
+        Seen::Running => Some(First::Attached),
+        Seen::Done(completed) => {
+            let completed = wire::Completed { replayed: true, ..*completed };
+            Some(First::Answered(Event::Served, Box::new(completed)))
+        }
+    })
+}
+
+/// What a request holds until it ends or waits for a person: a place among those that run, its share of memory.
+type Held = (Place, Share);
+
 /// Steps 5 to 9, on a thread of their own. Answers the client whatever happens.
-fn finish<V: Verb>(mut cx: Context<'_>, verb: &V, by: Authorized<V>) {
-    match steps(&mut cx, verb, by) {
-        Ok(completed) => cx.watchers.finish(&Kind::Completed(completed)),
-        // Two calls planned the same request at once; the other began it and answers both.
-        Err(Stop::Attached) => {}
-        Err(stop) => refuse(cx.helper, cx.watchers, cx.record, cx.started, stop),
+fn finish<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, (place, share): Held) {
+    match prepare(&mut cx, &verb, by) {
+        Ok(Prepared::Answered(completed)) => cx.watchers.finish(&Kind::Completed(*completed)),
+        Ok(Prepared::Ready(by, plan)) if by.decision() == Decision::Ask => {
+            drop(place);
+            park(cx, verb, by, plan, share);
+        }
+        Ok(Prepared::Ready(by, plan)) => perform(cx, &verb, &by, &plan),
+        Err(stop) => end(cx, stop),
     }
 }
 
-fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<wire::Completed, Stop> {
+/// What comes of step 5.
+enum Prepared<V: Verb> {
+    /// A mere look at the plan.
+    Answered(Box<wire::Completed>),
+    /// The plan is granted, or granted if a person agrees.
+    Ready(Authorized<V>, V::Plan),
+}
+
+fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Prepared<V>, Stop> {
     // 5. Plan, and decide the plan too.
     let plan = verb.plan(cx, &by)?;
     let by = cx.policy.decide_plan(cx.peer, by, &verb.wishes(), &plan.subject())?;
@@ -163,16 +215,63 @@ fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<w
         previewed.duration_us = micros(cx.started);
         cx.record.duration_us = Some(previewed.duration_us);
         cx.helper.audit.note(Event::Previewed, &cx.record)?;
-        return Ok(previewed);
+        return Ok(Prepared::Answered(Box::new(previewed)));
     }
-    // 6. Ask: the approval of canonical request, plan and policy digest stands here once rules may say `ask`.
+    Ok(Prepared::Ready(by, plan))
+}
+
+/// 6. Ask: the rest of the request waits, and no thread with it.
+fn park<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, plan: V::Plan, share: Share) {
+    let question = cx.question(&verb.wishes(), &by, &plan);
+    let asked = question.and_then(|question| Ok((cx.ask(V::ID, &question)?, question)));
+    let (proof, question) = match asked {
+        Ok(asked) => asked,
+        Err(stop) => return end(cx, stop),
+    };
+    let (helper, watchers) = (Arc::clone(&cx.helper), Arc::clone(&cx.watchers));
+    let waiting = wire::Waiting {
+        approval_id: question.view.approval_id.clone(),
+        expires_unix_s: question.view.expires_unix_s,
+        plan: Some(plan.wire()),
+    };
+    let (view, mut approved) = (question.view.clone(), question.view.clone());
+    let shown = Digest::of(&[&question.text]);
+    let then = Box::new(move |answer| {
+        cx.watchers.wait(None);
+        match answer {
+            Answer::Approved(uids) => {
+                let _place = cx.helper.running.add(cx.peer.uid);
+                approved.approved_by = uids;
+                cx.record.approval = approval_json(&approved, shown);
+                perform(cx, &verb, &by, &plan);
+            }
+            Answer::Ended(refusal) => end(cx, refusal.into()),
+        }
+        drop(share);
+    });
+    let tell = || watchers.wait(Some(waiting));
+    match helper.approvals.park(question, then, helper.boottime(), tell) {
+        Ok(()) => {
+            // A policy that was applied since step 4 has not seen it among those that wait.
+            helper.policy().iter().for_each(|policy| helper.approvals.end_others(policy.digest()));
+            announce(&helper, &proof, &view);
+        }
+        Err((refusal, then)) => then(Answer::Ended(refusal)),
+    }
+}
+
+/// Steps 7 to 9.
+fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Authorized<V>, plan: &V::Plan) {
     // 7. Begin: for an effect the intent is on disk when this returns.
-    let leave = V::Leave::take(cx, V::ID, &by)?;
+    let leave = match V::Leave::take(&mut cx, V::ID, by) {
+        Ok(leave) => leave,
+        Err(stop) => return end(cx, stop),
+    };
     // 8. Act. A client that hangs up does not stop it.
-    let result = verb.act(cx, &by, &plan, &leave).map(|mut done| {
+    let result = verb.act(&cx, by, plan, &leave).map(|mut done| {
         // The recorded outcome of another request is told as it was.
         if !done.completed.replayed {
-            done.completed.decision = wire::Decision::Allow.into();
+            done.completed.decision = by.decision().wire().into();
             by.rule_id().clone_into(&mut done.completed.rule);
             done.completed.plan = Some(plan.wire());
             done.completed.duration_us = micros(cx.started);
@@ -180,7 +279,10 @@ fn steps<V: Verb>(cx: &mut Context<'_>, verb: &V, by: Authorized<V>) -> Result<w
         done
     });
     // 9. End: the outcome is on disk, then the client is answered.
-    leave.end(cx, result)
+    match leave.end(&mut cx, result) {
+        Ok(completed) => cx.watchers.finish(&Kind::Completed(completed)),
+        Err(stop) => end(cx, stop),
+    }
 }
 
 fn fill(record: &mut Record, meta: &Meta, args: Json) {
@@ -194,48 +296,8 @@ fn fill(record: &mut Record, meta: &Meta, args: Json) {
 fn completed_as<V>(status: wire::Status, by: &Authorized<V>) -> wire::Completed {
     wire::Completed {
         status: status.into(),
-        decision: wire::Decision::Allow.into(),
+        decision: by.decision().wire().into(),
         rule: by.rule_id().to_owned(),
         ..wire::Completed::default()
-    }
-}
-
-/// Nothing is done: one record, then the answer. If the log can't take the record, that is the answer.
-pub fn refuse(helper: &Helper, watchers: &Watchers, mut record: Record, started: Instant, stop: Stop) {
-    let (mut refusal, detail) = stop.tell();
-    if refusal.code == Code::Denied {
-        record.decision = "deny";
-    }
-    let outcome = Json::new().text("status", "refused").text("code", refusal.code.as_str());
-    record.outcome = outcome.text("detail", &detail).text("missing", &refusal.missing);
-    record.duration_us = Some(micros(started));
-    if let Err(fault) = helper.audit.note(Event::Refused, &record) {
-        refusal = fault.into();
-    }
-    watchers.finish(&Kind::Refused(wire::Refused {
-        code: refusal.code.as_str().to_owned(),
-        message: refusal.message,
-        missing: refusal.missing,
-        retry_after_s: refusal.retry_after_s,
-        plan: None,
-        granted_nearby: refusal.granted_nearby,
-    }));
-}
-
-fn note(
-    helper: &Helper,
-    watchers: &Watchers,
-    mut record: Record,
-    started: Instant,
-    event: Event,
-    mut completed: wire::Completed,
-) {
-    record.duration_us = Some(micros(started));
-    if !completed.replayed {
-        completed.duration_us = micros(started);
-    }
-    match helper.audit.note(event, &record) {
-        Ok(_) => watchers.finish(&Kind::Completed(completed)),
-        Err(fault) => refuse(helper, watchers, record, started, fault.into()),
     }
 }

@@ -1,5 +1,6 @@
 //! What goes wrong: a refusal is told to the client, a fault to the audit.
 
+use postern_proto::v1 as wire;
 use std::fmt;
 use std::io;
 
@@ -39,7 +40,12 @@ codes! {
     RequestIdConflict = "request_id_conflict",
     RequestIdExpired = "request_id_expired",
     UnknownRequest = "unknown_request",
+    TooManyPending = "too_many_pending",
+    DeniedRecently = "denied_recently",
+    Paused = "paused",
     Unsupported = "unsupported",
+    NotApproved = "not_approved",
+    ApprovalExpired = "approval_expired",
     NotFound = "not_found",
     AlreadyExists = "already_exists",
     PreconditionFailed = "precondition_failed",
@@ -50,6 +56,8 @@ codes! {
     StartLimit = "start_limit",
     PackageFailed = "package_failed",
     Timeout = "timeout",
+    UndoGone = "undo_gone",
+    UndoConflict = "undo_conflict",
     DirectoryMissing = "directory_missing",
     AuditUnavailable = "audit_unavailable",
     NoSpace = "no_space",
@@ -182,17 +190,25 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The one place where a fault becomes what a client is told.
+/// The kernel's words may name what the client may not know; they go to the audit.
+const UNABLE: &str = "the helper could not do this; an operator finds the reason in the audit log";
+
+impl Fault {
+    /// The one place where a fault becomes a code for a client.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Audit(_) => Code::AuditUnavailable,
+            Self::Timeout { .. } => Code::Timeout,
+            Self::Io { error, .. } => code_of(error.kind()),
+            Self::Program { .. } | Self::Corrupt { .. } => Code::Interrupted,
+        }
+    }
+}
+
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
-        let code = match &fault {
-            Fault::Audit(_) => Code::AuditUnavailable,
-            Fault::Timeout { .. } => Code::Timeout,
-            Fault::Io { error, .. } => code_of(error.kind()),
-            Fault::Program { .. } | Fault::Corrupt { .. } => Code::Interrupted,
-        };
-        // The kernel's words may name what the client may not know; they go to the audit.
-        Self::new(code, "the helper could not do this; an operator finds the reason in the audit log")
+        Self::new(fault.code(), UNABLE)
     }
 }
 
@@ -237,19 +253,37 @@ impl From<Fault> for Stop {
 }
 
 impl Stop {
+    /// The outcome of a request that has taken its id and comes to nothing.
+    #[must_use]
+    pub fn told(&self) -> wire::Completed {
+        let (code, message) = match self {
+            Self::Refused(refusal) => (refusal.code, refusal.message.clone()),
+            Self::Fault(fault) => (fault.code(), UNABLE.to_owned()),
+            Self::Attached => (Code::Busy, String::new()),
+        };
+        let status = wire::Status::Failed.into();
+        wire::Completed { status, code: code.as_str().to_owned(), message, ..wire::Completed::default() }
+    }
+
+    /// What only the audit is told.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.message.clone(),
+            Self::Fault(fault) => fault.to_string(),
+            Self::Attached => String::new(),
+        }
+    }
+
     /// What the client is told, and what only the audit is told.
     #[must_use]
     pub fn tell(self) -> (Refusal, String) {
-        match self {
-            Self::Refused(refusal) => {
-                let detail = refusal.message.clone();
-                (refusal, detail)
-            }
-            Self::Fault(fault) => {
-                let detail = fault.to_string();
-                (fault.into(), detail)
-            }
-            Self::Attached => (Refusal::new(Code::Busy, "the same request is under way"), String::new()),
-        }
+        let detail = self.detail();
+        let refusal = match self {
+            Self::Refused(refusal) => refusal,
+            Self::Fault(fault) => fault.into(),
+            Self::Attached => Refusal::new(Code::Busy, "the same request is under way"),
+        };
+        (refusal, detail)
     }
 }

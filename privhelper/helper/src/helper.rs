@@ -1,12 +1,13 @@
 //! What all connections share.
 
+use crate::approvals::Approvals;
 use crate::audit::{Audit, Event, Json, Record};
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
 use crate::places::{Bodies, Places};
 use crate::policy::{Peer, Policy};
 use crate::requests::Requests;
-use crate::sys::locked;
+use crate::sys::{locked, store};
 use crate::types::Digest;
 use postern_proto::frame::METHOD_MAX;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,6 +35,8 @@ pub struct Helper {
     pub simulations: Mutex<()>,
     /// One begin at a time: rates are counted and used up in one step.
     pub begins: Mutex<()>,
+    /// Requests that wait for a person.
+    pub approvals: Approvals,
     /// The helper is about to end: nothing more is accepted.
     pub stopping: AtomicBool,
     /// One file change at a time, so that two writers can't lose an update.
@@ -43,6 +46,8 @@ pub struct Helper {
     /// One change of units at a time. The plan is made again under it.
     pub units: Mutex<()>,
     policy: Mutex<Option<Arc<Policy>>>,
+    /// Why nothing new begins.
+    paused: Mutex<Option<String>>,
     numbers: AtomicU64,
 }
 
@@ -54,6 +59,7 @@ impl Helper {
         audit: Audit,
         requests: Requests,
         policy: Option<Policy>,
+        paused: Option<String>,
         notes: Vec<String>,
     ) -> Self {
         Self {
@@ -66,6 +72,8 @@ impl Helper {
             bodies: Bodies::default(),
             simulations: Mutex::new(()),
             begins: Mutex::new(()),
+            approvals: Approvals::default(),
+            paused: Mutex::new(paused),
             stopping: AtomicBool::new(false),
             files: Mutex::new(()),
             packages: Mutex::new(()),
@@ -88,8 +96,46 @@ impl Helper {
     pub fn apply(&self, policy: Policy, record: &Record) -> Result<(), Fault> {
         self.audit.note(Event::PolicyApplied, record)?;
         self.audit.sync()?;
+        let digest = policy.digest();
         *locked(&self.policy) = Some(Arc::new(policy));
+        self.approvals.end_others(digest);
         Ok(())
+    }
+
+    /// Why nothing new begins; none = it does.
+    #[must_use]
+    pub fn paused(&self) -> Option<String> {
+        locked(&self.paused).clone()
+    }
+
+    /// Lets nothing new begin, or lets it again. It survives a restart.
+    ///
+    /// # Errors
+    /// It can't be written down. A pause holds all the same, until the helper ends.
+    pub fn pause(&self, reason: Option<String>) -> Result<(), Fault> {
+        let path = self.host.paths.state.join("paused");
+        if reason.is_none() {
+            store::remove_file(&path)?;
+        }
+        locked(&self.paused).clone_from(&reason);
+        reason.map_or(Ok(()), |reason| store::replace(&path, reason.as_bytes()))
+    }
+
+    /// Whether anything may begin.
+    ///
+    /// # Errors
+    /// `paused`, with the operator's reason.
+    pub fn check_paused(&self) -> Result<(), Refusal> {
+        let Some(reason) = self.paused() else {
+            return Ok(());
+        };
+        Err(Refusal::new(Code::Paused, format!("an operator has paused Postern: {reason:?}")))
+    }
+
+    /// Time since boot, sleep included.
+    #[must_use]
+    pub fn boottime(&self) -> Duration {
+        (self.host.since_boot)()
     }
 
     /// Records bytes that are no request: size and digest, never their text.

@@ -1,6 +1,7 @@
 //! Where everything stands on this host: values, so that tests bring their own.
 
 use crate::policy::{Accounts, Members};
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Gid, Group, Uid, User};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,6 +26,8 @@ pub struct Paths {
     pub operator_socket: PathBuf,
     /// Where a gateway for a connection is had.
     pub gateway_socket: PathBuf,
+    /// Where the journal takes messages with fields.
+    pub journal_socket: PathBuf,
     /// Exists where systemd is PID 1 (`sd_booted(3)`).
     pub systemd: PathBuf,
 }
@@ -46,6 +49,8 @@ pub struct Host {
     pub group_name: fn(u32) -> String,
     /// The wall clock.
     pub now: fn() -> SystemTime,
+    /// Time since boot, sleep included.
+    pub since_boot: fn() -> Duration,
     /// This boot's id, as the kernel writes it.
     pub boot_id: String,
     /// Whether this kernel has Landlock.
@@ -65,6 +70,7 @@ impl Host {
                 helper_socket: run.join("helper.sock"),
                 operator_socket: run.join("operator.sock"),
                 gateway_socket: run.join("gateway.sock"),
+                journal_socket: "/run/systemd/journal/socket".into(),
                 systemd: "/run/systemd/system".into(),
             },
             owner_uid: 0,
@@ -82,6 +88,7 @@ impl Host {
                     .map_or_else(|| gid.to_string(), |group| group.name)
             },
             now: SystemTime::now,
+            since_boot,
             boot_id,
             landlock,
         }
@@ -92,6 +99,11 @@ impl Host {
     pub fn unix(&self) -> Duration {
         (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
+}
+
+/// A clock that cannot be read stands still: what waits then waits until somebody answers.
+fn since_boot() -> Duration {
+    clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default()
 }
 
 fn user(name: &str) -> Option<u32> {

@@ -50,8 +50,8 @@ fn needs_systemd(helper: &Helper) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// What the simulation found, or why it could not be made.
-pub fn plan<V>(cx: &Context<'_>, by: &Authorized<V>, job: Job) -> Result<JobOutcome, Stop> {
-    let helper = cx.helper;
+pub fn plan<V>(cx: &Context, by: &Authorized<V>, job: Job) -> Result<JobOutcome, Stop> {
+    let helper = &*cx.helper;
     needs_systemd(helper)?;
     let _one_at_a_time = wait_for(&helper.simulations, by.timeout())?;
     let now = helper.host.unix().as_nanos().to_le_bytes();
@@ -84,8 +84,8 @@ fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutc
 ///
 /// # Errors
 /// What the job says, `interrupted` if it ended without an outcome, or a fault.
-pub fn execute(cx: &Context<'_>, ticket: &Ticket, job: Job, limit: Duration) -> Result<Done, Stop> {
-    let helper = cx.helper;
+pub fn execute(cx: &Context, ticket: &Ticket, job: Job, limit: Duration) -> Result<Done, Stop> {
+    let helper = &*cx.helper;
     needs_systemd(helper)?;
     let id = id_of(cx.peer.uid, cx.meta.request_id.as_str());
     let path = directory(helper, &id);
@@ -97,7 +97,7 @@ pub fn execute(cx: &Context<'_>, ticket: &Ticket, job: Job, limit: Duration) -> 
             Fault::Program { what: format!("the job did not start: {}", started.stderr.trim()) }.into()
         );
     }
-    follow(helper, ticket, &id, cx.watchers, limit)
+    follow(helper, ticket, &id, &cx.watchers, limit)
 }
 
 /// Takes up a job that an earlier helper started; none if it never wrote its record.

@@ -11,7 +11,6 @@ use crate::job;
 use crate::policy::Authorized;
 use crate::sys::locked;
 use crate::verb_id::VerbId;
-use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::time::Duration;
 
@@ -32,12 +31,12 @@ pub trait Leave: Sized + Send + 'static {
     ///
     /// # Errors
     /// The audit can't take the record, the rate is used up, or the id is taken.
-    fn take<V>(cx: &mut Context<'_>, verb: VerbId, by: &Authorized<V>) -> Result<Self, Stop>;
+    fn take<V>(cx: &mut Context, verb: VerbId, by: &Authorized<V>) -> Result<Self, Stop>;
     /// Records how it went.
     ///
     /// # Errors
     /// The audit can't take the record, or what was only read went wrong.
-    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop>;
+    fn end(self, cx: &mut Context, result: Result<Done, Stop>) -> Result<wire::Completed, Stop>;
 }
 
 /// Leave to look: no record goes before it.
@@ -47,12 +46,15 @@ pub struct Looked;
 impl Leave for Looked {
     const IS_EFFECT: bool = false;
 
-    fn take<V>(_: &mut Context<'_>, _: VerbId, _: &Authorized<V>) -> Result<Self, Stop> {
+    fn take<V>(_: &mut Context, _: VerbId, _: &Authorized<V>) -> Result<Self, Stop> {
         Ok(Self)
     }
 
-    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
+    fn end(self, cx: &mut Context, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
         let done = result?;
+        if cx.has_id {
+            cx.helper.requests.finish(cx.peer.uid, cx.meta.request_id.as_str(), &done.completed)?;
+        }
         cx.record.duration_us = Some(done.completed.duration_us);
         cx.record.outcome = outcome(&done.completed, "");
         cx.helper.audit.note(Event::Served, &cx.record)?;
@@ -63,32 +65,21 @@ impl Leave for Looked {
 impl Leave for Ticket {
     const IS_EFFECT: bool = true;
 
-    fn take<V>(cx: &mut Context<'_>, verb: VerbId, by: &Authorized<V>) -> Result<Self, Stop> {
-        let unix = cx.helper.host.unix();
-        // Between the count and the entry nobody else may begin.
+    fn take<V>(cx: &mut Context, verb: VerbId, by: &Authorized<V>) -> Result<Self, Stop> {
+        // Between the count and the entry nobody else may begin, and nobody after a pause.
         let _one_at_a_time = locked(&cx.helper.begins);
-        check_rates(cx.helper, by, unix)?;
-        let id = cx.meta.request_id.to_string();
-        let record = RequestRecord {
-            uid: cx.peer.uid,
-            request_id: id.clone(),
-            digest: cx.digest.as_bytes().to_vec(),
-            verb: verb.name().to_owned(),
-            begun_unix_s: unix.as_secs(),
-            rules: by.rules().map(|rule| rule.id.clone()).collect(),
-            completed: None,
-            client: cx.record.client_name.clone(),
-            gid: cx.peer.gid,
-            pid: cx.peer.pid,
-        };
-        cx.helper.requests.take(record, cx.watchers)?;
+        cx.helper.check_paused()?;
+        check_rates(&cx.helper, by, cx.helper.host.unix())?;
+        let rules = by.rules().map(|rule| rule.id.clone()).collect();
+        cx.helper.requests.take(cx.entry(verb, rules), &cx.watchers)?;
+        let id = cx.meta.request_id.as_str();
         cx.helper.audit.begin(&cx.record).map_err(|fault| {
-            let released = cx.helper.requests.release(cx.peer.uid, &id);
+            let released = cx.helper.requests.release(cx.peer.uid, id);
             Stop::from(released.err().unwrap_or(fault))
         })
     }
 
-    fn end(self, cx: &mut Context<'_>, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
+    fn end(self, cx: &mut Context, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
         let (done, detail) = match result {
             Ok(done) => (done, String::new()),
             Err(stop) => failed(stop),
@@ -107,7 +98,7 @@ impl Leave for Ticket {
             Code::AuditUnavailable.as_str().clone_into(&mut completed.code);
             "it was tried, but the outcome could not be recorded".clone_into(&mut completed.message);
         }
-        job::forget(cx.helper, cx.peer.uid, cx.meta.request_id.as_str());
+        job::forget(&cx.helper, cx.peer.uid, cx.meta.request_id.as_str());
         Ok(completed)
     }
 }
@@ -115,14 +106,8 @@ impl Leave for Ticket {
 /// A failure after the begin record: the client is told a code, the audit the reason.
 #[must_use]
 pub fn failed(stop: Stop) -> (Done, String) {
-    let (refusal, detail) = stop.tell();
-    let completed = wire::Completed {
-        status: wire::Status::Failed.into(),
-        code: refusal.code.as_str().to_owned(),
-        message: refusal.message,
-        ..wire::Completed::default()
-    };
-    (Done { completed, undo: Json::new() }, detail)
+    let completed = stop.told();
+    (Done { completed, undo: Json::new() }, stop.tell().1)
 }
 
 fn check_rates<V>(helper: &Helper, by: &Authorized<V>, unix: Duration) -> Result<(), Refusal> {

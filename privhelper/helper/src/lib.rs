@@ -4,6 +4,8 @@
 //! ([`policy`], [`plan`], [`types`]) does no I/O; who does I/O ([`sys`])
 //! decides nothing, and its effects take a ticket that only the audit mints.
 
+pub mod answer;
+pub mod approvals;
 pub mod audit;
 pub mod connection;
 pub mod context;
@@ -20,12 +22,14 @@ pub mod operator;
 pub mod places;
 pub mod plan;
 pub mod policy;
+pub mod question;
 pub mod reply;
 pub mod requests;
 pub mod startup;
 pub mod sys;
 pub mod table;
 pub mod types;
+pub mod undo;
 pub mod verb;
 pub mod verb_id;
 pub mod verbs;

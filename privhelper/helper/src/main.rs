@@ -33,7 +33,7 @@ fn serve() -> Result<(), Fault> {
     startup::take_up(&helper, unfinished);
     let places = Arc::new(Places::default());
     let (shared, open) = (Arc::clone(&helper), Arc::clone(&places));
-    startup::spawn("sync", move || startup::sync_forever(&shared))?;
+    startup::spawn("tick", move || startup::tick_forever(&shared))?;
     let shared = Arc::clone(&helper);
     startup::spawn("operators", move || listen::operators(&shared, &operators, &open))?;
     let shared = Arc::clone(&helper);

@@ -3,6 +3,7 @@
 use crate::error::Invalid;
 use crate::types::{Reason, RequestId, TaskId, TraceId};
 use postern_proto::v1 as wire;
+use prost::{Message, decode_length_delimiter};
 use std::time::Duration;
 
 /// How far a request goes.
@@ -58,4 +59,19 @@ impl Meta {
             claimed_uid: meta.claimed_uid,
         })
     }
+}
+
+/// The message whose bytes these are; none if it does not encode to the same bytes.
+#[must_use]
+pub fn strict<M: Message + Default>(body: &[u8]) -> Option<M> {
+    M::decode(body).ok().filter(|message| message.encode_to_vec() == body)
+}
+
+/// The meta, which is field 1 and so stands first in what encodes to itself, and all else.
+#[must_use]
+pub fn split_meta(body: &[u8]) -> (&[u8], &[u8]) {
+    let mut rest = body.strip_prefix(&[0x0a]).unwrap_or_default();
+    let len = decode_length_delimiter(&mut rest).unwrap_or(0);
+    let head = body.len().saturating_sub(rest.len()).saturating_add(len);
+    body.split_at_checked(head).filter(|_| body.starts_with(&[0x0a])).unwrap_or((&[], body))
 }

@@ -1,14 +1,18 @@
 //! operator.sock: what people who watch over this host may ask. No gateway, no gRPC, the same frames.
 
-use crate::audit::Record;
+use crate::audit::{Event, Json, Record};
 use crate::connection::Service;
 use crate::dispatch::Refuse;
-use crate::error::{Code, Fault};
+use crate::error::{Code, Fault, Refusal};
 use crate::helper::Helper;
+use crate::meta::strict;
 use crate::places::Places;
 use crate::policy::{Peer, Policy};
 use crate::reply::{Grpc, Sink};
+use crate::startup::spawn;
+use crate::sys::locked;
 use crate::sys::store::{self, POLICY_MAX};
+use crate::types::Reason;
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::sync::Arc;
@@ -24,6 +28,39 @@ pub struct Operator {
     pub clients: Arc<Places>,
 }
 
+/// One call: decodes the body, and answers or keeps the stream; none if the body is malformed.
+type Call = fn(&Operator, &[u8], &Sink) -> Option<()>;
+
+/// The table of calls: nothing else is reachable.
+pub const CALLS: &[(&str, Call)] = &[
+    ("Pending", |operator, body, sink| {
+        answer(body, sink, |_: wire::OperatorPendingRequest| {
+            Ok(wire::OperatorPending { approvals: operator.helper.approvals.list() })
+        })
+    }),
+    ("Show", |operator, body, sink| {
+        answer(body, sink, |show: wire::OperatorShowRequest| {
+            operator.helper.approvals.show(&show.approval_id)
+        })
+    }),
+    ("Decide", |operator, body, sink| {
+        answer(body, sink, |decide: wire::OperatorDecideRequest| {
+            let missing = operator.helper.approvals.decide(&operator.helper, operator.peer, &decide)?;
+            Ok(wire::OperatorDecided { missing })
+        })
+    }),
+    ("Watch", |operator, body, sink| {
+        strict::<wire::OperatorWatchRequest>(body).map(|_| operator.helper.approvals.watch(sink.clone()))
+    }),
+    ("Undo", |operator, body, sink| strict(body).map(|undo| operator.undo(undo, sink.clone()))),
+    ("Pause", |operator, body, sink| answer(body, sink, |pause| operator.pause(&pause))),
+    ("Resume", |operator, body, sink| answer(body, sink, |_: wire::OperatorResumeRequest| operator.resume())),
+    ("Status", |operator, body, sink| {
+        answer(body, sink, |_: wire::OperatorStatusRequest| Ok(operator.status()))
+    }),
+    ("Reload", |operator, body, sink| answer(body, sink, |_: wire::OperatorReloadRequest| operator.reload())),
+];
+
 impl Service for Operator {
     fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
         // Nobody that the policy calls a client can be an operator: asked anew each time, for the policy may change.
@@ -33,25 +70,18 @@ impl Service for Operator {
             sink.end(Grpc::PermissionDenied, "denied: a client of the policy can be no operator");
             return Ok(());
         }
-        match method.as_str() {
-            "Operator/Status" if wire::OperatorStatusRequest::decode(body.as_slice()).is_ok() => {
-                sink.message(&self.status());
-                sink.end(Grpc::Ok, "");
-            }
-            "Operator/Reload" if wire::OperatorReloadRequest::decode(body.as_slice()).is_ok() => {
-                self.reload(&sink);
-            }
-            "Operator/Status" | "Operator/Reload" => {
-                self.helper.note_malformed(self.peer, &method, &body);
-                sink.end(Grpc::InvalidArgument, "malformed request");
-                return Err(Refuse);
-            }
-            other => {
-                self.helper.note_refused(self.peer, other, Code::Unsupported);
-                sink.end(Grpc::Unimplemented, "unsupported: this helper has no such call");
-            }
-        }
-        Ok(())
+        let call =
+            method.strip_prefix("Operator/").and_then(|name| CALLS.iter().find(|(call, _)| *call == name));
+        let Some((_, run)) = call else {
+            self.helper.note_refused(self.peer, &method, Code::Unsupported);
+            sink.end(Grpc::Unimplemented, "unsupported: this helper has no such call");
+            return Ok(());
+        };
+        run(self, &body, &sink).ok_or_else(|| {
+            self.helper.note_malformed(self.peer, &method, &body);
+            sink.end(Grpc::InvalidArgument, "malformed request");
+            Refuse
+        })
     }
 
     fn is_there(&self) -> bool {
@@ -81,24 +111,52 @@ impl Operator {
             audit_seq: helper.audit.seq(),
             audit_fault: helper.audit.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
             notes: helper.notes.clone(),
-            paused: String::new(),
-            pending: 0,
+            paused: helper.paused().unwrap_or_default(),
+            pending: count(helper.approvals.list().len()),
         }
     }
 
+    /// Takes back, on a thread of its own.
+    fn undo(&self, undo: wire::OperatorUndoRequest, sink: Sink) {
+        let (helper, peer, ended) = (Arc::clone(&self.helper), self.peer, sink.clone());
+        if spawn("undo", move || crate::undo::run(&helper, peer, &undo, &sink)).is_err() {
+            ended.end(Grpc::Unavailable, "no thread can be had; ask again later");
+        }
+    }
+
+    /// Nothing new begins. What has begun goes on, and is named.
+    fn pause(&self, pause: &wire::OperatorPauseRequest) -> Result<wire::OperatorPaused, Refusal> {
+        let reason = if pause.reason.is_empty() { "no reason given" } else { &pause.reason };
+        let reason = Reason::new(reason)?;
+        // Whoever begins holds this: after it, everything that runs is in the list.
+        let _one_at_a_time = locked(&self.helper.begins);
+        let written = self.helper.pause(Some(reason.as_str().to_owned()));
+        let noted = self.note(Event::Paused, reason.as_str());
+        // It holds whether or not disk and log can take it; the operator is told if they can't.
+        written.and(noted)?;
+        Ok(wire::OperatorPaused { running: self.helper.requests.running() })
+    }
+
+    fn resume(&self) -> Result<wire::OperatorResumed, Refusal> {
+        self.note(Event::Resumed, "")?;
+        self.helper.pause(None)?;
+        Ok(wire::OperatorResumed {})
+    }
+
+    fn note(&self, event: Event, detail: &str) -> Result<(), Fault> {
+        let outcome = Json::new().text("detail", detail);
+        self.helper.audit.note(event, &Record { client: Some(self.peer), outcome, ..Record::default() })?;
+        self.helper.audit.sync()
+    }
+
     /// Root alone: takes the accepted policy anew, all or nothing.
-    fn reload(&self, sink: &Sink) {
+    fn reload(&self) -> Result<wire::OperatorReloaded, Refusal> {
         if self.peer.uid != self.helper.host.owner_uid {
             self.helper.note_refused(self.peer, "Operator/Reload", Code::Denied);
-            return sink.end(Grpc::PermissionDenied, "denied: only root may reload the policy");
+            return Err(Refusal::new(Code::Denied, "only root may reload the policy"));
         }
-        match self.take_policy() {
-            Ok(reloaded) => {
-                sink.message(&reloaded);
-                sink.end(Grpc::Ok, "");
-            }
-            Err(fault) => sink.end(Grpc::Unavailable, &format!("the policy stays as it was: {fault}")),
-        }
+        self.take_policy()
+            .map_err(|fault| Refusal::new(fault.code(), format!("the policy stays as it was: {fault}")))
     }
 
     fn take_policy(&self) -> Result<wire::OperatorReloaded, Fault> {
@@ -115,4 +173,24 @@ impl Operator {
         helper.apply(policy, &record)?;
         Ok(reloaded)
     }
+}
+
+/// Answers one call; none if the request is malformed.
+fn answer<Q: Message + Default, R: Message>(
+    body: &[u8],
+    sink: &Sink,
+    call: impl FnOnce(Q) -> Result<R, Refusal>,
+) -> Option<()> {
+    match call(strict(body)?) {
+        Ok(reply) => {
+            sink.message(&reply);
+            sink.end(Grpc::Ok, "");
+        }
+        Err(refusal) => {
+            let is_denied = refusal.code == Code::Denied;
+            let code = if is_denied { Grpc::PermissionDenied } else { Grpc::FailedPrecondition };
+            sink.end(code, &format!("{}: {}", refusal.code.as_str(), refusal.message));
+        }
+    }
+    Some(())
 }

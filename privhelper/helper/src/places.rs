@@ -26,14 +26,20 @@ impl Places {
     #[must_use]
     pub fn take(self: &Arc<Self>, uid: u32) -> Option<Place> {
         let mut counts = locked(&self.0);
-        let total: usize = counts.values().sum();
+        let (own, total) = (counts.get(&uid).copied().unwrap_or(0), counts.values().sum::<usize>());
+        (own < PER_UID && total < TOTAL).then(|| self.put(&mut counts, uid))
+    }
+
+    /// A place for this uid even if there is none: for what was let through already.
+    #[must_use]
+    pub fn add(self: &Arc<Self>, uid: u32) -> Place {
+        self.put(&mut locked(&self.0), uid)
+    }
+
+    fn put(self: &Arc<Self>, counts: &mut HashMap<u32, usize>, uid: u32) -> Place {
         let own = counts.entry(uid).or_default();
-        if *own >= PER_UID || total >= TOTAL {
-            return None;
-        }
         *own = own.saturating_add(1);
-        drop(counts);
-        Some(Place { places: Arc::clone(self), uid })
+        Place { places: Arc::clone(self), uid }
     }
 
     /// How many there are.

@@ -27,6 +27,8 @@ pub enum Grpc {
     InvalidArgument,
     /// Not for this caller (operator.sock).
     PermissionDenied,
+    /// Not now, or not of this; the text begins with a stable code (operator.sock).
+    FailedPrecondition,
     /// A cap.
     ResourceExhausted,
     /// No such rpc.
@@ -42,6 +44,7 @@ impl Grpc {
             Self::InvalidArgument => 3,
             Self::PermissionDenied => 7,
             Self::ResourceExhausted => 8,
+            Self::FailedPrecondition => 9,
             Self::Unimplemented => 12,
             Self::Unavailable => 14,
         }
@@ -202,6 +205,12 @@ impl Sink {
         self.streams.running.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Whether anybody may still read it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.outbox.is_dead() && locked(&self.streams.open).contains(&self.stream)
+    }
+
     /// Ends the whole connection.
     pub fn close(&self) {
         self.outbox.close();
@@ -212,20 +221,33 @@ impl Sink {
 #[derive(Debug, Default)]
 pub struct Watchers {
     sinks: Mutex<Vec<Sink>>,
+    /// What those who come later are told first: that it waits for a person.
+    waiting: Mutex<Option<wire::Waiting>>,
 }
 
 impl Watchers {
     /// The caller alone.
     #[must_use]
     pub fn of(sink: Sink) -> Self {
-        Self { sinks: Mutex::new(vec![sink]) }
+        Self { sinks: Mutex::new(vec![sink]), waiting: Mutex::default() }
     }
 
     /// One more. Those who have left are forgotten, and their connections with them.
     pub fn add(&self, sink: Sink) {
+        if let Some(waiting) = locked(&self.waiting).clone() {
+            sink.event(wire::event::Kind::Waiting(waiting));
+        }
         let mut sinks = locked(&self.sinks);
         sinks.retain(|sink| !sink.outbox.is_dead());
         sinks.push(sink);
+    }
+
+    /// Tells all that it waits for a person, and so those who come later; none: it waits no longer.
+    pub fn wait(&self, waiting: Option<wire::Waiting>) {
+        locked(&self.waiting).clone_from(&waiting);
+        if let Some(waiting) = waiting {
+            self.event(&wire::event::Kind::Waiting(waiting));
+        }
     }
 
     /// Everybody who watches another call of the same request.

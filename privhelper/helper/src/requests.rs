@@ -8,7 +8,7 @@ use crate::reply::Watchers;
 use crate::sys::{locked, store};
 use crate::types::{Digest, RequestId};
 use postern_proto::root::v1::RequestRecord;
-use postern_proto::v1::Completed;
+use postern_proto::v1::{self as wire, Completed};
 use prost::Message;
 use std::collections::HashMap;
 use std::fs::File;
@@ -76,7 +76,7 @@ impl Requests {
         let mut slots: HashMap<Key, Slot> = HashMap::new();
         for record in entries(&store::read(&path, u64::MAX)?.unwrap_or_default()) {
             let key = (record.uid, record.request_id.clone());
-            if record.begun_unix_s == 0 {
+            if record.begun_unix_us == 0 {
                 slots.remove(&key);
             } else {
                 slots.insert(key, Slot { record, watchers: None });
@@ -145,7 +145,7 @@ impl Requests {
     #[must_use]
     pub fn begun_since(&self, rule: &str, since_unix_s: u64) -> usize {
         let recent = |slot: &&Slot| {
-            slot.record.rules.iter().any(|used| used == rule) && slot.record.begun_unix_s >= since_unix_s
+            slot.record.rules.iter().any(|used| used == rule) && begun_s(&slot.record) >= since_unix_s
         };
         locked(&self.inner).slots.values().filter(recent).count()
     }
@@ -157,7 +157,8 @@ impl Requests {
     pub fn take(&self, record: RequestRecord, watchers: &Arc<Watchers>) -> Result<(), Stop> {
         let mut inner = locked(&self.inner);
         let key = (record.uid, record.request_id.clone());
-        if let Some(slot) = inner.slots.get(&key) {
+        // One that waited for a person has its id already.
+        if let Some(slot) = inner.slots.get(&key).filter(|slot| !slot.is_of(watchers)) {
             return Err(match &slot.watchers {
                 Some(others) if slot.record.digest == record.digest => {
                     others.adopt(watchers);
@@ -167,7 +168,7 @@ impl Requests {
             });
         }
         if inner.slots.len() >= IDS_MAX {
-            drop_old(&mut inner.slots, record.begun_unix_s);
+            drop_old(&mut inner.slots, begun_s(&record));
         }
         if inner.slots.len() >= IDS_MAX {
             return Err(Refusal::new(Code::RateLimited, "too many requests are kept; wait").into());
@@ -184,7 +185,7 @@ impl Requests {
     pub fn release(&self, uid: u32, id: &str) -> Result<(), Fault> {
         let mut inner = locked(&self.inner);
         match inner.slots.remove(&(uid, id.to_owned())) {
-            Some(slot) => inner.append(&RequestRecord { begun_unix_s: 0, ..slot.record }),
+            Some(slot) => inner.append(&RequestRecord { begun_unix_us: 0, ..slot.record }),
             None => Ok(()),
         }
     }
@@ -204,11 +205,59 @@ impl Requests {
         inner.append(&record)
     }
 
+    /// What has begun and not ended. What waits for a person has used up no rule yet.
+    #[must_use]
+    pub fn running(&self) -> Vec<wire::Running> {
+        let inner = locked(&self.inner);
+        let running = inner
+            .slots
+            .values()
+            .map(|slot| &slot.record)
+            .filter(|record| record.completed.is_none() && !record.rules.is_empty());
+        let running = running.map(|record| wire::Running {
+            request_id: record.request_id.clone(),
+            uid: record.uid,
+            verb: record.verb.clone(),
+            since_unix_s: begun_s(record),
+        });
+        running.collect()
+    }
+
+    /// The requests that have ended and that `fits` is about, newest first.
+    #[must_use]
+    pub fn ended(&self, fits: impl Fn(&RequestRecord) -> bool) -> Vec<RequestRecord> {
+        let inner = locked(&self.inner);
+        let ended = inner.slots.values().map(|slot| &slot.record).filter(|record| record.completed.is_some());
+        let mut ended = ended.filter(|record| fits(record)).cloned().collect::<Vec<_>>();
+        ended.sort_by_key(|record| std::cmp::Reverse(record.begun_unix_us));
+        ended
+    }
+
+    /// Notes on disk that a request was taken back.
+    ///
+    /// # Errors
+    /// The log can't take it.
+    pub fn undone(&self, uid: u32, id: &str) -> Result<(), Fault> {
+        let mut inner = locked(&self.inner);
+        let Some(slot) = inner.slots.get_mut(&(uid, id.to_owned())) else {
+            return Ok(());
+        };
+        slot.record.undone = true;
+        let record = slot.record.clone();
+        inner.append(&record)
+    }
+
     /// Lets others attach to a request that is taken up again after a restart.
     pub fn watch(&self, uid: u32, id: &str, watchers: &Arc<Watchers>) {
         if let Some(slot) = locked(&self.inner).slots.get_mut(&(uid, id.to_owned())) {
             slot.watchers = Some(Arc::clone(watchers));
         }
+    }
+}
+
+impl Slot {
+    fn is_of(&self, watchers: &Arc<Watchers>) -> bool {
+        self.watchers.as_ref().is_some_and(|own| Arc::ptr_eq(own, watchers))
     }
 }
 
@@ -229,10 +278,14 @@ impl Inner {
     }
 }
 
+fn begun_s(record: &RequestRecord) -> u64 {
+    Duration::from_micros(record.begun_unix_us).as_secs()
+}
+
 /// Entries whose ids are too old to be asked for again. What has not ended stays.
 fn drop_old(slots: &mut HashMap<Key, Slot>, now_s: u64) {
     let oldest = now_s.saturating_sub(KEPT_S);
-    slots.retain(|_, slot| slot.record.completed.is_none() || slot.record.begun_unix_s >= oldest);
+    slots.retain(|_, slot| slot.record.completed.is_none() || begun_s(&slot.record) >= oldest);
 }
 
 /// Writes one entry a request, and opens the log for more.

@@ -116,6 +116,8 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     if !host.landlock {
         notes.push("this kernel has no Landlock: file verbs run without it".to_owned());
     }
+    let paused = store::read(&host.paths.state.join("paused"), 4096)?;
+    let paused = paused.map(|reason| String::from_utf8_lossy(&reason).into_owned());
     let policy = load_policy(&host).unwrap_or_else(|fault| {
         notes.push(format!("no policy is in force: {fault}"));
         None
@@ -128,7 +130,7 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     audit.note(Event::Start, &started)?;
     audit.sync()?;
     store::prune(&host.paths.state.join("undo"))?;
-    let helper = Arc::new(Helper::new(host, audit, requests, policy, notes));
+    let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }
@@ -235,12 +237,14 @@ pub fn wait_for_end(helper: &Helper, signals: &SignalFd) -> Result<(), Fault> {
     helper.audit.sync()
 }
 
-/// Makes what was recorded durable every second: reads and refusals wait for no disk.
-pub fn sync_forever(helper: &Helper) {
+/// Every second makes what was recorded durable, since reads and refusals wait for no disk, and ends what has
+/// waited for a person long enough.
+pub fn tick_forever(helper: &Helper) {
     loop {
         std::thread::sleep(Duration::from_secs(1));
         // A log that can't be written refuses the next effect, and status says so.
         drop(helper.audit.sync());
+        helper.approvals.expire(helper.boottime());
     }
 }
 

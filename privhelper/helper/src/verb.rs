@@ -21,6 +21,8 @@ pub trait Planned: Send + 'static {
     fn wire(&self) -> wire::Plan;
     /// What the audit sees.
     fn json(&self) -> Json;
+    /// What a person sees who must agree to it: whole lines.
+    fn text(&self) -> Vec<u8>;
 }
 
 /// The plan of verbs that do only what the request says.
@@ -36,6 +38,9 @@ impl Planned for NoPlan {
     }
     fn json(&self) -> Json {
         Json::new()
+    }
+    fn text(&self) -> Vec<u8> {
+        b"what the arguments say, and no more\n".to_vec()
     }
 }
 
@@ -60,14 +65,14 @@ pub trait Verb: Sized + Send + 'static {
     ///
     /// # Errors
     /// It can't be, or can't be found out.
-    fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<Self::Plan, Stop>;
+    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<Self::Plan, Stop>;
     /// 5b. Does it.
     ///
     /// # Errors
     /// It failed.
     fn act(
         &self,
-        cx: &Context<'_>,
+        cx: &Context,
         by: &Authorized<Self>,
         plan: &Self::Plan,
         leave: &Self::Leave,

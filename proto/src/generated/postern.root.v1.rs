@@ -528,9 +528,9 @@ pub struct RequestRecord {
     pub digest: ::prost::alloc::vec::Vec<u8>,
     #[prost(string, tag = "4")]
     pub verb: ::prost::alloc::string::String,
-    /// When it began, in seconds since 1970; 0 = it never began and the id is free again.
+    /// When it began, in microseconds since 1970; 0 = it never began and the id is free again.
     #[prost(uint64, tag = "5")]
-    pub begun_unix_s: u64,
+    pub begun_unix_us: u64,
     /// The rules that were used, the one that is named first: for rates.
     #[prost(string, repeated, tag = "6")]
     pub rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -543,6 +543,12 @@ pub struct RequestRecord {
     pub gid: u32,
     #[prost(int32, tag = "10")]
     pub pid: i32,
+    /// The client's own task id: a claim.
+    #[prost(string, tag = "11")]
+    pub task: ::prost::alloc::string::String,
+    /// An operator has taken it back.
+    #[prost(bool, tag = "12")]
+    pub undone: bool,
 }
 /// undo/<uid>-\<request_id>: what a file was before a request changed it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -9,7 +9,7 @@ use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
 use crate::request::Request;
 use crate::show;
-use crate::task::{StepResult, StepStatus, Task};
+use crate::task::{Refusal, StepResult, StepStatus, Task};
 use crate::tool::{Action, Tool, unit_name};
 use std::time::Duration;
 
@@ -168,9 +168,11 @@ fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
     let (exit_code, error) = match &outcome.end {
         Event::Completed(done) => {
             let code = done.exit.as_ref().map(|exit| exit.code).or(is_ok.then_some(0));
-            (code, (!is_ok).then(|| error(&done.code, &done.message)))
+            (code, (!is_ok).then(|| error(&done.code, &show::ending(&done.code, &done.message))))
         }
-        Event::Refused(refused) => (None, Some(error(&refused.code, &show::refusal(refused)))),
+        Event::Refused(refused) => {
+            (None, Some(error(&refused.code, &show::refusal(refused, &outcome.explain))))
+        }
         Event::Error(fault) => (None, Some(error(&fault.code, &fault.message))),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => (None, None),
     };
@@ -183,8 +185,29 @@ fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
         error,
+        refusal: refusal(status, outcome),
         request_id: Some(outcome.id.clone()),
     }
+}
+
+/// The facts of a refusal or a denial.
+fn refusal(status: StepStatus, outcome: &Outcome) -> Option<Refusal> {
+    let facts = match &outcome.end {
+        Event::Refused(refused) => Refusal {
+            code: refused.code.clone(),
+            message: refused.message.clone(),
+            missing: refused.missing.clone(),
+            granted_nearby: refused.granted_nearby.clone(),
+            retry_after_s: (refused.retry_after_s > 0).then_some(refused.retry_after_s),
+            next: None,
+        },
+        // The recorded outcome of one that an operator denied.
+        Event::Completed(done) if status == StepStatus::Denied => {
+            Refusal { code: done.code.clone(), message: done.message.clone(), ..Refusal::default() }
+        }
+        _ => return None,
+    };
+    Some(Refusal { next: show::next_step(&facts.code, &outcome.explain), ..facts })
 }
 
 fn error(code: &str, message: &str) -> String {

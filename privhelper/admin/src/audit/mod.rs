@@ -2,9 +2,10 @@
 //!
 //! The log is read as bytes, a line at a time: memory does not grow with it.
 
-mod chain;
+pub(crate) mod chain;
 mod lines;
 mod show;
+pub mod uses;
 mod view;
 
 pub use chain::{Bad, Verdict};
@@ -46,7 +47,7 @@ fn first_seq(name: &str) -> Option<u64> {
 }
 
 /// The files that a command is about, or what to tell if there are none.
-fn chosen(host: &Host, named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn chosen(host: &Host, named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }

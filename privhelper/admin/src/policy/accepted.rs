@@ -52,6 +52,18 @@ pub fn read(directory: &Path) -> io::Result<Option<Accepted>> {
     Ok(Some(Accepted { rules, positions: wire.positions, digest, applied_unix_s, applied_by }))
 }
 
+/// The directory with the TOML files that the accepted policy in `directory` was compiled from.
+///
+/// # Errors
+/// It cannot be read.
+pub fn files(directory: &Path) -> io::Result<PathBuf> {
+    Ok(directory.join(copy_name(&fs::read(directory.join(FILE))?)))
+}
+
+fn copy_name(accepted: &[u8]) -> String {
+    format!("files-{}", &Digest::of(&[accepted]).to_string()[..16])
+}
+
 /// The directory of the accepted policy, held by one `apply` at a time.
 #[derive(Debug)]
 pub struct Store {
@@ -95,12 +107,11 @@ impl Store {
             applied_by: uid,
         };
         let bytes = wire.encode_to_vec();
-        let digest = Digest::of(&[&bytes]).to_string();
         if fs::read(self.path.join(FILE)).is_ok_and(|there| there == bytes) {
             // The very same, accepted twice within a second.
             return Ok(());
         }
-        let name = format!("files-{}", &digest[..16]);
+        let name = copy_name(&bytes);
         let copy = self.copy(&name, sources)?;
         self.replace(&bytes)?;
         // In force from here on: the copy stays, older ones are of no use. One that cannot be removed is no error.

@@ -18,7 +18,7 @@ mod rule;
 mod settings;
 pub mod source;
 mod table;
-mod values;
+pub(crate) mod values;
 
 use finding::{Finding, Findings, Severity};
 use postern_helper::policy::{Accounts, Policy};

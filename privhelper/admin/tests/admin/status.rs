@@ -81,6 +81,31 @@ fn says_that_an_accepted_policy_is_not_yet_in_force() {
 }
 
 #[test]
+fn says_that_it_is_paused_and_how_many_wait() {
+    let host = TestHost::new(GOOD);
+    let paused = OperatorStatus { paused: "an incident\u{1b}[2J".to_owned(), pending: 2, ..status("00") };
+    for (args, words) in [
+        (
+            &["status"][..],
+            "paused       nothing new begins until `postern-admin resume`: an incident\\u{1b}[2J\n",
+        ),
+        (&["status"], "approvals    2 requests wait: see `postern-admin pending`\n"),
+        (&["status", "--json"], "\"pending\":2"),
+        (&["status", "--json"], "\"paused\":\"an incident\\u001b[2J\""),
+    ] {
+        let helper = host.helper(vec![event(&paused), end(0, "")]);
+        let ran = host.run(args);
+        helper.join().unwrap();
+        assert!(ran.out.contains(words), "no {words:?} in\n{}", ran.out);
+        fs::remove_file(&host.host.operator_socket).unwrap();
+    }
+    let helper = host.helper(vec![event(&status("00")), end(0, "")]);
+    let ran = host.run(&["status"]);
+    helper.join().unwrap();
+    assert!(ran.out.contains("approvals    nothing waits\n") && !ran.out.contains("paused"), "{}", ran.out);
+}
+
+#[test]
 fn an_absent_helper_is_exit_5_and_a_refusing_one_is_not() {
     let host = TestHost::new(GOOD);
     let ran = host.run(&["status"]);

@@ -9,7 +9,7 @@ use postern_proto::frame::{self, HEAD, Head};
 use std::fs;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use tempfile::TempDir;
@@ -72,6 +72,14 @@ impl TestHost {
             operator_socket: at("operator.sock"),
             owner_uid: nix::unistd::geteuid().as_raw(),
             accounts: accounts(),
+            user_name: |uid| match uid {
+                0 => "root".to_owned(),
+                990 => "postern".to_owned(),
+                1000 => "alice".to_owned(),
+                1001 => "bob".to_owned(),
+                other => other.to_string(),
+            },
+            primary: |gid| if gid == 991 { vec![1001] } else { Vec::new() },
         };
         let host = Self { host, _directory: directory };
         host.write("policy.toml", policy);
@@ -124,24 +132,66 @@ impl TestHost {
         files
     }
 
+    /// A helper that answers every call with what `answer` makes of its method and body.
+    pub fn answering(
+        &self,
+        mut answer: impl FnMut(&str, &[u8]) -> Vec<Vec<u8>> + Send + 'static,
+    ) -> FakeHelper {
+        let listener = UnixListener::bind(&self.host.operator_socket).unwrap();
+        let thread = thread::spawn(move || {
+            let mut calls = Vec::new();
+            loop {
+                let (mut stream, _) = listener.accept().unwrap();
+                let Some((method, body)) = request(&mut stream) else { return calls };
+                for bytes in answer(&method, &body) {
+                    stream.write_all(&bytes).unwrap();
+                }
+                calls.push((method, body));
+            }
+        });
+        FakeHelper { socket: self.host.operator_socket.clone(), thread }
+    }
+
     /// Answers one call with these frames, and returns method and body of the call.
     pub fn helper(&self, frames: Vec<Vec<u8>>) -> JoinHandle<(String, Vec<u8>)> {
         let listener = UnixListener::bind(&self.host.operator_socket).unwrap();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut head = [0; HEAD];
-            stream.read_exact(&mut head).unwrap();
-            let head = Head::decode(head);
-            assert_eq!(head.kind, frame::REQUEST);
-            let mut payload = vec![0; head.len as usize];
-            stream.read_exact(&mut payload).unwrap();
-            let (method, body) = frame::split_request(&payload).unwrap();
+            let (method, body) = request(&mut stream).unwrap();
             for bytes in frames {
                 stream.write_all(&bytes).unwrap();
             }
-            (method.to_owned(), body.to_vec())
+            (method, body)
         })
     }
+}
+
+/// See [`TestHost::answering`].
+pub struct FakeHelper {
+    socket: PathBuf,
+    thread: JoinHandle<Vec<(String, Vec<u8>)>>,
+}
+
+impl FakeHelper {
+    /// Ends it, and returns methods and bodies of all calls.
+    pub fn finish(self) -> Vec<(String, Vec<u8>)> {
+        drop(UnixStream::connect(&self.socket).unwrap());
+        let calls = self.thread.join().unwrap();
+        fs::remove_file(&self.socket).unwrap();
+        calls
+    }
+}
+
+/// Method and body of the call that comes, if one does.
+pub fn request(stream: &mut UnixStream) -> Option<(String, Vec<u8>)> {
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head).ok()?;
+    let head = Head::decode(head);
+    assert_eq!(head.kind, frame::REQUEST);
+    let mut payload = vec![0; head.len as usize];
+    stream.read_exact(&mut payload).unwrap();
+    let (method, body) = frame::split_request(&payload).unwrap();
+    Some((method.to_owned(), body.to_vec()))
 }
 
 /// A reply frame.
@@ -165,6 +215,9 @@ pub fn accounts() -> Accounts {
         group: |name| match name {
             "web" => Some((991, vec![990])),
             "wheel" => Some((10, vec![0])),
+            "postern-users" => Some((900, vec![1000, 1001])),
+            "postern-operators" => Some((901, vec![1000, 990])),
+            "postern-auditors" => Some((902, Vec::new())),
             _ => None,
         },
     }

@@ -76,6 +76,12 @@ impl Json {
         self.list(name, quoted)
     }
 
+    /// Adds a list of integers. An empty list is left out.
+    #[must_use]
+    pub fn numbers(self, name: &str, values: &[u32]) -> Self {
+        self.list(name, values.iter().map(ToString::to_string))
+    }
+
     /// Adds a list of objects. An empty list is left out.
     #[must_use]
     pub fn objects(self, name: &str, values: impl IntoIterator<Item = Self>) -> Self {

@@ -29,6 +29,10 @@ pub struct Ticket {
     minted: (),
 }
 
+/// The proof that it is on disk that a request waits for a person.
+#[derive(Debug)]
+pub struct Asked(());
+
 /// The audit log of this helper.
 #[derive(Debug)]
 pub struct Audit {
@@ -59,6 +63,14 @@ impl Audit {
     /// The log can't take it: the effect must not happen.
     pub fn begin(&self, record: &Record) -> Result<Ticket, Fault> {
         self.durable(Event::Begin, record).map(|_| Ticket { minted: () })
+    }
+
+    /// Records that a request waits for a person, and waits until that is on disk.
+    ///
+    /// # Errors
+    /// The log can't take it: nobody must be asked.
+    pub fn ask(&self, record: &Record) -> Result<Asked, Fault> {
+        self.durable(Event::Pending, record).map(|_| Asked(()))
     }
 
     /// Takes up an effect whose intent an earlier helper recorded, to learn and record its outcome.

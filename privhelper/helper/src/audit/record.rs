@@ -28,6 +28,10 @@ events! {
     Previewed = "previewed",
     Refused = "refused",
     Malformed = "malformed",
+    Pending = "pending",
+    Approval = "approval",
+    Paused = "paused",
+    Resumed = "resumed",
     Begin = "begin",
     End = "end",
     Interrupted = "interrupted",
@@ -59,10 +63,14 @@ pub struct Record {
     pub rule: String,
     /// What it decided.
     pub decision: &'static str,
+    /// What is at stake.
+    pub risk: Json,
     /// The policy in force, as 64 hex digits.
     pub policy: String,
     /// What would happen.
     pub plan: Json,
+    /// Who agreed to what.
+    pub approval: Json,
     /// What happened.
     pub outcome: Json,
     /// Microseconds since the request was read.
@@ -92,7 +100,8 @@ impl Record {
             json = json.object("claimed_by", &Json::new().number("uid", self.claimed_uid));
         }
         json = json.text("verb", &self.verb).bounded("args", &self.args).text("rule", &self.rule);
-        json = json.text("decision", self.decision).text("policy", &self.policy).bounded("plan", &self.plan);
+        json = json.text("decision", self.decision).object("risk", &self.risk).text("policy", &self.policy);
+        json = json.bounded("plan", &self.plan).object("approval", &self.approval);
         json = json.bounded("outcome", &self.outcome);
         if let Some(duration) = self.duration_us {
             json = json.number("duration_us", duration);

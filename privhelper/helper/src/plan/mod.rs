@@ -149,4 +149,6 @@ pub struct FilePlan {
     pub group: Option<UserName>,
     /// Content, mode and owner are so already.
     pub unchanged: bool,
+    /// What changes in the content, where a person must agree to it.
+    pub diff: Vec<u8>,
 }

@@ -3,7 +3,7 @@
 use super::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
 use crate::audit::Json;
 use crate::error::Fault;
-use crate::types::PackageName;
+use crate::types::{PackageName, UserName};
 use crate::verb::Planned;
 use postern_proto::v1 as wire;
 
@@ -90,6 +90,21 @@ impl Planned for PackagePlan {
         });
         Json::new().objects("packages", steps)
     }
+
+    fn text(&self) -> Vec<u8> {
+        let step = |step: &PackageStep| {
+            let asked = if step.asked { "asked for" } else { "comes along" };
+            let (name, arch, old, new) = (&step.name, &step.arch, or_none(&step.old), or_none(&step.new));
+            format!("{name} ({arch}) is {}: {old} -> {new}, {asked}\n", step.action.done())
+        };
+        let (download, disk) = (self.download_bytes, self.disk_bytes);
+        let steps = self.steps.iter().map(step).collect::<String>();
+        format!("{steps}fetches {download} bytes, takes {disk} bytes of disk\n").into_bytes()
+    }
+}
+
+fn or_none(version: &str) -> &str {
+    if version.is_empty() { "none" } else { version }
 }
 
 impl UnitState {
@@ -137,6 +152,14 @@ impl Planned for UnitPlan {
         let others = self.cascade.iter().map(|unit| of(unit, "stop").flag("cascade", true));
         Json::new().objects("units", std::iter::once(of(&self.state, self.action)).chain(others))
     }
+
+    fn text(&self) -> Vec<u8> {
+        let of = |unit: &UnitState, verb: &str, why: &str| {
+            format!("{verb} {}, which is {} and {}{why}\n", unit.id, unit.active, or_none(&unit.enabled))
+        };
+        let others = self.cascade.iter().map(|unit| of(unit, "stop", "; it comes along"));
+        std::iter::once(of(&self.state, self.action, "")).chain(others).collect::<String>().into_bytes()
+    }
 }
 
 impl Planned for FilePlan {
@@ -168,5 +191,19 @@ impl Planned for FilePlan {
         }
         file = file.number("new_size", self.new_size).text("new_sha256", &self.new_sha256.to_string());
         Json::new().objects("files", [file.text("mode", &self.mode.to_string())])
+    }
+
+    fn text(&self) -> Vec<u8> {
+        let name = |name: Option<&UserName>| name.map_or_else(|| "kept".to_owned(), ToString::to_string);
+        let (owner, group) = (name(self.owner.as_ref()), name(self.group.as_ref()));
+        let old = self.old.as_ref().map_or_else(
+            || "a new file".to_owned(),
+            |old| format!("a file of {} bytes, sha256 {}", old.size, old.sha256),
+        );
+        let text = format!(
+            "write {}, {old}\nafterwards {} bytes, sha256 {}, mode {}, owner {owner}, group {group}\n",
+            self.path, self.new_size, self.new_sha256, self.mode
+        );
+        [text.as_bytes(), &self.diff].concat()
     }
 }

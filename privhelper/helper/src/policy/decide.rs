@@ -5,6 +5,7 @@ use crate::error::{Code, Refusal};
 use crate::plan::{Action, Subject};
 use crate::types::UnitName;
 use crate::verb_id::VerbId;
+use postern_proto::v1 as wire;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,16 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// As messages hold it.
+    #[must_use]
+    pub const fn wire(self) -> wire::Decision {
+        match self {
+            Self::Allow => wire::Decision::Allow,
+            Self::Ask => wire::Decision::Ask,
+            Self::Deny => wire::Decision::Deny,
+        }
+    }
+
     /// The word in policies and records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

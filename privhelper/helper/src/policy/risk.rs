@@ -3,6 +3,7 @@
 //! For records and for people. It decides nothing.
 
 use super::Object;
+use crate::audit::Json;
 use crate::verb_id::VerbId;
 
 /// What is at stake in one request.
@@ -15,6 +16,12 @@ pub struct Risk {
 }
 
 impl Risk {
+    /// As records hold it.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        Json::new().number("score", self.score).texts("capabilities", self.capabilities.iter().copied())
+    }
+
     /// The most that any element of a request puts at stake.
     #[must_use]
     pub fn of(wishes: &[(VerbId, Object)]) -> Self {

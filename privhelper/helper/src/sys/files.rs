@@ -234,6 +234,29 @@ pub fn write(
     Ok(())
 }
 
+/// Removes the file that was looked at: an effect. It is first given the temporary name, and its own name back if
+/// it was another by then.
+///
+/// # Errors
+/// `precondition_failed` if the target changed meanwhile; a fault if a step failed.
+pub fn remove(_: &Ticket, parent: &OwnedFd, name: &str, temporary: &str, old: &Standing) -> Result<(), Stop> {
+    let rename = |from: &str, to: &str| renameat2(parent, from, parent, to, RenameFlags::RENAME_NOREPLACE);
+    rename(name, temporary).map_err(Fault::io("rename a file"))?;
+    if !is_identity(parent, temporary, old) {
+        rename(temporary, name).map_err(Fault::io("put a file back"))?;
+        return Err(Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into());
+    }
+    unlinkat(parent, temporary, UnlinkatFlags::NoRemoveDir).map_err(Fault::io("remove a file"))?;
+    fsync(parent).map_err(Fault::io("sync a directory"))?;
+    Ok(())
+}
+
+fn is_identity(parent: &OwnedFd, name: &str, old: &Standing) -> bool {
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let stat = open(parent.as_fd(), name, flags, beneath()).and_then(|fd| fstat(&fd));
+    stat.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == old.identity)
+}
+
 /// What stands under the temporary name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
@@ -271,10 +294,7 @@ fn swap(parent: &OwnedFd, name: &str, temporary: &str, old: Option<&Standing>) -
     };
     let exchange = || renameat2(parent, temporary, parent, name, RenameFlags::RENAME_EXCHANGE);
     exchange().map_err(|errno| moved(errno, Errno::ENOENT))?;
-    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let replaced = open(parent.as_fd(), temporary, flags, beneath()).and_then(|fd| fstat(&fd));
-    let is_old = replaced.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == old.identity);
-    if is_old {
+    if is_identity(parent, temporary, old) {
         return Ok(());
     }
     exchange().map_err(|errno| (Fault::io("put a file back")(errno).into(), Left::Theirs))?;

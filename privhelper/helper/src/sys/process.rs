@@ -3,7 +3,7 @@
 //! argv comes from typed values, `--` stands before names, the environment is
 //! constant, stdin is null, no shell and no pager is anywhere.
 
-use crate::audit::Ticket;
+use crate::audit::{Asked, Ticket};
 use crate::error::Fault;
 use crate::host::Host;
 use crate::policy::Authorized;
@@ -96,6 +96,15 @@ pub fn show_units<V>(
     systemctl(host, &args, limit, Late::Kill)
 }
 
+/// As [`show_units`] of one unit that is about to be changed.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn show_changed(host: &Host, _: &Ticket, properties: &str, unit: &UnitName) -> Result<Finished, Fault> {
+    let args = ["show", "--no-pager", "--timestamp=unix", properties, "--", unit.as_str()];
+    systemctl(host, &args, Duration::from_secs(30), Late::Kill)
+}
+
 /// Changes a unit: an effect. After `limit` `late` is called, and the waiting goes on.
 ///
 /// # Errors
@@ -140,6 +149,16 @@ pub fn run_plan<V>(host: &Host, _: &Authorized<V>, id: &str, limit: Duration) ->
 pub fn start_job(host: &Host, _: &Ticket, id: &str) -> Result<Finished, Fault> {
     let args = ["start", "--no-block", "--no-ask-password", "--", &unit_of(JobUnit::Run, id)];
     systemctl(host, &args, HOUR, Late::Kill)
+}
+
+/// Writes one line to the terminals of the operators who are logged in: a unit does, and this does not wait.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn tell_operators(host: &Host, _: &Asked, approval: &str) -> Result<Finished, Fault> {
+    let unit = format!("postern-wall@{approval}.service");
+    let args = ["start", "--no-block", "--no-ask-password", "--", &unit];
+    systemctl(host, &args, Duration::from_secs(30), Late::Kill)
 }
 
 /// `ActiveState` of a job that this helper, or the one before it, started.

@@ -1,6 +1,8 @@
 //! Sockets: who is at the other end, and handing a connection to a gateway.
 
+use crate::audit::Asked;
 use crate::error::Fault;
+use crate::host::Host;
 use crate::policy::Peer;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
@@ -10,7 +12,7 @@ use nix::sys::socket::{
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 
 /// The credentials that the kernel took when the peer connected (unix(7), `SO_PEERCRED`).
@@ -84,6 +86,22 @@ pub fn listen_at(path: &Path, gid: Option<u32>) -> Result<UnixListener, Fault> {
         .map_err(Fault::io("set a socket's mode"))?;
     listen(&fd, Backlog::new(128).unwrap_or(Backlog::MAXCONN)).map_err(Fault::io("listen on a socket"))?;
     Ok(UnixListener::from(fd))
+}
+
+/// The message id of "a request waits for approval", for `journalctl MESSAGE_ID=…` and whatever watches the journal.
+pub const WAITS: &str = "7d3c2f0b9a5e4c61b8f4d2a6e1905c3b";
+
+/// Writes a message with fields into the journal (systemd's native journal protocol). Both texts are one line.
+///
+/// # Errors
+/// No journal listens.
+pub fn tell_journal(host: &Host, _: &Asked, message: &str, approval: &str) -> Result<(), Fault> {
+    let fields = format!(
+        "MESSAGE={message}\nMESSAGE_ID={WAITS}\nPRIORITY=5\nSYSLOG_IDENTIFIER=postern-helper\nPOSTERN_APPROVAL={approval}\n"
+    );
+    let socket = UnixDatagram::unbound().map_err(Fault::io("make a socket"))?;
+    let sent = socket.send_to(fields.as_bytes(), &host.paths.journal_socket);
+    sent.map(drop).map_err(Fault::io("write to the journal"))
 }
 
 /// Sends what the kernel takes at once; 0 if it takes nothing now.

@@ -1,6 +1,7 @@
 //! Root's own files below its state directory, which nobody else can reach.
 
 use crate::error::Fault;
+use crate::types::Digest;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -130,4 +131,17 @@ pub fn remove_file(path: &Path) -> Result<(), Fault> {
 fn open(options: &OpenOptions, path: &Path) -> Result<File, Fault> {
     #[expect(clippy::disallowed_methods, reason = "paths of the helper's own state alone")]
     options.open(path).map_err(Fault::io("open a file of the helper's own"))
+}
+
+/// 32 hex digits that nobody can guess (128 bits): of two random UUIDs of the kernel, random(4).
+///
+/// # Errors
+/// The kernel gives none.
+pub fn random_id() -> Result<String, Fault> {
+    let random = || read(Path::new("/proc/sys/kernel/random/uuid"), 64);
+    let parts = (random()?.unwrap_or_default(), random()?.unwrap_or_default());
+    if parts.0.len() < 36 || parts.0 == parts.1 {
+        return Err(Fault::Corrupt { what: "the kernel's source of random numbers" });
+    }
+    Ok(Digest::of(&[&parts.0, &parts.1]).to_string().chars().take(32).collect())
 }

@@ -24,7 +24,7 @@ pub struct Read {
 
 /// The rule's directory, opened, and what stands below it: the part of a path that is the client's.
 pub(super) fn directory_of<'a, V: Verb>(
-    cx: &Context<'_>,
+    cx: &Context,
     by: &Authorized<V>,
     path: &'a TargetPath,
 ) -> Result<(OwnedFd, &'a str), Stop> {
@@ -36,7 +36,7 @@ pub(super) fn directory_of<'a, V: Verb>(
 }
 
 /// A file as the client is told of it.
-pub(super) fn info(cx: &Context<'_>, path: &TargetPath, file: &Standing, sha256: String) -> wire::FileInfo {
+pub(super) fn info(cx: &Context, path: &TargetPath, file: &Standing, sha256: String) -> wire::FileInfo {
     wire::FileInfo {
         path: path.to_string(),
         r#type: wire::FileType::File.into(),
@@ -68,11 +68,11 @@ impl Verb for Read {
         Json::new().text("path", self.path.as_str()).number("offset", self.offset).number("limit", self.limit)
     }
 
-    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context<'_>, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let most = by.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
         let limit = if self.limit == 0 { most } else { most.min(self.limit.into()) };
         let (directory, below) = directory_of(cx, by, &self.path)?;

@@ -7,7 +7,8 @@ use crate::error::{Code, Fault, Invalid, Refusal, Stop};
 use crate::helper::wait_for;
 use crate::leave::Done;
 use crate::plan::{FilePlan, OldFile};
-use crate::policy::{Authorized, Object};
+use crate::policy::{Authorized, Decision, Object};
+use crate::question;
 use crate::sys::files::{NewFile, Standing};
 use crate::sys::{confined, files, store};
 use crate::types::{Digest, Expect, FileMode, TargetPath, UserName};
@@ -90,7 +91,7 @@ impl Write {
     }
 
     /// The numbers of the names that are set. Not from a confined thread: that one can't read the host's accounts.
-    fn resolve(cx: &Context<'_>, plan: &FilePlan) -> Result<Owners, Refusal> {
+    fn resolve(cx: &Context, plan: &FilePlan) -> Result<Owners, Refusal> {
         let accounts = cx.helper.host.accounts;
         let unknown = |field, name: &UserName| {
             Refusal::from(Invalid::new(field, "does not exist on this host")).with(name)
@@ -105,7 +106,7 @@ impl Write {
     /// What stands there, hashed.
     fn look(
         &self,
-        cx: &Context<'_>,
+        cx: &Context,
         directory: &OwnedFd,
         below: &str,
     ) -> Result<(OwnedFd, Option<(Standing, OldFile)>), Stop> {
@@ -122,8 +123,21 @@ impl Write {
         Ok((parent, Some((standing, old))))
     }
 
+    /// What a person who must agree sees of the content.
+    fn diff(&self, old: &mut Option<(Standing, OldFile)>) -> Result<Vec<u8>, Stop> {
+        let Some((standing, old)) = old else {
+            return Ok(question::diff(b"", &self.content));
+        };
+        let before = standing.read(0, standing.size)?;
+        if Digest::of(&[&before]) != old.sha256 {
+            let why = "the file changed while it was read; ask again";
+            return Err(Refusal::new(Code::PreconditionFailed, why).into());
+        }
+        Ok(question::diff(&before, &self.content))
+    }
+
     /// Keeps what the file was, on disk before it changes.
-    fn keep(&self, cx: &Context<'_>, plan: &FilePlan, old: Option<&mut Standing>) -> Result<(), Stop> {
+    fn keep(&self, cx: &Context, plan: &FilePlan, old: Option<&mut Standing>) -> Result<(), Stop> {
         let directory = cx.helper.host.paths.state.join("undo");
         if cx.helper.next_number().is_multiple_of(32) {
             store::prune(&directory)?;
@@ -178,11 +192,17 @@ impl Verb for Write {
         json.text("owner", &text(self.owner.as_ref())).text("group", &text(self.group.as_ref()))
     }
 
-    fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<FilePlan, Stop> {
+    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<FilePlan, Stop> {
         let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(self.path.clone()));
         let (directory, below) = directory_of(cx, by, &self.path)?;
-        let old =
-            confined::run(cx.helper.host.landlock, &[&directory], || self.look(cx, &directory, below))?.1;
+        let (old, diff) = confined::run(cx.helper.host.landlock, &[&directory], || {
+            let mut old = self.look(cx, &directory, below)?.1;
+            let diff = match by.decision() {
+                Decision::Ask => self.diff(&mut old)?,
+                Decision::Allow | Decision::Deny => Vec::new(),
+            };
+            Ok::<_, Stop>((old, diff))
+        })?;
         let (standing, old) = old.unzip();
         self.check_expected(old.as_ref(), readable)?;
         let root = |field| standing.is_none().then(|| UserName::new(field, "root")).transpose();
@@ -196,6 +216,7 @@ impl Verb for Write {
             group: self.group.clone().or(root("group")?),
             unchanged: false,
             old,
+            diff,
         };
         let (uid, gid) = Self::resolve(cx, &plan)?.or_kept(standing.as_ref());
         let same = |old: &Standing| (old.mode, old.uid, old.gid) == (plan.mode, uid, gid);
@@ -206,7 +227,7 @@ impl Verb for Write {
 
     fn act(
         &self,
-        cx: &Context<'_>,
+        cx: &Context,
         by: &Authorized<Self>,
         plan: &FilePlan,
         leave: &Ticket,

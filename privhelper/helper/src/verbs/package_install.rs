@@ -82,7 +82,7 @@ impl Verb for Install {
         Json::new().objects("packages", packages)
     }
 
-    fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<Self::Plan, Stop> {
+    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<Self::Plan, Stop> {
         let outcome = job::plan(cx, by, self.job(JobKind::PlanInstall, by))?;
         let mut steps = outcome.steps.iter().map(PackageStep::of_wire).collect::<Result<Vec<_>, _>>()?;
         // Which packages were named is known here, whatever the simulation says.
@@ -95,7 +95,7 @@ impl Verb for Install {
 
     fn act(
         &self,
-        cx: &Context<'_>,
+        cx: &Context,
         by: &Authorized<Self>,
         plan: &Self::Plan,
         leave: &Ticket,

@@ -41,11 +41,11 @@ impl Verb for Show {
         Json::new().texts("names", self.names.iter().map(PackageName::as_str))
     }
 
-    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context<'_>, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let package = |name: &PackageName| wire::Package { name: name.to_string(), version: String::new() };
         let packages = self.names.iter().map(package).collect();
         let outcome = job::plan(cx, by, Job { kind: JobKind::Show.into(), packages, ..Job::default() })?;

@@ -34,11 +34,11 @@ impl Verb for Update {
         Json::new()
     }
 
-    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context<'_>, by: &Authorized<Self>, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);

@@ -32,11 +32,11 @@ impl Verb for Describe {
         Json::new()
     }
 
-    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context<'_>, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let grants = cx.policy.rules_of(cx.peer).map(|rule| grant(rule, cx.policy.commands())).collect();
         let description = Some(wire::Description { client: cx.record.client_name.clone(), grants });
         let status = wire::Status::Done.into();
@@ -49,14 +49,9 @@ impl Verb for Describe {
 
 /// One rule as its client may know it: no text of the operator's, no word of other clients.
 fn grant(rule: &Rule, commands: &[Command]) -> wire::Grant {
-    let decision = match rule.decision {
-        Decision::Allow => wire::Decision::Allow,
-        Decision::Ask => wire::Decision::Ask,
-        Decision::Deny => wire::Decision::Deny,
-    };
     let mut grant = wire::Grant {
         verbs: strings(rule.verbs.iter().map(|verb| verb.name())),
-        decision: decision.into(),
+        decision: rule.decision.wire().into(),
         rate: rule.rate.map_or_else(String::new, |rate| format!("{}/{}s", rate.count, rate.window.as_secs())),
         ..wire::Grant::default()
     };

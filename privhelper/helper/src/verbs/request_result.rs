@@ -35,11 +35,11 @@ impl Verb for RequestResult {
         Json::new().text("of", self.of.as_str())
     }
 
-    fn plan(&self, _: &Context<'_>, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context<'_>, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let completed = cx.helper.requests.result(cx.peer.uid, &self.of)?;
         Ok(Done { completed: wire::Completed { replayed: true, ..completed }, undo: Json::new() })
     }

@@ -40,7 +40,7 @@ impl Change {
     }
 
     /// The unit's state, and which active units would go down with the change.
-    fn plan<V>(&self, cx: &Context<'_>, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
+    fn plan<V>(&self, cx: &Context, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
         let shown = show_one(cx, by, &self.unit)?;
         if shown.state.load == "not-found" {
             return Err(
@@ -67,7 +67,7 @@ impl Change {
 
     fn act<V>(
         &self,
-        cx: &Context<'_>,
+        cx: &Context,
         by: &Authorized<V>,
         action: UnitAction,
         plan: &UnitPlan,
@@ -115,7 +115,7 @@ const CASCADE_MAX: usize = 256;
 
 /// Those of these units that are up; with `further` also those that stop with them, and so on.
 fn up_with<V>(
-    cx: &Context<'_>,
+    cx: &Context,
     by: &Authorized<V>,
     mut names: Vec<String>,
     further: bool,
@@ -140,11 +140,7 @@ fn up_with<V>(
 }
 
 /// Units that are enabled and disabled with this one (`Also=`, systemd.unit(5)).
-fn installed_with<V>(
-    cx: &Context<'_>,
-    by: &Authorized<V>,
-    unit: &UnitName,
-) -> Result<Vec<UnitState>, Stopped> {
+fn installed_with<V>(cx: &Context, by: &Authorized<V>, unit: &UnitName) -> Result<Vec<UnitState>, Stopped> {
     let files = unit_files(&cx.helper.host, by, unit)?;
     let named = files
         .stdout
@@ -182,13 +178,13 @@ macro_rules! change {
                 self.0.args()
             }
 
-            fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<UnitPlan, Stopped> {
+            fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UnitPlan, Stopped> {
                 self.0.plan(cx, by, UnitAction::$verb)
             }
 
             fn act(
                 &self,
-                cx: &Context<'_>,
+                cx: &Context,
                 by: &Authorized<Self>,
                 plan: &UnitPlan,
                 leave: &Ticket,

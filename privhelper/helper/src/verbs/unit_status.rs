@@ -21,7 +21,7 @@ pub struct Status {
 }
 
 /// Asks systemd for units whose names policy has let through: one answer a unit, in order.
-pub(super) fn show<V>(cx: &Context<'_>, by: &Authorized<V>, units: &[&UnitName]) -> Result<Vec<Shown>, Stop> {
+pub(super) fn show<V>(cx: &Context, by: &Authorized<V>, units: &[&UnitName]) -> Result<Vec<Shown>, Stop> {
     if !cx.helper.host.paths.systemd.exists() {
         return Err(Refusal::new(Code::Unsupported, "this host does not run systemd").into());
     }
@@ -37,7 +37,7 @@ pub(super) fn show<V>(cx: &Context<'_>, by: &Authorized<V>, units: &[&UnitName])
 }
 
 /// The first of [`show`].
-pub(super) fn show_one<V>(cx: &Context<'_>, by: &Authorized<V>, unit: &UnitName) -> Result<Shown, Stop> {
+pub(super) fn show_one<V>(cx: &Context, by: &Authorized<V>, unit: &UnitName) -> Result<Shown, Stop> {
     let shown = show(cx, by, &[unit])?.into_iter().next();
     shown.ok_or_else(|| Fault::Program { what: "systemctl show printed nothing".to_owned() }.into())
 }
@@ -68,12 +68,12 @@ impl Verb for Status {
         Json::new().text("unit", self.unit.as_str())
     }
 
-    fn plan(&self, cx: &Context<'_>, by: &Authorized<Self>) -> Result<UnitPlan, Stop> {
+    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UnitPlan, Stop> {
         let state = show_one(cx, by, &self.unit)?.state;
         Ok(UnitPlan { state, action: "status", cascade: Vec::new() })
     }
 
-    fn act(&self, _: &Context<'_>, _: &Authorized<Self>, plan: &UnitPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, _: &Context, _: &Authorized<Self>, plan: &UnitPlan, _: &Looked) -> Result<Done, Stop> {
         if plan.state.load == "not-found" {
             return Err(
                 Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()

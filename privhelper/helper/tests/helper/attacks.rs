@@ -171,7 +171,7 @@ fn a_large_log_of_ids_loses_none() {
         uid: CLIENT_UID,
         digest: vec![0; 32],
         verb: "file.write".to_owned(),
-        begun_unix_s: 5,
+        begun_unix_us: 5_000_000,
         completed: Some(wire::Completed { message: "x".repeat(60_000), ..wire::Completed::default() }),
         ..root::RequestRecord::default()
     };

@@ -114,8 +114,14 @@ fn without_a_log_no_effect_is_performed() {
         postern_helper::requests::Requests::open(&world.path("state/requests"), world.host.unix()).unwrap();
     let bytes = std::fs::read(world.path("state/policy/accepted.pb")).unwrap();
     let policy = postern_helper::policy::Policy::load(&bytes, world.host.accounts).unwrap();
-    let helper =
-        postern_helper::helper::Helper::new(world.host.clone(), audit, requests, Some(policy), Vec::new());
+    let helper = postern_helper::helper::Helper::new(
+        world.host.clone(),
+        audit,
+        requests,
+        Some(policy),
+        None,
+        Vec::new(),
+    );
     let world = World { helper: std::sync::Arc::new(helper), ..world };
     let path = world.text("site/a.html");
     let mut channel = world.connect(CLIENT_UID);

@@ -4,6 +4,8 @@ use postern_helper::audit::Audit;
 use postern_helper::connection::{Client, serve};
 use postern_helper::helper::Helper;
 use postern_helper::host::{Host, Paths, Programs};
+use postern_helper::operator::Operator;
+use postern_helper::places::Places;
 use postern_helper::policy::{Accounts, Peer};
 use postern_helper::startup;
 use postern_helper::types::Digest;
@@ -112,6 +114,7 @@ impl World {
                 helper_socket: run.join("helper.sock"),
                 operator_socket: run.join("operator.sock"),
                 gateway_socket: run.join("gateway.sock"),
+                journal_socket: at.join("journal"),
                 systemd: at.join("systemd"),
             },
             owner_uid: own_uid(),
@@ -119,6 +122,7 @@ impl World {
             user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
             group_name: |gid| gid.to_string(),
             now: SystemTime::now,
+            since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
             boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
             landlock: postern_helper::sys::confined::available(),
         };
@@ -169,6 +173,17 @@ impl World {
         });
         ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Channel { stream: ours, client: Some(far), next: 1, thread: Some(thread) }
+    }
+
+    /// A connection to operator.sock as this uid.
+    pub fn operator(&self, uid: u32) -> Channel {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let helper = Arc::clone(&self.helper);
+        let peer = Peer { uid, gid: uid, pid: 78 };
+        let mut service = Operator { helper, peer, clients: Arc::new(Places::default()) };
+        let thread = std::thread::spawn(move || serve(theirs, None, &mut service));
+        Channel::of(ours, thread)
     }
 
     pub fn log(&self) -> Vec<String> {
@@ -230,6 +245,12 @@ impl Answer {
 }
 
 impl Channel {
+    /// Our end of a connection that `thread` serves.
+    pub fn of(stream: UnixStream, thread: std::thread::JoinHandle<()>) -> Self {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self { stream, client: None, next: 1, thread: Some(thread) }
+    }
+
     pub fn send(&mut self, method: &str, body: &[u8]) -> u32 {
         let stream = self.next;
         self.next += 1;
@@ -275,6 +296,25 @@ impl Channel {
     pub fn left(mut self) {
         assert!(self.frame().is_none(), "a frame came");
         self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// One call of an operator's: the reply, or code and text.
+pub fn call<R: Message + Default>(
+    channel: &mut Channel,
+    method: &str,
+    message: &impl Message,
+) -> Result<R, (u8, String)> {
+    let stream = channel.send(method, &message.encode_to_vec());
+    let mut reply = None;
+    loop {
+        let (head, payload) = channel.frame().expect("the connection ended");
+        assert_eq!(head.stream, stream);
+        if head.kind == frame::END {
+            let text = String::from_utf8_lossy(&payload[1..]).into_owned();
+            return if payload[0] == 0 { Ok(reply.unwrap()) } else { Err((payload[0], text)) };
+        }
+        reply = Some(R::decode(payload.as_slice()).unwrap());
     }
 }
 

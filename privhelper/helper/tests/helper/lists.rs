@@ -1,6 +1,7 @@
 //! The lists agree: rpcs, verbs, table, SECURITY.md, dependencies.
 
 use postern_helper::error::Code;
+use postern_helper::operator::CALLS;
 use postern_helper::table::{TABLE, find};
 use postern_helper::verb_id::VerbId;
 use postern_proto::HELPER_PROTO;
@@ -56,6 +57,15 @@ fn security_md_says_which_verbs_are_built() {
             assert_eq!(cells[3] == "yes", row.is_effect, "{cells:?}");
         }
     }
+}
+
+#[test]
+fn security_md_lists_every_call_of_operators() {
+    let text = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let table = text.split("## What operators can ask for").nth(1).unwrap().split("## ").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let named = rows.map(|row| row.split('`').next().unwrap()).collect::<Vec<_>>();
+    assert_eq!(named, CALLS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
 }
 
 #[test]

@@ -11,6 +11,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod approvals;
 mod attacks;
 mod audit;
 mod common;
@@ -25,3 +26,4 @@ mod policy_files;
 mod policy_plans;
 mod requests;
 mod systemd;
+mod undo;

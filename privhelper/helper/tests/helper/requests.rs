@@ -95,7 +95,7 @@ fn what_a_killed_helper_began_is_interrupted() {
         request_id: id.clone(),
         digest: vec![0; 32],
         verb: "file.write".to_owned(),
-        begun_unix_s: world.host.unix().as_secs(),
+        begun_unix_us: u64::try_from(world.host.unix().as_micros()).unwrap(),
         ..root::RequestRecord::default()
     };
     let mut log = std::fs::OpenOptions::new().append(true).open(world.path("state/requests/log")).unwrap();

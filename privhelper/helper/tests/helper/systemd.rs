@@ -385,7 +385,7 @@ fn a_restarted_helper_picks_up_the_outcome_of_a_running_job() {
         request_id: id.clone(),
         digest: vec![0; 32],
         verb: "package.install".to_owned(),
-        begun_unix_s: world.host.unix().as_secs(),
+        begun_unix_us: u64::try_from(world.host.unix().as_micros()).unwrap(),
         ..root::RequestRecord::default()
     };
     let job = world.path("state/jobs").join(postern_helper::job::id_of(CLIENT_UID, &id));

@@ -1,0 +1,91 @@
+//! `can`: what may be asked, and whether one request would be let through. Nothing is done.
+
+use super::options::{Command, Global};
+use super::{Session, usage};
+use crate::args::Nothing;
+use crate::ask::{Mode, Outcome};
+use crate::event::{Decision, Event, Fault};
+use crate::exit::Exit;
+use crate::report::Report;
+use crate::request::Request;
+use crate::show;
+use clap::Parser;
+use std::ffi::OsString;
+
+/// What may follow `can`.
+#[derive(Debug, Parser)]
+#[command(name = "postern can")]
+struct Can {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+impl Session<'_> {
+    /// `can` alone describes; `can VERB ARGS` asks for the decision alone.
+    pub(super) async fn can(&mut self, command: Vec<String>) -> Exit {
+        let can = match Can::try_parse_from(words(command)) {
+            Ok(can) => can,
+            Err(error) => return usage(&error, self.console),
+        };
+        self.global.json = self.global.json.or(can.global.json);
+        self.global.direct |= can.global.direct;
+        self.global.quiet |= can.global.quiet;
+        self.global.timeout = self.global.timeout.or(can.global.timeout);
+        // Whether a file may be written does not wait for its content.
+        self.console.input = Box::new(std::io::empty());
+        match can.command.map(|command| self.request(command)) {
+            None => self.typed(Request::PolicyDescribe(Nothing {}), Mode::Execute).await,
+            Some(Ok(request)) => self.typed(request, Mode::Check).await,
+            Some(Err(why)) => self.fail(&Fault::new("invalid_argument", why)),
+        }
+    }
+
+    /// Yes, with approval, or no: exit 0, 4, 3.
+    pub(super) fn verdict(&mut self, outcome: &Outcome) -> Exit {
+        let (exit, text) = match &outcome.end {
+            Event::Completed(done) => {
+                let rule =
+                    if done.rule.is_empty() { String::new() } else { format!(" (rule {})", done.rule) };
+                match done.decision {
+                    Decision::Ask => {
+                        let text = format!("with approval: {} waits for an operator{rule}", outcome.verb);
+                        (Exit::NotApproved, text)
+                    }
+                    Decision::Allow | Decision::Unspecified => {
+                        (Exit::of_end(&outcome.end), format!("yes: {}{rule}", outcome.verb))
+                    }
+                    Decision::Deny => (Exit::Refused, format!("no: denied{rule}")),
+                }
+            }
+            Event::Refused(refused) if Exit::of_end(&outcome.end) == Exit::Refused => {
+                let why = show::refusal(refused, &outcome.explain);
+                (Exit::Refused, format!("no: {}: {why}", refused.code))
+            }
+            end => (Exit::of_end(end), String::new()),
+        };
+        if self.global.json.is_some() {
+            self.console.json(&Report::new(outcome));
+        } else if text.is_empty() {
+            self.print(outcome, Mode::Check);
+        } else {
+            self.console.result(&show::line(&text));
+        }
+        exit
+    }
+}
+
+/// `package.install` is taken for `package install`, and `command.run` for `command`.
+fn words(command: Vec<String>) -> Vec<OsString> {
+    let mut words = vec![OsString::from("postern can")];
+    for (index, word) in command.into_iter().enumerate() {
+        match word.split_once('.').filter(|_| index == 0) {
+            Some(("command", "run")) => words.push("command".into()),
+            Some(("request", verb)) => words.push(verb.into()),
+            Some((noun, verb)) => words.extend([noun.into(), verb.into()]),
+            None => words.push(word.into()),
+        }
+    }
+    words
+}

@@ -1,0 +1,118 @@
+//! The hook: a program of the administrator's that hears of each request that comes to wait.
+//!
+//! It runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
+
+use crate::ask::Ask;
+use crate::event::Waiting;
+use crate::show;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+use tokio::sync::Semaphore;
+
+/// What one run may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Runs at a time; the others come after them.
+const RUNS: usize = 4;
+/// Approvals that were told and are remembered: a request that is asked again still has the same one.
+const REMEMBERED: usize = 200;
+/// What of the target is told, in characters.
+const TARGET_LIMIT: usize = 1000;
+
+/// A program to tell.
+pub struct Hook {
+    command: Arc<[String]>,
+    told: Mutex<VecDeque<String>>,
+    slots: Arc<Semaphore>,
+}
+
+impl Hook {
+    /// A hook with a program's absolute path and its arguments; `None` where there is no program.
+    #[must_use]
+    pub fn new(command: &[String]) -> Option<Self> {
+        (!command.is_empty()).then(|| Self {
+            command: command.into(),
+            told: Mutex::default(),
+            slots: Arc::new(Semaphore::new(RUNS)),
+        })
+    }
+
+    /// Starts the program for a request that came to wait under a rule, once an approval, and returns at once.
+    pub fn tell(&self, ask: &Ask, rule: &str, waiting: &Waiting) {
+        if !self.is_new(&waiting.approval_id) {
+            return;
+        }
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let target: String = ask.request.target().chars().take(TARGET_LIMIT).collect();
+        let message = json!({
+            "v": 1, "approval_id": waiting.approval_id, "task": ask.task, "verb": ask.request.verb(),
+            "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host.trim(),
+        });
+        let message = show::json(&message.to_string()) + "\n";
+        let (command, slots) = (Arc::clone(&self.command), Arc::clone(&self.slots));
+        tokio::spawn(async move {
+            let Ok(_slot) = slots.acquire().await else { return };
+            if let Err(why) = run(&command, message.as_bytes()).await {
+                tracing::warn!(hook = show::line(&command.join(" ")), "the hook failed: {why}");
+            }
+        });
+    }
+
+    fn is_new(&self, approval_id: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.iter().any(|known| known == approval_id) {
+            return false;
+        }
+        if told.len() == REMEMBERED {
+            told.pop_front();
+        }
+        told.push_back(approval_id.to_owned());
+        true
+    }
+}
+
+async fn run(command: &[String], message: &[u8]) -> Result<(), String> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("LANG", "C.UTF-8")
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // What it starts ends with it.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|e| format!("cannot start it: {e}"))?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    let ended = tokio::time::timeout(LIMIT, feed(&mut child, message)).await;
+    if ended.is_err()
+        && let Some(group) = group
+    {
+        // It is not waited for yet, so that the number is still its own.
+        let _ = killpg(group, Signal::SIGKILL);
+    }
+    match ended {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(status.to_string()),
+        Ok(Err(e)) => Err(e.to_string()),
+        Err(_) => Err(format!("it did not end within {} s and was killed", LIMIT.as_secs())),
+    }
+}
+
+async fn feed(child: &mut Child, message: &[u8]) -> std::io::Result<std::process::ExitStatus> {
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read is none that fails.
+        let _ = stdin.write_all(message).await;
+    }
+    child.wait().await
+}

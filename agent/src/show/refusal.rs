@@ -1,0 +1,68 @@
+//! Why a request was not done, and what comes next: for a person a sentence, for a program a command.
+
+use crate::event::Refused;
+use std::time::Duration;
+
+/// Why a request was refused, and what can be done about it. `explain` is the command with which an
+/// operator sees why.
+#[must_use]
+pub fn refusal(refused: &Refused, explain: &str) -> String {
+    let mut parts = vec![ending(&refused.code, &refused.message)];
+    if !refused.missing.is_empty() && !refused.message.contains(&refused.missing) {
+        parts.push(format!("missing: {}", refused.missing));
+    }
+    if !refused.granted_nearby.is_empty() {
+        parts.push(format!("granted nearby: {}", refused.granted_nearby.join(", ")));
+    }
+    if refused.retry_after_s > 0 {
+        let pause = Duration::from_secs(refused.retry_after_s.into());
+        parts.push(format!("ask again in {}", humantime::format_duration(pause)));
+    }
+    if let Some(command) = next_step(&refused.code, explain) {
+        parts.push(format!("an operator can {}: {command}", purpose(&refused.code)));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+/// A code's message, put so that it says who decided.
+#[must_use]
+pub fn ending(code: &str, message: &str) -> String {
+    let by = match code {
+        "not_approved" => "an operator said no",
+        "denied_recently" => "an operator said no to the same request",
+        "paused" => "an operator paused Postern",
+        "approval_expired" => "nobody approved it in time",
+        "too_many_pending" => "as many requests wait for approval as may",
+        "plan_too_large" => "it is too large for a person to read before approving: ask for less at a time",
+        _ => return message.to_owned(),
+    };
+    if message.is_empty() { by.to_owned() } else { format!("{by}: {message}") }
+}
+
+/// The operator's next command, where there is one.
+#[must_use]
+pub fn next_step(code: &str, explain: &str) -> Option<String> {
+    Some(match code {
+        "no_grant" | "denied" | "limit_exceeded" | "plan_refused" | "would_cascade" | "protected"
+        | "rate_limited" => explain.to_owned(),
+        "unknown_client" => "postern-admin policy check".to_owned(),
+        "paused" => "postern-admin resume".to_owned(),
+        "too_many_pending" => "postern-admin pending".to_owned(),
+        "approval_expired" => "postern-admin watch".to_owned(),
+        "audit_unavailable" => "postern-admin status".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What the operator's next command is for.
+fn purpose(code: &str) -> &'static str {
+    match code {
+        "unknown_client" => "name this user as a [[client]] in /etc/postern/policy.d",
+        "paused" => "let it go on",
+        "too_many_pending" => "decide on them",
+        "approval_expired" => "see what comes to wait",
+        "audit_unavailable" => "see what is wrong with the log",
+        _ => "see why",
+    }
+}

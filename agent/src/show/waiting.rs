@@ -1,0 +1,56 @@
+//! What a person is told while a request waits for somebody's approval.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// How the person finds the outcome later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Later {
+    /// The agent goes on with this task.
+    Task(String),
+    /// The helper keeps the outcome of this request.
+    Request(String),
+    /// The task ends with this process; so many a request is still done.
+    Nowhere,
+}
+
+/// The time of day here, with the date where it is not today's.
+#[must_use]
+pub fn clock(unix_s: u64) -> String {
+    let zone = TimeZone::system();
+    let Some(at) = i64::try_from(unix_s).ok().and_then(|s| Timestamp::from_second(s).ok()) else {
+        return format!("second {unix_s} since 1970");
+    };
+    let (at, now) = (at.to_zoned(zone.clone()), Timestamp::now().to_zoned(zone));
+    let format = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    at.strftime(format).to_string()
+}
+
+/// Who can approve, until when, and what the person can do meanwhile. `who` is in words.
+#[must_use]
+pub fn waiting(approval_id: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {
+    let by = if rule.is_empty() { String::new() } else { format!(" (rule {rule})") };
+    let now = u64::try_from(Timestamp::now().as_second()).unwrap_or_default();
+    let minutes = expires_unix_s.saturating_sub(now).div_ceil(60);
+    let plural = if minutes == 1 { "" } else { "s" };
+    let mut lines = vec![
+        format!(
+            "  waits for approval{by} until {}, {minutes} minute{plural} from now",
+            clock(expires_unix_s)
+        ),
+        format!("  who can approve: {who}"),
+        format!("  with: postern-admin approve {approval_id}"),
+    ];
+    match later {
+        Later::Task(id) => {
+            lines.push(format!("  this terminal may be closed; to look again: postern tasks show {id}"));
+        }
+        Later::Request(id) => {
+            lines.push(format!("  this terminal may be closed; to look again: postern result {id}"));
+        }
+        Later::Nowhere => {
+            lines.push("  with --direct the steps after this one need this terminal to stay open".to_owned());
+        }
+    }
+    lines
+}

@@ -1,0 +1,112 @@
+//! One request of a step: asked when it is the task's turn, told as it goes on.
+
+use super::Runner;
+use crate::ask::{Ask, Mode, Outcome, new_id, reason};
+use crate::event::{Event, Fault};
+use crate::request::Request;
+use crate::task::{Task, TaskStatus, Turn, Waits};
+use crate::tool::Tool;
+use serde_json::{Value, json};
+
+impl Runner<'_> {
+    pub(super) async fn ask_once(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: Request,
+        mode: Mode,
+    ) -> Outcome {
+        let why = if self.order.reason.is_empty() {
+            let what = self.order.steps.get(number - 1).map(Tool::describe).unwrap_or_default();
+            format!("step {number} of {}: {what}", self.order.steps.len())
+        } else {
+            self.order.reason.clone()
+        };
+        let ask = Ask {
+            request,
+            id: new_id(),
+            mode,
+            reason: reason(&why),
+            task: task.id.clone(),
+            claimed_uid: self.order.uid,
+            wait_ms: self.order.wait_ms,
+        };
+        let mut cancel = self.cancel.clone();
+        // Another task may act while this one waited for a person.
+        tokio::select! {
+            () = self.turn.take() => {}
+            _ = cancel.wait_for(|cancelled| *cancelled) => {
+                let fault = Fault::new("cancelled", "before it was asked");
+                return Outcome::ended(&ask, Event::Error(fault));
+            }
+        }
+        (self.on)(
+            "request",
+            json!({ "step": number, "request_id": ask.id, "verb": ask.request.verb() }),
+            task,
+        );
+        let mut telling = Telling { turn: self.turn, on: self.on, ask: &ask, number, rule: String::new() };
+        let mut tell = |event: &Event| telling.tell(task, event);
+        let ended = tokio::select! {
+            outcome = self.door.ask(&ask, &mut tell) => Some(outcome),
+            _ = cancel.wait_for(|cancelled| *cancelled) => None,
+        };
+        let outcome = ended.unwrap_or_else(|| {
+            let message = match &task.waiting {
+                Some(Waits { approval_id, .. }) => format!(
+                    "it still waits and is done if somebody approves; to prevent that: \
+                     `postern-admin deny {approval_id}`; see `postern result {}`",
+                    ask.id
+                ),
+                None => format!("what had begun goes on and is not undone: see `postern result {}`", ask.id),
+            };
+            Outcome::ended(&ask, Event::Error(Fault::new("cancelled", message)))
+        });
+        telling.tell(task, &outcome.end);
+        outcome
+    }
+}
+
+/// Passes the events of one request on, and keeps the task's record in step with them.
+struct Telling<'a, 'b> {
+    turn: &'a mut Turn,
+    on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send + 'b),
+    ask: &'a Ask,
+    number: usize,
+    rule: String,
+}
+
+impl Telling<'_, '_> {
+    fn tell(&mut self, task: &mut Task, event: &Event) {
+        match event {
+            // Said again after a lost connection, while it still waits.
+            Event::Accepted(accepted) if accepted.attached => {}
+            Event::Accepted(accepted) => self.rule.clone_from(&accepted.rule),
+            Event::Waiting(waiting) => {
+                task.status = TaskStatus::Waiting;
+                task.waiting = Some(Waits {
+                    approval_id: waiting.approval_id.clone(),
+                    expires_unix_s: waiting.expires_unix_s,
+                    step: self.number,
+                    request_id: self.ask.id.clone(),
+                    verb: self.ask.request.verb().to_owned(),
+                    target: self.ask.request.target(),
+                    rule: self.rule.clone(),
+                });
+                self.turn.give();
+            }
+            Event::Progress(_)
+            | Event::Output(_)
+            | Event::Completed(_)
+            | Event::Refused(_)
+            | Event::Error(_) => {
+                if task.waiting.take().is_some() {
+                    task.status = TaskStatus::Running;
+                }
+            }
+        }
+        let mut data = event.data();
+        data["step"] = self.number.into();
+        (self.on)(event.name(), data, task);
+    }
+}

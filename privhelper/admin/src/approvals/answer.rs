@@ -1,0 +1,115 @@
+//! What approve and deny are told: which requests, and how a person or a script agrees.
+
+use super::Stop;
+use super::render::inline;
+use crate::io::Exit;
+use clap::Args;
+use postern_helper::types::Digest;
+
+/// Most bytes of a reason.
+const REASON_MAX: usize = 500;
+
+/// Which requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The one whose id begins so.
+    Id(String),
+    /// All of a task.
+    Task(String),
+}
+
+/// How somebody agrees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// A person is shown the text and types the digits.
+    Ask,
+    /// Whoever wrote the command has reviewed the text with this SHA-256.
+    Given(Digest),
+}
+
+/// An agreement to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// How.
+    pub consent: Consent,
+    /// For the record.
+    pub reason: String,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct WhichArgs {
+    /// The approval's id; the beginning will do, at least 4 digits
+    id: Option<String>,
+    /// All that waits of this task
+    #[arg(long)]
+    task: Option<String>,
+}
+
+impl WhichArgs {
+    fn which(&self) -> Which {
+        match (&self.id, &self.task) {
+            (_, Some(task)) => Which::Task(task.clone()),
+            // clap sees to it that one is given.
+            (id, None) => Which::Id(id.clone().unwrap_or_default()),
+        }
+    }
+}
+
+/// `approve`.
+#[derive(Debug, Args)]
+pub struct ApproveArgs {
+    #[command(flatten)]
+    which: WhichArgs,
+    /// Do not ask: the text with this SHA-256 (see `show --json`) was reviewed
+    ///
+    /// With --task: the SHA-256 of the requests' digests (32 bytes each), in the order of `pending`.
+    #[arg(long, value_name = "HEX64")]
+    digest: Option<String>,
+    /// For the record
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+}
+
+impl ApproveArgs {
+    pub(super) fn decision(&self) -> Result<(Which, Decision), Stop> {
+        let consent = match &self.digest {
+            None => Consent::Ask,
+            Some(hex) => Consent::Given(digest(hex)?),
+        };
+        Ok((self.which.which(), Decision { consent, reason: reason(&self.reason)? }))
+    }
+}
+
+/// `deny`.
+#[derive(Debug, Args)]
+pub struct DenyArgs {
+    #[command(flatten)]
+    which: WhichArgs,
+    /// Why; the client and its model are told
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+}
+
+impl DenyArgs {
+    pub(super) fn decision(&self) -> Result<(Which, String), Stop> {
+        Ok((self.which.which(), reason(&self.reason)?))
+    }
+}
+
+fn digest(hex: &str) -> Result<Digest, Stop> {
+    Digest::from_hex(&hex.to_ascii_lowercase()).ok_or_else(|| {
+        let why = "--digest takes the 64 hexadecimal digits of a SHA-256; see `postern-admin show --json`";
+        Stop::Told(Exit::Usage, why.to_owned())
+    })
+}
+
+/// A reason that the helper would take.
+pub(super) fn reason(text: &str) -> Result<String, Stop> {
+    if text.len() <= REASON_MAX && !text.chars().any(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    let why =
+        format!("a reason is at most {REASON_MAX} bytes without control characters: `{}`", inline(text));
+    Err(Stop::Told(Exit::Usage, why))
+}

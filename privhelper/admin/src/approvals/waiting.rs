@@ -1,0 +1,236 @@
+//! What waits, and the text of one request.
+
+use super::render::{self, Look, cut, field, inline};
+use super::{Ended, Stop, call};
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::operator::CallError;
+use crate::policy::apply::Format;
+use crate::text::{count, escape_json, time};
+use postern_helper::types::Digest;
+use postern_proto::v1::{
+    Approval, OperatorPending, OperatorPendingRequest, OperatorShowRequest, OperatorShown,
+};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// Fewest digits of an id that name a request.
+const PREFIX_MIN: usize = 4;
+/// Digits of an id.
+const ID: usize = 32;
+/// Digits that a table shows, more where two ids begin alike.
+const SHORT: usize = 8;
+/// Most lines and bytes of a text that a person can be expected to read; the helper refuses to ask for more.
+const LINES_MAX: usize = 2_000;
+const BYTES_MAX: usize = 256 * 1024;
+
+/// A request's text, and what identifies exactly this text.
+pub(super) struct Shown {
+    pub approval: Approval,
+    pub text: Vec<u8>,
+    pub digest: Digest,
+}
+
+impl Shown {
+    pub(super) fn fetch(host: &Host, id: &str) -> Result<Self, Stop> {
+        let request = OperatorShowRequest { approval_id: id.to_owned() };
+        let shown: OperatorShown = call(host, "Operator/Show", &request)?;
+        let approval = shown.approval.filter(|approval| approval.approval_id == id);
+        let approval = approval.ok_or_else(|| CallError::Strange("it shows another request".to_owned()))?;
+        let digest = Digest::of(&[&shown.text]);
+        Ok(Self { approval, text: shown.text, digest })
+    }
+
+    /// Everything about it as rows.
+    pub(super) fn rendered(&self, look: Look) -> String {
+        let a = &self.approval;
+        let mut out = field("request", &a.approval_id, look) + &self.named(look);
+        let mut line = |name: &str, value: String| out.push_str(&field(name, &value, look));
+        if !a.task.is_empty() {
+            line("task", format!("{} (the client's word)", a.task));
+        }
+        line("rule", a.rule.clone());
+        line("risk", format!("{}: {}", a.risk_score, a.capabilities.join(" ")));
+        line("waits", format!("since {}, until {}", time(a.since_unix_s), time(a.expires_unix_s)));
+        line("agreed", agreed(a));
+        let (lines, bytes) = (render::lines(&self.text).len(), self.text.len());
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "--- the text, {}, {}", count(lines, "line"), count(bytes, "byte"));
+        out.push_str(&render::text(&self.text, look));
+        let end = if self.text.ends_with(b"\n") { "" } else { ", without a line end" };
+        let _ = writeln!(out, "--- end of the text{end}");
+        out
+    }
+
+    /// What it does to what, for whom.
+    pub(super) fn named(&self, look: Look) -> String {
+        let a = &self.approval;
+        let claimed = match a.claimed_uid {
+            0 => String::new(),
+            claimed => format!(", says it asks for uid {claimed}"),
+        };
+        field("verb", &a.verb, look)
+            + &field("target", &a.target, look)
+            + &field("client", &format!("{} (uid {}){claimed}", a.client, a.uid), look)
+    }
+}
+
+/// Why nobody can be asked to agree to so much.
+pub(super) fn too_long(shown: &[Shown]) -> Option<String> {
+    let lines: usize = shown.iter().map(|one| render::lines(&one.text).len()).sum();
+    let bytes: usize = shown.iter().map(|one| one.text.len()).sum();
+    (lines > LINES_MAX || bytes > BYTES_MAX).then(|| {
+        format!(
+            "plan_too_large: {lines} lines and {bytes} bytes; nobody reads more than {LINES_MAX} lines or {BYTES_MAX} bytes at once, so \
+             it cannot be approved"
+        )
+    })
+}
+
+/// How many of those who must agree have.
+pub(super) fn agreed(approval: &Approval) -> String {
+    let by = approval.approved_by.iter().map(|uid| format!("uid {uid}")).collect::<Vec<_>>();
+    let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+    format!("{}/{}{by}", approval.approved_by.len(), approval.approvers)
+}
+
+/// All that waits, oldest first.
+pub(super) fn all(host: &Host) -> Result<Vec<Approval>, Stop> {
+    let OperatorPending { mut approvals } = call(host, "Operator/Pending", &OperatorPendingRequest {})?;
+    approvals.sort_by(|a, b| (a.since_unix_s, &a.approval_id).cmp(&(b.since_unix_s, &b.approval_id)));
+    Ok(approvals)
+}
+
+/// The whole id of which `prefix` is the beginning.
+pub(super) fn resolve(host: &Host, prefix: &str) -> Result<String, Stop> {
+    let told = |exit, why: String| Err(Stop::Told(exit, why));
+    let id = prefix.to_ascii_lowercase();
+    if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) || !(PREFIX_MIN..=ID).contains(&id.len()) {
+        let why =
+            format!("`{}` is no id: say {PREFIX_MIN} to {ID} hexadecimal digits of one", inline(prefix));
+        return told(Exit::Usage, why);
+    }
+    if id.len() == ID {
+        return Ok(id);
+    }
+    let waiting = all(host)?;
+    let mut fits = waiting.iter().filter(|approval| approval.approval_id.starts_with(&id));
+    match (fits.next(), fits.count()) {
+        (None, _) => {
+            let why =
+                format!("unknown_request: nothing that waits begins with {id}; see `postern-admin pending`");
+            told(Exit::Refused, why)
+        }
+        (Some(one), 0) => Ok(one.approval_id.clone()),
+        (Some(_), more) => {
+            let why = format!(
+                "{} requests begin with {id}: say more digits; see `postern-admin pending`",
+                more + 1
+            );
+            told(Exit::Usage, why)
+        }
+    }
+}
+
+/// The beginning of an id that people are told: at least [`SHORT`] digits, and unique among `all`.
+pub(super) fn short<'a>(id: &'a str, all: &[Approval]) -> &'a str {
+    let is_unique = |len: &usize| {
+        let others = all.iter().filter(|other| other.approval_id != id);
+        id.get(..*len)
+            .is_some_and(|start| !others.into_iter().any(|other| other.approval_id.starts_with(start)))
+    };
+    let len = (SHORT..id.len()).find(is_unique).unwrap_or(id.len());
+    id.get(..len).unwrap_or(id)
+}
+
+/// `42s`, `12m`, `3h05m`, `2d`.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..=99 => format!("{seconds}s"),
+        100..=5_999 => format!("{}m", seconds / 60),
+        6_000..=172_799 => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+pub(super) fn as_json(approval: &Approval) -> Value {
+    json!({
+        "approval_id": approval.approval_id, "client": approval.client, "uid": approval.uid,
+        "request_id": approval.request_id, "task": approval.task, "claimed_uid": approval.claimed_uid,
+        "verb": approval.verb, "target": approval.target, "rule": approval.rule, "risk_score": approval.risk_score,
+        "capabilities": approval.capabilities, "since_unix_s": approval.since_unix_s,
+        "expires_unix_s": approval.expires_unix_s, "approvers": approval.approvers, "approved_by": approval.approved_by,
+    })
+}
+
+/// `pending`.
+///
+/// # Errors
+/// The helper does not answer, or the result cannot be written.
+pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
+    let waiting = all(host)?;
+    if format == Format::Json {
+        let approvals: Vec<Value> = waiting.iter().map(as_json).collect();
+        writeln!(io.out, "{}", escape_json(&json!({ "v": 1, "pending": approvals }).to_string()))?;
+        return Ok(Exit::Done);
+    }
+    if waiting.is_empty() {
+        writeln!(io.out, "nothing waits for approval")?;
+        return Ok(Exit::Done);
+    }
+    let head =
+        ["ID", "CLIENT", "VERB", "RULE", "RISK", "WAITS", "EXPIRES", "AGREED", "TARGET"].map(str::to_owned);
+    let rows = waiting.iter().map(|a| {
+        [
+            short(&a.approval_id, &waiting).to_owned(),
+            a.client.clone(),
+            a.verb.clone(),
+            a.rule.clone(),
+            a.risk_score.to_string(),
+            span(now_unix_s.saturating_sub(a.since_unix_s)),
+            format!("in {}", span(a.expires_unix_s.saturating_sub(now_unix_s))),
+            format!("{}/{}", a.approved_by.len(), a.approvers),
+            a.target.clone(),
+        ]
+        .map(|cell| inline(&cell))
+    });
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    for row in &rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let width =
+                rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or_default();
+            let _ = write!(line, "{cell:<width$}  ");
+        }
+        writeln!(io.out, "{}", cut(line.trim_end().to_owned(), look))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `show ID`.
+///
+/// # Errors
+/// The helper does not answer or knows no such request, or the result cannot be written.
+pub fn show(host: &Host, id: &str, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
+    let shown = Shown::fetch(host, &resolve(host, id)?)?;
+    if format == Format::Json {
+        let mut result =
+            json!({ "v": 1, "approval": as_json(&shown.approval), "sha256": shown.digest.to_string() });
+        // JSON holds no bytes that are no UTF-8; the text must be exact.
+        result["text"] = std::str::from_utf8(&shown.text).ok().into();
+        if result["text"].is_null() {
+            let digits = shown.text.iter().fold(String::new(), |mut out, byte| {
+                let _ = write!(out, "{byte:02x}");
+                out
+            });
+            result["text_hex"] = digits.into();
+        }
+        writeln!(io.out, "{}", escape_json(&result.to_string()))?;
+        return Ok(Exit::Done);
+    }
+    write!(io.out, "{}{}", shown.rendered(look), field("sha256", &shown.digest.to_string(), look))?;
+    if let Some(why) = too_long(std::slice::from_ref(&shown)) {
+        writeln!(io.err, "{why}")?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,132 @@
+//! `policy explain`: what the helper would decide about a request, by which rule, and what the nearest others lack.
+//!
+//! The decision is the helper's own code on the same policy. Nothing is asked of the helper, nothing is done, and
+//! no id or rate is used up.
+
+mod model;
+mod near;
+mod render;
+pub mod request;
+mod verdict;
+
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::law::{Law, NoLaw};
+use crate::policy::apply::Format;
+use crate::text::{did_you_mean, escape, escape_json};
+use clap::Args;
+use model::Answer;
+use postern_helper::error::Code;
+use request::Details;
+use std::io;
+use std::path::PathBuf;
+
+/// `policy explain VERB ARGS…`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The request, as for postern: unit.restart nginx, package install hello, command NAME KEY=VALUE
+    #[arg(required = true, value_name = "VERB ARGS")]
+    words: Vec<String>,
+    /// Who asks [default: the only client, or the one of user postern]
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
+    /// A policy.toml, or a directory laid out like /etc/postern [default: what is in force]
+    #[arg(long, value_name = "PATH")]
+    policy: Option<PathBuf>,
+    /// Bytes of new content
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    bytes: u64,
+    /// Mode asked for, such as 0644
+    #[arg(long, value_name = "M")]
+    mode: Option<String>,
+    /// Owner asked for
+    #[arg(long, value_name = "U")]
+    owner: Option<String>,
+    /// Group asked for
+    #[arg(long, value_name = "G")]
+    group: Option<String>,
+    /// With unit.enable, disable and mask: at once as well
+    #[arg(long)]
+    now: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `policy explain`. Exit 0 allowed, 4 asks, 3 refused, 2 not a request.
+///
+/// # Errors
+/// The result cannot be written.
+pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit> {
+    let details = Details {
+        bytes: args.bytes,
+        mode: args.mode.clone(),
+        owner: args.owner.clone(),
+        group: args.group.clone(),
+        now: args.now,
+    };
+    let usage = |io: &mut Io<'_>, why: String| writeln!(io.err, "{}", escape(&why)).map(|()| Exit::Usage);
+    let (verb, elements) = match request::parse(&args.words, &details) {
+        Ok(parsed) => parsed,
+        Err(why) => return usage(io, why),
+    };
+    let law = match Law::load(host, args.policy.as_deref()) {
+        Ok(law) => law,
+        Err(no_law) => return no_law.tell(io),
+    };
+    let clients = match asker(&law, host, args.client.as_deref()) {
+        Ok(clients) => clients,
+        Err(why) => return usage(io, why),
+    };
+    let policy = match law.for_clients(&clients) {
+        Ok(policy) => policy,
+        Err(why) => return usage(io, format!("the helper refuses the policy: {why}")),
+    };
+    let explained = verdict::explain(&law, &policy, clients, verb, &elements);
+    let format = if args.json { Format::Json } else { Format::Text };
+    match format {
+        Format::Json => writeln!(io.out, "{}", escape_json(&serde_json::to_string(&explained)?))?,
+        Format::Text => render::text(&explained, io.out)?,
+    }
+    Ok(match (explained.decision, explained.code) {
+        (Answer::Allow, _) => Exit::Done,
+        (Answer::Ask, _) => Exit::NotApproved,
+        (Answer::Refuse, Some(Code::InvalidArgument)) => Exit::Usage,
+        (Answer::Refuse, _) => Exit::Refused,
+    })
+}
+
+impl NoLaw {
+    /// Tells why there is nothing to ask.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn tell(&self, io: &mut Io<'_>) -> io::Result<Exit> {
+        for finding in &self.findings {
+            writeln!(io.err, "{finding}")?;
+        }
+        writeln!(io.err, "{}", escape(&self.why))?;
+        Ok(Exit::Failed)
+    }
+}
+
+/// All clients that the asker is.
+fn asker(law: &Law, host: &Host, named: Option<&str>) -> Result<Vec<String>, String> {
+    let all = &law.rules.clients;
+    let known = || all.iter().map(|client| client.name.as_str());
+    let name = match (named, all.as_slice()) {
+        (Some(named), _) if known().any(|name| name == named) => named,
+        (Some(named), _) => {
+            return Err(format!("no client is named {named:?}{}", did_you_mean(named, known())));
+        }
+        (None, []) => return Err("the policy has no client: it refuses everybody".to_owned()),
+        (None, [only]) => &only.name,
+        (None, _) => {
+            let agent = all.iter().find(|client| client.user == "postern");
+            let list = known().collect::<Vec<_>>().join(", ");
+            let why = format!("say who asks with --client: {list}");
+            agent.map(|client| client.name.as_str()).ok_or(why)?
+        }
+    };
+    Ok(law.also(host, name))
+}

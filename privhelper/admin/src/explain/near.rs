@@ -1,0 +1,163 @@
+//! What a rule lacks to speak of a request, in words. The verdict itself is the helper's.
+
+use super::request::Target;
+use postern_helper::policy::Rule;
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// Most patterns of one rule that are gone into.
+const PATTERNS: usize = 3;
+
+/// In which of client, verb and object a rule differs from what is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// It is another client's.
+    pub client: Option<String>,
+    /// It names other verbs.
+    pub verb: Option<String>,
+    /// It is about other objects.
+    pub object: Vec<String>,
+}
+
+impl Missing {
+    /// How many of the three differ. 1 is near.
+    #[must_use]
+    pub fn distance(&self) -> usize {
+        usize::from(self.client.is_some())
+            + usize::from(self.verb.is_some())
+            + usize::from(!self.object.is_empty())
+    }
+
+    /// All of it in words.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        self.client.iter().chain(&self.verb).chain(&self.object).cloned().collect()
+    }
+}
+
+/// What the rule lacks to speak of this verb and target for one of these clients.
+#[must_use]
+pub fn missing(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Target) -> Missing {
+    let client = (!clients.contains(&rule.client))
+        .then(|| format!("it is for client {}, not for {}", rule.client, clients.join("+")));
+    let speaks = rule.verbs.iter().any(|name| name == verb.name());
+    let verb_words = (!speaks).then(|| format!("it grants {}, not {}", rule.verbs.join(", "), verb.name()));
+    // The helper's own selector, asked as if the rule named the verb.
+    let as_if = root::Rule { verbs: vec![verb.name().to_owned()], ..rule.clone() };
+    let selects = match (Rule::new(&as_if), target.object()) {
+        (Ok(rule), Ok(object)) => rule.selects(verb, &object),
+        (Err(_), _) | (_, Err(_)) => false,
+    };
+    let object = if selects { Vec::new() } else { object(rule, target) };
+    Missing { client, verb: verb_words, object }
+}
+
+/// Why the rule does not select the target.
+fn object(rule: &root::Rule, target: &Target) -> Vec<String> {
+    let about = |what: &str| vec![format!("it is about {what}")];
+    let kind = [
+        (!rule.packages.is_empty(), "packages"),
+        (!rule.units.is_empty(), "units"),
+        (!rule.directories.is_empty(), "files"),
+        (!rule.commands.is_empty(), "commands"),
+    ];
+    let is = kind.iter().find(|(is, _)| *is).map_or("nothing but the verb", |(_, name)| name);
+    match target {
+        Target::Package(name, _) if is == "packages" => {
+            patterns(&rule.packages, |pattern| package(pattern, name))
+        }
+        Target::Unit(name) if is == "units" => patterns(&rule.units, |pattern| unit(pattern, name)),
+        Target::File(file) if is == "files" => path(rule, &file.path),
+        Target::Command(name, _) if is == "commands" => {
+            if rule.commands.contains(name) {
+                vec!["its `params` do not let these parameters through".to_owned()]
+            } else {
+                vec![format!("it names {}, not {name}", rule.commands.join(", "))]
+            }
+        }
+        Target::Request(_) => vec!["it did not decide that request".to_owned()],
+        Target::Nothing | Target::Package(..) | Target::Unit(_) | Target::File(_) | Target::Command(..) => {
+            about(is)
+        }
+    }
+}
+
+/// One line a pattern, those that share the longest beginning with the name first; the rest as a number.
+fn patterns(all: &[String], why: impl Fn(&str) -> (usize, String)) -> Vec<String> {
+    let mut reasons = all.iter().map(|pattern| why(pattern)).collect::<Vec<_>>();
+    reasons.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
+    let more = reasons.len().saturating_sub(PATTERNS);
+    let mut lines = reasons.into_iter().take(PATTERNS).map(|(_, line)| line).collect::<Vec<_>>();
+    if more > 0 {
+        lines.push(format!("nor does any of its {more} other patterns match"));
+    }
+    lines
+}
+
+fn package(pattern: &str, name: &str) -> (usize, String) {
+    (shared(pattern, name), mismatch(pattern, name, '/'))
+}
+
+fn unit(pattern: &str, name: &str) -> (usize, String) {
+    (shared(pattern, name), mismatch(pattern, name, '@'))
+}
+
+fn shared(pattern: &str, name: &str) -> usize {
+    pattern.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+/// Why a pattern does not match a text: `*` is any run of characters but `stop` and `/`.
+fn mismatch(pattern: &str, text: &str, stop: char) -> String {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return format!("`{pattern}` is another name");
+    };
+    let tail = rest.rsplit_once('*').map_or(rest, |(_, tail)| tail);
+    if !text.starts_with(head) {
+        return format!("`{pattern}` begins with {head:?}");
+    }
+    if !text.ends_with(tail) {
+        return format!("`{pattern}` ends in {tail:?}");
+    }
+    if text.contains(stop) && !pattern.contains(stop) {
+        return format!("`{pattern}`: `*` does not cross {stop:?}");
+    }
+    format!("`{pattern}` does not match")
+}
+
+/// Each directory of the rule, and where below it the path fails.
+fn path(rule: &root::Rule, path: &str) -> Vec<String> {
+    let below = |directory: &String| path.strip_prefix(directory.as_str())?.strip_prefix('/');
+    let mut lines = Vec::new();
+    for (directory, rest) in rule.directories.iter().filter_map(|d| below(d).map(|rest| (d, rest))) {
+        let (parents, name) =
+            rest.rsplit_once('/').map_or((None, rest), |(parents, name)| (Some(parents), name));
+        let levels = rest.split('/').count();
+        if levels > rule.depth as usize {
+            lines.push(format!("depth {}: the file is {levels} levels below {directory}", rule.depth));
+        }
+        let hidden = parents.and_then(|parents| parents.split('/').find(|part| part.starts_with('.')));
+        if let Some(hidden) = hidden {
+            lines.push(format!("{hidden:?} is a hidden directory, and a rule reaches into none"));
+        }
+        if !rule.files.iter().any(|pattern| matches_file(pattern, name)) {
+            lines.extend(patterns(&rule.files, |pattern| {
+                (shared(pattern, name), mismatch_file(pattern, name))
+            }));
+        }
+    }
+    if lines.is_empty() {
+        lines.push(format!("it is not below {}", rule.directories.join(", ")));
+    }
+    lines
+}
+
+fn matches_file(pattern: &str, name: &str) -> bool {
+    postern_helper::types::Pattern::new(pattern).is_ok_and(|pattern| pattern.matches_file(name))
+}
+
+fn mismatch_file(pattern: &str, name: &str) -> String {
+    if pattern.starts_with('*') && name.starts_with('.') {
+        return format!("`{pattern}`: `*` takes no leading dot");
+    }
+    mismatch(pattern, name, '/')
+}

@@ -1,0 +1,282 @@
+//! What is asked about: a request as people write it for `postern`.
+
+use crate::text::did_you_mean;
+use postern_helper::error::Invalid;
+use postern_helper::policy::Object;
+use postern_helper::types::{FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName};
+use postern_helper::verb_id::VerbId;
+
+/// What a request says besides its words.
+#[derive(Debug, Clone, Default)]
+pub struct Details {
+    /// Bytes of new content.
+    pub bytes: u64,
+    /// Mode asked for.
+    pub mode: Option<String>,
+    /// Owner asked for.
+    pub owner: Option<String>,
+    /// Group asked for.
+    pub group: Option<String>,
+    /// At once as well, not only at boot.
+    pub now: bool,
+}
+
+/// One thing that a request names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The verb alone.
+    Nothing,
+    /// A package, perhaps in a version.
+    Package(String, Option<String>),
+    /// A unit, with its suffix.
+    Unit(String),
+    /// A file.
+    File(FileTarget),
+    /// A command with its parameters.
+    Command(String, Vec<(String, String)>),
+    /// An earlier request.
+    Request(String),
+}
+
+/// A file and what the request would make of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileTarget {
+    /// Where.
+    pub path: String,
+    /// Bytes of new content.
+    pub bytes: u64,
+    /// Mode asked for.
+    pub mode: Option<String>,
+    /// Owner asked for.
+    pub owner: Option<String>,
+    /// Group asked for.
+    pub group: Option<String>,
+}
+
+/// One element of a request: it is decided for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element {
+    /// What must be granted.
+    pub verb: VerbId,
+    /// On what.
+    pub target: Target,
+}
+
+impl Target {
+    /// The target as it is written.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Package(name, None) | Self::Unit(name) | Self::Request(name) => name.clone(),
+            Self::Package(name, Some(version)) => format!("{name}={version}"),
+            Self::File(file) => file.path.clone(),
+            Self::Command(name, parameters) => {
+                let pairs = parameters.iter().map(|(key, value)| format!(" {key}={value}"));
+                format!("{name}{}", pairs.collect::<String>())
+            }
+        }
+    }
+
+    /// The target as policy sees it.
+    ///
+    /// # Errors
+    /// What the helper refuses as `invalid_argument`.
+    pub fn object(&self) -> Result<Object, Invalid> {
+        match self {
+            // No rule can name a command or an undo yet.
+            Self::Nothing | Self::Command(..) | Self::Request(_) => Ok(Object::Nothing),
+            Self::Package(name, version) => {
+                let version = version.as_deref().map(PackageVersion::new).transpose()?;
+                Ok(Object::Package { name: PackageName::new(name)?, version })
+            }
+            Self::Unit(name) => Ok(Object::Unit(UnitName::new(name)?)),
+            Self::File(file) => Ok(Object::File {
+                content: None,
+                path: TargetPath::new(&file.path)?,
+                bytes: file.bytes,
+                mode: file.mode.as_deref().map(FileMode::new).transpose()?,
+                owner: file.owner.as_deref().map(|name| UserName::new("owner", name)).transpose()?,
+                group: file.group.as_deref().map(|name| UserName::new("group", name)).transpose()?,
+            }),
+        }
+    }
+}
+
+/// Reads `VERB ARGS…`: `unit.restart nginx`, or `service restart nginx` as in `postern`.
+///
+/// # Errors
+/// What is wrong with the words.
+pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element>), String> {
+    let (verb, args) = verb(words)?;
+    let element = |target| Element { verb, target };
+    let targets = match shape(verb) {
+        Shape::Nothing => none(verb, args).map(|()| vec![Target::Nothing])?,
+        Shape::Packages => some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect(),
+        Shape::Unit => vec![Target::Unit(unit(one(verb, args, "a unit's name")?))],
+        Shape::File => files(verb, args, details)?,
+        Shape::Command => vec![command(some(verb, args, "a command's name")?)?],
+        Shape::Request => vec![Target::Request(one(verb, args, "a request's id")?.to_owned())],
+    };
+    let mut elements = targets.into_iter().map(element).collect::<Vec<_>>();
+    // What is done at once must be granted too.
+    if details.now
+        && let Some(first) = elements.first().cloned()
+    {
+        let at_once = match verb {
+            VerbId::UnitEnable => VerbId::UnitStart,
+            VerbId::UnitDisable | VerbId::UnitMask => VerbId::UnitStop,
+            other => return Err(format!("{} takes no --now", other.name())),
+        };
+        elements.push(Element { verb: at_once, ..first });
+    }
+    Ok((verb, elements))
+}
+
+enum Shape {
+    Nothing,
+    Packages,
+    Unit,
+    File,
+    Command,
+    Request,
+}
+
+fn shape(verb: VerbId) -> Shape {
+    match verb {
+        VerbId::PackageUpdate
+        | VerbId::PackageAutoremove
+        | VerbId::PackageRepair
+        | VerbId::UnitDaemonReload
+        | VerbId::PolicyDescribe => Shape::Nothing,
+        VerbId::PackageInstall
+        | VerbId::PackageRemove
+        | VerbId::PackagePurge
+        | VerbId::PackageUpgrade
+        | VerbId::PackageHold
+        | VerbId::PackageUnhold
+        | VerbId::PackageShow => Shape::Packages,
+        VerbId::UnitStatus
+        | VerbId::UnitStart
+        | VerbId::UnitStop
+        | VerbId::UnitRestart
+        | VerbId::UnitReload
+        | VerbId::UnitTryRestart
+        | VerbId::UnitResetFailed
+        | VerbId::UnitEnable
+        | VerbId::UnitDisable
+        | VerbId::UnitMask
+        | VerbId::UnitUnmask => Shape::Unit,
+        VerbId::FileRead
+        | VerbId::FileList
+        | VerbId::FileWrite
+        | VerbId::FilePatch
+        | VerbId::FileRemove
+        | VerbId::FileMkdir
+        | VerbId::FileSetMode
+        | VerbId::FileSetOwner => Shape::File,
+        VerbId::CommandRun => Shape::Command,
+        VerbId::RequestResult | VerbId::RequestUndo => Shape::Request,
+    }
+}
+
+/// The verb and what follows it.
+fn verb(words: &[String]) -> Result<(VerbId, &[String]), String> {
+    let Some((first, rest)) = words.split_first() else {
+        return Err("say which verb, such as: explain unit.restart nginx".to_owned());
+    };
+    if let Some(verb) = VerbId::from_name(first) {
+        return Ok((verb, rest));
+    }
+    let kind = match first.as_str() {
+        "pkg" => "package",
+        "service" => "unit",
+        other => other,
+    };
+    if kind == "command" {
+        return Ok((VerbId::CommandRun, rest));
+    }
+    if kind == "undo" {
+        return Ok((VerbId::RequestUndo, rest));
+    }
+    if let Some((action, rest)) = rest.split_first()
+        && let Some(verb) = VerbId::from_name(&format!("{kind}.{action}"))
+    {
+        return Ok((verb, rest));
+    }
+    let said = match rest.first() {
+        Some(action) if !first.contains('.') => format!("{kind}.{action}"),
+        _ => first.clone(),
+    };
+    let hint = did_you_mean(&said, VerbId::ALL.iter().map(|verb| verb.name()));
+    Err(format!("unknown verb {said:?}{hint}"))
+}
+
+fn none(verb: VerbId, args: &[String]) -> Result<(), String> {
+    args.first().map_or(Ok(()), |arg| Err(format!("{} takes no argument such as {arg:?}", verb.name())))
+}
+
+fn some<'a>(verb: VerbId, args: &'a [String], what: &str) -> Result<&'a [String], String> {
+    if args.is_empty() { Err(format!("{} needs {what}", verb.name())) } else { Ok(args) }
+}
+
+fn one<'a>(verb: VerbId, args: &'a [String], what: &str) -> Result<&'a str, String> {
+    match some(verb, args, what)? {
+        [one] => Ok(one),
+        [_, more, ..] => Err(format!("{} takes one argument: what is {more:?}?", verb.name())),
+        [] => Err(format!("{} needs {what}", verb.name())),
+    }
+}
+
+fn package(word: &str) -> Target {
+    match word.split_once('=') {
+        Some((name, version)) => Target::Package(name.to_owned(), Some(version.to_owned())),
+        None => Target::Package(word.to_owned(), None),
+    }
+}
+
+/// As `postern` sends it: a bare name is a service's.
+fn unit(name: &str) -> String {
+    if UnitName::new(name).is_err() && UnitName::new(&format!("{name}.service")).is_ok() {
+        format!("{name}.service")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn files(verb: VerbId, args: &[String], details: &Details) -> Result<Vec<Target>, String> {
+    let file = |path: &str| FileTarget {
+        path: path.to_owned(),
+        bytes: details.bytes,
+        mode: details.mode.clone(),
+        owner: details.owner.clone(),
+        group: details.group.clone(),
+    };
+    let part = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    match (verb, some(verb, args, "a path")?) {
+        (VerbId::FileSetMode, [path, mode]) => {
+            Ok(vec![Target::File(FileTarget { mode: part(mode), ..file(path) })])
+        }
+        (VerbId::FileSetOwner, [path, who]) => {
+            let (owner, group) = who.split_once(':').unwrap_or((who, ""));
+            Ok(vec![Target::File(FileTarget { owner: part(owner), group: part(group), ..file(path) })])
+        }
+        (VerbId::FilePatch, paths) => Ok(paths.iter().map(|path| Target::File(file(path))).collect()),
+        (_, [path]) => Ok(vec![Target::File(file(path))]),
+        (_, [_, more, ..]) => Err(format!("{} takes one path: what is {more:?}?", verb.name())),
+        (_, []) => Err(format!("{} needs a path", verb.name())),
+    }
+}
+
+fn command(args: &[String]) -> Result<Target, String> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err("command.run needs a command's name".to_owned());
+    };
+    let pair = |word: &String| {
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("{word:?} is no KEY=VALUE"))?;
+        Ok((key.to_owned(), value.to_owned()))
+    };
+    let mut parameters = rest.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
+    parameters.sort();
+    Ok(Target::Command(name.clone(), parameters))
+}

@@ -1,0 +1,176 @@
+//! From a request to its explanation: the helper decides, and each rule's part in it is found.
+
+use super::model::{Answer, Checked, Explanation, Named, Near, Stake, State, Verdict, Whence};
+use super::near;
+use super::request::{Element, FileTarget, Target};
+use crate::law::{ASKER, Law, Origin, decides};
+use crate::words::{self, Limit, When};
+use postern_helper::error::{Code, Refusal};
+use postern_helper::policy::{Authorized, Decision, Object, Policy, Risk, Rule};
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// What `policy` says of a request of these clients.
+pub(super) fn explain(
+    law: &Law,
+    policy: &Policy,
+    clients: Vec<String>,
+    verb: VerbId,
+    elements: &[Element],
+) -> Explanation {
+    let objects = elements.iter().map(|e| e.target.object().map(|object| (e.verb, object)));
+    let wishes = objects.collect::<Result<Vec<(VerbId, Object)>, _>>();
+    let said = wishes.clone().map_err(Refusal::from).and_then(|wishes| policy.decide::<()>(ASKER, &wishes));
+    let verdicts = elements.iter().map(|element| verdict(law, policy, &clients, element)).collect();
+    let risk = Risk::of(&wishes.unwrap_or_default());
+    let (decision, refusal) = outcome(said.as_ref().map(Authorized::decision));
+    let asked = said.as_ref().ok().filter(|by| by.decision() == Decision::Ask);
+    let (from, in_force) = match &law.origin {
+        Origin::Accepted { unix_s, uid } => {
+            (format!("accepted {} by uid {uid}", crate::text::time(*unix_s)), true)
+        }
+        Origin::Files(path) => (path.display().to_string(), false),
+    };
+    Explanation {
+        v: 1,
+        decision,
+        code: refusal.map(|refusal| refusal.code),
+        message: refusal.map(|refusal| refusal.message.clone()),
+        verb: verb.name(),
+        clients,
+        policy: Whence { digest: law.digest.to_string(), in_force, from, notes: law.notes.clone() },
+        risk: Stake { score: risk.score, capabilities: risk.capabilities },
+        approvers: asked.map(Authorized::approvers),
+        approval_ttl_s: asked.map(|by| by.approval_ttl().as_secs()),
+        elements: verdicts,
+    }
+}
+
+fn outcome(said: Result<Decision, &Refusal>) -> (Answer, Option<&Refusal>) {
+    match said {
+        Ok(Decision::Allow) => (Answer::Allow, None),
+        Ok(Decision::Ask) => (Answer::Ask, None),
+        Ok(Decision::Deny) => (Answer::Refuse, None),
+        Err(refusal) => (Answer::Refuse, Some(refusal)),
+    }
+}
+
+/// One element: what the helper says, and each rule's part in it.
+fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element) -> Verdict {
+    let verb = element.verb;
+    let object = element.target.object();
+    let said = match &object {
+        Ok(object) => policy.decide::<()>(ASKER, &[(verb, object.clone())]),
+        Err(invalid) => Err(Refusal::from(invalid.clone())),
+    };
+    let (decision, refusal) = outcome(said.as_ref().map(Authorized::decision));
+    let mut verdict = Verdict {
+        verb: verb.name(),
+        object: element.target.words(),
+        decision,
+        code: refusal.map(|refusal| refusal.code),
+        message: refusal.map(|refusal| refusal.message.clone()),
+        rule: None,
+        limits: Vec::new(),
+        also: Vec::new(),
+        near: Vec::new(),
+    };
+    // Of what is open, protected or no request at all no rule is asked.
+    let asks_no_rule = |code| matches!(code, Code::Protected | Code::InvalidArgument | Code::UnknownClient);
+    if verb.is_open() || refusal.is_some_and(|refusal| asks_no_rule(refusal.code)) {
+        return verdict;
+    }
+    let Ok(object) = object else {
+        return verdict;
+    };
+    let selects = |rule: &Rule| clients.contains(&rule.client) && rule.selects(verb, &object);
+    let strictest = policy.rules().iter().filter(|rule| selects(rule)).map(|rule| rule.decision).max();
+    let deciding = said.as_ref().ok().map(|by| by.rule_id().to_owned());
+    for (index, (rule, wire)) in policy.rules().iter().zip(&law.rules.rules).enumerate() {
+        let named = || named(law, index, wire);
+        if selects(rule) {
+            let is_strictest = Some(rule.decision) == strictest;
+            let decides = match &deciding {
+                Some(id) => *id == rule.id,
+                None => is_strictest,
+            };
+            if decides && verdict.rule.is_none() {
+                verdict.limits = checked(law, rule, wire, element, &object);
+                verdict.rule = Some(named());
+                continue;
+            }
+            verdict.also.push(Near { rule: named(), why: vec![role(rule, strictest, &object)] });
+        } else {
+            let missing = near::missing(wire, clients, verb, &element.target);
+            if missing.distance() == 1 {
+                verdict.near.push(Near { rule: named(), why: missing.words() });
+            }
+        }
+    }
+    verdict
+}
+
+/// Why a rule that speaks of the object is not the one that decides.
+fn role(rule: &Rule, strictest: Option<Decision>, object: &Object) -> String {
+    if let Some(strictest) = strictest.filter(|strictest| *strictest != rule.decision) {
+        return format!(
+            "speaks of it too, and {} is stricter than {}",
+            strictest.as_str(),
+            rule.decision.as_str()
+        );
+    }
+    match (rule.decision, rule.holds(object)) {
+        (Decision::Deny, _) => "denies it too".to_owned(),
+        (Decision::Allow | Decision::Ask, Ok(())) => "lets it through too, and stands later".to_owned(),
+        (Decision::Allow | Decision::Ask, Err(refusal)) => {
+            format!("speaks of it too, but {}", refusal.message)
+        }
+    }
+}
+
+fn named(law: &Law, index: usize, rule: &root::Rule) -> Named {
+    let justification = law.remarks(&rule.id).justification;
+    Named { id: rule.id.clone(), place: law.place(index), decision: decides(rule), justification }
+}
+
+/// The limits of the deciding rule, each of the request's own checked by itself.
+fn checked(law: &Law, rule: &Rule, wire: &root::Rule, element: &Element, object: &Object) -> Vec<Checked> {
+    let mut limits = words::limits(wire, &[element.verb], &law.rules.sources);
+    limits.extend(on_this_host(&element.target));
+    let state = |limit: &Limit| match limit.when {
+        When::Request => {
+            let alone = facet(&element.target, limit.key).unwrap_or_else(|| object.clone());
+            if rule.holds(&alone).is_ok() { State::Holds } else { State::Fails }
+        }
+        When::Plan | When::Run => State::Later,
+    };
+    limits.into_iter().map(|limit| Checked { state: state(&limit), limit }).collect()
+}
+
+/// What no rule says and every request of the kind must keep, once this host is looked at.
+fn on_this_host(target: &Target) -> Option<Limit> {
+    let (key, words) = match target {
+        Target::Unit(_) => ("units", "the unit's canonical name and every alias must be granted as well"),
+        Target::File(_) => {
+            ("directories", "every directory on the way must be root's, and none a symbolic link")
+        }
+        Target::Nothing | Target::Package(..) | Target::Command(..) | Target::Request(_) => return None,
+    };
+    Some(Limit { key, words: words.to_owned(), when: When::Plan, reach: words::Reach::Narrow })
+}
+
+/// The target with nothing asked for but what this limit is about.
+fn facet(target: &Target, key: &str) -> Option<Object> {
+    let Target::File(file) = target else {
+        return None;
+    };
+    let mut alone = FileTarget { path: file.path.clone(), ..FileTarget::default() };
+    match key {
+        "max_bytes" => alone.bytes = file.bytes,
+        "modes" => alone.mode.clone_from(&file.mode),
+        "owners" => alone.owner.clone_from(&file.owner),
+        "groups" => alone.group.clone_from(&file.group),
+        _ => return None,
+    }
+    Target::File(alone).object().ok()
+}

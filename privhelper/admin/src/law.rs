@@ -1,0 +1,236 @@
+//! The policy that a reviewer asks about: what is in force where this user may read it, else the files.
+
+use crate::host::Host;
+use crate::policy::accepted;
+use crate::policy::apply::load;
+use crate::policy::finding::Finding;
+use crate::policy::source::{Owner, Source};
+use crate::policy::{Compiled, Purpose};
+use postern_helper::policy::{Accounts, Decision, Peer, Policy};
+use postern_helper::types::Digest;
+use postern_proto::root::v1 as root;
+use serde::{Deserialize, Serializer};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where the policy was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It is what was accepted.
+    Accepted {
+        /// When, in seconds since 1970.
+        unix_s: u64,
+        /// By which real uid.
+        uid: u32,
+    },
+    /// Files that may or may not be in force.
+    Files(PathBuf),
+}
+
+/// What a rule's author wrote beside it, which decides nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// Why the rule is there.
+    pub justification: String,
+    /// Findings that it accepts, each with the reason.
+    pub accept_risk: BTreeMap<String, String>,
+}
+
+/// A policy, with what people need to find their way in it.
+#[derive(Debug)]
+pub struct Law {
+    /// Clients and rules with every default.
+    pub rules: root::Rules,
+    /// SHA-256 of the encoded rules.
+    pub digest: Digest,
+    /// Where it was read.
+    pub origin: Origin,
+    /// What `policy check` finds in it.
+    pub findings: Vec<Finding>,
+    /// What else a reader must know of where it comes from.
+    pub notes: Vec<String>,
+    positions: Vec<root::Position>,
+    remarks: BTreeMap<String, Remarks>,
+    etc: PathBuf,
+}
+
+/// Why there is no policy to ask about.
+#[derive(Debug)]
+pub struct NoLaw {
+    /// In one line.
+    pub why: String,
+    /// The errors in its files.
+    pub findings: Vec<Finding>,
+}
+
+impl Law {
+    /// The policy in `named`, or without it what is in force, or the installed files.
+    ///
+    /// # Errors
+    /// It cannot be read or has errors.
+    pub fn load(host: &Host, named: Option<&Path>) -> Result<Self, NoLaw> {
+        if let Some(path) = named {
+            return Self::of_files(host, path, Owner::Anybody, Vec::new());
+        }
+        let directory = host.accepted_dir();
+        let note = match accepted::read(&directory) {
+            Ok(Some(accepted)) => return Ok(Self::of_accepted(host, &directory, accepted)),
+            Ok(None) => "no policy was accepted yet, so nothing of this is in force",
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                "what is in force is for root alone to read; these are the installed files"
+            }
+            Err(error) => {
+                let why = format!("{}: {error}", directory.join(accepted::FILE).display());
+                return Err(NoLaw { why, findings: Vec::new() });
+            }
+        };
+        Self::of_files(host, &host.etc, Owner::Only(host.owner_uid), vec![note.to_owned()])
+    }
+
+    fn of_files(host: &Host, path: &Path, owner: Owner, notes: Vec<String>) -> Result<Self, NoLaw> {
+        let (sources, findings, compiled) = load(path, owner, Purpose::Review, host);
+        let Some(Compiled { rules, positions, digest }) = compiled else {
+            let why = format!("the policy in {} has errors", path.display());
+            return Err(NoLaw { why, findings });
+        };
+        let (origin, remarks) = (Origin::Files(path.to_owned()), remarks(&sources));
+        Ok(Self { rules, digest, origin, findings, notes, positions, remarks, etc: path.to_owned() })
+    }
+
+    fn of_accepted(host: &Host, directory: &Path, accepted: accepted::Accepted) -> Self {
+        let mut notes = Vec::new();
+        // The copy beside it is what it was compiled from; the files may have been edited since.
+        let copy = accepted::files(directory).unwrap_or_default();
+        let (sources, mut findings, _) = load(&copy, Owner::Only(host.owner_uid), Purpose::Review, host);
+        for finding in &mut findings {
+            if let Ok(relative) = Path::new(&finding.file).strip_prefix(&copy) {
+                finding.file = host.etc.join(relative).display().to_string();
+            }
+        }
+        if sources.is_empty() {
+            findings.clear();
+            notes.push("the files that were accepted cannot be read: justifications are missing".to_owned());
+        }
+        let (_, _, installed) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+        if installed.is_none_or(|installed| installed.digest != accepted.digest) {
+            let etc = host.etc.display();
+            notes.push(format!(
+                "the files in {etc} differ from what is in force: lines are those of the files that were accepted"
+            ));
+        }
+        Self {
+            rules: accepted.rules,
+            digest: accepted.digest,
+            origin: Origin::Accepted { unix_s: accepted.applied_unix_s, uid: accepted.applied_by },
+            findings,
+            notes,
+            positions: accepted.positions,
+            remarks: remarks(&sources),
+            etc: host.etc.clone(),
+        }
+    }
+
+    /// `file:line` of the rule at `index`.
+    #[must_use]
+    pub fn place(&self, index: usize) -> String {
+        let Some(position) = self.positions.get(index) else {
+            return String::new();
+        };
+        // A policy that is one file of any name has no other file below it.
+        let file = if self.etc.is_file() { self.etc.clone() } else { self.etc.join(&position.file) };
+        format!("{}:{}", file.display(), position.line)
+    }
+
+    /// What the author of a rule wrote beside it.
+    #[must_use]
+    pub fn remarks(&self, id: &str) -> Remarks {
+        self.remarks.get(id).cloned().unwrap_or_default()
+    }
+
+    /// The uids that this host takes for a client; none if it knows no such user or group.
+    #[must_use]
+    pub fn uids(&self, host: &Host, client: &root::Client) -> Option<Vec<u32>> {
+        if client.group.is_empty() {
+            return (host.accounts.user)(&client.user).map(|uid| vec![uid]);
+        }
+        let (gid, mut uids) = (host.accounts.group)(&client.group)?;
+        uids.extend((host.primary)(gid));
+        uids.sort_unstable();
+        uids.dedup();
+        Some(uids)
+    }
+
+    /// The names of all clients that `name` is on this host: a user may also be in a client's group.
+    #[must_use]
+    pub fn also(&self, host: &Host, name: &str) -> Vec<String> {
+        let of = |client: &root::Client| self.uids(host, client).unwrap_or_default();
+        let own = self.rules.clients.iter().find(|client| client.name == name);
+        // Whether the members of a group are clients besides differs from one to the other.
+        let uid = own.filter(|own| own.group.is_empty()).and_then(|own| of(own).first().copied());
+        let same =
+            |client: &&root::Client| client.name == name || uid.is_some_and(|uid| of(client).contains(&uid));
+        self.rules.clients.iter().filter(same).map(|client| client.name.clone()).collect()
+    }
+
+    /// The policy as the helper decides it for [`ASKER`], who is exactly the clients of these names. So a policy can
+    /// be asked about on a host that has none of its users.
+    ///
+    /// # Errors
+    /// The helper refuses the policy.
+    pub fn for_clients(&self, names: &[String]) -> Result<Policy, String> {
+        let mut rules = self.rules.clone();
+        for client in &mut rules.clients {
+            let user = if names.contains(&client.name) { "asker" } else { "other" };
+            (client.user, client.group) = (user.to_owned(), String::new());
+        }
+        let user = |name: &str| (name == "asker").then_some(ASKER.uid);
+        Policy::compile(&rules, self.digest, Accounts { user, group: |_| None })
+    }
+}
+
+/// What a rule decides. One that says nothing is not in force anywhere, and is shown as the strictest.
+#[must_use]
+pub fn decides(rule: &root::Rule) -> Decision {
+    match rule.decision() {
+        root::Decision::Allow => Decision::Allow,
+        root::Decision::Ask => Decision::Ask,
+        root::Decision::Deny | root::Decision::Unspecified => Decision::Deny,
+    }
+}
+
+/// The policy's word for a decision, for serde.
+///
+/// # Errors
+/// As the serializer.
+pub fn word<S: Serializer>(decision: &Decision, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(decision.as_str())
+}
+
+/// The peer that stands for the client that is asked about.
+pub const ASKER: Peer = Peer { uid: 1, gid: 1, pid: 1 };
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    rule: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+    #[serde(default)]
+    justification: String,
+    #[serde(default)]
+    accept_risk: BTreeMap<String, String>,
+}
+
+/// The remarks of every rule. The files were checked, so one that cannot be read so has none to tell.
+fn remarks(sources: &[Source]) -> BTreeMap<String, Remarks> {
+    let files = sources.iter().filter_map(|source| toml::from_str::<File>(&source.text).ok());
+    let entries = files.flat_map(|file| file.rule);
+    let remark = |entry: Entry| {
+        (entry.id, Remarks { justification: entry.justification, accept_risk: entry.accept_risk })
+    };
+    entries.map(remark).collect()
+}

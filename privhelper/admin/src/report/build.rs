@@ -1,0 +1,119 @@
+//! From the policy, the log and the host to a report.
+
+use super::attention::attention;
+use super::grants::{client, command, is_unused};
+use super::model::{Client, Log, PolicyFacts, Report, Standing, Summary};
+use super::people;
+use crate::audit::uses::{self, InForce, Uses};
+use crate::audit::{self, chain};
+use crate::host::Host;
+use crate::law::{Law, Origin};
+use crate::text::{count, time};
+use postern_helper::policy::Decision;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Everything that there is to say.
+pub fn build(law: &Law, host: &Host, name: String) -> Report {
+    let (log, uses) = read_log(law, host);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let clients =
+        law.rules.clients.iter().map(|wire| client(law, host, wire, uses.as_ref())).collect::<Vec<_>>();
+    let uids = law.rules.clients.iter().flat_map(|client| law.uids(host, client).unwrap_or_default());
+    let mut report = Report {
+        v: 1,
+        host: name,
+        written: time(now),
+        policy: policy(law, host, uses.as_ref().and_then(|uses| uses.in_force.as_ref())),
+        summary: summary(&clients),
+        attention: Vec::new(),
+        clients,
+        commands: law.rules.commands.iter().map(command).collect(),
+        people: people::people(host, &uids.collect::<Vec<_>>()),
+        log,
+        findings: law.findings.clone(),
+    };
+    report.attention = attention(&report);
+    report
+}
+
+fn read_log(law: &Law, host: &Host) -> (Log, Option<Uses>) {
+    let unread = |why: String| (Log::Unread { why }, None);
+    let files = match audit::chosen(host, &[]) {
+        Ok(files) => files,
+        Err(why) => return unread(why),
+    };
+    let clients = law.rules.clients.iter().map(|client| client.name.clone()).collect::<Vec<_>>();
+    let rules = law.rules.rules.iter().map(|rule| rule.id.clone()).collect::<Vec<_>>();
+    let failed = |(file, error): (std::path::PathBuf, std::io::Error)| format!("{}: {error}", file.display());
+    let uses = match uses::count(&files, &clients, &rules) {
+        Ok(uses) => uses,
+        Err(error) => return unread(failed(error)),
+    };
+    let Some((head_seq, last)) = uses.head.clone() else {
+        return unread("the audit log holds no record yet".to_owned());
+    };
+    let (valid, chain) = match chain::verify(&files) {
+        Ok(chain::Verdict { bad: None, records, .. }) => {
+            let records = count(usize::try_from(records).unwrap_or(usize::MAX), "record");
+            (true, format!("the chain of {records} holds"))
+        }
+        Ok(chain::Verdict { bad: Some(bad), .. }) => {
+            (false, format!("THE CHAIN IS BROKEN at {}:{}: {}", bad.file.display(), bad.line, bad.reason))
+        }
+        Err(error) => return unread(failed(error)),
+    };
+    let log = Log::Read {
+        records: uses.records,
+        unreadable: uses.unreadable,
+        first: clock(uses.first.as_deref().unwrap_or_default()),
+        last: clock(&last),
+        head_seq,
+        chain,
+        valid,
+        in_force: uses.in_force.clone(),
+    };
+    (log, Some(uses))
+}
+
+/// A record's time as people read it.
+pub fn clock(rfc3339: &str) -> String {
+    let seconds = rfc3339.split('.').next().unwrap_or_default();
+    format!("{} UTC", seconds.replacen('T', " ", 1))
+}
+
+fn policy(law: &Law, host: &Host, recorded: Option<&InForce>) -> PolicyFacts {
+    let digest = law.digest.to_string();
+    let same = recorded.filter(|recorded| recorded.policy == digest);
+    let (standing, from, applied, by) = match &law.origin {
+        Origin::Accepted { unix_s, uid } => {
+            (Standing::Accepted, "what was accepted".to_owned(), Some(time(*unix_s)), Some(*uid))
+        }
+        Origin::Files(path) => {
+            let standing = match (recorded, same) {
+                (_, Some(_)) => Standing::Recorded,
+                (Some(_), None) => Standing::Another,
+                (None, None) => Standing::Unknown,
+            };
+            let applied = same.filter(|recorded| recorded.by_uid.is_some());
+            let (time, by) =
+                (applied.map(|recorded| clock(&recorded.time)), applied.and_then(|recorded| recorded.by_uid));
+            (standing, path.display().to_string(), time, by)
+        }
+    };
+    let applied_by = by.map(|uid| people::person(host, uid));
+    PolicyFacts { digest, standing, from, applied, applied_by, notes: law.notes.clone() }
+}
+
+fn summary(clients: &[Client]) -> Summary {
+    let grants = || clients.iter().flat_map(|client| &client.groups).flat_map(|group| &group.grants);
+    let number = |decision| grants().filter(|grant| grant.decision == decision).count();
+    let granting = || grants().filter(|grant| grant.decision != Decision::Deny);
+    let has_log = grants().any(|grant| grant.uses.is_some());
+    Summary {
+        allow: number(Decision::Allow),
+        ask: number(Decision::Ask),
+        deny: number(Decision::Deny),
+        highest_risk: granting().filter_map(|grant| grant.risk).max().unwrap_or_default(),
+        never_used: has_log.then(|| granting().filter(|grant| is_unused(grant)).count()),
+    }
+}

@@ -1,0 +1,135 @@
+//! Rules as grants: what a client may do, how far, at what risk, and how often it did.
+
+use super::model::{AcceptedRisk, Client, Command, Grant, Group, Objects, Times};
+use crate::audit::uses::{RuleUse, Uses};
+use crate::host::Host;
+use crate::law::{Law, decides};
+use crate::words::{self, duration};
+use postern_helper::policy::{Decision, Object, Risk};
+use postern_helper::types::TargetPath;
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// A client with all that it is granted.
+pub fn client(law: &Law, host: &Host, wire: &root::Client, uses: Option<&Uses>) -> Client {
+    let (kind, name) = if wire.group.is_empty() { ("user", &wire.user) } else { ("group", &wire.group) };
+    let who = match law.uids(host, wire) {
+        None => format!("{kind} {name}, which this host does not know"),
+        Some(uids) if uids.is_empty() => format!("{kind} {name}, which has no member"),
+        Some(uids) if kind == "user" => {
+            format!("user {name} ({})", uids.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
+        }
+        Some(uids) => {
+            let members = uids.iter().map(|uid| format!("{} ({uid})", (host.user_name)(*uid)));
+            format!("group {name}: {}", members.collect::<Vec<_>>().join(", "))
+        }
+    };
+    let mut groups: Vec<Group> = TITLES.iter().map(|title| Group { title, grants: Vec::new() }).collect();
+    for (index, rule) in law.rules.rules.iter().enumerate().filter(|(_, rule)| rule.client == wire.name) {
+        let grant = grant(law, index, rule, uses);
+        if let Some(group) = groups.iter_mut().find(|group| group.title == title(rule)) {
+            group.grants.push(grant);
+        }
+    }
+    groups.retain(|group| !group.grants.is_empty());
+    let refused = uses.iter().flat_map(|uses| &uses.refused).filter(|(what, _)| what.client == wire.name);
+    let mut refused =
+        refused.map(|(what, count)| Times { what: what.clone(), count: *count }).collect::<Vec<_>>();
+    refused.sort_by_key(|times| std::cmp::Reverse(times.count));
+    Client { name: wire.name.clone(), who, groups, refused }
+}
+
+const TITLES: [&str; 5] = ["Packages", "Units", "Files", "Commands", "Other"];
+
+/// A rule may also let its own decisions be undone: what it is about, its other verbs say.
+fn title(rule: &root::Rule) -> &'static str {
+    let mut kinds = rule.verbs.iter().filter_map(|verb| verb.split('.').next());
+    match kinds.find(|kind| *kind != "request").unwrap_or_default() {
+        "package" => "Packages",
+        "unit" => "Units",
+        "file" => "Files",
+        "command" => "Commands",
+        _ => "Other",
+    }
+}
+
+fn grant(law: &Law, index: usize, rule: &root::Rule, uses: Option<&Uses>) -> Grant {
+    let decision = decides(rule);
+    let verbs = rule.verbs.iter().filter_map(|name| VerbId::from_name(name)).collect::<Vec<_>>();
+    let risk = risk(rule, &verbs);
+    let grants = decision != Decision::Deny;
+    let people =
+        if rule.approvers == 1 { "1 operator".to_owned() } else { format!("{} operators", rule.approvers) };
+    let remarks = law.remarks(&rule.id);
+    let accepted = remarks.accept_risk.into_iter().map(|(finding, reason)| AcceptedRisk { finding, reason });
+    Grant {
+        id: rule.id.clone(),
+        place: law.place(index),
+        decision,
+        verbs: rule.verbs.clone(),
+        objects: objects(rule),
+        limits: words::limits(rule, &verbs, &law.rules.sources),
+        risk: grants.then_some(risk.score),
+        capabilities: if grants { risk.capabilities } else { Vec::new() },
+        approval: (decision == Decision::Ask)
+            .then(|| format!("{people} within {}", duration(rule.approval_ttl_s))),
+        justification: remarks.justification,
+        accepted_risks: accepted.collect(),
+        uses: uses.map(|uses| uses.rules.get(&rule.id).cloned().unwrap_or_default()),
+    }
+}
+
+/// The helper's own measure, of the most that the rule lets through.
+fn risk(rule: &root::Rule, verbs: &[VerbId]) -> Risk {
+    let file = |directory: &String| TargetPath::new(&format!("{directory}/x")).ok().map(Object::read);
+    let mut objects = rule.directories.iter().filter_map(file).collect::<Vec<_>>();
+    if objects.is_empty() {
+        objects.push(Object::Nothing);
+    }
+    let each = verbs.iter().flat_map(|verb| objects.iter().map(|object| (*verb, object.clone())));
+    Risk::of(&each.collect::<Vec<_>>())
+}
+
+fn objects(rule: &root::Rule) -> Vec<Objects> {
+    let levels = match rule.depth {
+        0 | 1 => "in",
+        _ => "below",
+    };
+    let in_depth = |directory: &String| match rule.depth {
+        0 | 1 => directory.clone(),
+        depth => format!("{directory} (up to {depth} levels)"),
+    };
+    let directories = rule.directories.iter().map(in_depth).collect();
+    let parameters = rule.parameters.iter().map(|p| format!("{}={}", p.name, p.patterns.join("|"))).collect();
+    let all = [
+        ("packages", rule.packages.clone()),
+        ("units", rule.units.clone()),
+        ("files", rule.files.clone()),
+        (levels, directories),
+        ("commands", rule.commands.clone()),
+        ("with", parameters),
+    ];
+    let some = all.into_iter().filter(|(_, patterns)| !patterns.is_empty());
+    some.map(|(label, patterns)| Objects { label, patterns }).collect()
+}
+
+/// A program that rules grant by name.
+pub fn command(command: &root::Command) -> Command {
+    let sandbox = match command.sandbox() {
+        root::Sandbox::Strict => "in the strict sandbox",
+        root::Sandbox::Validator => "as a validator: everything read-only",
+        root::Sandbox::None | root::Sandbox::Unspecified => "WITHOUT a sandbox",
+    };
+    let network = if command.network { ", with network" } else { "" };
+    let reverse =
+        if command.reverse.is_empty() { String::new() } else { format!(", undone by {}", command.reverse) };
+    let runs =
+        format!("as {} {sandbox}{network}, at most {}{reverse}", command.user, duration(command.timeout_s));
+    Command { name: command.name.clone(), argv: command.argv.clone(), runs }
+}
+
+/// Granted, and never used.
+pub fn is_unused(grant: &Grant) -> bool {
+    let never = |uses: &RuleUse| uses.used == 0 && uses.previewed == 0;
+    grant.decision != Decision::Deny && grant.uses.as_ref().is_some_and(never)
+}

@@ -1,0 +1,269 @@
+//! What a person or a script agrees to is what the helper is told, and nothing else is.
+
+use crate::desk::{Desk, Typist, approval, approve, decisions, expect, hex, id, sha256};
+use crate::support::{GOOD, TestHost, end, event};
+use postern_admin::approvals::{self, Which};
+use postern_admin::io::Exit;
+use postern_proto::v1::{OperatorDecided, OperatorShowRequest, Verdict};
+use prost::Message;
+
+const TEXT: &[u8] = b"file.write /etc/nginx/conf.d/site.conf\n+server {}\n\x1b]0;x\x07 \n";
+
+fn one(start: &str) -> Which {
+    Which::Id(start.to_owned())
+}
+
+fn last4(bytes: &[u8]) -> String {
+    hex(&sha256(bytes))[60..].to_owned()
+}
+
+#[test]
+fn carries_the_sha256_of_exactly_the_bytes_that_were_shown() {
+    let host = TestHost::new(GOOD);
+    let helper = Desk::with(&[("3f9a", TEXT), ("3f9b", b"another")]).helper(&host);
+    let mut person = Typist::new(|_| last4(TEXT));
+    let ran = approve(&host, &one("3F9a"), &mut person);
+    expect(&ran, Exit::Done, "approved: runs now");
+    let decided = decisions(&helper.finish());
+    assert_eq!(decided.len(), 1);
+    assert_eq!(decided[0].approval_id, id("3f9a"));
+    assert_eq!(decided[0].shown_sha256, sha256(TEXT));
+    assert_eq!(decided[0].verdict(), Verdict::Approve);
+    let text = approvals::text(TEXT, person.look);
+    assert!(person.seen.contains(&text), "{}", person.seen);
+}
+
+#[test]
+fn anything_but_the_digits_sends_no_decision() {
+    let host = TestHost::new(GOOD);
+    let right = last4(TEXT);
+    let whole = hex(&sha256(TEXT));
+    let wrong = ["", "y", "yes", "0000", &right[1..], &whole, &format!("{right}0"), "approve"];
+    for answer in wrong {
+        let helper = Desk::with(&[("3f9a", TEXT)]).helper(&host);
+        let ran = approve(&host, &one("3f9a"), &mut Typist::new(|_| answer.to_owned()));
+        expect(&ran, Exit::NotApproved, "nothing was approved: the answer was not the four digits");
+        assert!(decisions(&helper.finish()).is_empty(), "{answer:?}");
+    }
+}
+
+#[test]
+fn the_question_says_again_what_is_asked() {
+    let host = TestHost::new(GOOD);
+    let long = b"x\n".repeat(1_990);
+    let helper = Desk::with(&[("3f9a", &long)]).helper(&host);
+    let mut asked = String::new();
+    let person = |question: &str| {
+        question.clone_into(&mut asked);
+        String::new()
+    };
+    approve(&host, &one("3f9a"), &mut Typist::new(person));
+    helper.finish();
+    let digest = hex(&sha256(&long));
+    assert_eq!(
+        asked,
+        format!(
+            "--- to agree to 1 request\n    verb | file.write\n  target | /etc/nginx/conf.d/site.conf\n  \
+             client | agent (uid 990), says it asks for uid 1000\n  sha256 | {digest}\n\
+             Type {}, its last digits, to agree; anything else changes nothing: ",
+            &digest[60..]
+        )
+    );
+}
+
+#[test]
+fn refuses_a_text_that_nobody_can_read() {
+    let host = TestHost::new(GOOD);
+    let (lines, bytes) = (b"x\n".repeat(2_001), vec![b'x'; 256 * 1024 + 1]);
+    let half = b"x\n".repeat(1_001);
+    for (texts, which) in [
+        (vec![("3f9a", lines.as_slice())], one("3f9a")),
+        (vec![("3f9a", bytes.as_slice())], one("3f9a")),
+        (vec![("3f9a", half.as_slice()), ("3f9b", half.as_slice())], Which::Task("t1".to_owned())),
+    ] {
+        let helper = Desk::with(&texts).helper(&host);
+        let ran = approve(&host, &which, &mut Typist::new(|_| panic!("it was asked")));
+        expect(&ran, Exit::Refused, "plan_too_large");
+        assert!(decisions(&helper.finish()).is_empty());
+    }
+    let most = b"x\n".repeat(2_000);
+    let helper = Desk::with(&[("3f9a", &most)]).helper(&host);
+    expect(&approve(&host, &one("3f9a"), &mut Typist::new(|_| last4(&most))), Exit::Done, "approved");
+    assert_eq!(decisions(&helper.finish()).len(), 1);
+}
+
+#[test]
+fn does_not_ask_on_a_terminal_that_breaks_rows_by_itself() {
+    let host = TestHost::new(GOOD);
+    let helper = Desk::with(&[("3f9a", TEXT)]).helper(&host);
+    let mut person = Typist::new(|_| panic!("it was asked"));
+    person.look.columns = 39;
+    expect(&approve(&host, &one("3f9a"), &mut person), Exit::Failed, "39 columns");
+    helper.finish();
+}
+
+#[test]
+fn an_id_is_a_beginning_that_fits_one() {
+    let host = TestHost::new(GOOD);
+    for (start, exit, words) in [
+        ("3f9", Exit::Usage, "4 to 32 hexadecimal digits"),
+        ("", Exit::Usage, "4 to 32 hexadecimal digits"),
+        ("3f9x", Exit::Usage, "`3f9x` is no id"),
+        ("3f9\u{202e}", Exit::Usage, "`3f9\\u{202e}` is no id"),
+        ("3f9a", Exit::Usage, "2 requests begin with 3f9a"),
+        ("0000", Exit::Refused, "unknown_request"),
+        (&"0".repeat(32), Exit::Refused, "unknown_request"),
+        ("3f9a2", Exit::NotApproved, "nothing was approved"),
+    ] {
+        let helper = Desk::with(&[("3f9a1", TEXT), ("3f9a2", TEXT)]).helper(&host);
+        let ran = approve(&host, &one(start), &mut Typist::new(|_| String::new()));
+        expect(&ran, exit, words);
+        assert!(decisions(&helper.finish()).is_empty());
+    }
+}
+
+#[test]
+fn takes_no_other_request_than_the_one_it_asked_to_see() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::with(&[("3f9a", TEXT)]);
+    let other = Desk::with(&[("3f9b", TEXT)]);
+    let helper = host.answering(move |method, body| match method {
+        "Operator/Show" => {
+            let request = OperatorShowRequest { approval_id: id("3f9b") };
+            other.answer(method, &request.encode_to_vec())
+        }
+        _ => desk.answer(method, body),
+    });
+    let ran = approve(&host, &one("3f9a"), &mut Typist::new(|_| last4(TEXT)));
+    expect(&ran, Exit::Failed, "another request");
+    assert!(decisions(&helper.finish()).is_empty());
+}
+
+#[test]
+fn a_script_agrees_by_the_whole_digest_of_what_it_reviewed() {
+    let host = TestHost::new(GOOD);
+    let right = hex(&sha256(TEXT)).to_uppercase();
+    let other = hex(&sha256(b"what was reviewed"));
+    for (args, exit, words, sent) in [
+        (vec!["approve", "3f9a"], Exit::Usage, "nobody is there to answer", 0),
+        (vec!["approve", "3f9a", "--digest", &right], Exit::Done, "approved: runs now", 1),
+        (vec!["approve", "3f9a", "--digest", &other], Exit::NotApproved, "another SHA-256", 0),
+        (vec!["approve", "3f9a", "--digest", &right[60..]], Exit::Usage, "64 hexadecimal digits", 0),
+        (vec!["approve", "--task", "t1", "--digest", &right], Exit::NotApproved, "another SHA-256", 0),
+        (
+            vec!["approve", "3f9a", "--digest", &right, "--reason", "a\x1b"],
+            Exit::Usage,
+            "control characters",
+            0,
+        ),
+    ] {
+        let helper = Desk::with(&[("3f9a", TEXT)]).helper(&host);
+        expect(&host.run(&args), exit, words);
+        let decided = decisions(&helper.finish());
+        assert_eq!(decided.len(), sent, "{args:?}");
+        assert!(decided.iter().all(|one| one.shown_sha256 == sha256(TEXT)));
+    }
+}
+
+#[test]
+fn a_task_is_agreed_to_by_the_digests_of_all_that_was_shown() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]);
+    let mut foreign = approval(&id("cccc"));
+    foreign.task = "t2".to_owned();
+    desk.add(foreign, b"three\n");
+    let all = sha256(&[sha256(b"one\n"), sha256(b"two\n")].concat());
+    let helper = desk.helper(&host);
+    // While the person reads, the agent asks for more in the same task.
+    let mut person = Typist::new(|_| {
+        let mut late = approval(&id("dddd"));
+        late.target = "/etc/nginx/conf.d/late.conf".to_owned();
+        desk.add(late, b"four\n");
+        hex(&all)[60..].to_owned()
+    });
+    let ran = approve(&host, &Which::Task("t1".to_owned()), &mut person);
+    expect(&ran, Exit::Done, "aaaa0000: approved: runs now\nbbbb0000: approved: runs now\n");
+    expect(&ran, Exit::Done, "dddd0000: not approved");
+    expect(&ran, Exit::Done, "late.conf");
+    for text in ["--- 1 of 2\n", "   1 | one\n", "--- 2 of 2\n", "   1 | two\n", "agree to 2 requests"] {
+        assert!(person.seen.contains(text), "no {text} in {}", person.seen);
+    }
+    for digest in [sha256(b"one\n"), sha256(b"two\n"), all] {
+        assert!(person.seen.contains(&hex(&digest)), "{}", person.seen);
+    }
+    let decided = decisions(&helper.finish());
+    let sent: Vec<_> =
+        decided.iter().map(|one| (one.approval_id.clone(), one.shown_sha256.clone())).collect();
+    assert_eq!(sent, [(id("aaaa"), sha256(b"one\n").to_vec()), (id("bbbb"), sha256(b"two\n").to_vec())]);
+}
+
+#[test]
+fn the_digits_of_one_request_are_no_agreement_to_its_task() {
+    let host = TestHost::new(GOOD);
+    for which in [Which::Task("t1".to_owned()), Which::Task("t9".to_owned())] {
+        let helper = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]).helper(&host);
+        let ran = approve(&host, &which, &mut Typist::new(|_| last4(b"two\n")));
+        let exit = if which == Which::Task("t1".to_owned()) { Exit::NotApproved } else { Exit::Refused };
+        assert_eq!(ran.exit, exit);
+        assert!(decisions(&helper.finish()).is_empty());
+    }
+}
+
+#[test]
+fn says_what_the_helper_made_of_it() {
+    let host = TestHost::new(GOOD);
+    for (answer, exit, words) in [
+        (
+            vec![event(&OperatorDecided { missing: 1 }), end(0, "")],
+            Exit::Done,
+            "approved, 1 more person must agree",
+        ),
+        (vec![event(&OperatorDecided { missing: 2 }), end(0, "")], Exit::Done, "2 more people must agree"),
+        (vec![end(7, "denied: no uid of a client may approve")], Exit::Refused, "no uid of a client"),
+        (vec![end(9, "approval_expired: it waited too long")], Exit::NotApproved, "waited too long"),
+        (vec![end(9, "plan_changed: \x1b[2J")], Exit::Refused, "plan_changed: \\u{1b}[2J"),
+        (vec![end(14, "stopping")], Exit::Unreachable, "stopping"),
+        (vec![end(13, "out of order")], Exit::Failed, "out of order"),
+        (vec![event(&OperatorDecided { missing: 0 })], Exit::Failed, "ends too early"),
+    ] {
+        let desk = Desk::with(&[("3f9a", TEXT)]);
+        let helper = host.answering(move |method, body| match method {
+            "Operator/Decide" => answer.clone(),
+            _ => desk.answer(method, body),
+        });
+        expect(&approve(&host, &one("3f9a"), &mut Typist::new(|_| last4(TEXT))), exit, words);
+        helper.finish();
+    }
+}
+
+#[test]
+fn some_of_a_task_is_partly() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]);
+    let all = sha256(&[sha256(b"one\n"), sha256(b"two\n")].concat());
+    let mut decided = 0;
+    let helper = host.answering(move |method, body| match method {
+        "Operator/Decide" if decided == 0 => {
+            decided += 1;
+            vec![end(9, "approval_expired: it waited too long")]
+        }
+        _ => desk.answer(method, body),
+    });
+    let ran = approve(&host, &Which::Task("t1".to_owned()), &mut Typist::new(|_| hex(&all)[60..].to_owned()));
+    expect(&ran, Exit::Partly, "bbbb0000: approved");
+    expect(&ran, Exit::Partly, "aaaa0000: the helper refused: approval_expired");
+    helper.finish();
+}
+
+#[test]
+fn a_denial_carries_the_reason_and_no_digest() {
+    let host = TestHost::new(GOOD);
+    let helper = Desk::with(&[("aaaa", TEXT), ("bbbb", TEXT)]).helper(&host);
+    expect(&host.run(&["deny", "aaaa", "--reason", "use port 8080"]), Exit::Done, "denied");
+    expect(&host.run(&["deny", "--task", "t1"]), Exit::Done, "aaaa0000: denied\nbbbb0000: denied\n");
+    expect(&host.run(&["deny", "aaaa", "--reason", &"x".repeat(501)]), Exit::Usage, "at most 500 bytes");
+    let decided = decisions(&helper.finish());
+    assert_eq!(decided.len(), 3);
+    assert_eq!((decided[0].reason.as_str(), decided[1].reason.as_str()), ("use port 8080", ""));
+    assert!(decided.iter().all(|one| one.verdict() == Verdict::Deny && one.shown_sha256.is_empty()));
+}

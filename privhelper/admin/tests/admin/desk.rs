@@ -1,0 +1,163 @@
+//! Requests that wait, a helper that shows them and takes answers, and a person at a terminal.
+
+use crate::support::{FakeHelper, Ran, TestHost, end, event};
+use postern_admin::approvals::{self, Charset, Consent, Decision, Ended, Ink, Look, Person, Stop, Which};
+use postern_admin::io::{Exit, Io};
+use postern_proto::v1::{
+    Approval, OperatorDecideRequest, OperatorDecided, OperatorPending, OperatorShowRequest, OperatorShown,
+};
+use prost::Message;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::sync::{Arc, Mutex};
+
+/// A plain terminal of 80 columns.
+pub const PLAIN: Look = Look { columns: 80, ink: Ink::Plain, charset: Charset::Ascii };
+
+/// An approval with this id, of task `t1`.
+pub fn approval(id: &str) -> Approval {
+    Approval {
+        approval_id: id.to_owned(),
+        client: "agent".to_owned(),
+        uid: 990,
+        request_id: "019aa000-0000-7000-8000-000000000001".to_owned(),
+        task: "t1".to_owned(),
+        claimed_uid: 1000,
+        verb: "file.write".to_owned(),
+        target: "/etc/nginx/conf.d/site.conf".to_owned(),
+        rule: "web-config".to_owned(),
+        risk_score: 40,
+        capabilities: vec!["filesystem.config_write".to_owned()],
+        since_unix_s: 1_763_700_000,
+        expires_unix_s: 1_763_700_900,
+        approvers: 1,
+        approved_by: vec![],
+    }
+}
+
+/// An id that begins so.
+pub fn id(start: &str) -> String {
+    format!("{start:0<32}")
+}
+
+/// What waits, each with its text; tests may change it between two calls.
+#[derive(Clone, Default)]
+pub struct Desk(Arc<Mutex<Vec<Waiting>>>);
+
+/// A request and its text.
+type Waiting = (Approval, Vec<u8>);
+
+impl Desk {
+    /// These wait.
+    pub fn with(waiting: &[(&str, &[u8])]) -> Self {
+        let desk = Self::default();
+        for (start, text) in waiting {
+            desk.add(approval(&id(start)), text);
+        }
+        desk
+    }
+
+    /// One more waits.
+    pub fn add(&self, approval: Approval, text: &[u8]) {
+        self.0.lock().unwrap().push((approval, text.to_vec()));
+    }
+
+    /// A helper that shows what waits and takes every decision.
+    pub fn helper(&self, host: &TestHost) -> FakeHelper {
+        let desk = self.clone();
+        host.answering(move |method, body| desk.answer(method, body))
+    }
+
+    /// What the helper answers to this call.
+    pub fn answer(&self, method: &str, body: &[u8]) -> Vec<Vec<u8>> {
+        let waiting = self.0.lock().unwrap();
+        match method {
+            "Operator/Pending" => {
+                let approvals = waiting.iter().map(|(approval, _)| approval.clone()).collect();
+                vec![event(&OperatorPending { approvals }), end(0, "")]
+            }
+            "Operator/Show" => {
+                let wanted = OperatorShowRequest::decode(body).unwrap().approval_id;
+                match waiting.iter().find(|(approval, _)| approval.approval_id == wanted) {
+                    Some((approval, text)) => {
+                        let shown = OperatorShown { approval: Some(approval.clone()), text: text.clone() };
+                        vec![event(&shown), end(0, "")]
+                    }
+                    None => vec![end(5, "unknown_request: nothing of this id waits")],
+                }
+            }
+            "Operator/Decide" => vec![event(&OperatorDecided { missing: 0 }), end(0, "")],
+            other => panic!("{other} was called"),
+        }
+    }
+}
+
+/// The decisions among the calls.
+pub fn decisions(calls: &[(String, Vec<u8>)]) -> Vec<OperatorDecideRequest> {
+    let decides = calls.iter().filter(|(method, _)| method == "Operator/Decide");
+    decides.map(|(_, body)| OperatorDecideRequest::decode(body.as_slice()).unwrap()).collect()
+}
+
+/// SHA-256 of these bytes.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// A digest's hexadecimal digits.
+pub fn hex(digest: &[u8; 32]) -> String {
+    postern_helper::types::Digest::from_bytes(digest).unwrap().to_string()
+}
+
+/// Somebody who types what `types` makes of the question.
+pub struct Typist<F: FnMut(&str) -> String> {
+    pub look: Look,
+    pub seen: String,
+    pub types: F,
+}
+
+impl<F: FnMut(&str) -> String> Typist<F> {
+    /// At a plain terminal.
+    pub fn new(types: F) -> Self {
+        Self { look: PLAIN, seen: String::new(), types }
+    }
+}
+
+impl<F: FnMut(&str) -> String> Person for Typist<F> {
+    fn look(&self) -> Look {
+        self.look
+    }
+
+    fn show(&mut self, text: &str) -> io::Result<()> {
+        self.seen.push_str(text);
+        Ok(())
+    }
+
+    fn ask(&mut self, question: &str) -> io::Result<String> {
+        self.seen.push_str(question);
+        Ok((self.types)(question))
+    }
+}
+
+/// Runs a function of the library as the program does.
+pub fn run(act: impl FnOnce(&mut Io<'_>) -> Ended) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let ended = act(&mut Io { out: &mut out, err: &mut err, answers: None });
+    let (exit, why) = match ended {
+        Ok(exit) => (exit, String::new()),
+        Err(Stop::Told(exit, why)) => (exit, why + "\n"),
+        Err(Stop::Output(error)) => panic!("{error}"),
+    };
+    Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() + &why }
+}
+
+/// `approve`, asking this person.
+pub fn approve(host: &TestHost, which: &Which, person: &mut dyn Person) -> Ran {
+    let decision = Decision { consent: Consent::Ask, reason: String::new() };
+    run(|io| approvals::approve(&host.host, which, &decision, Some(person), io))
+}
+
+/// Fails with everything that was printed.
+pub fn expect(ran: &Ran, exit: Exit, words: &str) {
+    assert_eq!(ran.exit, exit, "{ran:?}");
+    assert!(ran.out.contains(words) || ran.err.contains(words), "no {words:?} in {ran:?}");
+}

@@ -1,0 +1,305 @@
+//! `policy report` says all that is granted, to whom, how far, and how often it was used.
+
+use crate::log::Log;
+use crate::site;
+use crate::support::{GOOD, Ran, SITE, TestHost, accounts};
+use postern_admin::io::Exit;
+use postern_helper::policy::{Object, Peer, Policy};
+use postern_helper::types::{TargetPath, UnitName};
+use postern_helper::verb_id::VerbId;
+use serde_json::{Value, json};
+use std::fs;
+
+fn report(host: &TestHost, more: &[&str]) -> Ran {
+    let ran = host.run(&[&["policy", "report", "--host", "web-01"], more].concat());
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    ran
+}
+
+fn data(host: &TestHost) -> Value {
+    serde_json::from_str(&report(host, &["--json"]).out).unwrap()
+}
+
+/// The grant of this id.
+fn grant(data: &Value, id: &str) -> Value {
+    let clients = data["clients"].as_array().unwrap().iter();
+    let groups = clients.flat_map(|client| client["groups"].as_array().unwrap());
+    let grants = groups.flat_map(|group| group["grants"].as_array().unwrap());
+    let found = grants.filter(|grant| grant["id"] == id).collect::<Vec<_>>();
+    assert_eq!(found.len(), 1, "{id} in {data}");
+    found[0].clone()
+}
+
+#[test]
+fn every_rule_stands_in_every_form_once_with_all_that_it_says() {
+    let host = site::host();
+    let data = data(&host);
+    for id in [
+        "look-at-units",
+        "web-packages",
+        "web-unit",
+        "never-the-way-in",
+        "web-content",
+        "web-config",
+        "team-restart",
+    ] {
+        grant(&data, id);
+    }
+    for form in ["text", "md", "html"] {
+        // Where a line breaks is no matter here.
+        let out = report(&host, &["--format", form]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "What the agent can do on web-01",
+            "python3-certbot-",
+            "at most 40 new packages at once",
+            "this host serves static sites",
+            "policy.toml:19",
+            "policy.d/10-team.toml:2",
+            "at most 12 times in 1 hour",
+            "2 operators within 30 minutes",
+            "write-outside-harmless",
+            "virtual hosts are reviewed by an operator before they are written",
+            "up to 2 levels",
+            "alice (1000)",
+            "bob (1001)",
+            "other units may change too",
+            "very high",
+            "granted, never used",
+            "the chain of 32 records holds",
+        ] {
+            assert!(
+                out.contains(words),
+                "{form}: no {words:?} in
+{out}"
+            );
+        }
+    }
+}
+
+#[test]
+fn numbers_people_and_standing_are_those_of_the_host() {
+    let host = site::host();
+    let data = data(&host);
+    assert_eq!(
+        data["summary"],
+        json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "never_used": 3 })
+    );
+    assert_eq!(data["policy"]["digest"], site::digest(&host));
+    assert_eq!(data["policy"]["standing"], "accepted");
+    let person = |name: &str, uid: u32| json!({ "name": name, "uid": uid });
+    let people = json!({
+        "users": [person("alice", 1000), person("bob", 1001)],
+        "operators": [person("alice", 1000)],
+        "barred": [person("postern", 990)],
+        "auditors": [],
+    });
+    assert_eq!(data["people"], people);
+    // Whose primary group it is, a group does not list.
+    assert_eq!(data["clients"][1]["who"], "group web: postern (990), bob (1001)");
+    assert_eq!(
+        data["attention"][0]["words"].as_str().unwrap().split(':').next().unwrap(),
+        "postern (990) is in postern-operators and cannot approve, being a client of the policy"
+    );
+}
+
+#[test]
+fn risk_is_the_helpers_own_measure_and_a_denial_has_none() {
+    let data = data(&site::host());
+    assert_eq!(grant(&data, "web-config")["risk"], 80);
+    assert_eq!(grant(&data, "web-config")["capabilities"], json!(["filesystem.config_write"]));
+    assert_eq!(grant(&data, "web-content")["risk"], 40);
+    assert_eq!(grant(&data, "look-at-units")["risk"], 5);
+    let denial = grant(&data, "never-the-way-in");
+    assert_eq!(
+        (&denial["risk"], &denial["limits"], &denial["capabilities"]),
+        (&Value::Null, &json!([]), &json!([]))
+    );
+}
+
+#[test]
+fn the_log_says_how_often_each_rule_was_used() {
+    let data = data(&site::host());
+    let uses = |id: &str| grant(&data, id)["uses"].clone();
+    let install = uses("web-packages");
+    assert_eq!((&install["used"], &install["failed"]), (&json!(3), &json!(1)), "begin and end are one use");
+    assert_eq!(uses("look-at-units")["used"], 12);
+    assert_eq!((&uses("web-content")["used"], &uses("web-content")["previewed"]), (&json!(2), &json!(1)));
+    assert_eq!(uses("web-config")["used"], 0);
+    assert!(uses("web-config")["last"].is_null());
+    let refused = &data["clients"][0]["refused"];
+    let no_grant = json!({ "client": "agent", "verb": "package.install", "code": "no_grant", "count": 3 });
+    assert_eq!(refused[0], no_grant);
+    assert_eq!(refused.as_array().unwrap().len(), 3, "{refused}");
+    assert_eq!(data["log"]["head_seq"], 32);
+    assert_eq!(data["log"]["valid"], true);
+}
+
+#[test]
+fn a_refusal_counts_for_the_rule_that_the_helper_names_in_its_words() {
+    // The very words of the helper of today, so that a change of them is noticed here.
+    let host = site::host();
+    let policy = Policy::load(&host.accepted().unwrap(), accounts()).unwrap();
+    let peer = Peer { uid: 990, gid: 1, pid: 1 };
+    let unit = Object::Unit(UnitName::new("ssh.service").unwrap());
+    let path = TargetPath::new("/var/www/html/x.html").unwrap();
+    let big = Object::File { path, bytes: 1 << 30, content: None, mode: None, owner: None, group: None };
+    let mut log = Log::new();
+    for wish in [(VerbId::UnitStop, unit), (VerbId::FileWrite, big)] {
+        let refusal = policy.decide::<()>(peer, &[wish]).unwrap_err();
+        let (code, detail) = (refusal.code.as_str(), json!(refusal.message));
+        log.add(
+            "refused",
+            &format!(",\"outcome\":{{\"status\":\"refused\",\"code\":\"{code}\",\"detail\":{detail}}}"),
+        );
+    }
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let data = data(&host);
+    for id in ["never-the-way-in", "web-content"] {
+        assert_eq!(grant(&data, id)["uses"]["refused"], 1, "{id}");
+        assert!(grant(&data, id)["uses"]["last_refused"].is_string());
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_said_and_no_use_is_invented() {
+    let host = site::host();
+    fs::remove_file(host.host.log.join("audit.jsonl")).unwrap();
+    let empty = data(&host);
+    assert_eq!(empty["log"]["state"], "unread");
+    assert!(empty["log"]["why"].as_str().unwrap().starts_with("there is no audit log in "), "{empty}");
+    assert!(empty["summary"]["never_used"].is_null() && grant(&empty, "web-config")["uses"].is_null());
+    for form in ["text", "md", "html"] {
+        let out = report(&host, &["--format", form]).out;
+        assert!(out.contains("there is no audit log in"), "{form}: {out}");
+        assert!(!out.contains("granted, never used.") && !out.contains("last 2026"), "{form}: {out}");
+    }
+}
+
+#[test]
+fn a_broken_chain_is_the_first_thing_to_look_at() {
+    let host = site::host();
+    let file = host.host.log.join("audit.jsonl");
+    let text =
+        fs::read_to_string(&file).unwrap().replacen("nginx", "nginy", 1).replacen("\"done\"", "\"gone\"", 1);
+    fs::write(&file, text).unwrap();
+    let data = data(&host);
+    assert_eq!(data["log"]["valid"], false);
+    assert!(data["attention"][0]["words"].as_str().unwrap().contains("THE CHAIN IS BROKEN at "), "{data}");
+}
+
+#[test]
+fn lines_that_are_no_record_are_counted_and_passed_over() {
+    let host = site::host();
+    let mut log = site::log(&site::digest(&host));
+    log.add_torn(b"{\"v\":1,\"se");
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let data = data(&host);
+    assert_eq!((&data["log"]["unreadable"], &data["log"]["valid"]), (&json!(1), &json!(true)));
+    assert_eq!(grant(&data, "look-at-units")["uses"]["used"], 12);
+}
+
+#[test]
+fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_is_in_force() {
+    let host = TestHost::new(GOOD);
+    let check: Value = serde_json::from_str(&host.run(&["policy", "check", "--json"]).out).unwrap();
+    let digest = check["digest"].as_str().unwrap();
+    let root = ",\"client\":{\"uid\":0,\"gid\":0,\"pid\":9}";
+    let mut log = Log::new();
+    log.add("policy_applied", &format!("{root},\"policy\":\"{digest}\""))
+        .add("start", &format!(",\"policy\":\"{digest}\""));
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let recorded = data(&host);
+    assert_eq!(recorded["policy"]["standing"], "recorded");
+    // A start does not forget who applied it.
+    assert_eq!(recorded["policy"]["applied_by"], json!({ "name": "root", "uid": 0 }));
+    assert_eq!(recorded["policy"]["applied"], "2026-11-21 04:13:14 UTC");
+    log.add("policy_applied", &format!("{root},\"policy\":\"00\""));
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let another = data(&host);
+    assert_eq!(another["policy"]["standing"], "another");
+    assert!(another["policy"]["applied"].is_null());
+    assert!(
+        report(&host, &["--format", "html"]).out.contains("NOT in force: the audit log names another policy")
+    );
+}
+
+#[test]
+fn what_is_in_force_counts_and_not_what_the_files_say_now() {
+    let host = site::host();
+    host.write("policy.toml", format!("{GOOD}{SITE}"));
+    host.write("policy.d/10-team.toml", "");
+    let data = data(&host);
+    assert_eq!(grant(&data, "web-packages")["justification"], "this host serves static sites");
+    assert!(data["policy"]["notes"][0].as_str().unwrap().contains("differ from what is in force"), "{data}");
+}
+
+#[test]
+fn findings_of_the_check_are_in_it() {
+    let host = TestHost::new(&format!("{GOOD}{SITE}accept_risk = {{ nonsense = \"x\" }}\n"));
+    host.run(&["policy", "apply", "--yes"]);
+    let data = data(&host);
+    let finding = &data["findings"][0];
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(finding["file"], host.host.etc.join("policy.toml").display().to_string());
+    let words = data["attention"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["words"].to_string())
+        .collect::<String>();
+    assert!(words.contains("nonsense"), "{words}");
+}
+
+#[test]
+fn errors_in_the_policy_are_told_and_nothing_is_reported() {
+    let host = TestHost::new("version = 1\n[[rule]]\n");
+    let ran = host.run(&["policy", "report"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Failed, ""));
+    assert!(ran.err.contains("policy.toml:2:1: error: `id` is missing"), "{}", ran.err);
+}
+
+#[test]
+fn hostile_words_stay_words_in_every_form() {
+    let host = site::host();
+    for form in ["text", "md", "html"] {
+        let out = report(&host, &["--format", form]).out;
+        assert!(!out.contains(|c: char| c.is_control() && c != '\n'), "{form}");
+        assert!(!out.contains('\u{202e}') && out.contains("u{202e}"), "{form}");
+        if form != "text" {
+            assert!(!out.contains("<script") && !out.contains("<img"), "{form}: {out}");
+        }
+        // The justification's own line break begins no line of the report.
+        let forged = out.lines().any(|line| line.trim_start().starts_with("rule forged"));
+        assert!(!forged || form == "html", "{form}");
+    }
+    let md = report(&host, &["--format", "md"]).out;
+    let row = md.lines().find(|line| line.contains("turned")).unwrap();
+    // Six cells: a bar of the author's would be a seventh.
+    let bars = row.replace("\\|", "").matches('|').count();
+    assert_eq!(bars, 7, "{row}");
+    assert!(row.contains("\\[x\\](http") && row.contains("\\`code\\`"), "{row}");
+    let json = report(&host, &["--json"]).out;
+    assert!(!json.contains('\u{202e}') && json.contains("\\u202e"), "{json}");
+}
+
+#[test]
+fn a_hosts_name_is_as_harmless_as_the_rest() {
+    let host = TestHost::new(GOOD);
+    let name = "x</title><script>\u{202e}";
+    for form in ["text", "md", "html"] {
+        let out = host.run(&["policy", "report", "--host", name, "--format", form]).out;
+        assert!(!out.contains('\u{202e}'), "{form}: {out}");
+        assert!(form == "text" || !out.contains("<script"), "{form}: {out}");
+    }
+}
+
+#[test]
+fn a_client_that_is_granted_nothing_and_one_that_nobody_is_are_said() {
+    let idle = "\n[[client]]\nname = \"idle\"\nuser = \"nobody-here\"\n";
+    let path = TestHost::new(&format!("{GOOD}{idle}"));
+    for form in ["text", "md", "html"] {
+        let out = report(&path, &["--format", form]).out;
+        assert!(out.contains("Nothing is granted."), "{form}: {out}");
+        assert!(out.contains("which this host does not know"), "{form}: {out}");
+    }
+}

@@ -1,0 +1,139 @@
+//! What waits, and what would be agreed to, for people and for scripts.
+
+use crate::desk::{Desk, PLAIN, approval, expect, hex, id, run, sha256};
+use crate::support::{GOOD, TestHost, end};
+use postern_admin::approvals::{self, Look};
+use postern_admin::io::Exit;
+use postern_admin::policy::apply::Format;
+use serde_json::Value;
+
+#[test]
+fn lists_what_waits() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::default();
+    let mut second = approval(&id("3f9a0000b"));
+    (second.verb, second.target) = ("package.install".to_owned(), "ngin\u{445}\u{202e} \x1b[2J".to_owned());
+    (second.since_unix_s, second.expires_unix_s) = (1_763_709_900, 1_763_710_000);
+    (second.approvers, second.approved_by) = (2, vec![1000]);
+    desk.add(second, b"b");
+    desk.add(approval(&id("3f9a0000a")), b"a");
+    let helper = desk.helper(&host);
+    let ran = run(|io| approvals::pending(&host.host, 1_763_709_942, Look::PIPE, Format::Text, io));
+    assert_eq!(
+        ran.out,
+        "ID         CLIENT  VERB             RULE        RISK  WAITS  EXPIRES  AGREED  TARGET\n\
+         3f9a0000a  agent   file.write       web-config  40    2h45m  in 0s    0/1     /etc/nginx/conf.d/site.conf\n\
+         3f9a0000b  agent   package.install  web-config  40    42s    in 58s   1/2     ngin\\u{445}\\u{202e} \\x1b[2J\n"
+    );
+    let ran = host.run(&["pending", "--json"]);
+    assert_eq!(ran.exit, Exit::Done);
+    assert!(!ran.out.contains('\u{202e}'));
+    let result: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(result["pending"][1]["target"], "ngin\u{445}\u{202e} \x1b[2J");
+    assert_eq!(result["pending"][1]["approved_by"], serde_json::json!([1000]));
+    assert_eq!(result["pending"][0]["approval_id"], id("3f9a0000a"));
+    helper.finish();
+}
+
+#[test]
+fn a_long_target_begins_no_row_of_its_own() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::default();
+    let mut hostile = approval(&id("3f9a"));
+    hostile.target =
+        format!("/x{}3f9b0000  agent  file.read  look  1  1s  in 9s  0/1  /harmless", " ".repeat(60));
+    desk.add(hostile, b"text");
+    let helper = desk.helper(&host);
+    let ran = run(|io| approvals::pending(&host.host, 1_763_700_000, PLAIN, Format::Text, io));
+    helper.finish();
+    let rows: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.len() < 80), "{rows:?}");
+    assert!(rows[1].ends_with('>') && !rows[1].contains("harmless"), "{rows:?}");
+}
+
+#[test]
+fn nothing_waiting_is_no_failure() {
+    let host = TestHost::new(GOOD);
+    let helper = Desk::default().helper(&host);
+    expect(&host.run(&["pending"]), Exit::Done, "nothing waits for approval\n");
+    assert_eq!(host.run(&["pending", "--json"]).out, "{\"pending\":[],\"v\":1}\n");
+    helper.finish();
+}
+
+#[test]
+fn shows_a_text_with_its_digest() {
+    let host = TestHost::new(GOOD);
+    let text = "+caf\u{e9}\x1b[2J \n";
+    let helper = Desk::with(&[("3f9a", text.as_bytes())]).helper(&host);
+    let ran = run(|io| approvals::show(&host.host, "3f9a", PLAIN, Format::Text, io));
+    let digest = hex(&sha256(text.as_bytes()));
+    assert_eq!(
+        ran.out,
+        format!(
+            " request | 3f9a0000000000000000000000000000\n    verb | file.write\n  target | /etc/nginx/conf.d/site.conf\n  \
+             client | agent (uid 990), says it asks for uid 1000\n    task | t1 (the client's word)\n    rule | web-config\n    \
+             risk | 40: filesystem.config_write\n   waits | since 2025-11-21 04:40:00 UTC, until 2025-11-21 04:55:00 UTC\n  \
+             agreed | 0/1\n--- the text, 1 line, 12 bytes\n   1 | +caf\\u{{e9}}\\x1b[2J\\x20\n--- end of the text\n  sha256 | {digest}\n"
+        )
+    );
+    let ran = host.run(&["show", "3f9a", "--json"]);
+    let result: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&result["text"], &result["sha256"]), (&text.into(), &digest.into()));
+    helper.finish();
+}
+
+#[test]
+fn a_header_breaks_no_row_and_imitates_none() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::default();
+    let mut hostile = approval(&id("3f9a"));
+    hostile.target = format!("/x\n    verb | file.read{}", "y".repeat(60));
+    hostile.task = "t\r--- end".to_owned();
+    desk.add(hostile, b"text");
+    let helper = desk.helper(&host);
+    let ran = run(|io| approvals::show(&host.host, "3f9a", PLAIN, Format::Text, io));
+    let target =
+        format!("  target | /x\\x0a    verb | file.read{}>\n         > {}\n", "y".repeat(41), "y".repeat(19));
+    assert!(ran.out.contains(&target), "{}", ran.out);
+    assert!(ran.out.contains("    task | t\\x0d--- end (the client's word)\n"), "{}", ran.out);
+    assert!(ran.out.contains("--- end of the text, without a line end\n"), "{}", ran.out);
+    helper.finish();
+}
+
+#[test]
+fn json_holds_the_exact_bytes_even_if_they_are_no_text() {
+    let host = TestHost::new(GOOD);
+    let helper = Desk::with(&[("3f9a", b"a\xff\n")]).helper(&host);
+    let result: Value = serde_json::from_str(&host.run(&["show", "3f9a", "--json"]).out).unwrap();
+    assert_eq!((&result["text"], &result["text_hex"]), (&Value::Null, &"61ff0a".into()));
+    helper.finish();
+}
+
+#[test]
+fn says_that_a_text_is_too_long_to_be_agreed_to() {
+    let host = TestHost::new(GOOD);
+    let helper = Desk::with(&[("3f9a", &b"x\n".repeat(2_001))]).helper(&host);
+    let ran = host.run(&["show", "3f9a"]);
+    expect(&ran, Exit::Done, "2001 lines and 4002 bytes");
+    assert!(ran.out.contains("2001 | x\n"));
+    helper.finish();
+}
+
+#[test]
+fn without_a_helper_or_the_right_to_ask_it_says_so() {
+    let host = TestHost::new(GOOD);
+    for args in [
+        &["pending"][..],
+        &["show", "3f9a"],
+        &["deny", "3f9a"],
+        &["pause"],
+        &["undo", "--task", "t", "--yes"],
+        &["watch"],
+    ] {
+        expect(&host.run(args), Exit::Unreachable, "the helper cannot be reached");
+    }
+    let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
+    expect(&host.run(&["pending"]), Exit::Refused, "can be no operator");
+    helper.join().unwrap();
+}

@@ -1,0 +1,147 @@
+//! What an operator takes back.
+
+use crate::common::{CLIENT_UID, Channel, World, meta, rule, site_rules, strings, write_request};
+use postern_proto::frame::{END, EVENT};
+use postern_proto::root::v1 as root;
+use postern_proto::v1::{self as wire, Mode, Status};
+use prost::Message;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const OPERATOR: u32 = 4_000_201;
+
+/// What is told of each request, or code and text of the end.
+fn undo(
+    channel: &mut Channel,
+    request: &wire::OperatorUndoRequest,
+) -> Result<Vec<wire::OperatorUndone>, String> {
+    let stream = channel.send("Operator/Undo", &request.encode_to_vec());
+    let mut undone = Vec::new();
+    loop {
+        let (head, payload) = channel.frame().expect("the connection ended");
+        assert_eq!(head.stream, stream);
+        match head.kind {
+            EVENT => undone.push(wire::OperatorUndone::decode(payload.as_slice()).unwrap()),
+            END if payload[0] == 0 => return Ok(undone),
+            _ => return Err(String::from_utf8_lossy(&payload[1..]).into_owned()),
+        }
+    }
+}
+
+fn of(id: &str) -> wire::OperatorUndoRequest {
+    wire::OperatorUndoRequest { request_id: id.to_owned(), ..Default::default() }
+}
+
+fn write(world: &World, name: &str, content: &str, task: &str) -> String {
+    let mut request = write_request(&world.text(&format!("site/{name}")), content.as_bytes(), "any");
+    let meta = request.meta.as_mut().unwrap();
+    task.clone_into(&mut meta.task);
+    let id = meta.request_id.clone();
+    let answer = world.connect(CLIENT_UID).ask("Helper/FileWrite", &request);
+    assert_eq!(answer.completed().status(), Status::Done);
+    id
+}
+
+fn read(world: &World, name: &str) -> Option<String> {
+    fs::read_to_string(world.path(&format!("site/{name}"))).ok()
+}
+
+#[test]
+fn brings_back_content_and_mode_once() {
+    let world = World::new(site_rules);
+    let path = world.path("site/a.html");
+    fs::write(&path, "before").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let id = write(&world, "a.html", "after", "");
+    let mut operator = world.operator(OPERATOR);
+    let dry = undo(&mut operator, &wire::OperatorUndoRequest { dry_run: true, ..of(&id) }).unwrap();
+    assert_eq!((dry[0].code.as_str(), dry[0].target.as_str()), ("", path.to_str().unwrap()));
+    assert_eq!(read(&world, "a.html").unwrap(), "after", "a dry run changes nothing");
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "");
+    assert_eq!(read(&world, "a.html").unwrap(), "before");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "undo_gone");
+    let log = world.log();
+    let begins =
+        log.iter().filter(|line| line.contains("\"event\":\"begin\"") && line.contains("request.undo"));
+    let begins = begins.collect::<Vec<_>>();
+    assert_eq!(begins.len(), 1);
+    assert!(begins[0].contains(&format!("\"uid\":{OPERATOR}")) && begins[0].contains(&id));
+    assert_eq!(fs::read_dir(world.path("site")).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn removes_what_was_new_and_nothing_that_changed_since() {
+    let world = World::new(site_rules);
+    let id = write(&world, "new.html", "x", "");
+    let mut operator = world.operator(OPERATOR);
+    fs::write(world.path("site/new.html"), "a person's work").unwrap();
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "undo_conflict");
+    assert_eq!(read(&world, "new.html").unwrap(), "a person's work");
+    fs::write(world.path("site/new.html"), "x").unwrap();
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "");
+    assert_eq!(read(&world, "new.html"), None);
+    assert_eq!(fs::read_dir(world.path("site")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_task_is_undone_newest_first_up_to_what_changed_since() {
+    let mut world = World::new(site_rules);
+    write(&world, "a.html", "1", "t1");
+    write(&world, "b.html", "1", "t1");
+    write(&world, "a.html", "2", "t1");
+    write(&world, "c.html", "1", "t2");
+    let task = wire::OperatorUndoRequest { task: "t1".to_owned(), ..Default::default() };
+    world.restart();
+    let mut operator = world.operator(OPERATOR);
+    fs::write(world.path("site/b.html"), "changed").unwrap();
+    let told = undo(&mut operator, &task).unwrap();
+    let codes = told.iter().map(|undone| undone.code.as_str()).collect::<Vec<_>>();
+    assert_eq!(codes, ["", "undo_conflict"]);
+    assert_eq!((read(&world, "a.html").unwrap(), read(&world, "c.html").unwrap()), ("1".into(), "1".into()));
+    fs::write(world.path("site/b.html"), "1").unwrap();
+    let told = undo(&mut operator, &task).unwrap();
+    assert!(told.iter().all(|undone| undone.code.is_empty()) && told.len() == 2, "{told:?}");
+    assert_eq!((read(&world, "a.html"), read(&world, "b.html")), (None, None));
+    let since = wire::OperatorUndoRequest { since_unix_s: 1, ..Default::default() };
+    assert_eq!(undo(&mut operator, &since).unwrap().len(), 1);
+    assert_eq!(read(&world, "c.html"), None);
+    assert!(undo(&mut operator, &since).unwrap_err().starts_with("unknown_request: "));
+}
+
+#[test]
+fn a_unit_goes_back_to_what_it_was() {
+    let world = World::new(|_| {
+        let units = strings(&["nginx.service"]);
+        vec![root::Rule { units, ..rule("unit", &["unit.start"]) }]
+    });
+    let shown = |active: &str| {
+        format!(
+            "Id=nginx.service\\nNames=nginx.service\\nLoadState=loaded\\nActiveState={active}\\nUnitFileState=disabled\\n"
+        )
+    };
+    world.systemctl(&format!(
+        "state=$(dirname $0)/is_up\ncase $1 in show) [ -e $state ] && printf '{}' || printf '{}';; start) touch $state;; stop) rm $state;; esac",
+        shown("active"),
+        shown("inactive")
+    ));
+    let request = wire::UnitStartRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
+    let id = request.meta.as_ref().unwrap().request_id.clone();
+    let answer = world.connect(CLIENT_UID).ask("Helper/UnitStart", &request);
+    assert_eq!(answer.completed().status(), Status::Done);
+    let mut operator = world.operator(OPERATOR);
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "");
+    assert!(!world.path("is_up").exists());
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "undo_gone");
+}
+
+#[test]
+fn what_is_meant_must_be_said_once() {
+    let world = World::new(site_rules);
+    let mut operator = world.operator(OPERATOR);
+    let both = wire::OperatorUndoRequest { task: "t".to_owned(), ..of("x") };
+    assert!(undo(&mut operator, &both).unwrap_err().starts_with("invalid_argument: "));
+    let nothing = wire::OperatorUndoRequest::default();
+    assert!(undo(&mut operator, &nothing).unwrap_err().starts_with("invalid_argument: "));
+    assert!(undo(&mut world.operator(CLIENT_UID), &of("x")).unwrap_err().starts_with("denied: "));
+}
