@@ -100,10 +100,7 @@ impl Protect {
         let is_protected = match object {
             Object::Package { name, .. } => verb.is_effect() && self.has_package(name.as_str()),
             Object::Unit(name) => verb.is_effect() && self.has_unit(name.as_str()),
-            Object::File { path, .. } => {
-                is_protected(path.as_str())
-                    || self.paths.iter().any(|known| path == known || path.below(known).is_some())
-            }
+            Object::File { path, .. } => self.has_path(verb, path.as_str()),
             Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => false,
         };
         if is_protected { protected(object.name()) } else { Ok(()) }
@@ -130,17 +127,33 @@ impl Protect {
         PACKAGES.contains(&name) || self.packages.iter().any(|pattern| pattern.matches(name))
     }
 
+    /// What is protected, what stands below it, and for changes also what stands above: who owns a directory can put
+    /// another one in the place of what is in it.
+    fn has_path(&self, verb: VerbId, path: &str) -> bool {
+        let own = self.paths.iter().map(TargetPath::as_str);
+        let whole = FILES.into_iter().chain(own.clone());
+        DIRECTORIES.iter().any(|place| is_in(path, place))
+            || FILES.contains(&path.strip_suffix('-').unwrap_or(path))
+            || own.clone().any(|place| path == place || holds_path(place, path))
+            || (verb.is_effect() && DIRECTORIES.into_iter().chain(whole).any(|place| holds_path(path, place)))
+    }
+
     fn has_unit(&self, name: &str) -> bool {
         UNITS.iter().any(|start| name.starts_with(start))
             || self.units.iter().any(|pattern| pattern.matches_unit(name))
     }
 }
 
-fn protected(what: &str) -> Result<(), Refusal> {
-    Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
+/// Whether `path` is one of [`DIRECTORIES`] or stands below it; one without a last `/` is how names begin.
+fn is_in(path: &str, place: &str) -> bool {
+    path.starts_with(place) || place.strip_suffix('/') == Some(path)
 }
 
-fn is_protected(path: &str) -> bool {
-    DIRECTORIES.iter().any(|directory| path.starts_with(directory))
-        || FILES.contains(&path.strip_suffix('-').unwrap_or(path))
+/// Whether `below` stands below `path`.
+fn holds_path(path: &str, below: &str) -> bool {
+    below.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn protected(what: &str) -> Result<(), Refusal> {
+    Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
 }

@@ -22,6 +22,7 @@ mod files;
 mod lists;
 mod patterns;
 mod policy;
+mod policy_commands;
 mod policy_files;
 mod policy_plans;
 mod requests;
