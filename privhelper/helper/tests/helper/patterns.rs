@@ -52,6 +52,31 @@ fn a_pattern_matches_exactly_what_its_definition_says() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
+/// A `*` of the one stands for a character that only a `*` of the other can take, so that matching the one's text with
+/// the other tells whether it covers it. The letter `b` of the names stands in no pattern: some letter never does.
+#[test]
+fn a_pattern_covers_exactly_those_whose_text_it_matches() {
+    let names = texts("ab.@", 5);
+    let patterns =
+        texts("a.@*", 3).into_iter().filter_map(|text| Pattern::new(&text).ok()).collect::<Vec<_>>();
+    let (mut compared, mut covered) = (0, 0);
+    for matches in [Pattern::matches, Pattern::matches_unit, Pattern::matches_file] {
+        let sets = patterns
+            .iter()
+            .map(|pattern| names.iter().map(|name| matches(pattern, name)).collect::<Vec<_>>());
+        let sets = sets.collect::<Vec<_>>();
+        for (one, its) in patterns.iter().zip(&sets) {
+            for (other, others) in patterns.iter().zip(&sets) {
+                let is_within = others.iter().zip(its).all(|(other, one)| *one || !other);
+                assert_eq!(matches(one, other.as_str()), is_within, "{one} {other}");
+                compared += 1;
+                covered += u32::from(is_within);
+            }
+        }
+    }
+    assert!(compared > 15_000 && covered > 500, "{compared} {covered}");
+}
+
 #[test]
 fn a_star_takes_no_leading_dot_of_a_file() {
     let matches = |pattern: &str, name: &str| Pattern::new(pattern).unwrap().matches_file(name);
