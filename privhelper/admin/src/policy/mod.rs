@@ -12,6 +12,7 @@ pub mod finding;
 mod keys;
 mod limits;
 mod names;
+mod parameters;
 mod reach;
 mod risk;
 mod rule;
