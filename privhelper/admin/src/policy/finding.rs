@@ -83,10 +83,11 @@ impl Findings {
         self.0.iter().filter(|finding| finding.severity == Severity::Error).count()
     }
 
-    /// All of them, in the order of files and lines.
+    /// All of them, in the order of files and lines. What is found by two who read the same key is told once.
     #[must_use]
     pub fn sorted(mut self) -> Vec<Finding> {
         self.0.sort_by_key(|finding| (finding.rank, finding.line, finding.column));
+        self.0.dedup();
         self.0
     }
 }

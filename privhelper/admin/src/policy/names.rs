@@ -1,9 +1,9 @@
 //! Names that one part of a policy gives and another uses, and directories that are one under two names.
 
 use super::commands::Parsed as Command;
-use super::rule::{Parsed, Whole};
+use super::rule::{self, Parsed};
 use super::table::{At, Table};
-use super::{Client, Read};
+use super::{Client, Read, values};
 use crate::text::did_you_mean;
 use postern_helper::types::Pattern;
 use postern_proto::root::v1 as root;
@@ -14,14 +14,12 @@ use std::os::unix::fs::MetadataExt;
 pub(super) fn check(read: &Read<'_>) {
     for rule in &read.rules {
         known_client(rule, &read.clients);
-        if let Some(whole) = &rule.rule {
-            let sources = read.sources.iter().map(|(_, name, _)| name.value);
-            for source in rule.table.texts("sources").unwrap_or_default() {
-                known(rule.table, source, sources.clone(), "source");
-            }
-            validator(rule.table, &read.commands);
-            granted_commands(rule.table, whole, &read.commands);
+        let sources = read.sources.iter().map(|(_, name, _)| name.value);
+        for source in rule.table.texts("sources").unwrap_or_default() {
+            known(rule.table, source, sources.clone(), "source");
         }
+        validator(rule.table, &read.commands);
+        granted_commands(rule.table, &read.commands);
     }
     for command in &read.commands {
         reverse(command, &read.commands);
@@ -71,8 +69,8 @@ fn validator(table: Table<'_>, commands: &[Command<'_>]) {
 }
 
 /// Every pattern names a command, and every command that is granted has the parameters that the rule narrows.
-fn granted_commands(table: Table<'_>, rule: &Whole, commands: &[Command<'_>]) {
-    let params = table.table("params", "a table");
+fn granted_commands(table: Table<'_>, commands: &[Command<'_>]) {
+    let params = table.table("params", rule::PARAMS);
     for text in table.texts("commands").unwrap_or_default() {
         let Ok(pattern) = Pattern::new(text.value) else {
             continue;
@@ -85,10 +83,10 @@ fn granted_commands(table: Table<'_>, rule: &Whole, commands: &[Command<'_>]) {
         }
         for wire in granted.iter().filter_map(|command| command.wire.as_ref()) {
             let names = || wire.parameters.iter().map(|parameter| parameter.name.as_str());
-            for grant in rule.wire.parameters.iter().filter(|grant| !names().any(|name| name == grant.name)) {
-                let at = params.and_then(|params| params.place(&grant.name)).unwrap_or(table.at);
-                let hint = did_you_mean(&grant.name, names());
-                table.error(at, format!("command {:?} has no parameter {:?}{hint}", wire.name, grant.name));
+            for name in params.iter().flat_map(Table::keys).filter(|name| !names().any(|n| n == name.value)) {
+                let hint = did_you_mean(name.value, names());
+                let why = format!("command {:?} has no parameter {:?}{hint}", wire.name, name.value);
+                table.error(name.at, why);
             }
         }
     }
@@ -120,9 +118,10 @@ fn reverse(command: &Command<'_>, commands: &[Command<'_>]) {
 /// Two directories of rules that are one inode on this host: a rule for one would be a rule for the other.
 pub(super) fn same_directories(rules: &[Parsed<'_>]) {
     let mut known: HashMap<(u64, u64), (&str, Table<'_>, usize)> = HashMap::new();
-    for rule in rules.iter().filter(|rule| rule.rule.is_some()) {
+    for rule in rules {
         for text in rule.table.texts("directories").unwrap_or_default() {
-            let Ok(facts) = std::fs::metadata(text.value) else {
+            let facts = values::directory(text.value).ok().and_then(|()| std::fs::metadata(text.value).ok());
+            let Some(facts) = facts else {
                 continue;
             };
             let (first, table, at) =

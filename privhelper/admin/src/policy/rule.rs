@@ -9,6 +9,9 @@ use postern_helper::policy::Decision;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
+/// What `params` of a rule is.
+pub(super) const PARAMS: &str = "a table such as { size = [\"1*\"] }";
+
 /// A rule as far as it could be read.
 pub struct Parsed<'a> {
     /// The table that it stands in.
@@ -210,7 +213,7 @@ fn selectors(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Ru
 
 /// What the values of each parameter may be, sorted by name.
 fn parameters(table: Table<'_>) -> Vec<root::ParameterGrant> {
-    let Some(inner) = table.table("params", "a table such as { size = [\"1*\"] }") else {
+    let Some(inner) = table.table("params", PARAMS) else {
         return Vec::new();
     };
     let mut grants = Vec::new();

@@ -286,3 +286,22 @@ fn what_a_policy_protects_by_name_its_rules_cannot_name() {
         assert_eq!(ran.out.contains("is protected: no rule can grant"), is_effect, "{verb:?} {}", ran.out);
     }
 }
+
+#[test]
+fn a_rule_that_is_broken_is_still_asked_for_its_names_and_nothing_is_told_twice() {
+    let text = format!(
+        "{GOOD}\n[[rule]]\nid = \"r\"\nclient = \"agent\"\nverbs = [\"command.run\"]\ncommands = [\"grwo\", 5]\nparams = 5\n\
+         decision = \"ask\"\napprovers = 7\njustification = \"x\"\n[[command]]\nname = \"grow\"\nargv = [\"/x\"]\n"
+    );
+    let ran = TestHost::new(&text).run(&["policy", "check"]);
+    let errors = ran.out.lines().filter(|line| line.contains(" error: ")).collect::<Vec<_>>();
+    assert_eq!(errors.len(), 4, "{}", ran.out);
+    for words in [
+        ":19:13: error: no command is named \"grwo\": did you mean `grow`?",
+        ":19:21: error: `commands` must be a list of texts in quotes",
+        ":20:10: error: `params` must be a table such as",
+        ":22:13: error: `approvers` must be a whole number from 1 to 5",
+    ] {
+        assert!(errors.iter().any(|line| line.contains(words)), "{words}: {}", ran.out);
+    }
+}
