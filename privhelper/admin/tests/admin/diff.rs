@@ -37,7 +37,12 @@ fn effects(old: &str, new: &str) -> Vec<String> {
 
 fn rule(id: &str, lines: &str) -> String {
     let decision = if lines.contains("decision") { "" } else { "decision = \"allow\"\n" };
-    format!("\n[[rule]]\nid = \"{id}\"\nclient = \"agent\"\njustification = \"x\"\n{decision}{lines}\n")
+    // What these grant is the lint's business and not this one's.
+    let is_deny = lines.contains("\"deny\"");
+    let accepted = if is_deny { "" } else { "\naccept_risk = { \"*\" = \"x\" }" };
+    format!(
+        "\n[[rule]]\nid = \"{id}\"\nclient = \"agent\"\njustification = \"x\"\n{decision}{lines}{accepted}\n"
+    )
 }
 
 fn units(id: &str, more: &str, units: &str) -> String {
@@ -93,7 +98,7 @@ fn an_emergency_deny_shows_what_is_newly_refused_and_nothing_else() {
     assert_eq!(
         effects(&php, &format!("{php}{deny}")),
         [
-            "- refused  unit.restart php-fpm.service (agent)   by rule stop (policy.toml:24); was allowed by rule php (policy.toml:15)",
+            "- refused  unit.restart php-fpm.service (agent)   by rule stop (policy.toml:25); was allowed by rule php (policy.toml:15)",
             "1 newly refused",
         ]
     );
@@ -243,7 +248,7 @@ fn who_is_two_clients_at_once_is_compared_too() {
     let told = effects(&format!("{second}{allow}{deny}"), &format!("{second}{allow}"));
     assert_eq!(
         told[0],
-        "+ allowed  unit.restart a.service (agent and web)   by rule u (policy.toml:18); was refused by rule d (policy.toml:27)"
+        "+ allowed  unit.restart a.service (agent and web)   by rule u (policy.toml:18); was refused by rule d (policy.toml:28)"
     );
 }
 
