@@ -1,5 +1,7 @@
 //! What checking and comparing policies of a thousand rules costs: `cargo bench -p postern-admin --bench policy`.
 
+#![expect(clippy::disallowed_methods, reason = "benches make the files that they are about")]
+
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use postern_admin::diff::{self, Report, Side};
 use postern_admin::host::Host;

@@ -1,7 +1,7 @@
 //! What one rule says of one verb, and which rules say the same in both policies.
 
 use super::Side;
-use super::written::{self, Fact};
+use super::facts::{self, Fact};
 use crate::policy::keys::{self, Role};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -62,9 +62,10 @@ pub struct Known<'a> {
 pub fn known<'a>(side: &Side<'a>) -> Vec<Known<'a>> {
     let clients = side.rules.clients.iter().map(|client| (client.name.as_str(), Identity::of(client)));
     let clients = clients.collect::<HashMap<_, _>>();
+    let definitions = facts::definitions(side.rules);
     let known = side.rules.rules.iter().map(|rule| {
         let who = clients.get(rule.client.as_str()).cloned();
-        let facts = written::resolved(rule, side.rules);
+        let facts = facts::resolved(rule, &definitions);
         Known { rule, who: who.unwrap_or(Identity::User(String::new())), facts }
     });
     known.collect()

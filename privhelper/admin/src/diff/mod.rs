@@ -13,7 +13,10 @@ pub mod command;
 mod commands;
 mod effect;
 mod facet;
+mod facts;
+mod json;
 mod judge;
+mod limits;
 mod lines;
 mod objects;
 mod parents;
@@ -25,9 +28,10 @@ mod written;
 pub use automaton::{Budget, Exhausted};
 pub use effect::{Effect, Turn};
 pub use facet::{Identity, Which};
+pub use json::json;
 pub use judge::{Outcome, Principal, Verdict};
 pub use probe::{Plan, Probe};
-pub use show::{json, text};
+pub use show::text;
 pub use written::{Change, Difference};
 
 use effect::{Case, Effects};
@@ -159,7 +163,9 @@ impl<'a> Comparison<'a> {
         let [old, new] = self.sides;
         let other_commands = verb == VerbId::CommandRun && old.rules.commands != new.rules.commands;
         if old.rules.protect != new.rules.protect || other_commands {
-            facets.iter_mut().for_each(|facet| facet.differs = true);
+            for facet in &mut facets {
+                facet.differs = true;
+            }
         }
         if facet::is_limit_of("rate", verb) {
             self.rates.same(&same);
@@ -200,7 +206,7 @@ impl<'a> Comparison<'a> {
         let rules = own.iter().map(|facet| facet.known.rule);
         let rules = rules.filter(|rule| rule.decision() != root::Decision::Deny).collect::<Vec<_>>();
         let defined = self.sides.map(|side| match &class.object {
-            Object::Command { name, .. } => written::defined(name.as_str(), side.rules),
+            Object::Command { name, .. } => facts::defined(name.as_str(), side.rules),
             Object::Nothing
             | Object::Package { .. }
             | Object::AllPackages
