@@ -5,7 +5,8 @@ use crate::audit::{self, Filter, Last};
 use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::policy::apply::{self, Consent, Format, Warnings};
+use crate::lint::command::{self, CheckArgs, FactsArgs};
+use crate::policy::apply::{self, Consent, Format};
 use crate::report::{self, ReportArgs};
 use crate::status;
 use clap::{Args, Parser, Subcommand};
@@ -49,18 +50,12 @@ enum Command {
 enum PolicyCommand {
     /// Check the files without changing anything
     ///
-    /// Prints every error with its file, line and column. The files in /etc/postern must be root's alone; files named by PATH may be
-    /// anybody's, since they are not in force.
-    Check {
-        /// A policy.toml, or a directory laid out like /etc/postern [default: /etc/postern]
-        path: Option<PathBuf>,
-        /// Warnings are errors
-        #[arg(long)]
-        strict: bool,
-        /// One JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    /// Prints every finding with its file, line and column. The files in /etc/postern must be root's alone, and are checked against
+    /// what this user may learn of this host. Files named by PATH may be anybody's, since they are not in force, and are checked by
+    /// their text alone unless --facts says of which host they are to be the policy.
+    Check(CheckArgs),
+    /// Print what the lint knows of this host, as JSON for `check --facts`
+    Facts(FactsArgs),
     /// Put the files in /etc/postern in force, all or nothing
     ///
     /// Shows what would change in effect and asks. What was accepted before stays in force if anything is wrong.
@@ -125,10 +120,8 @@ struct ShowArgs {
 pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     let format = |json: bool| if json { Format::Json } else { Format::Text };
     match &cli.command {
-        Command::Policy(PolicyCommand::Check { path, strict, json }) => {
-            let warnings = if *strict { Warnings::Fail } else { Warnings::Pass };
-            apply::run_check(host, path.as_deref(), warnings, format(*json), io)
-        }
+        Command::Policy(PolicyCommand::Check(args)) => command::run_check(host, args, io),
+        Command::Policy(PolicyCommand::Facts(args)) => command::run_facts(host, args, io),
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }

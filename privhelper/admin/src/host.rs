@@ -1,5 +1,6 @@
 //! Where everything stands on this host: a value, so that tests bring their own.
 
+use crate::lint::gather::Probes;
 use postern_helper::policy::Accounts;
 use std::path::PathBuf;
 
@@ -22,6 +23,8 @@ pub struct Host {
     pub user_name: fn(u32) -> String,
     /// The users whose primary group this is: a group does not list them.
     pub primary: fn(u32) -> Vec<u32>,
+    /// How facts about this host are gathered; none in tests, which bring their own.
+    pub probes: Option<Probes>,
 }
 
 impl Host {
@@ -38,6 +41,7 @@ impl Host {
             accounts: helper.accounts,
             user_name: helper.user_name,
             primary,
+            probes: Some(Probes::default()),
         }
     }
 

@@ -90,7 +90,7 @@ impl Law {
 
     fn of_files(host: &Host, path: &Path, owner: Owner, notes: Vec<String>) -> Result<Self, NoLaw> {
         let (sources, findings, compiled) = load(path, owner, Purpose::Review, host);
-        let Some(Compiled { rules, positions, digest }) = compiled else {
+        let Some(Compiled { rules, positions, digest, .. }) = compiled else {
             let why = format!("the policy in {} has errors", path.display());
             return Err(NoLaw { why, findings });
         };
@@ -101,7 +101,7 @@ impl Law {
     fn of_accepted(host: &Host, directory: &Path, accepted: accepted::Accepted) -> Self {
         let mut notes = Vec::new();
         // The copy beside it is what it was compiled from; the files may have been edited since.
-        let copy = accepted::files(directory).unwrap_or_default();
+        let copy = accepted::files(directory).ok().flatten().unwrap_or_default();
         let (sources, mut findings, _) = load(&copy, Owner::Only(host.owner_uid), Purpose::Review, host);
         for finding in &mut findings {
             if let Ok(relative) = Path::new(&finding.file).strip_prefix(&copy) {

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod host;
 pub mod io;
 pub mod law;
+pub mod lint;
 pub mod operator;
 pub mod policy;
 pub mod report;

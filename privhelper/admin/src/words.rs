@@ -1,5 +1,6 @@
 //! Rules in words: what a grant is limited to, for people who do not know the keys by heart.
 
+use crate::policy::keys;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
@@ -42,192 +43,129 @@ pub struct Limit {
     pub reach: Reach,
 }
 
-/// Limits under construction.
-struct Limits(Vec<Limit>);
+type Said = (When, Reach, String);
 
-impl Limits {
-    fn narrow(&mut self, when: When, key: &'static str, words: impl Into<String>) {
-        self.0.push(Limit { key, words: words.into(), when, reach: Reach::Narrow });
-    }
+/// What a key says of a rule; nothing if it is not worth a word.
+type Words = fn(&root::Rule, &[root::Source]) -> Option<Said>;
 
-    fn wide(&mut self, when: When, key: &'static str, words: impl Into<String>) {
-        self.0.push(Limit { key, words: words.into(), when, reach: Reach::Wide });
-    }
-
-    /// A flag that lets more through when it is set.
-    fn flag(&mut self, key: &'static str, set: bool, yes: &str, no: &str) {
-        if set {
-            self.wide(When::Plan, key, yes);
-        } else {
-            self.narrow(When::Plan, key, no);
-        }
-    }
-}
+/// Every limit of the vocabulary, in the order in which it is told.
+const LIMITS: &[(&str, Words)] = &[
+    ("versions", |rule, _| {
+        let others = rule.versions.join(", ");
+        let others = if others.is_empty() { " only".to_owned() } else { format!(", or {others}") };
+        Some(narrow(When::Request, format!("the candidate version{others}")))
+    }),
+    ("sources", |rule, known| Some(sources(rule, known))),
+    ("max_new_packages", |rule, _| {
+        let most = rule.max_new_packages;
+        Some(narrow(When::Plan, format!("at most {most} new packages at once, dependencies included")))
+    }),
+    ("new_packages", |rule, _| {
+        Some(flag(rule.new_packages, "upgrades may bring new packages", "upgrades bring no new packages"))
+    }),
+    ("allow_upgrades", |rule, _| {
+        Some(flag(rule.allow_upgrades, "others may be upgraded with them", "upgrades no others"))
+    }),
+    ("allow_downgrades", |rule, _| Some(flag(rule.allow_downgrades, "may downgrade", "never downgrades"))),
+    ("allow_removals", |rule, _| {
+        Some(flag(rule.allow_removals, "others may be removed", "removes no others"))
+    }),
+    ("recommends", |rule, _| {
+        Some(flag(rule.recommends, "recommended packages come too", "no recommended packages"))
+    }),
+    ("journal_lines", |rule, _| match rule.journal_lines {
+        0 => Some(narrow(When::Request, "no line of the journal".to_owned())),
+        lines => Some(wide(When::Request, format!("up to {lines} lines of the journal"))),
+    }),
+    ("allow_cascade", |rule, _| {
+        Some(flag(rule.allow_cascade, "other units may change too", "no other unit may change"))
+    }),
+    ("max_bytes", |rule, _| Some(narrow(When::Request, format!("up to {}", size(rule.max_bytes))))),
+    ("max_files", |rule, _| {
+        let files = crate::text::count(rule.max_files as usize, "file");
+        let is_patch = rule.verbs.iter().any(|verb| verb == VerbId::FilePatch.name());
+        is_patch.then(|| narrow(When::Request, format!("at most {files} at once")))
+    }),
+    ("modes", |rule, _| Some(narrow(When::Request, format!("mode {}", any_of(&rule.modes))))),
+    ("owners", |rule, _| Some(narrow(When::Request, format!("owner {}", any_of(&rule.owners))))),
+    ("groups", |rule, _| Some(narrow(When::Request, format!("group {}", any_of(&rule.groups))))),
+    ("allow_create", |rule, _| {
+        let words = if rule.allow_create { "may make new files" } else { "changes existing files only" };
+        Some(narrow(When::Plan, words.to_owned()))
+    }),
+    ("lines", |rule, _| {
+        let lines = rule.lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>();
+        let is_some = !lines.is_empty();
+        is_some.then(|| narrow(When::Request, format!("every line is {}", lines.join(" or "))))
+    }),
+    ("validate", |rule, _| {
+        let command = &rule.validate;
+        let is_some = !command.is_empty();
+        is_some.then(|| narrow(When::Plan, format!("only if `{command}` agrees")))
+    }),
+    ("backup", |rule, _| {
+        let words = "what was there before is not kept, so it cannot be undone";
+        (rule.backup() == root::Backup::None).then(|| wide(When::Run, words.to_owned()))
+    }),
+    ("rate", |rule, _| {
+        let window = duration(rule.rate_window_s);
+        let words = match rule.rate_count {
+            0 => "as often as asked".to_owned(),
+            1 => format!("at most once in {window}"),
+            count => format!("at most {count} times in {window}"),
+        };
+        Some(narrow(When::Run, words))
+    }),
+    ("timeout", |rule, _| {
+        let words = format!("waits at most {} for locks and jobs", duration(rule.timeout_s));
+        (rule.timeout_s != TIMEOUT_S).then_some(narrow(When::Run, words))
+    }),
+];
 
 /// The limits of a rule for these of its verbs. A deny rule has none.
 #[must_use]
 pub fn limits(rule: &root::Rule, verbs: &[VerbId], sources: &[root::Source]) -> Vec<Limit> {
-    let mut limits = Limits(Vec::new());
     if rule.decision() == root::Decision::Deny {
-        return limits.0;
+        return Vec::new();
     }
-    let any = |of: fn(VerbId) -> bool| verbs.iter().any(|verb| of(*verb));
-    if any(is_transaction) {
-        packages(rule, verbs, sources, &mut limits);
-    }
-    if any(|verb| verb == VerbId::UnitStatus) {
-        let lines = rule.journal_lines;
-        if lines == 0 {
-            limits.narrow(When::Request, "journal_lines", "no line of the journal");
-        } else {
-            limits.wide(When::Request, "journal_lines", format!("up to {lines} lines of the journal"));
-        }
-    }
-    if any(is_unit_change) {
-        limits.flag(
-            "allow_cascade",
-            rule.allow_cascade,
-            "other units may change too",
-            "no other unit may change",
-        );
-    }
-    if any(|verb| matches!(verb, VerbId::FileRead | VerbId::FileList) || is_write(verb)) {
-        limits.narrow(When::Request, "max_bytes", format!("up to {}", size(rule.max_bytes)));
-    }
-    if any(|verb| is_write(verb) || is_standing(verb)) {
-        let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(" or ") };
-        limits.narrow(When::Request, "modes", format!("mode {}", list(&rule.modes)));
-        limits.narrow(When::Request, "owners", format!("owner {}", list(&rule.owners)));
-        limits.narrow(When::Request, "groups", format!("group {}", list(&rule.groups)));
-    }
-    if any(is_write) {
-        content(rule, &mut limits);
-    }
-    if any(is_effect) {
-        if rule.rate_count == 0 {
-            limits.narrow(When::Run, "rate", "as often as asked");
-        } else {
-            let window = duration(rule.rate_window_s);
-            limits.narrow(When::Run, "rate", format!("at most {} in {window}", times(rule.rate_count)));
-        }
-        if rule.timeout_s != TIMEOUT_S {
-            let most = duration(rule.timeout_s);
-            limits.narrow(When::Run, "timeout", format!("waits at most {most} for locks and jobs"));
-        }
-    }
-    limits.0
-}
-
-fn packages(rule: &root::Rule, verbs: &[VerbId], sources: &[root::Source], limits: &mut Limits) {
-    use When::{Plan, Request};
-    if verbs.contains(&VerbId::PackageInstall) || verbs.contains(&VerbId::PackageUpgrade) {
-        if rule.versions.is_empty() {
-            limits.narrow(Request, "versions", "the candidate version only");
-        } else {
-            limits.narrow(
-                Request,
-                "versions",
-                format!("the candidate version, or {}", rule.versions.join(", ")),
-            );
-        }
-        if rule.sources.is_empty() {
-            limits.wide(Plan, "sources", "from any configured source");
-        } else {
-            let entries = |name: &String| {
-                let source = sources.iter().find(|source| source.name == *name);
-                source
-                    .map_or_else(|| name.clone(), |source| format!("{name} ({})", source.entries.join(", ")))
-            };
-            let named = rule.sources.iter().map(entries).collect::<Vec<_>>().join(", ");
-            limits.narrow(Plan, "sources", format!("only from {named}"));
-        }
-        let most = rule.max_new_packages;
-        limits.narrow(
-            Plan,
-            "max_new_packages",
-            format!("at most {most} new packages at once, dependencies included"),
-        );
-        limits.flag(
-            "allow_upgrades",
-            rule.allow_upgrades,
-            "others may be upgraded with them",
-            "upgrades no others",
-        );
-        limits.flag("allow_downgrades", rule.allow_downgrades, "may downgrade", "never downgrades");
-        if rule.recommends {
-            limits.wide(Plan, "recommends", "recommended packages come too");
-        }
-    }
-    if verbs.contains(&VerbId::PackageUpgrade) {
-        limits.flag(
-            "new_packages",
-            rule.new_packages,
-            "upgrades may bring new packages",
-            "upgrades bring no new packages",
-        );
-    }
-    limits.flag("allow_removals", rule.allow_removals, "other packages may be removed", "removes no others");
-}
-
-fn content(rule: &root::Rule, limits: &mut Limits) {
-    if rule.allow_create {
-        limits.narrow(When::Plan, "allow_create", "may make new files");
-    } else {
-        limits.narrow(When::Plan, "allow_create", "changes existing files only");
-    }
-    if !rule.lines.is_empty() {
-        let lines = rule.lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>().join(" or ");
-        limits.narrow(When::Request, "lines", format!("every line is {lines}"));
-    }
-    if !rule.validate.is_empty() {
-        limits.narrow(When::Plan, "validate", format!("only if `{}` agrees", rule.validate));
-    }
-    if rule.backup() == root::Backup::None {
-        limits.wide(When::Run, "backup", "what was there before is not kept, so it cannot be undone");
-    }
-}
-
-const fn is_transaction(verb: VerbId) -> bool {
-    use VerbId::{PackageAutoremove, PackageInstall, PackagePurge, PackageRemove, PackageUpgrade};
-    matches!(verb, PackageInstall | PackageUpgrade | PackageRemove | PackagePurge | PackageAutoremove)
-}
-
-const fn is_unit_change(verb: VerbId) -> bool {
-    use VerbId::{
-        UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
-        UnitUnmask,
+    let is_used = |name: &str| {
+        let key = keys::RULE.iter().find(|key| key.name == name);
+        key.is_some_and(|key| verbs.iter().any(|verb| (key.used_by)(*verb)))
     };
-    matches!(
-        verb,
-        UnitStart
-            | UnitStop
-            | UnitRestart
-            | UnitReload
-            | UnitTryRestart
-            | UnitEnable
-            | UnitDisable
-            | UnitMask
-            | UnitUnmask
-    )
+    let used = LIMITS.iter().filter(|(key, _)| is_used(key));
+    let limit = |(key, words): &(&'static str, Words)| {
+        words(rule, sources).map(|(when, reach, words)| Limit { key, words, when, reach })
+    };
+    used.filter_map(limit).collect()
 }
 
-const fn is_write(verb: VerbId) -> bool {
-    matches!(verb, VerbId::FileWrite | VerbId::FilePatch)
+fn narrow(when: When, words: String) -> Said {
+    (when, Reach::Narrow, words)
 }
 
-const fn is_standing(verb: VerbId) -> bool {
-    matches!(verb, VerbId::FileMkdir | VerbId::FileSetMode | VerbId::FileSetOwner)
+fn wide(when: When, words: String) -> Said {
+    (when, Reach::Wide, words)
 }
 
-/// Whether the verb changes something, built or not.
-#[must_use]
-pub const fn is_effect(verb: VerbId) -> bool {
-    use VerbId::{FileList, FileRead, PackageShow, PolicyDescribe, RequestResult, UnitStatus};
-    !matches!(verb, PackageShow | UnitStatus | FileRead | FileList | PolicyDescribe | RequestResult)
+/// A key that lets more through when it is set.
+fn flag(set: bool, yes: &str, no: &str) -> Said {
+    if set { wide(When::Plan, yes.to_owned()) } else { narrow(When::Plan, no.to_owned()) }
 }
 
-fn times(count: u32) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+fn sources(rule: &root::Rule, sources: &[root::Source]) -> Said {
+    if rule.sources.is_empty() {
+        return wide(When::Plan, "from any configured source".to_owned());
+    }
+    let entries = |name: &String| {
+        let source = sources.iter().find(|source| source.name == *name);
+        source.map_or_else(|| name.clone(), |source| format!("{name} ({})", source.entries.join(", ")))
+    };
+    let named = rule.sources.iter().map(entries).collect::<Vec<_>>().join(", ");
+    narrow(When::Plan, format!("only from {named}"))
+}
+
+fn any_of(items: &[String]) -> String {
+    if items.is_empty() { "none".to_owned() } else { items.join(" or ") }
 }
 
 /// `1 MiB`, `300 KiB`, `1500 bytes`: exact.

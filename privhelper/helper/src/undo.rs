@@ -62,7 +62,7 @@ fn select(helper: &Helper, request: &wire::OperatorUndoRequest) -> Result<Vec<Re
         is_done && !record.undone && VerbId::from_name(&record.verb).is_some_and(is_undoable)
     };
     let records = match (id.is_empty(), task.is_empty(), since) {
-        (false, true, 0) => helper.requests.ended(|record| record.request_id == *id),
+        (false, true, 0) => helper.requests.ended(|record| record.request_id.starts_with(id.as_str())),
         (true, false, 0) => helper.requests.ended(|record| record.task == *task && changed(record)),
         (true, true, 1..) => {
             helper.requests.ended(|record| u128::from(record.begun_unix_us) >= since_us && changed(record))
@@ -74,6 +74,12 @@ fn select(helper: &Helper, request: &wire::OperatorUndoRequest) -> Result<Vec<Re
             ));
         }
     };
+    if !id.is_empty() && records.len() > 1 {
+        return Err(Refusal::new(
+            Code::InvalidArgument,
+            "more than one request's id begins so; give more of it",
+        ));
+    }
     if records.is_empty() {
         return Err(Refusal::new(
             Code::UnknownRequest,

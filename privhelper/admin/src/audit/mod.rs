@@ -54,6 +54,9 @@ pub(crate) fn chosen(host: &Host, named: &[PathBuf]) -> Result<Vec<PathBuf>, Str
     match files(&host.log) {
         Ok(files) if files.is_empty() => Err(format!("there is no audit log in {}", host.log.display())),
         Ok(files) => Ok(files),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(format!("there is no audit log in {}", host.log.display()))
+        }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Err("the audit log is for root and members of postern-auditors".to_owned())
         }

@@ -17,6 +17,8 @@ pub struct RuleUse {
     pub used: u64,
     /// Of those, effects that ended otherwise than done.
     pub failed: u64,
+    /// Requests that waited for a person.
+    pub asked: u64,
     /// Dry runs and checks.
     pub previewed: u64,
     /// Requests that it denied, or that broke its limits.
@@ -151,6 +153,7 @@ impl Uses {
                 self.in_force = known.or(Some(InForce { policy, seq: line.seq, time, by_uid }));
             }
             "served" | "begin" => self.rule(line, |rule| rule.used += 1),
+            "pending" => self.rule(line, |rule| rule.asked += 1),
             "previewed" => self.rule(line, |rule| rule.previewed += 1),
             "end" if !matches!(line.outcome.status.as_ref(), "done" | "unchanged") => {
                 self.rule(line, |rule| rule.failed += 1);

@@ -34,8 +34,11 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "PATH")]
     policy: Option<PathBuf>,
     /// Bytes of new content
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "from")]
     bytes: u64,
+    /// The new content, which is read and no more
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Mode asked for, such as 0644
     #[arg(long, value_name = "M")]
     mode: Option<String>,
@@ -48,6 +51,9 @@ pub struct ExplainArgs {
     /// With unit.enable, disable and mask: at once as well
     #[arg(long)]
     now: bool,
+    /// With package.upgrade: every installed package
+    #[arg(long)]
+    all: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -58,14 +64,11 @@ pub struct ExplainArgs {
 /// # Errors
 /// The result cannot be written.
 pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit> {
-    let details = Details {
-        bytes: args.bytes,
-        mode: args.mode.clone(),
-        owner: args.owner.clone(),
-        group: args.group.clone(),
-        now: args.now,
-    };
     let usage = |io: &mut Io<'_>, why: String| writeln!(io.err, "{}", escape(&why)).map(|()| Exit::Usage);
+    let details = match details(args) {
+        Ok(details) => details,
+        Err(why) => return usage(io, why),
+    };
     let (verb, elements) = match request::parse(&args.words, &details) {
         Ok(parsed) => parsed,
         Err(why) => return usage(io, why),
@@ -93,6 +96,20 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
         (Answer::Ask, _) => Exit::NotApproved,
         (Answer::Refuse, Some(Code::InvalidArgument)) => Exit::Usage,
         (Answer::Refuse, _) => Exit::Refused,
+    })
+}
+
+fn details(args: &ExplainArgs) -> Result<Details, String> {
+    let read = |path: &PathBuf| std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let content = args.from.as_ref().map(read).transpose()?;
+    Ok(Details {
+        bytes: content.as_ref().map_or(args.bytes, |content| content.len() as u64),
+        content: content.map(Into::into),
+        mode: args.mode.clone(),
+        owner: args.owner.clone(),
+        group: args.group.clone(),
+        now: args.now,
+        all: args.all,
     })
 }
 

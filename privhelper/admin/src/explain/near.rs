@@ -2,6 +2,7 @@
 
 use super::request::Target;
 use postern_helper::policy::Rule;
+use postern_helper::types::Pattern;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
@@ -48,13 +49,12 @@ pub fn missing(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Tar
         (Ok(rule), Ok(object)) => rule.selects(verb, &object),
         (Err(_), _) | (_, Err(_)) => false,
     };
-    let object = if selects { Vec::new() } else { object(rule, target) };
+    let object = if selects { Vec::new() } else { object(rule, verb, target) };
     Missing { client, verb: verb_words, object }
 }
 
 /// Why the rule does not select the target.
-fn object(rule: &root::Rule, target: &Target) -> Vec<String> {
-    let about = |what: &str| vec![format!("it is about {what}")];
+fn object(rule: &root::Rule, verb: VerbId, target: &Target) -> Vec<String> {
     let kind = [
         (!rule.packages.is_empty(), "packages"),
         (!rule.units.is_empty(), "units"),
@@ -66,20 +66,38 @@ fn object(rule: &root::Rule, target: &Target) -> Vec<String> {
         Target::Package(name, _) if is == "packages" => {
             patterns(&rule.packages, |pattern| package(pattern, name))
         }
+        Target::AllPackages if is == "packages" => vec!["only the pattern `*` is all packages".to_owned()],
         Target::Unit(name) if is == "units" => patterns(&rule.units, |pattern| unit(pattern, name)),
-        Target::File(file) if is == "files" => path(rule, &file.path),
-        Target::Command(name, _) if is == "commands" => {
-            if rule.commands.contains(name) {
-                vec!["its `params` do not let these parameters through".to_owned()]
-            } else {
-                vec![format!("it names {}, not {name}", rule.commands.join(", "))]
-            }
-        }
-        Target::Request(_) => vec!["it did not decide that request".to_owned()],
-        Target::Nothing | Target::Package(..) | Target::Unit(_) | Target::File(_) | Target::Command(..) => {
-            about(is)
-        }
+        Target::File(file) if is == "files" => path(rule, verb, &file.path),
+        Target::Command(name, parameters) if is == "commands" => command(rule, name, parameters),
+        Target::Undo(id) => vec![format!("it lets its own decisions be undone, not those of {id}")],
+        Target::Nothing
+        | Target::Package(..)
+        | Target::AllPackages
+        | Target::Unit(_)
+        | Target::File(_)
+        | Target::Command(..) => vec![format!("it is about {is}")],
     }
+}
+
+/// The command's name, or the parameters that the rule narrows.
+fn command(rule: &root::Rule, name: &str, parameters: &[(String, String)]) -> Vec<String> {
+    let matches = |pattern: &String| Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(name));
+    if !rule.commands.iter().any(matches) {
+        return patterns(&rule.commands, |pattern| package(pattern, name));
+    }
+    let lacks = |grant: &&root::ParameterGrant| {
+        let value = parameters.iter().find(|(key, _)| *key == grant.name).map(|(_, value)| value);
+        let fits = |value: &String| {
+            let of = |pattern: &String| Pattern::of_text(pattern).is_ok_and(|pattern| pattern.matches(value));
+            grant.patterns.iter().any(of)
+        };
+        !value.is_some_and(fits)
+    };
+    // The value may be a secret: it is not repeated.
+    let words =
+        |grant: &root::ParameterGrant| format!("{} must be {}", grant.name, grant.patterns.join(" or "));
+    rule.parameters.iter().filter(lacks).map(words).collect()
 }
 
 /// One line a pattern, those that share the longest beginning with the name first; the rest as a number.
@@ -125,21 +143,27 @@ fn mismatch(pattern: &str, text: &str, stop: char) -> String {
 }
 
 /// Each directory of the rule, and where below it the path fails.
-fn path(rule: &root::Rule, path: &str) -> Vec<String> {
+fn path(rule: &root::Rule, verb: VerbId, path: &str) -> Vec<String> {
+    let is_listed = verb == VerbId::FileList;
     let below = |directory: &String| path.strip_prefix(directory.as_str())?.strip_prefix('/');
     let mut lines = Vec::new();
     for (directory, rest) in rule.directories.iter().filter_map(|d| below(d).map(|rest| (d, rest))) {
-        let (parents, name) =
-            rest.rsplit_once('/').map_or((None, rest), |(parents, name)| (Some(parents), name));
-        let levels = rest.split('/').count();
+        let (parents, name) = match rest.rsplit_once('/') {
+            _ if is_listed => (rest, None),
+            Some((parents, name)) => (parents, Some(name)),
+            None => ("", Some(rest)),
+        };
+        // What is listed are the children.
+        let levels = rest.split('/').count() + usize::from(is_listed);
         if levels > rule.depth as usize {
-            lines.push(format!("depth {}: the file is {levels} levels below {directory}", rule.depth));
+            let what = if is_listed { "what it holds" } else { "the file" };
+            lines.push(format!("depth {}: {what} is {levels} levels below {directory}", rule.depth));
         }
-        let hidden = parents.and_then(|parents| parents.split('/').find(|part| part.starts_with('.')));
-        if let Some(hidden) = hidden {
+        if let Some(hidden) = parents.split('/').find(|part| part.starts_with('.')) {
             lines.push(format!("{hidden:?} is a hidden directory, and a rule reaches into none"));
         }
-        if !rule.files.iter().any(|pattern| matches_file(pattern, name)) {
+        if let Some(name) = name.filter(|name| !rule.files.iter().any(|pattern| matches_file(pattern, name)))
+        {
             lines.extend(patterns(&rule.files, |pattern| {
                 (shared(pattern, name), mismatch_file(pattern, name))
             }));
@@ -152,7 +176,7 @@ fn path(rule: &root::Rule, path: &str) -> Vec<String> {
 }
 
 fn matches_file(pattern: &str, name: &str) -> bool {
-    postern_helper::types::Pattern::new(pattern).is_ok_and(|pattern| pattern.matches_file(name))
+    Pattern::new(pattern).is_ok_and(|pattern| pattern.matches_file(name))
 }
 
 fn mismatch_file(pattern: &str, name: &str) -> String {

@@ -23,7 +23,7 @@ pub fn text(explained: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     if many {
         let code = explained.code.map_or_else(String::new, |code| format!(" ({})", code.as_str()));
-        let why = "each is decided for itself, and the request gets the strictest";
+        let why = explained.message.as_deref().unwrap_or("each is decided for itself, the strictest counts");
         line(out, "together", &format!("{}{code}: {why}", explained.decision.words()))?;
     }
     line(

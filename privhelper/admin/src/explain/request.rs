@@ -1,10 +1,14 @@
 //! What is asked about: a request as people write it for `postern`.
 
+use crate::policy::keys::Kind;
 use crate::text::did_you_mean;
 use postern_helper::error::Invalid;
 use postern_helper::policy::Object;
-use postern_helper::types::{FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName};
+use postern_helper::types::{
+    Arguments, CommandName, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
+};
 use postern_helper::verb_id::VerbId;
+use std::sync::Arc;
 
 /// What a request says besides its words.
 #[derive(Debug, Clone, Default)]
@@ -17,8 +21,12 @@ pub struct Details {
     pub owner: Option<String>,
     /// Group asked for.
     pub group: Option<String>,
+    /// The new content, if it is at hand.
+    pub content: Option<Arc<[u8]>>,
     /// At once as well, not only at boot.
     pub now: bool,
+    /// Every installed package.
+    pub all: bool,
 }
 
 /// One thing that a request names.
@@ -28,14 +36,16 @@ pub enum Target {
     Nothing,
     /// A package, perhaps in a version.
     Package(String, Option<String>),
+    /// Every installed package.
+    AllPackages,
     /// A unit, with its suffix.
     Unit(String),
     /// A file.
     File(FileTarget),
     /// A command with its parameters.
     Command(String, Vec<(String, String)>),
-    /// An earlier request.
-    Request(String),
+    /// The undo of what this rule let through.
+    Undo(String),
 }
 
 /// A file and what the request would make of it.
@@ -45,6 +55,8 @@ pub struct FileTarget {
     pub path: String,
     /// Bytes of new content.
     pub bytes: u64,
+    /// The new content, if it is at hand.
+    pub content: Option<Arc<[u8]>>,
     /// Mode asked for.
     pub mode: Option<String>,
     /// Owner asked for.
@@ -68,7 +80,8 @@ impl Target {
     pub fn words(&self) -> String {
         match self {
             Self::Nothing => String::new(),
-            Self::Package(name, None) | Self::Unit(name) | Self::Request(name) => name.clone(),
+            Self::AllPackages => "--all".to_owned(),
+            Self::Package(name, None) | Self::Unit(name) | Self::Undo(name) => name.clone(),
             Self::Package(name, Some(version)) => format!("{name}={version}"),
             Self::File(file) => file.path.clone(),
             Self::Command(name, parameters) => {
@@ -84,17 +97,22 @@ impl Target {
     /// What the helper refuses as `invalid_argument`.
     pub fn object(&self) -> Result<Object, Invalid> {
         match self {
-            // No rule can name a command or an undo yet.
-            Self::Nothing | Self::Command(..) | Self::Request(_) => Ok(Object::Nothing),
+            Self::Nothing => Ok(Object::Nothing),
+            Self::AllPackages => Ok(Object::AllPackages),
+            Self::Undo(rule) => Ok(Object::Undo { rule: rule.clone() }),
+            Self::Command(name, parameters) => Ok(Object::Command {
+                name: CommandName::new(name)?,
+                arguments: Arguments::new(parameters.clone())?,
+            }),
             Self::Package(name, version) => {
                 let version = version.as_deref().map(PackageVersion::new).transpose()?;
                 Ok(Object::Package { name: PackageName::new(name)?, version })
             }
             Self::Unit(name) => Ok(Object::Unit(UnitName::new(name)?)),
             Self::File(file) => Ok(Object::File {
-                content: None,
                 path: TargetPath::new(&file.path)?,
                 bytes: file.bytes,
+                content: file.content.clone(),
                 mode: file.mode.as_deref().map(FileMode::new).transpose()?,
                 owner: file.owner.as_deref().map(|name| UserName::new("owner", name)).transpose()?,
                 group: file.group.as_deref().map(|name| UserName::new("group", name)).transpose()?,
@@ -109,14 +127,21 @@ impl Target {
 /// What is wrong with the words.
 pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element>), String> {
     let (verb, args) = verb(words)?;
+    fits(verb, details)?;
     let element = |target| Element { verb, target };
-    let targets = match shape(verb) {
-        Shape::Nothing => none(verb, args).map(|()| vec![Target::Nothing])?,
-        Shape::Packages => some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect(),
-        Shape::Unit => vec![Target::Unit(unit(one(verb, args, "a unit's name")?))],
-        Shape::File => files(verb, args, details)?,
-        Shape::Command => vec![command(some(verb, args, "a command's name")?)?],
-        Shape::Request => vec![Target::Request(one(verb, args, "a request's id")?.to_owned())],
+    let targets = match Kind::of(verb) {
+        Some(Kind::Packages) if details.all => none(verb, args).map(|()| vec![Target::AllPackages])?,
+        Some(Kind::Packages) => {
+            some(verb, args, "a package's name")?.iter().map(|name| package(name)).collect()
+        }
+        Some(Kind::Units) => vec![Target::Unit(unit(one(verb, args, "a unit's name")?))],
+        Some(Kind::Files) => files(verb, args, details)?,
+        Some(Kind::Commands) => vec![command(some(verb, args, "a command's name")?)?],
+        None if verb == VerbId::RequestUndo => {
+            let rule = one(verb, args, "the id of the rule that let the request through")?;
+            vec![Target::Undo(rule.to_owned())]
+        }
+        Some(Kind::Nothing) | None => none(verb, args).map(|()| vec![Target::Nothing])?,
     };
     let mut elements = targets.into_iter().map(element).collect::<Vec<_>>();
     // What is done at once must be granted too.
@@ -133,50 +158,20 @@ pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element
     Ok((verb, elements))
 }
 
-enum Shape {
-    Nothing,
-    Packages,
-    Unit,
-    File,
-    Command,
-    Request,
-}
-
-fn shape(verb: VerbId) -> Shape {
-    match verb {
-        VerbId::PackageUpdate
-        | VerbId::PackageAutoremove
-        | VerbId::PackageRepair
-        | VerbId::UnitDaemonReload
-        | VerbId::PolicyDescribe => Shape::Nothing,
-        VerbId::PackageInstall
-        | VerbId::PackageRemove
-        | VerbId::PackagePurge
-        | VerbId::PackageUpgrade
-        | VerbId::PackageHold
-        | VerbId::PackageUnhold
-        | VerbId::PackageShow => Shape::Packages,
-        VerbId::UnitStatus
-        | VerbId::UnitStart
-        | VerbId::UnitStop
-        | VerbId::UnitRestart
-        | VerbId::UnitReload
-        | VerbId::UnitTryRestart
-        | VerbId::UnitResetFailed
-        | VerbId::UnitEnable
-        | VerbId::UnitDisable
-        | VerbId::UnitMask
-        | VerbId::UnitUnmask => Shape::Unit,
-        VerbId::FileRead
-        | VerbId::FileList
-        | VerbId::FileWrite
-        | VerbId::FilePatch
-        | VerbId::FileRemove
-        | VerbId::FileMkdir
-        | VerbId::FileSetMode
-        | VerbId::FileSetOwner => Shape::File,
-        VerbId::CommandRun => Shape::Command,
-        VerbId::RequestResult | VerbId::RequestUndo => Shape::Request,
+/// Whether the verb takes the details that are given: one that is passed over would be answered for as if it were not there.
+fn fits(verb: VerbId, details: &Details) -> Result<(), String> {
+    let is_file = Kind::of(verb) == Some(Kind::Files);
+    let given = [
+        ("--all", details.all, verb == VerbId::PackageUpgrade),
+        ("--bytes", details.bytes > 0, is_file),
+        ("--from", details.content.is_some(), is_file),
+        ("--mode", details.mode.is_some(), is_file),
+        ("--owner", details.owner.is_some(), is_file),
+        ("--group", details.group.is_some(), is_file),
+    ];
+    match given.iter().find(|(_, is_given, fits)| *is_given && !fits) {
+        Some((name, _, _)) => Err(format!("{} takes no {name}", verb.name())),
+        None => Ok(()),
     }
 }
 
@@ -248,6 +243,7 @@ fn files(verb: VerbId, args: &[String], details: &Details) -> Result<Vec<Target>
     let file = |path: &str| FileTarget {
         path: path.to_owned(),
         bytes: details.bytes,
+        content: details.content.clone(),
         mode: details.mode.clone(),
         owner: details.owner.clone(),
         group: details.group.clone(),

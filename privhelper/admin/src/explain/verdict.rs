@@ -21,7 +21,8 @@ pub(super) fn explain(
     let objects = elements.iter().map(|e| e.target.object().map(|object| (e.verb, object)));
     let wishes = objects.collect::<Result<Vec<(VerbId, Object)>, _>>();
     let said = wishes.clone().map_err(Refusal::from).and_then(|wishes| policy.decide::<()>(ASKER, &wishes));
-    let verdicts = elements.iter().map(|element| verdict(law, policy, &clients, element)).collect();
+    let patched = elements.iter().filter(|element| element.verb == VerbId::FilePatch).count();
+    let verdicts = elements.iter().map(|element| verdict(law, policy, &clients, element, patched)).collect();
     let risk = Risk::of(&wishes.unwrap_or_default());
     let (decision, refusal) = outcome(said.as_ref().map(Authorized::decision));
     let asked = said.as_ref().ok().filter(|by| by.decision() == Decision::Ask);
@@ -56,7 +57,7 @@ fn outcome(said: Result<Decision, &Refusal>) -> (Answer, Option<&Refusal>) {
 }
 
 /// One element: what the helper says, and each rule's part in it.
-fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element) -> Verdict {
+fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element, patched: usize) -> Verdict {
     let verb = element.verb;
     let object = element.target.object();
     let said = match &object {
@@ -75,8 +76,8 @@ fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element) ->
         also: Vec::new(),
         near: Vec::new(),
     };
-    // Of what is open, protected or no request at all no rule is asked.
-    let asks_no_rule = |code| matches!(code, Code::Protected | Code::InvalidArgument | Code::UnknownClient);
+    // Of what is open or protected no rule is asked.
+    let asks_no_rule = |code| matches!(code, Code::Protected | Code::UnknownClient);
     if verb.is_open() || refusal.is_some_and(|refusal| asks_no_rule(refusal.code)) {
         return verdict;
     }
@@ -95,7 +96,7 @@ fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element) ->
                 None => is_strictest,
             };
             if decides && verdict.rule.is_none() {
-                verdict.limits = checked(law, rule, wire, element, &object);
+                verdict.limits = checked(law, rule, wire, element, patched);
                 verdict.rule = Some(named());
                 continue;
             }
@@ -134,15 +135,15 @@ fn named(law: &Law, index: usize, rule: &root::Rule) -> Named {
 }
 
 /// The limits of the deciding rule, each of the request's own checked by itself.
-fn checked(law: &Law, rule: &Rule, wire: &root::Rule, element: &Element, object: &Object) -> Vec<Checked> {
+fn checked(law: &Law, rule: &Rule, wire: &root::Rule, element: &Element, patched: usize) -> Vec<Checked> {
     let mut limits = words::limits(wire, &[element.verb], &law.rules.sources);
     limits.extend(on_this_host(&element.target));
-    let state = |limit: &Limit| match limit.when {
-        When::Request => {
-            let alone = facet(&element.target, limit.key).unwrap_or_else(|| object.clone());
-            if rule.holds(&alone).is_ok() { State::Holds } else { State::Fails }
-        }
-        When::Plan | When::Run => State::Later,
+    let of = |holds: Result<(), Refusal>| if holds.is_ok() { State::Holds } else { State::Fails };
+    let state = |limit: &Limit| match (limit.when, facet(&element.target, limit.key)) {
+        (When::Request, _) if limit.key == "max_files" => of(rule.holds_verb(element.verb, patched)),
+        (When::Request, Some(alone)) => of(rule.holds(&alone)),
+        (When::Request, None) => State::Holds,
+        (When::Plan | When::Run, _) => State::Later,
     };
     limits.into_iter().map(|limit| Checked { state: state(&limit), limit }).collect()
 }
@@ -154,19 +155,21 @@ fn on_this_host(target: &Target) -> Option<Limit> {
         Target::File(_) => {
             ("directories", "every directory on the way must be root's, and none a symbolic link")
         }
-        Target::Nothing | Target::Package(..) | Target::Command(..) | Target::Request(_) => return None,
+        Target::Undo(_) => ("verbs", "it is then decided as the request that takes the other back"),
+        Target::Nothing | Target::Package(..) | Target::AllPackages | Target::Command(..) => return None,
     };
     Some(Limit { key, words: words.to_owned(), when: When::Plan, reach: words::Reach::Narrow })
 }
 
-/// The target with nothing asked for but what this limit is about.
+/// The target with nothing asked for but what this limit is about; none if the limit is not about the request.
 fn facet(target: &Target, key: &str) -> Option<Object> {
     let Target::File(file) = target else {
-        return None;
+        return target.object().ok();
     };
     let mut alone = FileTarget { path: file.path.clone(), ..FileTarget::default() };
     match key {
         "max_bytes" => alone.bytes = file.bytes,
+        "lines" => alone.content.clone_from(&file.content),
         "modes" => alone.mode.clone_from(&file.mode),
         "owners" => alone.owner.clone_from(&file.owner),
         "groups" => alone.group.clone_from(&file.group),

@@ -52,14 +52,19 @@ pub fn read(directory: &Path) -> io::Result<Option<Accepted>> {
     Ok(Some(Accepted { rules, positions: wire.positions, digest, applied_unix_s, applied_by }))
 }
 
-/// The directory with the TOML files that the accepted policy in `directory` was compiled from.
+/// The TOML files that the accepted policy came from; none if none was ever accepted.
 ///
 /// # Errors
-/// It cannot be read.
-pub fn files(directory: &Path) -> io::Result<PathBuf> {
-    Ok(directory.join(copy_name(&fs::read(directory.join(FILE))?)))
+/// The accepted form cannot be read (by this user).
+pub fn files(directory: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::read(directory.join(FILE)) {
+        Ok(bytes) => Ok(Some(directory.join(copy_name(&bytes)))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
+/// The name of the directory with the files of this accepted form.
 fn copy_name(accepted: &[u8]) -> String {
     format!("files-{}", &Digest::of(&[accepted]).to_string()[..16])
 }

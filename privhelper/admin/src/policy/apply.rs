@@ -1,16 +1,17 @@
-//! `policy check` and `policy apply`.
+//! Reading a policy with all its findings, and `policy apply`.
 
 use super::accepted::{self, Store};
-use super::finding::{Finding, Findings, Severity};
+use super::finding::{self, Finding, Findings, Severity};
 use super::source::{self, Owner, Source};
 use super::{Compiled, Purpose, check, diff};
 use crate::host::Host;
 use crate::io::{Exit, Io};
+use crate::lint::facts::Facts;
+use crate::lint::{self, gather};
 use crate::operator::{self, CallError};
 use crate::text::{count, escape};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{OperatorReloadRequest, OperatorReloaded};
-use serde_json::json;
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,16 +25,7 @@ pub enum Format {
     Json,
 }
 
-/// What a warning is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Warnings {
-    /// Told, and no more.
-    Pass,
-    /// As bad as an error.
-    Fail,
-}
-
-/// The files of the policy, what was found in them, and the compiled form if that is no error.
+/// The files of the policy, what was found in them by their text alone, and the compiled form if that is no error.
 #[must_use]
 pub fn load(
     path: &Path,
@@ -41,56 +33,32 @@ pub fn load(
     purpose: Purpose,
     host: &Host,
 ) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
+    load_with(path, owner, purpose, host, |_| None)
+}
+
+/// As [`load`], and checked against what is known of a host.
+#[must_use]
+pub fn load_with(
+    path: &Path,
+    owner: Owner,
+    purpose: Purpose,
+    host: &Host,
+    facts: impl FnOnce(&root::Rules) -> Option<Facts>,
+) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
     let mut findings = Findings::default();
     let sources = source::read(path, owner, &mut findings);
-    let (findings, compiled) = check(&sources, findings, purpose, host.accounts);
-    (sources, findings, compiled)
+    let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
+    let facts = facts(&compiled.rules);
+    let found = lint::run(&compiled.lint_input(facts.as_ref()));
+    findings.extend(finding::of_lint(found, &sources, &compiled.rules.rules));
+    finding::sort(&mut findings);
+    let is_refused = findings.iter().any(|finding| finding.severity == Severity::Error);
+    (sources, findings, (!is_refused).then_some(compiled))
 }
 
-/// `policy check [PATH]`. Files elsewhere than in the policy's place may belong to anybody.
-///
-/// # Errors
-/// The result cannot be written.
-pub fn run_check(
-    host: &Host,
-    path: Option<&Path>,
-    warnings: Warnings,
-    format: Format,
-    io: &mut Io<'_>,
-) -> io::Result<Exit> {
-    let (path, owner) =
-        path.map_or((host.etc.as_path(), Owner::Only(host.owner_uid)), |path| (path, Owner::Anybody));
-    let (sources, findings, compiled) = load(path, owner, Purpose::Review, host);
-    let number = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let (errors, warned) = (number(Severity::Error), number(Severity::Warning));
-    let compiled = compiled.filter(|_| warnings == Warnings::Pass || warned == 0);
-    match format {
-        Format::Json => {
-            let (rules, clients) =
-                compiled.as_ref().map_or((0, 0), |c| (c.rules.rules.len(), c.rules.clients.len()));
-            let result = json!({
-                "v": 1, "ok": compiled.is_some(), "errors": errors, "warnings": warned, "files": sources.len(),
-                "clients": clients, "rules": rules, "digest": compiled.as_ref().map(|c| c.digest.to_string()),
-                "findings": findings,
-            });
-            writeln!(io.out, "{result}")?;
-        }
-        Format::Text => {
-            for finding in &findings {
-                writeln!(io.out, "{finding}")?;
-            }
-            if let Some(compiled) = &compiled {
-                writeln!(io.out, "ok: {}", summary(compiled, &sources))?;
-            } else {
-                let strict = if errors == 0 { " (--strict)" } else { "" };
-                writeln!(io.err, "{}, {}{strict}", count(errors, "error"), count(warned, "warning"))?;
-            }
-        }
-    }
-    Ok(if compiled.is_some() { Exit::Done } else { Exit::Failed })
-}
-
-fn summary(compiled: &Compiled, sources: &[Source]) -> String {
+/// How much a policy is.
+#[must_use]
+pub fn summary(compiled: &Compiled, sources: &[Source]) -> String {
     let clients = count(compiled.rules.clients.len(), "client");
     let rules = count(compiled.rules.rules.len(), "rule");
     format!(
@@ -127,8 +95,10 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         )?;
         return Ok(Exit::Failed);
     }
-    let (sources, findings, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Apply, host);
-    for finding in &findings {
+    let owner = Owner::Only(host.owner_uid);
+    let facts = |rules: &root::Rules| host.probes.as_ref().map(|probes| gather::live(rules, probes));
+    let (sources, findings, compiled) = load_with(&host.etc, owner, Purpose::Apply, host, facts);
+    for finding in findings.iter().filter(|finding| finding.accepted.is_none()) {
         writeln!(io.err, "{finding}")?;
     }
     let Some(compiled) = compiled else {

@@ -9,18 +9,19 @@ mod commands;
 pub mod diff;
 mod examples;
 pub mod finding;
-mod keys;
+pub(crate) mod keys;
 mod limits;
 mod names;
 mod parameters;
 mod reach;
-mod risk;
 mod rule;
 mod settings;
 pub mod source;
 mod table;
 pub(crate) mod values;
+mod written;
 
+use crate::lint;
 use finding::{Finding, Findings, Severity};
 use postern_helper::policy::{Accounts, Policy};
 use postern_helper::types::Digest;
@@ -51,16 +52,30 @@ pub struct Compiled {
     pub positions: Vec<root::Position>,
     /// SHA-256 of the encoded rules.
     pub digest: Digest,
+    /// What stands in the files about each rule besides the accepted form.
+    pub written: Vec<lint::Written>,
+    /// Where each client stands.
+    pub clients: Vec<lint::Place>,
 }
 
-/// Checks the policy that these files are. There is a compiled form exactly if there are no errors.
+impl Compiled {
+    /// What the lint sees of it.
+    #[must_use]
+    pub fn lint_input<'a>(&'a self, facts: Option<&'a lint::facts::Facts>) -> lint::Input<'a> {
+        let Self { rules, positions, written, clients, digest: _ } = self;
+        lint::Input { rules, positions, written, clients, facts }
+    }
+}
+
+/// Checks the policy that these files are. What is compiled holds the rules that have no error of their own: it is a
+/// policy only if no finding is an error.
 #[must_use]
 pub fn check(
     sources: &[Source],
     found: Findings,
     purpose: Purpose,
     accounts: Accounts,
-) -> (Vec<Finding>, Option<Compiled>) {
+) -> (Vec<Finding>, Compiled) {
     let findings = RefCell::new(found);
     let parsed = sources.iter().map(|source| (source, parse(source, &findings))).collect::<Vec<_>>();
     let tables = parsed.iter().filter_map(|(source, entries)| {
@@ -70,14 +85,13 @@ pub fn check(
     // A file that is no TOML may hold what the other files name.
     let is_whole = parsed.iter().all(|(_, entries)| entries.is_some()) && !sources.is_empty();
     read.check(is_whole, purpose, accounts);
-    if findings.borrow().errors() > 0 {
-        return (findings.into_inner().sorted(), None);
-    }
-    let compiled = read.compile(accounts);
-    if let (Err(why), Some(first)) = (&compiled, sources.first()) {
+    let compiled = read.compile();
+    if let Some(first) = sources.first().filter(|_| findings.borrow().errors() == 0)
+        && let Err(why) = Policy::compile(&compiled.rules, compiled.digest, accounts)
+    {
         findings.borrow_mut().error(first, 0, format!("the helper refuses the policy: {why}"));
     }
-    (findings.into_inner().sorted(), compiled.ok())
+    (findings.into_inner().sorted(), compiled)
 }
 
 /// Everything that stands in the files, as far as it could be read.
@@ -128,19 +142,18 @@ impl Read<'_> {
         reach::check(&self.rules);
     }
 
-    fn compile(&self, accounts: Accounts) -> Result<Compiled, String> {
-        let positions = self.rules.iter().map(|rule| {
-            let (line, _) = rule.table.source.position(rule.table.at);
-            root::Position {
-                file: rule.table.source.relative.clone(),
-                line: u32::try_from(line).unwrap_or(0),
-            }
-        });
+    /// The accepted form of what has no error of its own.
+    fn compile(&self) -> Compiled {
+        let whole = || self.rules.iter().filter_map(|rule| Some((rule.table, rule.rule.as_ref()?)));
+        let position = |(table, _): (Table<'_>, _)| {
+            let (line, _) = table.source.position(table.at);
+            root::Position { file: table.source.relative.clone(), line: u32::try_from(line).unwrap_or(0) }
+        };
         let settings = &self.settings;
         let rules = root::Rules {
             version: 1,
             clients: self.clients.iter().map(|(_, _, wire)| wire.clone()).collect(),
-            rules: self.rules.iter().filter_map(|rule| Some(rule.rule.as_ref()?.wire.clone())).collect(),
+            rules: whole().map(|(_, rule)| rule.wire.clone()).collect(),
             sources: self.sources.iter().map(|(_, _, wire)| wire.clone()).collect(),
             commands: self.commands.iter().filter_map(|command| command.wire.clone()).collect(),
             audit: Some(settings.audit),
@@ -148,9 +161,13 @@ impl Read<'_> {
             approvals: Some(settings.approvals),
             protect: Some(settings.protect.clone()),
         };
-        let digest = Digest::of(&[&rules.encode_to_vec()]);
-        Policy::compile(&rules, digest, accounts)?;
-        Ok(Compiled { digest, positions: positions.collect(), rules })
+        Compiled {
+            digest: Digest::of(&[&rules.encode_to_vec()]),
+            positions: whole().map(position).collect(),
+            written: whole().map(|(table, _)| written::read(table)).collect(),
+            clients: self.clients.iter().map(|(table, ..)| written::place(*table, table.at)).collect(),
+            rules,
+        }
     }
 }
 
@@ -159,7 +176,7 @@ fn parse<'a>(source: &'a Source, findings: &RefCell<Findings>) -> Option<DeTable
     let (document, errors) = DeTable::parse_recoverable(&source.text);
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
-        findings.borrow_mut().error(source, at, error.message());
+        findings.borrow_mut().add_as("policy-syntax", Severity::Error, source, at, error.message());
     }
     errors.is_empty().then(|| document.into_inner())
 }

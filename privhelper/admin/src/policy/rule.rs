@@ -3,7 +3,7 @@
 use super::keys::{self, Kind, Role};
 use super::limits::{list, required_list};
 use super::table::{At, Table};
-use super::{limits, risk, values};
+use super::{limits, values, written};
 use crate::text::did_you_mean;
 use postern_helper::policy::Decision;
 use postern_helper::verb_id::VerbId;
@@ -68,7 +68,7 @@ pub fn parse(table: Table<'_>) -> Parsed<'_> {
                         root::Decision::Allow
                     });
                     limits::fill(table, &verbs, kind, &mut wire);
-                    risk::check(table, &verbs);
+                    written::check(table);
                 }
                 Decision::Deny => wire.set_decision(root::Decision::Deny),
             }

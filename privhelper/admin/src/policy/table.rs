@@ -72,7 +72,8 @@ impl<'a> Table<'a> {
         for key in self.keys() {
             if !known.contains(&key.value) {
                 let hint = did_you_mean(key.value, known.iter().copied());
-                self.error(key.at, format!("unknown key `{}`{hint}", key.value));
+                let why = format!("unknown key `{}`{hint}", key.value);
+                self.findings.borrow_mut().add_as("unknown-key", Severity::Error, self.source, key.at, why);
             }
         }
     }

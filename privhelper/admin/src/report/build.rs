@@ -55,7 +55,7 @@ fn read_log(law: &Law, host: &Host) -> (Log, Option<Uses>) {
     let (valid, chain) = match chain::verify(&files) {
         Ok(chain::Verdict { bad: None, records, .. }) => {
             let records = count(usize::try_from(records).unwrap_or(usize::MAX), "record");
-            (true, format!("the chain of {records} holds"))
+            (true, format!("the chain of {records} holds, unsealed"))
         }
         Ok(chain::Verdict { bad: Some(bad), .. }) => {
             (false, format!("THE CHAIN IS BROKEN at {}:{}: {}", bad.file.display(), bad.line, bad.reason))
@@ -86,7 +86,9 @@ fn policy(law: &Law, host: &Host, recorded: Option<&InForce>) -> PolicyFacts {
     let same = recorded.filter(|recorded| recorded.policy == digest);
     let (standing, from, applied, by) = match &law.origin {
         Origin::Accepted { unix_s, uid } => {
-            (Standing::Accepted, "what was accepted".to_owned(), Some(time(*unix_s)), Some(*uid))
+            let is_taken = recorded.is_none() || same.is_some();
+            let standing = if is_taken { Standing::Accepted } else { Standing::Waiting };
+            (standing, "what was accepted".to_owned(), Some(time(*unix_s)), Some(*uid))
         }
         Origin::Files(path) => {
             let standing = match (recorded, same) {

@@ -117,7 +117,7 @@ fn objects(rule: &root::Rule) -> Vec<Objects> {
 pub fn command(command: &root::Command) -> Command {
     let sandbox = match command.sandbox() {
         root::Sandbox::Strict => "in the strict sandbox",
-        root::Sandbox::Validator => "as a validator: everything read-only",
+        root::Sandbox::Validator => "in the sandbox of validators, everything read-only",
         root::Sandbox::None | root::Sandbox::Unspecified => "WITHOUT a sandbox",
     };
     let network = if command.network { ", with network" } else { "" };
@@ -130,6 +130,6 @@ pub fn command(command: &root::Command) -> Command {
 
 /// Granted, and never used.
 pub fn is_unused(grant: &Grant) -> bool {
-    let never = |uses: &RuleUse| uses.used == 0 && uses.previewed == 0;
+    let never = |uses: &RuleUse| uses.used + uses.asked + uses.previewed == 0;
     grant.decision != Decision::Deny && grant.uses.as_ref().is_some_and(never)
 }

@@ -58,6 +58,8 @@ pub struct PolicyFacts {
 pub enum Standing {
     /// It is what was accepted.
     Accepted,
+    /// It was accepted, and the audit log says that the helper has taken another.
+    Waiting,
     /// The audit log says that the helper took it.
     Recorded,
     /// The audit log says that the helper took another.
@@ -67,11 +69,21 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// Whether it is what the helper decides by.
+    #[must_use]
+    pub const fn is_law(self) -> bool {
+        match self {
+            Self::Accepted | Self::Recorded => true,
+            Self::Waiting | Self::Another | Self::Unknown => false,
+        }
+    }
+
     /// In words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Accepted => "in force",
+            Self::Waiting => "accepted and NOT YET in force: the audit log names another policy",
             Self::Recorded => "in force, as the audit log says",
             Self::Another => "NOT in force: the audit log names another policy",
             Self::Unknown => "not known to be in force",

@@ -216,6 +216,9 @@ pub fn used(grant: &Grant) -> (String, Vec<String>) {
         if uses.failed > 0 {
             words.push(format!("{} failed", uses.failed));
         }
+        if uses.asked > 0 {
+            words.push(format!("{} asked a person", uses.asked));
+        }
         if uses.previewed > 0 {
             words.push(format!("{} only looked ahead", uses.previewed));
         }

@@ -156,6 +156,8 @@ fn words_that_are_no_request_are_usage_and_say_what_was_meant() {
         ("unit.restart a b", "what is \"b\"?"),
         ("package.update x", "takes no argument such as \"x\""),
         ("unit.restart nginx --now", "unit.restart takes no --now"),
+        ("unit.restart nginx --all", "unit.restart takes no --all"),
+        ("package.install nginx-light --mode 0644", "package.install takes no --mode"),
         ("command backup x", "\"x\" is no KEY=VALUE"),
         ("unit.restart nginx --client agnt", "no client is named \"agnt\": did you mean `agent`?"),
     ] {
@@ -291,5 +293,98 @@ fn what_came_from_elsewhere_drives_no_terminal() {
     let json = host.run(&["policy", "explain", "file.read", "/srv/\u{1b}[2J\u{202e}x", "--json"]);
     for out in [ran.out, json.out] {
         assert!(!out.contains(['\u{1b}', '\u{202e}']), "{out:?}");
+    }
+}
+
+/// A policy that has what the other one lacks: commands, undo, lines, sources, patches, all packages.
+const FULL: &str = r#"
+[[source]]
+name = "debian"
+entries = ["/etc/apt/sources.list.d/debian.sources"]
+
+[[rule]]
+id = "upgrades"
+client = "agent"
+verbs = ["package.upgrade", "request.undo"]
+packages = ["*"]
+sources = ["debian"]
+decision = "allow"
+justification = "x"
+
+[[rule]]
+id = "swap"
+client = "agent"
+verbs = ["file.write", "file.patch", "file.list"]
+directories = ["/srv/tuning"]
+files = ["*.conf"]
+depth = 2
+lines = ["vm.swappiness = *"]
+max_files = 2
+decision = "allow"
+justification = "x"
+
+[[rule]]
+id = "backups"
+client = "agent"
+verbs = ["command.run"]
+commands = ["backup"]
+params = { target = ["daily", "weekly"] }
+decision = "allow"
+justification = "x"
+
+[[command]]
+name = "backup"
+argv = ["/usr/local/bin/backup", "{target}"]
+params.target = { kind = "enum", values = ["daily", "weekly", "full"] }
+
+[protect]
+units = ["ssh*"]
+"#;
+
+#[test]
+fn speaks_of_all_that_the_language_has() {
+    let host = TestHost::new(&format!("{GOOD}{FULL}"));
+    let good = host.write("good", "vm.swappiness = 10\n").display().to_string();
+    let bad = host.write("bad", "vm.swappiness = 10\nkernel.core_pattern = |/x\n").display().to_string();
+    let patch = "file.patch /srv/tuning/a.conf /srv/tuning/b.conf";
+    let cases = [
+        (
+            "package upgrade --all".to_owned(),
+            Exit::Done,
+            "only from debian (/etc/apt/sources.list.d/debian.sources)",
+        ),
+        ("package.install x --all".to_owned(), Exit::Usage, ""),
+        ("undo upgrades".to_owned(), Exit::Done, "decided as the request that takes the other back"),
+        ("undo swap".to_owned(), Exit::Refused, "lets its own decisions be undone, not those of swap"),
+        (
+            format!("file.write /srv/tuning/a.conf --from {good}"),
+            Exit::Done,
+            "every line is `vm.swappiness = *`",
+        ),
+        (format!("file.write /srv/tuning/a.conf --from {bad}"), Exit::Refused, "fails      every line is"),
+        (patch.to_owned(), Exit::Done, "at most 2 files at once"),
+        (
+            format!("{patch} /srv/tuning/c.conf"),
+            Exit::Refused,
+            "together   refused (limit_exceeded): rule swap grants at most 2 files",
+        ),
+        ("file.list /srv/tuning".to_owned(), Exit::Done, "ALLOWED: file.list /srv/tuning"),
+        ("file.list /srv/tuning/a".to_owned(), Exit::Done, "ALLOWED"),
+        (
+            "file.list /srv/tuning/a/b".to_owned(),
+            Exit::Refused,
+            "depth 2: what it holds is 3 levels below /srv/tuning",
+        ),
+        ("file.list /srv/tuning/.a".to_owned(), Exit::Refused, "\".a\" is a hidden directory"),
+        ("command backup target=daily".to_owned(), Exit::Done, "75 of 100: process.privileged_runner"),
+        ("command.run backup target=full".to_owned(), Exit::Refused, "target must be daily or weekly"),
+        ("command.run restore target=full".to_owned(), Exit::Refused, "`backup` is another name"),
+        ("command.run backup target=-x".to_owned(), Exit::Usage, "(invalid_argument)"),
+        ("unit.restart ssh".to_owned(), Exit::Refused, "(protected)"),
+    ];
+    for (words, exit, says) in cases {
+        let ran = explain(&host, &words);
+        assert_eq!(ran.exit, exit, "{words}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains(says), "{words}: no {says:?} in\n{}", ran.out);
     }
 }

@@ -12,6 +12,7 @@ mod examples;
 mod explain;
 mod files;
 mod language;
+mod lint;
 mod log;
 #[cfg(feature = "browser")]
 mod page;

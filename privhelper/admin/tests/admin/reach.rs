@@ -3,11 +3,12 @@
 use crate::support::{GOOD, TestHost};
 use postern_admin::io::Exit;
 
-/// A rule of these lines.
+/// A rule of these lines. What it puts at stake is accepted: that is not what is tested here.
 fn rule(id: &str, decision: &str, lines: &str) -> String {
     let client = if lines.contains("client") { "" } else { "client = \"agent\"" };
+    let risk = if decision == "deny" { "" } else { "accept_risk = { \"*\" = \"a test\" }" };
     format!(
-        "\n[[rule]]\nid = \"{id}\"\n{client}\ndecision = \"{decision}\"\njustification = \"x\"\n{lines}\n"
+        "\n[[rule]]\nid = \"{id}\"\n{client}\n{risk}\ndecision = \"{decision}\"\njustification = \"x\"\n{lines}\n"
     )
 }
 

@@ -65,7 +65,7 @@ fn every_rule_stands_in_every_form_once_with_all_that_it_says() {
             "other units may change too",
             "very high",
             "granted, never used",
-            "the chain of 32 records holds",
+            "the chain of 34 records holds",
         ] {
             assert!(
                 out.contains(words),
@@ -82,7 +82,7 @@ fn numbers_people_and_standing_are_those_of_the_host() {
     let data = data(&host);
     assert_eq!(
         data["summary"],
-        json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "never_used": 3 })
+        json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "never_used": 2 })
     );
     assert_eq!(data["policy"]["digest"], site::digest(&host));
     assert_eq!(data["policy"]["standing"], "accepted");
@@ -124,13 +124,15 @@ fn the_log_says_how_often_each_rule_was_used() {
     assert_eq!((&install["used"], &install["failed"]), (&json!(3), &json!(1)), "begin and end are one use");
     assert_eq!(uses("look-at-units")["used"], 12);
     assert_eq!((&uses("web-content")["used"], &uses("web-content")["previewed"]), (&json!(2), &json!(1)));
-    assert_eq!(uses("web-config")["used"], 0);
-    assert!(uses("web-config")["last"].is_null());
+    // Nobody agreed: it was asked for all the same.
+    let asked = uses("web-config");
+    assert_eq!((&asked["used"], &asked["asked"], &asked["refused"]), (&json!(0), &json!(1), &json!(1)));
+    assert!(uses("web-unit")["last"].is_null());
     let refused = &data["clients"][0]["refused"];
     let no_grant = json!({ "client": "agent", "verb": "package.install", "code": "no_grant", "count": 3 });
     assert_eq!(refused[0], no_grant);
-    assert_eq!(refused.as_array().unwrap().len(), 3, "{refused}");
-    assert_eq!(data["log"]["head_seq"], 32);
+    assert_eq!(refused.as_array().unwrap().len(), 4, "{refused}");
+    assert_eq!(data["log"]["head_seq"], 34);
     assert_eq!(data["log"]["valid"], true);
 }
 
@@ -210,6 +212,9 @@ fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_i
     fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
     let recorded = data(&host);
     assert_eq!(recorded["policy"]["standing"], "recorded");
+    host.run(&["policy", "apply", "--yes"]);
+    assert_eq!(data(&host)["policy"]["standing"], "accepted");
+    fs::remove_dir_all(host.host.accepted_dir()).unwrap();
     // A start does not forget who applied it.
     assert_eq!(recorded["policy"]["applied_by"], json!({ "name": "root", "uid": 0 }));
     assert_eq!(recorded["policy"]["applied"], "2026-11-21 04:13:14 UTC");
@@ -218,6 +223,11 @@ fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_i
     let another = data(&host);
     assert_eq!(another["policy"]["standing"], "another");
     assert!(another["policy"]["applied"].is_null());
+    host.run(&["policy", "apply", "--yes"]);
+    let waiting = data(&host);
+    assert_eq!(waiting["policy"]["standing"], "waiting");
+    assert!(waiting["attention"][0]["words"].as_str().unwrap().contains("NOT YET in force"), "{waiting}");
+    fs::remove_dir_all(host.host.accepted_dir()).unwrap();
     assert!(
         report(&host, &["--format", "html"]).out.contains("NOT in force: the audit log names another policy")
     );
@@ -302,4 +312,61 @@ fn a_client_that_is_granted_nothing_and_one_that_nobody_is_are_said() {
         assert!(out.contains("Nothing is granted."), "{form}: {out}");
         assert!(out.contains("which this host does not know"), "{form}: {out}");
     }
+}
+
+#[test]
+fn every_limit_of_the_language_is_told_in_words() {
+    let rule = |id: &str, verb: &str, more: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\nclient = \"agent\"\nverbs = [{verb}]\n{more}\ndecision = \"allow\"\njustification = \"x\"\n"
+        )
+    };
+    let files = "directories = [\"/srv/x\"]\nfiles = [\"*\"]\nlines = [\"a*\"]\nvalidate = \"check\"\nmax_files = 3\nallow_create = false";
+    let packages = "packages = [\"a*\"]\nversions = [\"1.*\"]\nsources = [\"debian\"]\nallow_removals = true\nnew_packages = true\nmax_new_packages = 5\ntimeout = \"1h\"";
+    let policy = [
+        rule("files", "\"file.write\", \"file.patch\"", files),
+        rule("packages", "\"package.install\", \"package.upgrade\"", packages),
+        rule("run", "\"command.run\"", "commands = [\"check\"]\nrate = \"1/1d\""),
+        "[[source]]\nname = \"debian\"\nentries = [\"/etc/apt/sources.list\"]\n".to_owned(),
+        "[[command]]\nname = \"check\"\nargv = [\"/usr/bin/true\"]\nsandbox = \"validator\"\n".to_owned(),
+    ];
+    let host = TestHost::new(&format!("{GOOD}{}", policy.concat()));
+    let data = data(&host);
+    let told = |id: &str| {
+        let grant = grant(&data, id);
+        let limits = grant["limits"].as_array().unwrap().iter();
+        limits
+            .map(|limit| format!("{}: {}", limit["key"].as_str().unwrap(), limit["words"].as_str().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let files = [
+        "max_bytes: up to 1 MiB",
+        "max_files: at most 3 files at once",
+        "modes: mode 0644",
+        "owners: owner root",
+        "groups: group root",
+        "allow_create: changes existing files only",
+        "lines: every line is `a*`",
+        "validate: only if `check` agrees",
+        "rate: as often as asked",
+    ];
+    assert_eq!(told("files"), files);
+    let packages = [
+        "versions: the candidate version, or 1.*",
+        "sources: only from debian (/etc/apt/sources.list)",
+        "max_new_packages: at most 5 new packages at once, dependencies included",
+        "new_packages: upgrades may bring new packages",
+        "allow_upgrades: upgrades no others",
+        "allow_downgrades: never downgrades",
+        "allow_removals: others may be removed",
+        "recommends: no recommended packages",
+        "rate: as often as asked",
+        "timeout: waits at most 1 hour for locks and jobs",
+    ];
+    assert_eq!(told("packages"), packages);
+    assert_eq!(told("run"), ["rate: at most once in 1 day"]);
+    let command = json!([{ "name": "check", "argv": ["/usr/bin/true"], "runs": "as nobody in the sandbox of validators, everything read-only, at most 30 seconds" }]);
+    assert_eq!(data["commands"], command);
+    let html = report(&host, &["--format", "html"]).out;
+    assert!(html.contains("Programs that rules grant by name") && html.contains("/usr/bin/true"), "{html}");
 }

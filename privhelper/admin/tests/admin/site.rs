@@ -143,6 +143,10 @@ pub fn log(digest: &str) -> Log {
         "refused",
         &refused("file.write", "limit_exceeded", "rule web-content grants at most 1048576 bytes"),
     );
+    let ask = by("file.write", "web-config").replace("allow", "ask");
+    let denied =
+        ",\"outcome\":{\"status\":\"refused\",\"code\":\"not_approved\",\"detail\":\"not on a Friday\"}";
+    log.add("pending", &ask).add("refused", &format!("{ask}{denied}"));
     log.add("stop", "").add("start", &format!(",\"policy\":\"{digest}\""));
     log
 }

@@ -80,6 +80,7 @@ impl TestHost {
                 other => other.to_string(),
             },
             primary: |gid| if gid == 991 { vec![1001] } else { Vec::new() },
+            probes: None,
         };
         let host = Self { host, _directory: directory };
         host.write("policy.toml", policy);

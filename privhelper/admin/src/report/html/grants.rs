@@ -61,7 +61,11 @@ fn row(grant: &Grant) -> Markup {
             }
             td data-label="May" { (may(grant)) }
             td data-label="Within" {
-                @if grant.limits.is_empty() { span.quiet { "no limits: it only takes away" } }
+                @if grant.decision == Decision::Deny {
+                    span.quiet { "a denial has no limits" }
+                } @else if grant.limits.is_empty() {
+                    span.quiet { "nothing to limit" }
+                }
                 ul.limits {
                     @for limit in &grant.limits {
                         li.wide[limit.reach == Reach::Wide] title=(limit.key) {

@@ -6,7 +6,7 @@
 mod about;
 mod grants;
 
-use super::model::{Attention, Report, Standing};
+use super::model::{Attention, Report};
 use super::text::{log_words, person};
 use crate::text::{count, escape};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -59,7 +59,7 @@ fn page(report: &Report) -> Markup {
 
 fn head(report: &Report) -> Markup {
     let policy = &report.policy;
-    let is_law = matches!(policy.standing, Standing::Accepted | Standing::Recorded);
+    let is_law = policy.standing.is_law();
     let summary = &report.summary;
     let rules = |number: usize| if number == 1 { "rule" } else { "rules" };
     html! {

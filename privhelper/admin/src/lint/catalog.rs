@@ -1,0 +1,124 @@
+//! Every finding that there is, by its id.
+
+use super::Class::{self, Code, Combined, Defence, Trust};
+use super::table;
+
+/// What a finding's id stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// The id: stable.
+    pub id: &'static str,
+    /// How bad; none for findings about the text itself.
+    pub class: Option<Class>,
+    /// Why it is told.
+    pub help: &'static str,
+    /// Whether it needs facts about a host.
+    pub is_of_host: bool,
+    /// Whether it is a rule's, which can accept it.
+    pub is_of_rule: bool,
+}
+
+const fn rule(id: &'static str, class: Class, help: &'static str) -> Kind {
+    Kind { id, class: Some(class), help, is_of_host: false, is_of_rule: true }
+}
+
+const fn host(id: &'static str, class: Class, help: &'static str) -> Kind {
+    Kind { id, class: Some(class), help, is_of_host: true, is_of_rule: true }
+}
+
+const fn client(id: &'static str, class: Class, help: &'static str) -> Kind {
+    Kind { id, class: Some(class), help, is_of_host: true, is_of_rule: false }
+}
+
+const fn text(id: &'static str, help: &'static str) -> Kind {
+    Kind { id, class: None, help, is_of_host: false, is_of_rule: false }
+}
+
+/// Findings that stand in no table.
+const OWN: &[Kind] = &[
+    rule("write-outside-harmless", Combined, "programs of the host look there for what they are to do"),
+    rule("executable-mode", Combined, "files that the agent writes can be run from there"),
+    rule("writable-by-others", Combined, "others than root can change what the rule writes"),
+    rule(
+        "gives-files-away",
+        Combined,
+        "another user owns what the rule writes, and changes it without any rule",
+    ),
+    rule("read-and-publish", Combined, "what is secret can be put where everybody sees it"),
+    rule("unbounded-instance", Combined, "the instance of a unit template is text of the agent's choice"),
+    rule("allow-cascade", Combined, "unit files decide which other units are started and stopped"),
+    rule("any-source", Combined, "maintainer scripts run as root, and any source may bring them"),
+    rule("wildcard-packages", Combined, "another source can offer a package of such a name"),
+    rule("removals", Defence, "dependencies decide which packages are removed"),
+    rule("downgrades", Combined, "older versions have holes that were closed since"),
+    rule("command-as-root", Code, "a command that the agent may run runs as root"),
+    rule("validator-as-root", Combined, "root parses what the agent wrote"),
+    rule("command-without-sandbox", Combined, "a command runs without a sandbox"),
+    rule("command-capabilities", Code, "a command has a capability that is as good as root"),
+    rule(
+        "program-runs-programs",
+        Code,
+        "a program that runs others or writes files takes free text from the agent",
+    ),
+    rule(
+        "program-takes-names",
+        Combined,
+        "a program that runs others or writes files takes names from the agent",
+    ),
+    rule("free-text-argument", Combined, "a command takes free text from the agent"),
+    rule("path-argument", Combined, "a command takes paths outside the harmless directories from the agent"),
+    rule("command-environment", Code, "a variable decides which code a command loads"),
+    rule("writable-program", Code, "what a command runs or reads can be written by the agent or by others"),
+    rule("command-writes", Combined, "a command may write where it matters to the whole host"),
+    host(
+        "composition",
+        Code,
+        "a rule writes what root runs or reads, and a rule or a timer makes root do it",
+    ),
+    host(
+        "hook-composition",
+        Code,
+        "a rule writes what a hook of apt or dpkg runs as root, and a rule makes apt run",
+    ),
+    host("linked-place", Code, "on this host a place of the table is a link to where a rule writes"),
+    host("linked-directory", Combined, "on this host the directory, or one above it, is a link"),
+    host(
+        "parent-writable",
+        Combined,
+        "on this host others than root can write a directory above what a rule writes",
+    ),
+    client("agent-in-powerful-group", Trust, "the agent's user is as good as root without this policy"),
+    client("agent-in-operators", Trust, "the agent's user belongs to those who judge agents"),
+    client("agent-in-sudoers", Trust, "sudo speaks of the agent's user"),
+    client(
+        "agent-reaches-control-socket",
+        Code,
+        "the agent's user can reach a socket that is as good as root",
+    ),
+    client(
+        "agent-can-write-postern",
+        Code,
+        "the agent's user can write the policy, the audit log or Postern's programs",
+    ),
+    text("accepts-everything", "the rule accepts every finding, those of tomorrow too"),
+    text("accepts-nothing", "the rule accepts a finding that it does not have"),
+    text("outside-unit-paths", "the helper's unit may not write there"),
+    text("policy-syntax", "the file is no TOML"),
+    text("policy-error", "the policy says what it cannot mean"),
+    text("policy-warning", "the policy says what it probably does not mean"),
+    text("policy-note", "good to know"),
+    text("unknown-key", "there is no such key: an old program must not ignore what a newer one wrote"),
+];
+
+/// All kinds, each once.
+pub fn kinds() -> impl Iterator<Item = Kind> {
+    let rows = table::writes().chain(table::SECRETS).map(|row| rule(row.id, row.class, row.how));
+    let names = table::UNITS.iter().chain(table::PACKAGES).map(|row| rule(row.id, row.class, row.how));
+    OWN.iter().copied().chain(rows).chain(names)
+}
+
+/// The kind of this id.
+#[must_use]
+pub fn kind(id: &str) -> Option<Kind> {
+    kinds().find(|kind| kind.id == id)
+}

@@ -1,0 +1,202 @@
+//! Commands that a rule may run, or that check what it writes.
+
+use super::glob::matches;
+use super::reach::{self, HARMLESS, is_below};
+use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS, lists};
+use super::{Class, Found, Grant, Input, some};
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
+
+/// Why the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The client asks for it.
+    Asked,
+    /// It checks what the client writes.
+    Validates,
+}
+
+/// A command and the rule by which it runs.
+struct Run<'a> {
+    rule: &'a Grant<'a>,
+    command: &'a Command,
+    used: Use,
+    /// The rules by which files are written.
+    writers: &'a [&'a Grant<'a>],
+}
+
+pub(super) fn check<'a>(input: &Input<'a>, rules: &'a [Grant<'a>], found: &mut Vec<Found>) {
+    if input.rules.commands.is_empty() {
+        return;
+    }
+    let writers: Vec<_> = rules.iter().filter(|rule| rule.writes()).collect();
+    for rule in rules {
+        for command in &input.rules.commands {
+            let is_asked = rule.does(&[VerbId::CommandRun])
+                && rule.rule.commands.iter().any(|name| matches(name, &command.name));
+            let used = match (is_asked, rule.rule.validate == command.name) {
+                (true, _) => Use::Asked,
+                (false, true) => Use::Validates,
+                (false, false) => continue,
+            };
+            let run = Run { rule, command, used, writers: &writers };
+            run.identity(found);
+            run.arguments(found);
+            run.surroundings(found);
+            run.places(found);
+        }
+    }
+}
+
+impl Run<'_> {
+    fn add(&self, id: &'static str, class: Class, what: &str, how: &str, found: &mut Vec<Found>) {
+        let name = &self.command.name;
+        let what = match self.used {
+            Use::Asked => format!("run command {name}, {what}"),
+            Use::Validates => format!("have validator {name} read what it writes, {what}"),
+        };
+        found.push(self.rule.found(id, class, name, &what, how));
+    }
+
+    fn program(&self) -> &str {
+        self.command.argv.first().map_or("", String::as_str)
+    }
+
+    /// As whom it runs, and how confined.
+    fn identity(&self, found: &mut Vec<Found>) {
+        if self.command.user == "root" {
+            match self.used {
+                Use::Asked => {
+                    let how = "every mistake in it is root's";
+                    self.add("command-as-root", Class::Code, "which runs as root", how, found);
+                }
+                Use::Validates => {
+                    let how = "a parser of root then reads what the agent wrote: give it another user if it can do without";
+                    self.add("validator-as-root", Class::Combined, "which runs as root", how, found);
+                }
+            }
+        }
+        if self.command.sandbox() == Sandbox::None {
+            let how = "it sees and reaches everything that its user does";
+            self.add("command-without-sandbox", Class::Combined, "which runs without a sandbox", how, found);
+        }
+        // A validator may own its scratch files: it can write nothing else.
+        let strong: Vec<_> =
+            self.command.capabilities.iter().filter(|name| lists(CAPABILITIES, name)).cloned().collect();
+        if !strong.is_empty() {
+            let what = format!("which has {}", some(&strong));
+            self.add(
+                "command-capabilities",
+                Class::Code,
+                &what,
+                "with that a program is as good as root",
+                found,
+            );
+        }
+    }
+
+    /// What the client puts into its arguments.
+    fn arguments(&self, found: &mut Vec<Found>) {
+        let is_used = |parameter: &&Parameter| {
+            let form = format!("{{{}}}", parameter.name);
+            self.command.argv.iter().any(|argument| argument.contains(&form))
+        };
+        let used: Vec<_> = self.command.parameters.iter().filter(is_used).collect();
+        let of = |wanted: fn(ParameterKind) -> bool| used.iter().find(|parameter| wanted(parameter.kind()));
+        let base = self.program().rsplit('/').next().unwrap_or_default();
+        if lists(PROGRAMS, base) {
+            let how = format!("{base} runs programs or writes files as its arguments say");
+            if let Some(free) = of(is_free) {
+                let what = format!("with any text or path as {:?}", free.name);
+                self.add("program-runs-programs", Class::Code, &what, &how, found);
+            } else if let Some(named) = of(is_name) {
+                let what = format!("with a name of its choice as {:?}", named.name);
+                self.add("program-takes-names", Class::Combined, &what, &how, found);
+            }
+        } else if let Some(text) = of(|kind| kind == ParameterKind::Text) {
+            let what = format!("with any text as {:?}", text.name);
+            let how = format!(
+                "whether {base} takes such a text for an option or an order, this policy cannot know"
+            );
+            self.add("free-text-argument", Class::Combined, &what, &how, found);
+        }
+        for parameter in used.iter().filter(|parameter| parameter.kind() == ParameterKind::Path) {
+            if let Some(directory) = parameter.directories.iter().find(|place| !is_below(place, &HARMLESS)) {
+                let what = format!("with a path below {directory} as {:?}", parameter.name);
+                let how = format!("what {base} does with a file of the host is not bounded by any file rule");
+                self.add("path-argument", Class::Combined, &what, &how, found);
+            }
+        }
+    }
+
+    /// Variables that choose code.
+    fn surroundings(&self, found: &mut Vec<Found>) {
+        let chooses = |setting: &&String| {
+            let name = setting.split('=').next().unwrap_or_default();
+            lists(ENVIRONMENT, name)
+        };
+        if let Some(setting) = self.command.env.iter().find(chooses) {
+            let what = format!("with {setting} in its environment");
+            let how = "that variable decides which code the program loads or runs";
+            self.add("command-environment", Class::Code, &what, how, found);
+        }
+    }
+
+    /// What it runs from places that somebody else writes, and what it may write itself.
+    fn places(&self, found: &mut Vec<Found>) {
+        let mut read: Vec<String> =
+            self.command.argv.iter().filter(|argument| argument.starts_with('/')).cloned().collect();
+        let cwd = self.command.cwd.as_str();
+        if !matches!(cwd, "" | "/") {
+            read.push(format!("{cwd}/**"));
+        }
+        for path in read {
+            let writer = self.writers.iter().find_map(|rule| Some((rule, reach::from(rule.rule, &path)?)));
+            let what = format!("which uses {path}");
+            if let Some((writer, directory)) = writer {
+                let how = format!("{} writes there, below {directory}", writer.name());
+                let before = found.len();
+                self.add("writable-program", Class::Code, &what, &how, found);
+                found[before..].iter_mut().for_each(|finding| finding.rules.push(writer.index));
+            } else if path == self.program() && is_below(&path, &HARMLESS) {
+                let how = "that is a place for files of users and services, which may change it";
+                self.add("writable-program", Class::Code, &what, how, found);
+            }
+        }
+        let everything = ["*".to_owned()];
+        for row in table::writes() {
+            let reached = |place: &&String| {
+                row.paths.iter().any(|entry| reach::reaches(place, u32::MAX, &everything, entry))
+            };
+            if let Some(place) = self.command.write.iter().find(reached) {
+                let what = format!("which may write below {place}");
+                self.add("command-writes", Class::Combined, &what, row.how, found);
+                return;
+            }
+        }
+    }
+}
+
+/// Kinds whose values say nearly anything.
+fn is_free(kind: ParameterKind) -> bool {
+    matches!(
+        kind,
+        ParameterKind::Text | ParameterKind::Path | ParameterKind::Secret | ParameterKind::Unspecified
+    )
+}
+
+/// Kinds whose values are names that the client chooses.
+fn is_name(kind: ParameterKind) -> bool {
+    matches!(
+        kind,
+        ParameterKind::Name
+            | ParameterKind::User
+            | ParameterKind::Group
+            | ParameterKind::Hostname
+            | ParameterKind::Domain
+            | ParameterKind::Ip
+            | ParameterKind::Cidr
+            | ParameterKind::Package
+            | ParameterKind::Unit
+    )
+}

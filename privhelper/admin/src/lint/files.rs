@@ -1,0 +1,218 @@
+//! What a rule may write or read, against the table of places.
+
+use super::reach::{self, HARMLESS, is_below};
+use super::table::{self, Row};
+use super::{Class, Found, Grant, Input, advice, glob, some};
+use crate::policy::finding::Severity;
+use postern_helper::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// The finding of a rule that writes where it may matter to the whole host, and the table does not know how.
+pub(super) const OUTSIDE: &str = "write-outside-harmless";
+/// What the helper's unit may write to (`ReadWritePaths`); anything else needs a drop-in.
+const WRITABLE: [&str; 5] = ["/etc", "/var", "/srv", "/opt", "/usr/local"];
+/// Directories that web and file servers show to everybody.
+const PUBLISHED: [&str; 7] =
+    ["/var/www", "/srv/www", "/srv/http", "/srv/ftp", "/var/ftp", "/usr/share/nginx", "/home/*/public_html"];
+
+pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<Found>) {
+    if rule.writes() {
+        let hits = Hits::of(rule.rule);
+        for (row, places) in &hits.rows {
+            let what = format!("write {}", some(&places.iter().map(Hit::show).collect::<Vec<_>>()));
+            let directory = places.first().map_or("", |hit| hit.directory);
+            found.push(rule.found(row.id, row.class, directory, &what, row.how));
+        }
+        outside(rule, &hits, found);
+        modes(rule, found);
+        owners(input, rule, found);
+    }
+    if rule.does(&[VerbId::FileRead]) {
+        for row in table::SECRETS {
+            let places = places(rule.rule, row);
+            if let Some(first) = places.first() {
+                let what = format!("read {}", some(&places.iter().map(Hit::show).collect::<Vec<_>>()));
+                found.push(rule.found(row.id, row.class, first.directory, &what, row.how));
+                // What is known to be secret need not be guessed at.
+                break;
+            }
+        }
+    }
+}
+
+/// An entry that is reached, and from where.
+struct Hit<'a> {
+    entry: &'static str,
+    directory: &'a str,
+}
+
+impl Hit<'_> {
+    fn show(&self) -> String {
+        let Self { entry, directory } = self;
+        if is_below(entry, &[directory]) {
+            format!("{entry} below {directory}")
+        } else {
+            format!("below {directory}, which is in {entry}")
+        }
+    }
+}
+
+fn places<'a>(rule: &'a root::Rule, row: &'static Row) -> Vec<Hit<'a>> {
+    let each = |directory: &'a String| {
+        let reached = move |entry: &&&'static str| reach::reaches(directory, rule.depth, &rule.files, entry);
+        row.paths.iter().filter(reached).map(move |entry| Hit { entry, directory })
+    };
+    rule.directories.iter().flat_map(each).collect()
+}
+
+/// What a rule writes of the table, without the rows of which its `lines` leave nothing.
+struct Hits<'a> {
+    rows: Vec<(&'static Row, Vec<Hit<'a>>)>,
+    /// Directories in which only harmless lines can be written.
+    bounded: Vec<&'a str>,
+}
+
+impl<'a> Hits<'a> {
+    fn of(rule: &'a root::Rule) -> Self {
+        let mut hits = Self { rows: Vec::new(), bounded: Vec::new() };
+        for row in table::writes() {
+            let places = places(rule, row);
+            if places.is_empty() {
+            } else if is_bounded(rule, row) {
+                hits.bounded.extend(places.iter().map(|hit| hit.directory));
+            } else {
+                hits.rows.push((row, places));
+            }
+        }
+        hits
+    }
+
+    fn of_directory(&self, directory: &str) -> impl Iterator<Item = &'static Row> {
+        let is_here =
+            move |(_, places): &&(_, Vec<Hit<'_>>)| places.iter().any(|hit| hit.directory == directory);
+        self.rows.iter().filter(is_here).map(|(row, _)| *row)
+    }
+}
+
+/// Whether no line that the rule lets through can be one that does harm. Lines bound writing, not removing.
+fn is_bounded(rule: &root::Rule, row: &Row) -> bool {
+    let both = |line: &str, harm: &str| glob::both(line, glob::Star::Anything, harm, glob::Star::Anything);
+    !row.lines.is_empty()
+        && !rule.lines.is_empty()
+        && !rule.lines.iter().any(|line| row.lines.iter().any(|harm| both(line, harm)))
+}
+
+/// A directory outside the harmless ones needs a reason: for what the table knows of it, or for itself.
+fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<Found>) {
+    let mut first = None;
+    for directory in &rule.rule.directories {
+        if !is_below(directory, &WRITABLE) {
+            let message = format!(
+                "the helper's unit cannot write below {directory:?}: add a drop-in for postern-helper.service with ReadWritePaths= of its parent"
+            );
+            found.push(remark("outside-unit-paths", Severity::Note, rule, directory, message));
+        }
+        let is_known = hits.bounded.contains(&directory.as_str())
+            || hits
+                .of_directory(directory)
+                .any(|row| row.class.severity() == Severity::Error || rule.accepts(row.id));
+        if !is_below(directory, &HARMLESS) && (!is_known || rule.accepts(OUTSIDE)) {
+            first.get_or_insert(directory);
+        }
+    }
+    if let Some(directory) = first {
+        let message = format!(
+            "{} may write where programs of the host look for what they are to do: rule {} writes below {directory:?}, outside {}{}",
+            rule.rule.client,
+            rule.rule.id,
+            HARMLESS.join(" "),
+            advice(OUTSIDE)
+        );
+        let remark = remark(OUTSIDE, Severity::Error, rule, directory, message);
+        found.push(Found { class: Some(Class::Combined), ..remark });
+    }
+}
+
+/// A finding with a sentence of its own.
+pub(super) fn remark(
+    id: &'static str,
+    severity: Severity,
+    rule: &Grant<'_>,
+    value: &str,
+    message: String,
+) -> Found {
+    let place = rule.place(value);
+    Found { id, class: None, severity, place, message, rules: vec![rule.index], accepted: None }
+}
+
+fn modes(rule: &Grant<'_>, found: &mut Vec<Found>) {
+    // Of a directory, x means that it may be entered.
+    if rule.verbs.iter().all(|verb| *verb == VerbId::FileMkdir) {
+        return;
+    }
+    let Some(directory) = rule.rule.directories.first() else {
+        return;
+    };
+    let has = |mode: &&String, bits| u32::from_str_radix(mode, 8).is_ok_and(|number| number & bits != 0);
+    let is_outside = rule.rule.directories.iter().any(|directory| !is_below(directory, &HARMLESS));
+    if let Some(mode) = rule.rule.modes.iter().find(|mode| has(mode, 0o111)).filter(|_| is_outside) {
+        let what = format!("write executable files (mode {mode}) below {directory}");
+        let how = "whatever runs programs from there runs what the agent wrote";
+        found.push(rule.found("executable-mode", Class::Combined, mode, &what, how));
+    }
+    let shares = rule.rule.groups.iter().any(|group| group != "root");
+    let open = if shares { 0o022 } else { 0o002 };
+    if let Some(mode) = rule.rule.modes.iter().find(|mode| has(mode, open)) {
+        let what = format!("write files that others may change (mode {mode}) below {directory}");
+        let how = "those others then change them without any rule";
+        found.push(rule.found("writable-by-others", Class::Combined, mode, &what, how));
+    }
+}
+
+fn owners(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<Found>) {
+    let outside = rule.rule.directories.iter().find(|directory| !is_below(directory, &HARMLESS));
+    let Some(directory) = outside else {
+        return;
+    };
+    let is_client = |name: &str| input.rules.clients.iter().any(|client| client.user == name);
+    if let Some(owner) = rule.rule.owners.iter().find(|owner| *owner != "root") {
+        let what = format!("give files below {directory} to user {owner}");
+        let how = if is_client(owner) {
+            "that is the agent itself, which then changes them without any rule"
+        } else {
+            "whoever runs as that user then changes them without any rule"
+        };
+        found.push(rule.found("gives-files-away", Class::Combined, owner, &what, how));
+    }
+}
+
+/// Secrets that one rule reads and another can put where everybody sees them.
+pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<Found>) {
+    let shows = |rule: &Grant<'_>| {
+        let is_shown = |directory: &&String| {
+            PUBLISHED.iter().any(|place| {
+                let everything = format!("{place}/**");
+                reach::reaches(directory, rule.rule.depth, &rule.rule.files, &everything)
+            })
+        };
+        rule.rule.directories.iter().find(is_shown).cloned().filter(|_| rule.writes())
+    };
+    let publishers: Vec<_> = rules.iter().filter_map(|rule| Some((rule, shows(rule)?))).collect();
+    if publishers.is_empty() {
+        return;
+    }
+    for rule in rules.iter().filter(|rule| rule.does(&[VerbId::FileRead])) {
+        // What only may be secret by its name is warned of where it is read.
+        let known = table::SECRETS.iter().filter(|row| row.class == Class::Trust);
+        let secret = known.flat_map(|row| places(rule.rule, row)).next();
+        let other = publishers.iter().find(|(other, _)| other.rule.client == rule.rule.client);
+        if let (Some(secret), Some((other, directory))) = (secret, other) {
+            let what = format!("read {}", secret.show());
+            let how =
+                format!("{} writes below {directory}, which web servers show to everybody", other.name());
+            let mut pair = rule.found("read-and-publish", Class::Combined, secret.directory, &what, &how);
+            pair.rules.push(other.index);
+            found.push(pair);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Asks this host for the facts. The only part of the lint that reads files or runs programs.
+//!
+//! Programs run with a constant environment, no input and a time limit. What cannot be learned is a note, never a
+//! failure: a host without systemd has no units, and only root can read sudoers.
+
+mod accounts;
+mod apt;
+mod places;
+mod run;
+mod systemd;
+
+pub use apt::{dpkg_hooks, hooks, package_hosts};
+pub use systemd::units;
+
+use super::facts::{Facts, VERSION};
+use postern_proto::root::v1 as root;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The programs that are asked, and where is told what came of it.
+#[derive(Debug, Clone)]
+pub struct Probes {
+    /// `systemctl`.
+    pub systemctl: PathBuf,
+    /// `apt-config`.
+    pub apt_config: PathBuf,
+    /// Where the journal listens.
+    pub log: PathBuf,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        Self {
+            systemctl: "/usr/bin/systemctl".into(),
+            apt_config: "/usr/bin/apt-config".into(),
+            log: "/dev/log".into(),
+        }
+    }
+}
+
+/// Everything that this user can learn about this host, for these rules.
+#[must_use]
+pub fn live(rules: &root::Rules, probes: &Probes) -> Facts {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut notes = Vec::new();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let units = systemd::gather(&probes.systemctl, &mut notes);
+    let hooks = apt::gather(&probes.apt_config, &mut notes);
+    let package_hosts = apt::gather_hosts();
+    let links = places::links(rules);
+    let inodes = places::inodes(rules);
+    let users = accounts::users(rules, &mut notes);
+    let sudoers = accounts::sudoers(&mut notes);
+    Facts {
+        version: VERSION,
+        host,
+        collected_unix_s: now.as_secs(),
+        notes,
+        units,
+        hooks,
+        package_hosts,
+        links,
+        inodes,
+        users,
+        sudoers,
+    }
+}

@@ -1,0 +1,83 @@
+//! What a rule may do with packages.
+
+use super::facts::Facts;
+use super::glob::{Star, both};
+use super::table::{PACKAGES, When};
+use super::{Class, Found, Grant, some};
+use postern_helper::verb_id::VerbId;
+
+/// Verbs that bring packages.
+const ON: &[VerbId] = &[VerbId::PackageInstall, VerbId::PackageUpgrade];
+const OFF: &[VerbId] = &[VerbId::PackageRemove, VerbId::PackagePurge];
+/// Verbs that make apt or dpkg run their hooks.
+pub(super) const RUNS_HOOKS: &[VerbId] = &[
+    VerbId::PackageInstall,
+    VerbId::PackageUpgrade,
+    VerbId::PackageRemove,
+    VerbId::PackagePurge,
+    VerbId::PackageAutoremove,
+    VerbId::PackageUpdate,
+    VerbId::PackageRepair,
+];
+
+pub(super) fn check(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
+    for row in PACKAGES {
+        let (verbs, word) = match row.when {
+            When::On => (ON, "install"),
+            When::Off => (OFF, "remove"),
+        };
+        if !rule.does(verbs) {
+            continue;
+        }
+        let meets =
+            |pattern: &str| row.patterns().find(|name| both(pattern, Star::Anything, name, Star::Anything));
+        let hits: Vec<_> =
+            rule.rule.packages.iter().filter_map(|name| meets(name).map(|entry| (name, entry))).collect();
+        if let Some((first, _)) = hits.first() {
+            let shown: Vec<_> = hits.iter().map(|(name, entry)| show(name, entry)).collect();
+            let what = format!("{word} {}", some(&shown));
+            found.push(rule.found(row.id, row.class, first, &what, row.how));
+        }
+    }
+    if rule.does(ON) {
+        sources(rule, facts, found);
+    }
+    limits(rule, found);
+}
+
+fn show(granted: &str, entry: &str) -> String {
+    if granted.contains('*') { format!("{granted} (which can be {entry})") } else { granted.to_owned() }
+}
+
+/// Maintainer scripts run as root: whose they are is decided by the sources.
+fn sources(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
+    let sources = &rule.rule.sources;
+    if sources.is_empty() {
+        let what = "install from every source that this host has, now or later (no `sources`)";
+        let here = match facts.map(|facts| facts.package_hosts.as_slice()) {
+            None | Some([]) => String::new(),
+            Some(hosts) => format!("; on this host they are {}", hosts.join(", ")),
+        };
+        let how = format!("the scripts of whatever package such a source offers run as root{here}");
+        found.push(rule.found("any-source", Class::Combined, "", what, &how));
+    }
+    let wildcard = rule.rule.packages.iter().find(|name| name.contains('*'));
+    if let Some(name) = wildcard.filter(|_| sources.len() != 1) {
+        let what = format!("install any package that is named {name}");
+        let how = "with more than one source a package of such a name can be somebody else's, and its scripts run as root";
+        found.push(rule.found("wildcard-packages", Class::Combined, name, &what, how));
+    }
+}
+
+fn limits(rule: &Grant<'_>, found: &mut Vec<Found>) {
+    if rule.rule.allow_removals && (rule.does(ON) || rule.does(OFF)) {
+        let what = "remove packages that it does not name (allow_removals)";
+        let how = "which those are, dependencies decide and not this policy";
+        found.push(rule.found("removals", Class::Defence, "", what, how));
+    }
+    if rule.rule.allow_downgrades && rule.does(ON) {
+        let what = "install older versions than those that are there (allow_downgrades)";
+        let how = "an older version has the holes that were closed since";
+        found.push(rule.found("downgrades", Class::Combined, "", what, how));
+    }
+}
