@@ -45,6 +45,18 @@ pub fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
+/// What is told of a request that its person left: nothing takes back what the helper has.
+pub fn left(id: &str, waiting_for: Option<&str>) -> Fault {
+    let message = match waiting_for {
+        Some(approval_id) => format!(
+            "it still waits and is done if somebody approves; to prevent that: `postern-admin deny {approval_id}`; \
+             see `postern result {id}`"
+        ),
+        None => format!("what had begun goes on and is not undone: see `postern result {id}`"),
+    };
+    Fault::new("cancelled", message)
+}
+
 /// Makes a text fit for the wire's `reason`: no control characters, at most 500 bytes.
 pub fn reason(text: &str) -> String {
     let mut reason: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

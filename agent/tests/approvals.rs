@@ -233,6 +233,18 @@ fn clock(unix_s: u64) -> String {
     String::from_utf8(date.stdout).unwrap().trim().to_owned()
 }
 
+#[test]
+fn times_are_those_of_the_person_s_own_zone() {
+    // A process of its own each: only so does it have another zone.
+    for zone in ["Asia/Kolkata", ":/usr/share/zoneinfo/Asia/Kathmandu", "UTC"] {
+        let test = "who_is_no_operator_learns_who_can_approve_and_until_when";
+        let run =
+            Command::new(std::env::current_exe().unwrap()).args(["--exact", test]).env("TZ", zone).output();
+        let run = run.unwrap();
+        assert!(run.status.success(), "{zone}: {}", String::from_utf8_lossy(&run.stdout));
+    }
+}
+
 #[tokio::test]
 async fn who_is_no_operator_learns_who_can_approve_and_until_when() {
     let mut place = Place::new();

@@ -3,8 +3,8 @@
 use super::Session;
 use super::options::Json;
 use super::view::View;
-use crate::ask::{Ask, Door, Mode, Outcome, new_id, reason};
-use crate::event::{Event, Fault, Status};
+use crate::ask::{Ask, Door, Mode, Outcome, left, new_id, reason};
+use crate::event::{Event, Status};
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::request::Request;
@@ -41,11 +41,8 @@ impl Session<'_> {
                 let _ = notes.send((event.name().to_owned(), event.data()));
             }
         };
-        let interrupted = || {
-            let message =
-                format!("what had begun goes on and is not undone: see `postern result {}`", ask.id);
-            Some(Outcome::ended(ask, Event::Error(Fault::new("cancelled", message))))
-        };
+        let interrupted =
+            |waiting_for: Option<&str>| Some(Outcome::ended(ask, Event::Error(left(&ask.id, waiting_for))));
         let view = View::new(self, Later::Request(ask.id.clone()));
         view.follow(door.ask(ask, &mut on), shown, interrupted).await
     }
@@ -75,7 +72,7 @@ impl Session<'_> {
                 }
             }
             Event::Refused(refused) => {
-                self.complain(&refused.code, &show::refusal(refused, &outcome.explain))
+                self.complain(&refused.code, &show::refusal(refused, &outcome.explain));
             }
             Event::Error(fault) => self.complain(&fault.code, &fault.message),
             Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {}

@@ -3,6 +3,7 @@
 mod asking;
 mod can;
 mod console;
+mod listing;
 mod options;
 mod progress;
 mod tasks;

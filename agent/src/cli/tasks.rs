@@ -1,7 +1,7 @@
 //! `run`, `plan` and `tasks`: tasks in plain words, through the agent or with `--direct` in this process.
 
 use super::Session;
-use super::options::Tasks;
+use super::listing::word;
 use super::view::{Note, View};
 use crate::agent_client::{AgentClient, Answer};
 use crate::ask::{Door, Lost, Mode, new_id, reason};
@@ -10,8 +10,8 @@ use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::planner;
 use crate::serve::described;
-use crate::show::{self, Later};
-use crate::task::{Order, Runner, Task, TaskStatus, Turn};
+use crate::show::Later;
+use crate::task::{Order, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -79,11 +79,11 @@ impl Session<'_> {
             runner.run(&mut task).await;
             task
         };
-        let interrupted = || {
+        let interrupted = |_: Option<&str>| {
             cancel.send_replace(true);
             None
         };
-        Ok(View::new(self, Later::Nowhere).follow(working, shown, interrupted).await)
+        Ok(View::new(self, Later::Nowhere).follow(Box::pin(working), shown, interrupted).await)
     }
 
     /// Gives the task to the agent and follows it to its end.
@@ -97,7 +97,7 @@ impl Session<'_> {
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
-        let interrupted = || {
+        let interrupted = |_: Option<&str>| {
             interrupts += 1;
             if interrupts > 1 {
                 return Some(Err(Fault::new("cancelled", format!("left the task {id} to itself"))));
@@ -108,59 +108,6 @@ impl Session<'_> {
             None
         };
         View::new(self, Later::Task(id.clone())).follow(follow(&agent, &id, &notes), shown, interrupted).await
-    }
-
-    pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
-        let agent = AgentClient::new(&self.host.agent_socket);
-        if let Tasks::Show { id } | Tasks::Cancel { id } = &command
-            && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
-        {
-            return self.fail(&Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
-        }
-        let (method, path) = match &command {
-            Tasks::List => (Method::GET, "/tasks".to_owned()),
-            Tasks::Show { id } => (Method::GET, format!("/tasks/{id}")),
-            Tasks::Cancel { id } => (Method::POST, format!("/tasks/{id}/cancel")),
-        };
-        let answer = match self.call(&agent, method, &path, None).await {
-            Ok(answer) => answer,
-            Err(fault) => return self.fail(&fault),
-        };
-        if self.global.json.is_some() {
-            self.console.json(&answer.body);
-            return Exit::Done;
-        }
-        let tasks: Vec<Task> = match serde_json::from_value(answer.body.clone()) {
-            Ok(tasks) => tasks,
-            Err(_) => serde_json::from_value(answer.body).into_iter().collect(),
-        };
-        for task in &tasks {
-            self.console.result(&format!(
-                "{} {} {}\n",
-                task.id,
-                word(task.status),
-                task.task.replace('\n', " ")
-            ));
-            if let Some(waits) = &task.waiting {
-                let until = show::clock(waits.expires_unix_s);
-                let (what, id) = (format!("{} {}", waits.verb, waits.target), &waits.approval_id);
-                let text = format!("  step {} waits for approval until {until}: {what}\n", waits.step);
-                self.console.result(&text.replace('\n', " "));
-                self.console.result(&format!("  with: postern-admin approve {id}\n"));
-            }
-            if !matches!(command, Tasks::List) {
-                self.show(task);
-            }
-        }
-        Exit::Done
-    }
-
-    fn show(&mut self, task: &Task) {
-        for result in &task.results {
-            self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
-            self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());
-        }
-        self.console.result(&task.summary);
     }
 
     /// One call to the agent; an error that it answers with is one too.
@@ -206,19 +153,6 @@ fn not_understood(why: &planner::NotUnderstood) -> Fault {
 
 fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
-}
-
-fn word(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Queued => "queued",
-        TaskStatus::Running => "running",
-        TaskStatus::Waiting => "waiting",
-        TaskStatus::Completed => "completed",
-        TaskStatus::Partial => "partly done",
-        TaskStatus::Failed => "failed",
-        TaskStatus::Refused => "refused",
-        TaskStatus::Cancelled => "cancelled",
-    }
 }
 
 /// Reads a task's events to its end, over connections that may be lost, and then its record.

@@ -11,9 +11,16 @@ use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
+
+/// An interrupt that ends the question reaches this process too, and perhaps after the question's end.
+const ECHO: Duration = Duration::from_millis(300);
+
+/// How often one run asks: an agent that is not itself must not hold a terminal for ever.
+const ASK_LIMIT: usize = 30;
 
 /// What there is to show: an event's name and its members.
 pub type Note = (String, Value);
@@ -36,16 +43,17 @@ impl<'a, 'b> View<'a, 'b> {
     }
 
     /// Works and shows what is told meanwhile, in order and all of it. While `postern-admin` has the terminal,
-    /// what is told is kept, and an interrupt is meant for it.
+    /// what is told is kept, and an interrupt is meant for it. `interrupted` gets the id of the approval that is
+    /// waited for, and may end the following.
     pub async fn follow<T>(
         mut self,
         working: impl Future<Output = T>,
         mut notes: UnboundedReceiver<Note>,
-        mut interrupted: impl FnMut() -> Option<T>,
+        mut interrupted: impl FnMut(Option<&str>) -> Option<T>,
     ) -> T {
         let mut working = pin!(working);
         let mut interrupts = signal(SignalKind::interrupt()).ok();
-        let (mut ended, mut asking) = (None, None);
+        let (mut ended, mut asking, mut asked) = (None, None, None::<Instant>);
         loop {
             while asking.is_none()
                 && let Ok(note) = notes.try_recv()
@@ -61,12 +69,15 @@ impl<'a, 'b> View<'a, 'b> {
             tokio::select! {
                 status = over(&mut asking), if asking.is_some() => {
                     asking = None;
+                    asked = Some(Instant::now());
                     self.asked(status);
                 }
                 Some(note) = notes.recv(), if asking.is_none() => asking = self.show(&note),
                 result = &mut working, if ended.is_none() => ended = Some(result),
                 () = next(&mut interrupts) => {
-                    if asking.is_none() && let Some(end) = interrupted() {
+                    let is_for_it = asking.is_some() || asked.is_some_and(|at| at.elapsed() < ECHO);
+                    let waiting_for = self.waiting.as_ref().map(|waiting| waiting.approval_id.as_str());
+                    if !is_for_it && let Some(end) = interrupted(waiting_for) {
                         self.meter.clear();
                         return end;
                     }
@@ -93,9 +104,14 @@ impl<'a, 'b> View<'a, 'b> {
         }
         let event = Event::from_parts(name, data).ok()?;
         match event {
+            // Said again after a lost connection.
+            Event::Accepted(accepted) if accepted.attached && self.waiting.is_some() => {}
             Event::Accepted(accepted) if !accepted.attached => self.rule = accepted.rule,
             Event::Waiting(waiting) => return self.waits(waiting),
-            other => self.meter.show(&other, self.session.console),
+            other => {
+                self.waiting = None;
+                self.meter.show(&other, self.session.console);
+            }
         }
         None
     }
@@ -129,13 +145,14 @@ impl<'a, 'b> View<'a, 'b> {
             return None;
         }
         self.meter.clear();
+        self.meter = Meter::new(self.session.console, self.session.is_silent());
         // It came through the agent and becomes an argument.
         let id = operators::approval_id(&waiting.approval_id).map(str::to_owned);
         self.waiting = Some(waiting);
         let console = &self.session.console;
-        let is_terminal = console.in_is_terminal && console.err_is_terminal;
+        let may_ask = console.in_is_terminal && console.err_is_terminal && self.told.len() <= ASK_LIMIT;
         match id {
-            Some(id) if is_terminal && operators::may_approve(self.session.host) => match self.ask(&id) {
+            Some(id) if may_ask && operators::may_approve(self.session.host) => match self.ask(&id) {
                 Ok(child) => return Some(child),
                 Err(e) => {
                     let admin = self.session.host.admin.display();
@@ -166,7 +183,6 @@ impl<'a, 'b> View<'a, 'b> {
         if !status.is_ok_and(|status| status.success()) {
             self.tell();
         }
-        self.meter = Meter::new(self.session.console, self.session.is_silent());
     }
 
     fn tell(&mut self) {

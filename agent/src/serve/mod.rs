@@ -126,8 +126,13 @@ async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Ar
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
     let mut running = JoinSet::new();
-    while let Some(entry) = orders.recv().await {
+    loop {
+        // Tasks stay in the queue, whose room is limited, until one can run. While there is none, the turn is
+        // nobody's: one that has waited for a person takes it.
         let mut turn = Turn::of(&turns);
+        turn.take().await;
+        turn.give();
+        let Some(entry) = orders.recv().await else { return };
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };

@@ -2,6 +2,7 @@
 
 use crate::approvals;
 use crate::audit::{self, Filter, Last};
+use crate::diff;
 use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -64,6 +65,11 @@ enum PolicyCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// What one policy grants and the other does not, each with an example
+    ///
+    /// Exact: every request that is decided otherwise is of a kind that is shown. Decides nothing and needs no root on
+    /// copies. Exit status 0 if the comparison is complete, also if there is a difference.
+    Diff(diff::command::DiffArgs),
     /// What the helper would decide about a request, by which rule, and what the nearest rules lack
     ///
     /// Never acts. Exit status 0 if it is allowed, 4 if a person must approve, 3 if it is refused, 2 if it is no request.
@@ -125,6 +131,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Apply { yes }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
+        Command::Policy(PolicyCommand::Diff(args)) => diff::command::run(host, args, io),
         Command::Approvals(command) => approvals::run(command, host, io),
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),

@@ -5,6 +5,7 @@
 pub mod approvals;
 pub mod audit;
 pub mod cli;
+pub mod diff;
 pub mod explain;
 pub mod host;
 pub mod io;

@@ -1,7 +1,7 @@
 //! One request of a step: asked when it is the task's turn, told as it goes on.
 
 use super::Runner;
-use crate::ask::{Ask, Mode, Outcome, new_id, reason};
+use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Fault};
 use crate::request::Request;
 use crate::task::{Task, TaskStatus, Turn, Waits};
@@ -52,15 +52,8 @@ impl Runner<'_> {
             _ = cancel.wait_for(|cancelled| *cancelled) => None,
         };
         let outcome = ended.unwrap_or_else(|| {
-            let message = match &task.waiting {
-                Some(Waits { approval_id, .. }) => format!(
-                    "it still waits and is done if somebody approves; to prevent that: \
-                     `postern-admin deny {approval_id}`; see `postern result {}`",
-                    ask.id
-                ),
-                None => format!("what had begun goes on and is not undone: see `postern result {}`", ask.id),
-            };
-            Outcome::ended(&ask, Event::Error(Fault::new("cancelled", message)))
+            let waiting_for = task.waiting.as_ref().map(|waits| waits.approval_id.as_str());
+            Outcome::ended(&ask, Event::Error(left(&ask.id, waiting_for)))
         });
         telling.tell(task, &outcome.end);
         outcome

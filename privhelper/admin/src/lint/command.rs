@@ -1,7 +1,7 @@
 //! `policy check` and `policy facts`.
 
 use super::facts::{self, Facts};
-use super::gather;
+use super::gather::{self, Units};
 use super::sarif;
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -106,7 +106,7 @@ fn check(host: &Host, path: Option<&Path>, given: Option<Facts>) -> Checked {
     let (place, owner) =
         path.map_or((host.etc.as_path(), Owner::Only(host.owner_uid)), |path| (path, Owner::Anybody));
     let gathered = |rules: &root::Rules| {
-        let live = || host.probes.as_ref().map(|probes| gather::live(rules, probes));
+        let live = || host.probes.as_ref().map(|probes| gather::live(rules, Units::All, probes));
         facts = given.or_else(|| if path.is_none() { live() } else { None });
         facts.clone()
     };
@@ -172,7 +172,7 @@ pub fn run_facts(host: &Host, args: &FactsArgs, io: &mut Io<'_>) -> io::Result<E
     if let Some(error) = findings.iter().find(|finding| is_unread && finding.severity == Severity::Error) {
         writeln!(io.err, "without directories and clients of the policy: {error}")?;
     }
-    let facts = gather::live(&rules, probes);
+    let facts = gather::live(&rules, Units::All, probes);
     for note in &facts.notes {
         writeln!(io.err, "of this host: {}", escape(note))?;
     }
@@ -196,7 +196,7 @@ fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
             return Ok(Exit::Done);
         }
     };
-    let live = |rules: &root::Rules| Some(gather::live(rules, probes));
+    let live = |rules: &root::Rules| Some(gather::live(rules, Units::Loaded, probes));
     let (_, findings, _) = load_with(&path, Owner::Only(host.owner_uid), Purpose::Review, host, live);
     let is_of_host = |finding: &&Finding| {
         finding.accepted.is_none() && super::kind(finding.id).is_some_and(|kind| kind.is_of_host)

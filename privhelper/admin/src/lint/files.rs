@@ -49,7 +49,8 @@ struct Hit<'a> {
 impl Hit<'_> {
     fn show(&self) -> String {
         let Self { entry, directory } = self;
-        if is_below(entry, &[directory]) {
+        let levels = |path: &str| path.trim_end_matches("/**").matches('/').count();
+        if levels(entry) > levels(directory) {
             format!("{entry} below {directory}")
         } else {
             format!("below {directory}, which is in {entry}")

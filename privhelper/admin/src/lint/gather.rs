@@ -39,13 +39,22 @@ impl Default for Probes {
     }
 }
 
+/// Which units are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Units {
+    /// All that are installed: PID 1 reads every unit file for it.
+    All,
+    /// Those that are loaded, and those that a rule names in full: a tenth of the time, for apt's hook.
+    Loaded,
+}
+
 /// Everything that this user can learn about this host, for these rules.
 #[must_use]
-pub fn live(rules: &root::Rules, probes: &Probes) -> Facts {
+pub fn live(rules: &root::Rules, which: Units, probes: &Probes) -> Facts {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut notes = Vec::new();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
-    let units = systemd::gather(&probes.systemctl, &mut notes);
+    let units = systemd::gather(rules, which, &probes.systemctl, &mut notes);
     let hooks = apt::gather(&probes.apt_config, &mut notes);
     let package_hosts = apt::gather_hosts();
     let links = places::links(rules);

@@ -18,35 +18,60 @@ impl Star {
     }
 }
 
-/// Whether some text is matched by `a` as well as by `b`.
-///
-/// One row of the table of all pairs of ends at a time: `len(a) × len(b)` steps, however many stars there are.
+/// Whether some text is matched by `a` as well as by `b`: in `len(a) × len(b)` steps, however many stars there are.
 #[must_use]
 pub fn both(a: &str, a_star: Star, b: &str, b_star: Star) -> bool {
+    if a.contains('*') || b.contains('*') { meet(a, a_star, b, b_star).is_some() } else { a == b }
+}
+
+/// A short text that is matched by `a` as well as by `b`.
+#[must_use]
+pub fn meet(a: &str, a_star: Star, b: &str, b_star: Star) -> Option<String> {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    if !a.contains(&b'*') && !b.contains(&b'*') {
-        return a == b;
-    }
-    // below[j]: whether the ends a[i + 1..] and b[j..] share a text; row is the same for a[i..].
-    let mut below = vec![false; b.len() + 1];
+    // meets[i][j]: whether the ends a[i..] and b[j..] share a text.
+    let mut meets = vec![vec![false; b.len() + 1]; a.len() + 1];
     for i in (0..=a.len()).rev() {
-        let mut row = vec![false; b.len() + 1];
         for j in (0..=b.len()).rev() {
-            row[j] = match (a.get(i), b.get(j)) {
+            meets[i][j] = match (a.get(i), b.get(j)) {
                 (None, None) => true,
-                (Some(b'*'), None) => below[j],
-                (None, Some(b'*')) => row[j + 1],
-                (Some(b'*'), Some(b'*')) => below[j] || row[j + 1],
+                (Some(b'*'), None) => meets[i + 1][j],
+                (None, Some(b'*')) => meets[i][j + 1],
+                (Some(b'*'), Some(b'*')) => meets[i + 1][j] || meets[i][j + 1],
                 // The star ends here, or takes what the other pattern says.
-                (Some(b'*'), Some(byte)) => below[j] || (a_star.takes(*byte) && row[j + 1]),
-                (Some(byte), Some(b'*')) => row[j + 1] || (b_star.takes(*byte) && below[j]),
-                (Some(x), Some(y)) => x == y && below[j + 1],
+                (Some(b'*'), Some(byte)) => meets[i + 1][j] || (a_star.takes(*byte) && meets[i][j + 1]),
+                (Some(byte), Some(b'*')) => meets[i][j + 1] || (b_star.takes(*byte) && meets[i + 1][j]),
+                (Some(x), Some(y)) => x == y && meets[i + 1][j + 1],
                 (None, Some(_)) | (Some(_), None) => false,
             };
         }
-        below = row;
     }
-    below[0]
+    if !meets[0][0] {
+        return None;
+    }
+    let (mut i, mut j, mut text) = (0, 0, Vec::new());
+    while i < a.len() || j < b.len() {
+        match (a.get(i), b.get(j)) {
+            // Stars end as soon as they can, so the text stays short.
+            (Some(b'*'), _) if meets[i + 1][j] => i += 1,
+            (_, Some(b'*')) if meets[i][j + 1] => j += 1,
+            (Some(b'*'), Some(byte)) => {
+                text.push(*byte);
+                j += 1;
+            }
+            (Some(byte), Some(b'*')) => {
+                text.push(*byte);
+                i += 1;
+            }
+            (Some(byte), _) => {
+                text.push(*byte);
+                i += 1;
+                j += 1;
+            }
+            (None, _) => break,
+        }
+    }
+    // Patterns are ASCII; other bytes come out as they went in.
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// As [`both`] for a file's name: the `*` that begins `granted` takes no leading dot.

@@ -72,7 +72,7 @@ impl Class {
     const fn outcome(self) -> &'static str {
         match self {
             Self::Code => "becomes root",
-            Self::Trust => "decides who is trusted",
+            Self::Trust => "holds what trust rests on",
             Self::Combined => "can become root together with another grant or event",
             Self::Defence => "can take protection away",
         }

@@ -38,7 +38,15 @@ pub struct Accepted {
 /// # Errors
 /// It cannot be read (by this user), or is not what `apply` wrote.
 pub fn read(directory: &Path) -> io::Result<Option<Accepted>> {
-    let bytes = match fs::read(directory.join(FILE)) {
+    read_file(&directory.join(FILE))
+}
+
+/// Reads the accepted form in this file; none if there is no such file.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_file(path: &Path) -> io::Result<Option<Accepted>> {
+    let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),

@@ -3,7 +3,8 @@
 use super::accepted::{self, Store};
 use super::finding::{self, Finding, Findings, Severity};
 use super::source::{self, Owner, Source};
-use super::{Compiled, Purpose, check, diff};
+use super::{Compiled, Purpose, check};
+use crate::diff::{self, Side};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::lint::facts::Facts;
@@ -96,7 +97,9 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         return Ok(Exit::Failed);
     }
     let owner = Owner::Only(host.owner_uid);
-    let facts = |rules: &root::Rules| host.probes.as_ref().map(|probes| gather::live(rules, probes));
+    let facts = |rules: &root::Rules| {
+        host.probes.as_ref().map(|probes| gather::live(rules, gather::Units::All, probes))
+    };
     let (sources, findings, compiled) = load_with(&host.etc, owner, Purpose::Apply, host, facts);
     for finding in findings.iter().filter(|finding| finding.accepted.is_none()) {
         writeln!(io.err, "{finding}")?;
@@ -120,13 +123,19 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         Err(error) => return fail(io, &failed(&error)),
     };
     let differs = old.as_ref().is_none_or(|old| old.digest != compiled.digest);
-    let before = old.map_or_else(root::Rules::default, |old| old.rules);
-    for difference in diff::between(&before, &compiled.rules) {
-        writeln!(io.out, "{}", escape(&difference.to_string()))?;
-    }
+    let (before, positions) = old.map_or_else(Default::default, |old| (old.rules, old.positions));
+    let before = Side { rules: &before, positions: &positions };
+    let after = Side { rules: &compiled.rules, positions: &compiled.positions };
     if !differs {
         writeln!(io.out, "no difference to what is accepted already")?;
-    } else if let Some(exit) = refused(consent, io)? {
+    } else {
+        match diff::between(before, after) {
+            Ok(report) => write!(io.out, "{}", diff::text(&report, before, after))?,
+            // What was accepted by another version may be no policy to this one.
+            Err(why) => writeln!(io.err, "the difference in effect is not known: {}", escape(&why))?,
+        }
+    }
+    if differs && let Some(exit) = refused(consent, io)? {
         return Ok(exit);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -6,7 +6,6 @@
 pub mod accepted;
 pub mod apply;
 mod commands;
-pub mod diff;
 mod examples;
 pub mod finding;
 pub(crate) mod keys;

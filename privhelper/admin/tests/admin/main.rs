@@ -8,6 +8,8 @@ mod brake;
 mod check;
 mod commands;
 mod desk;
+mod diff;
+mod diff_every;
 mod examples;
 mod explain;
 mod files;

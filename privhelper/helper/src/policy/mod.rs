@@ -16,6 +16,7 @@ mod rule;
 pub use command::Command;
 pub use decide::{Authorized, Decision};
 pub use object::{Object, Selector};
+pub use protect::{BUILT_IN, BuiltIn};
 pub use risk::Risk;
 pub use rule::{Rate, Rule};
 

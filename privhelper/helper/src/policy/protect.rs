@@ -157,3 +157,20 @@ fn holds_path(path: &str, below: &str) -> bool {
 fn protected(what: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
 }
+
+/// What is protected whatever a policy says, for those who reason about all names at once.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn {
+    /// Names of packages.
+    pub packages: &'static [&'static str],
+    /// How names of units begin.
+    pub units: &'static [&'static str],
+    /// How paths begin.
+    pub directories: &'static [&'static str],
+    /// Whole paths; a `-` may follow.
+    pub files: &'static [&'static str],
+}
+
+/// The built-in list.
+pub const BUILT_IN: BuiltIn =
+    BuiltIn { packages: &PACKAGES, units: &UNITS, directories: &DIRECTORIES, files: &FILES };

@@ -1,7 +1,9 @@
 //! Units, from `systemctl show`.
 
+use super::Units;
 use super::run::run;
 use crate::lint::facts::{ANY_INSTANCE, Command, Unit};
+use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -13,8 +15,17 @@ const PROPERTIES: &str = "Id,Names,FragmentPath,DropInPaths,User,RootDirectory,W
 const AT_ONCE: usize = 500;
 
 /// All services of this host and what starts them, loaded or only installed.
-pub fn gather(systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
-    match try_gather(systemctl) {
+pub fn gather(rules: &root::Rules, which: Units, systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let lists: &[&str] = match which {
+        Units::All => &["list-unit-files", "list-units"],
+        Units::Loaded => {
+            let granted = rules.rules.iter().flat_map(|rule| &rule.units).filter(|unit| !unit.contains('*'));
+            names.extend(granted.cloned());
+            &["list-units"]
+        }
+    };
+    match try_gather(systemctl, lists, names) {
         Ok(units) => units,
         Err(why) => {
             notes.push(format!("no units: {why}"));
@@ -23,11 +34,10 @@ pub fn gather(systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
     }
 }
 
-fn try_gather(systemctl: &Path) -> Result<Vec<Unit>, String> {
-    let mut names = BTreeSet::new();
-    for command in ["list-unit-files", "list-units"] {
+fn try_gather(systemctl: &Path, lists: &[&str], mut names: BTreeSet<String>) -> Result<Vec<Unit>, String> {
+    for list in lists {
         let fixed =
-            [command, "--type=service,timer,socket,path", "--all", "--no-legend", "--plain", "--no-pager"];
+            [list, "--type=service,timer,socket,path", "--all", "--no-legend", "--plain", "--no-pager"];
         let listing = run(systemctl, &fixed.map(str::to_owned))?;
         names.extend(listing.lines().filter_map(|line| line.split_whitespace().next()).map(instance));
     }

@@ -94,7 +94,7 @@ pub(super) const ROWS: &[Row] = &[
         "authorized-keys",
         Trust,
         "whoever holds a key in it logs in as that user",
-        &["/home/*/authorized_keys*", "/*/.ssh/**", "/*/*/.ssh/**", "/*/*/*/.ssh/**", "/*/*/*/*/.ssh/**"],
+        &["/*/.ssh/**", "/*/*/.ssh/**", "/*/*/*/.ssh/**", "/*/*/*/*/.ssh/**"],
     ),
     row(
         "ssh-client",

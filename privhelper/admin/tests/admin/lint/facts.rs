@@ -1,10 +1,10 @@
 //! What programs of the host print, and what is made of it.
 
-use super::policy;
+use super::{policy, units};
 use crate::support::{GOOD, TestHost};
 use postern_admin::io::Exit;
 use postern_admin::lint::facts;
-use postern_admin::lint::gather::{self, Probes};
+use postern_admin::lint::gather::{self, Probes, Units};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
@@ -103,7 +103,7 @@ fn reads_the_hosts_of_sources_without_their_passwords() {
 
 #[test]
 fn asks_systemd_for_every_unit_and_instance_with_a_constant_environment() {
-    let facts = gather::live(&policy(Vec::new()), &fakes());
+    let facts = gather::live(&policy(Vec::new()), Units::All, &fakes());
     // The fake shows what it finds in its environment as the user.
     let units: Vec<_> = facts.units.iter().map(|unit| (unit.id.as_str(), unit.user.as_str())).collect();
     assert_eq!(units, [("app.service", ""), ("job@any.service", "")]);
@@ -114,10 +114,19 @@ fn asks_systemd_for_every_unit_and_instance_with_a_constant_environment() {
 }
 
 #[test]
+fn the_quick_look_takes_loaded_units_and_those_that_rules_name() {
+    let rules =
+        policy(vec![units("r", "unit.start", "other.service"), units("s", "unit.stop", "b*.service")]);
+    let facts = gather::live(&rules, Units::Loaded, &fakes());
+    let units: Vec<_> = facts.units.iter().map(|unit| unit.id.as_str()).collect();
+    assert_eq!(units, ["app.service", "other.service"]);
+}
+
+#[test]
 fn a_host_without_systemd_or_apt_is_a_fact() {
     let probes =
         Probes { systemctl: "/bin/false".into(), apt_config: "/missing/apt-config".into(), ..fakes() };
-    let facts = gather::live(&policy(Vec::new()), &probes);
+    let facts = gather::live(&policy(Vec::new()), Units::All, &probes);
     assert!(facts.units.is_empty() && facts.hooks.is_empty());
     for words in ["no units: /bin/false failed", "no hooks of apt: /missing/apt-config cannot be run"] {
         assert!(facts.notes.iter().any(|note| note.starts_with(words)), "{:?}", facts.notes);

@@ -1,0 +1,80 @@
+//! `tasks`: what the agent knows of one's tasks.
+
+use super::Session;
+use super::options::Tasks;
+use crate::agent_client::AgentClient;
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::show;
+use crate::task::{Task, TaskStatus};
+use hyper::Method;
+
+impl Session<'_> {
+    pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        if let Tasks::Show { id } | Tasks::Cancel { id } = &command
+            && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
+        {
+            return self.fail(&Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
+        }
+        let (method, path) = match &command {
+            Tasks::List => (Method::GET, "/tasks".to_owned()),
+            Tasks::Show { id } => (Method::GET, format!("/tasks/{id}")),
+            Tasks::Cancel { id } => (Method::POST, format!("/tasks/{id}/cancel")),
+        };
+        let answer = match self.call(&agent, method, &path, None).await {
+            Ok(answer) => answer,
+            Err(fault) => return self.fail(&fault),
+        };
+        if self.global.json.is_some() {
+            self.console.json(&answer.body);
+            return Exit::Done;
+        }
+        let tasks: Vec<Task> = match serde_json::from_value(answer.body.clone()) {
+            Ok(tasks) => tasks,
+            Err(_) => serde_json::from_value(answer.body).into_iter().collect(),
+        };
+        for task in &tasks {
+            self.console.result(&format!(
+                "{} {} {}\n",
+                task.id,
+                word(task.status),
+                task.task.replace('\n', " ")
+            ));
+            if let Some(waits) = &task.waiting {
+                let until = show::clock(waits.expires_unix_s);
+                let what = format!("{} {}", waits.verb, waits.target);
+                let text = format!("  step {} waits for approval until {until}: {what}", waits.step);
+                self.console.result(&show::line(&text));
+                let text = format!("  with: postern-admin approve {}", waits.approval_id);
+                self.console.result(&show::line(&text));
+            }
+            if !matches!(command, Tasks::List) {
+                self.show(task);
+            }
+        }
+        Exit::Done
+    }
+
+    fn show(&mut self, task: &Task) {
+        for result in &task.results {
+            self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
+            self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());
+        }
+        self.console.result(&task.summary);
+    }
+}
+
+/// A task's status for people.
+pub(super) fn word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Queued => "queued",
+        TaskStatus::Running => "running",
+        TaskStatus::Waiting => "waiting",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Partial => "partly done",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Refused => "refused",
+        TaskStatus::Cancelled => "cancelled",
+    }
+}

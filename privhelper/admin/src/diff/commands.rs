@@ -1,0 +1,163 @@
+//! Commands of the policy with what can be given for their parameters.
+
+use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
+use super::facet::Facet;
+use super::objects::{Found, PACKAGE_RULES, SUFFIXES, UNIT_RULES};
+use postern_helper::policy::Object;
+use postern_helper::types::{Arguments, CommandName, ParameterKind, Pattern};
+use postern_proto::root::v1 as root;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Values: printable ASCII, and blanks.
+const VALUE: Alphabet = Alphabet {
+    letters:
+        b"x1abcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ023456789_-+.,:;@#%=~!$&'()\"<>^`|*{}[]?/\\ ",
+    longest: 4096,
+};
+/// Values of each kind that has no list or patterns: one that is small, and one that is not.
+const SAMPLES: [&str; 14] = [
+    "1",
+    "x",
+    "512M",
+    "8080",
+    "UTC",
+    "Europe/Berlin",
+    "a.example",
+    "192.0.2.1",
+    "192.0.2.0/24",
+    "2001:db8::1",
+    "2001:db8::/32",
+    "xx",
+    "0",
+    "www.a.example",
+];
+
+/// Adds what can be asked of every command that one of the policies defines.
+///
+/// # Errors
+/// The patterns are too many for the budget, or a parameter's kind is none of those that patterns can be proven for.
+pub(super) fn add(
+    found: &mut Found<'_>,
+    defined: [&[root::Command]; 2],
+    budget: &mut Budget,
+) -> Result<(), Exhausted> {
+    let names = defined.iter().flat_map(|commands| commands.iter().map(|command| command.name.as_str()));
+    for name in names.collect::<BTreeSet<_>>() {
+        let facets = found.facets;
+        let is_named = |facet: &Facet<'_>| matches_one(&facet.known.rule.commands, name);
+        let speaking = (0..facets.len()).filter(|place| is_named(&facets[*place])).collect::<Vec<_>>();
+        if speaking.iter().all(|place| !facets[*place].differs) {
+            continue;
+        }
+        for commands in defined {
+            let command = commands.iter().find(|command| command.name == name);
+            let Some(command) = command else {
+                continue;
+            };
+            let mut sets = vec![Vec::new()];
+            for parameter in &command.parameters {
+                let grants = speaking.iter().map(|place| grant(&facets[*place], &parameter.name));
+                let values = values(parameter, &grants.collect::<Vec<_>>(), budget)?;
+                budget.take(sets.len() * values.len() * 100)?;
+                let with = |set: &Vec<(String, String)>, value: &String| {
+                    let pair = (parameter.name.clone(), value.clone());
+                    set.iter().cloned().chain([pair]).collect::<Vec<_>>()
+                };
+                sets = sets.iter().flat_map(|set| values.iter().map(move |value| with(set, value))).collect();
+            }
+            for set in sets {
+                let admits = |facet: &Facet<'_>| {
+                    facet.known.rule.parameters.iter().all(|grant| {
+                        let value = set.iter().find(|(name, _)| *name == grant.name);
+                        value.is_some_and(|(_, value)| matches_one(&grant.patterns, value))
+                    })
+                };
+                let members = speaking.iter().copied().filter(|place| admits(&facets[*place])).collect();
+                let named = CommandName::new(name).ok().zip(Arguments::new(set).ok());
+                found.add(named.map(|(name, arguments)| Object::Command { name, arguments }), name, members);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn matches_one(patterns: &[String], text: &str) -> bool {
+    let is_like = |pattern: &String| Pattern::of_text(pattern).is_ok_and(|pattern| pattern.matches(text));
+    patterns.iter().any(is_like)
+}
+
+/// What a rule says of a parameter; none = anything.
+fn grant<'a>(facet: &Facet<'a>, parameter: &str) -> Option<&'a [String]> {
+    let grants = &facet.known.rule.parameters;
+    grants.iter().find(|grant| grant.name == parameter).map(|grant| &*grant.patterns)
+}
+
+/// Values of the parameter, one for each set of grants that can admit the same value.
+fn values(
+    parameter: &root::Parameter,
+    grants: &[Option<&[String]>],
+    budget: &mut Budget,
+) -> Result<Vec<String>, Exhausted> {
+    use root::ParameterKind as Kind;
+    let Ok(kind) = ParameterKind::new(parameter) else {
+        return Ok(Vec::new());
+    };
+    let is_value =
+        |value: &str| kind.admits(value) && Arguments::new(vec![("x".to_owned(), value.to_owned())]).is_ok();
+    let mut machine = Machine::default();
+    for text in grants.iter().flatten().copied().flatten() {
+        machine.add(text, Star::NotSlash, true);
+    }
+    let star = if parameter.kind() == Kind::Unit { Star::NotAt } else { Star::NotSlash };
+    if matches!(parameter.kind(), Kind::Text | Kind::Package | Kind::Unit) {
+        for text in &parameter.values {
+            machine.add(text, star, true);
+        }
+    }
+    // What tells values from what is none.
+    let apart: &[&str] = match parameter.kind() {
+        Kind::Package => &PACKAGE_RULES,
+        Kind::Unit => &UNIT_RULES,
+        _ => &["-*", "@*", "+*"],
+    };
+    let mut apart = apart.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    if parameter.kind() == Kind::Unit {
+        apart.extend(SUFFIXES.iter().flat_map(|suffix| [format!("*{suffix}"), format!("*@{suffix}")]));
+    }
+    for text in &apart {
+        machine.add(text, Star::Any, false);
+    }
+    let mut found = Vec::new();
+    machine.explore(&VALUE, budget, |value, _| found.push(value.to_owned()))?;
+    let paths = parameter.directories.iter().flat_map(|directory| {
+        parameter.files.iter().map(move |file| format!("{directory}/{}", file.replace('*', "x")))
+    });
+    let numbers = [parameter.min, parameter.max].map(|number| number.to_string());
+    let listed = parameter.values.iter().cloned().chain(numbers).chain(paths);
+    found.extend(listed.chain(SAMPLES.iter().map(|text| (*text).to_owned())));
+    found.retain(|value| is_value(value));
+    // One value for each set of grants is enough.
+    let mut sets = BTreeMap::new();
+    for value in found {
+        let set = grants.iter().map(|grant| grant.is_none_or(|texts| matches_one(texts, &value)));
+        sets.entry(set.collect::<Vec<_>>()).or_insert(value);
+    }
+    let is_proven = match parameter.kind() {
+        Kind::Enum | Kind::Text | Kind::Package | Kind::Unit | Kind::Secret => true,
+        // Whether a value of such a kind matches just these patterns is not worked out: they must not differ.
+        Kind::Int
+        | Kind::Size
+        | Kind::Name
+        | Kind::User
+        | Kind::Group
+        | Kind::Hostname
+        | Kind::Domain
+        | Kind::Ip
+        | Kind::Cidr
+        | Kind::Port
+        | Kind::Timezone
+        | Kind::Path
+        | Kind::Unspecified => grants.iter().all(|grant| *grant == grants[0]),
+    };
+    if is_proven { Ok(sets.into_values().collect()) } else { Err(Exhausted) }
+}

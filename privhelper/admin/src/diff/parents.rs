@@ -1,0 +1,115 @@
+//! Directories as rules see them: which rules reach the files right in one, each set of rules with a short directory.
+
+use super::automaton::{Budget, Exhausted};
+use super::facet::Facet;
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+
+/// A directory, and the facets that reach the files right in it.
+#[derive(Debug)]
+pub struct Parent {
+    /// Without a final `/`.
+    pub path: String,
+    /// Places in the list of facets.
+    pub reaching: Vec<usize>,
+}
+
+/// For each facet how many levels it still reaches here.
+type Reach = BTreeMap<usize, u32>;
+
+/// All sets of facets that reach into the same directory. `protected` are paths that are protected, or beginnings of
+/// such: directories above and below them are told apart from others.
+///
+/// # Errors
+/// There are too many for the budget.
+pub fn of(facets: &[Facet<'_>], protected: &[&str], budget: &mut Budget) -> Result<Vec<Parent>, Exhausted> {
+    let tree = Tree::new(facets, protected);
+    let mut seen = HashSet::new();
+    let mut parents = Vec::new();
+    let mut emit = |path: &str, reach: &Reach| {
+        let reaching = reach.keys().copied().collect::<Vec<_>>();
+        let inside = format!("{path}/");
+        let near = |start: &&&str| inside.starts_with(**start) || start.starts_with(&inside);
+        let apart = protected.iter().filter(near).copied().collect::<Vec<_>>();
+        let is_start = protected.iter().any(|start| start.trim_end_matches('/') == path);
+        if !reaching.is_empty() && seen.insert((reaching.clone(), apart, is_start)) {
+            parents.push(Parent { path: path.to_owned(), reaching });
+        }
+    };
+    let mut queue = VecDeque::from([(String::new(), Reach::new())]);
+    while let Some((mut path, mut reach)) = queue.pop_front() {
+        for (place, depth) in tree.rules.get(&path).into_iter().flatten() {
+            let levels = reach.entry(*place).or_default();
+            *levels = (*levels).max(*depth);
+        }
+        budget.take(reach.len() + protected.len())?;
+        emit(&path, &reach);
+        for child in tree.children.get(&path).into_iter().flatten() {
+            let next = if child.starts_with('.') { Reach::new() } else { below(&reach) };
+            queue.push_back((format!("{path}/{child}"), next));
+        }
+        // Below a directory that nobody names only the depth counts.
+        let mut fresh = below(&reach);
+        if fresh.is_empty() {
+            continue;
+        }
+        path = tree.fresh(&path, protected).ok_or(Exhausted)?;
+        while !fresh.is_empty() {
+            budget.take(fresh.len() + protected.len())?;
+            emit(&path, &fresh);
+            fresh = below(&fresh);
+            path.push_str("/x");
+        }
+    }
+    Ok(parents)
+}
+
+fn below(reach: &Reach) -> Reach {
+    reach.iter().filter(|(_, levels)| **levels > 1).map(|(place, levels)| (*place, levels - 1)).collect()
+}
+
+/// The directories that are named anywhere, with all that lie above them.
+#[derive(Default)]
+struct Tree {
+    children: BTreeMap<String, BTreeSet<String>>,
+    rules: BTreeMap<String, Vec<(usize, u32)>>,
+}
+
+impl Tree {
+    fn new(facets: &[Facet<'_>], protected: &[&str]) -> Self {
+        let mut tree = Self::default();
+        for (place, facet) in facets.iter().enumerate() {
+            for directory in &facet.known.rule.directories {
+                tree.add(directory);
+                tree.rules.entry(directory.clone()).or_default().push((place, facet.known.rule.depth));
+            }
+        }
+        if !tree.rules.is_empty() {
+            protected.iter().for_each(|path| tree.add(path));
+        }
+        tree
+    }
+
+    fn add(&mut self, directory: &str) {
+        let mut path = String::new();
+        for name in directory.split('/').filter(|name| !name.is_empty()) {
+            self.children.entry(path.clone()).or_default().insert(name.to_owned());
+            path = format!("{path}/{name}");
+        }
+    }
+
+    /// A directory right in this one that nobody names and that is not protected for itself.
+    fn fresh(&self, path: &str, protected: &[&str]) -> Option<String> {
+        let is_free = |name: &String| {
+            let whole = format!("{path}/{name}/");
+            let is_named = self.children.get(path).is_some_and(|children| children.contains(name));
+            !is_named
+                && !protected.iter().any(|start| start.len() > path.len() + 1 && whole.starts_with(start))
+        };
+        let letters = || ('a'..='z').rev();
+        let mut names = ["x".to_owned()]
+            .into_iter()
+            .chain(letters().map(String::from))
+            .chain(letters().flat_map(|letter| (0..1000).map(move |number| format!("{letter}{number}"))));
+        names.find(is_free).map(|name| format!("{path}/{name}"))
+    }
+}

@@ -1,0 +1,293 @@
+//! The difference for people and for programs.
+
+use super::effect::{Effect, Turn};
+use super::facet::{Identity, Which};
+use super::judge::{Outcome, Principal, Verdict};
+use super::probe::{Plan, Probe};
+use super::{Report, Side};
+use crate::text::{count, escape};
+use postern_helper::policy::Object;
+use postern_proto::root::v1 as root;
+use serde_json::{Map, Value, json};
+
+/// A request in words, without its verb.
+#[must_use]
+pub fn example(probe: &Probe) -> String {
+    let mut words = vec![probe.object.name().to_owned()];
+    let mut say = |text: String| words.push(text);
+    match &probe.object {
+        Object::Nothing | Object::AllPackages | Object::Unit(_) | Object::Undo { .. } => {}
+        Object::Command { arguments, .. } => {
+            arguments.iter().for_each(|(name, value)| say(format!("{name}={value}")));
+        }
+        Object::Package { version, .. } => {
+            version.iter().for_each(|version| say(format!("version {}", version.as_str())));
+        }
+        Object::File { bytes, content, mode, owner, group, .. } => {
+            mode.iter().for_each(|mode| say(format!("mode {mode}")));
+            owner.iter().for_each(|owner| say(format!("owner {owner}")));
+            group.iter().for_each(|group| say(format!("group {group}")));
+            if let Some(content) = content {
+                say(format!("content {:?}", String::from_utf8_lossy(content)));
+            } else if *bytes > 0 {
+                say(count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte"));
+            }
+        }
+    }
+    match &probe.plan {
+        Plan::Packages { new, upgrades, removals, downgrades } => {
+            if !probe.beyond.is_empty() && probe.beyond.contains(&"max_new_packages") {
+                say(format!("with {}", count(*new as usize, "new package")));
+            }
+            for (is_so, text) in [
+                (upgrades, "upgrading others"),
+                (removals, "removing others"),
+                (downgrades, "downgrading others"),
+            ] {
+                if *is_so {
+                    say(text.to_owned());
+                }
+            }
+        }
+        Plan::Unit { cascade: true } => say("dragging other units along".to_owned()),
+        Plan::File { create: true } => say("as a new file".to_owned()),
+        Plan::Nothing | Plan::Unit { cascade: false } | Plan::File { create: false } => {}
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
+}
+
+/// The difference as lines, and a last line that says whether there is one.
+#[must_use]
+pub fn text(report: &Report, old: Side<'_>, new: Side<'_>) -> String {
+    let mut lines = report.written.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for (which, who) in &report.clients {
+        lines.push(match which {
+            Which::New => format!("+ {who} is a client now"),
+            Which::Old => format!("- {who} is no client any more"),
+        });
+    }
+    lines.extend(report.effects.iter().flat_map(|effect| entry(effect, old, new)));
+    let is_table = |text: &&String| text.contains(" [");
+    lines.extend(report.general.iter().filter(|text| !is_table(text)).cloned());
+    for unproven in &report.unproven {
+        lines.push(format!("! {}: {}; there may be more than is shown", unproven.verb.name(), unproven.why));
+    }
+    lines.push(summary(report));
+    lines.iter().map(|line| escape(line) + "\n").collect()
+}
+
+/// One line that says how much differs.
+#[must_use]
+pub fn summary(report: &Report) -> String {
+    let number = |is: fn(&Turn) -> bool| report.effects.iter().filter(|effect| is(&effect.turn)).count();
+    let numbers = [
+        (number(|turn| matches!(turn, Turn::Allowed)), "newly allowed"),
+        (number(|turn| matches!(turn, Turn::Asks)), "newly asking"),
+        (number(|turn| matches!(turn, Turn::Refused)), "newly refused"),
+        (number(|turn| matches!(turn, Turn::Changed(_))), "granted otherwise"),
+        (report.clients.len() + report.general.len(), "other"),
+    ];
+    if numbers.iter().any(|(number, _)| *number > 0) {
+        let told = numbers.iter().filter(|(number, _)| *number > 0);
+        return told.map(|(number, what)| format!("{number} {what}")).collect::<Vec<_>>().join(", ");
+    }
+    if !report.unproven.is_empty() {
+        "no change found, and none ruled out".to_owned()
+    } else if report.written.is_empty() {
+        "no change in effect: both say the same in the same words".to_owned()
+    } else {
+        "no change in effect: only the text differs".to_owned()
+    }
+}
+
+fn entry(effect: &Effect, old: Side<'_>, new: Side<'_>) -> Vec<String> {
+    let verbs = effect.verbs.iter().map(|verb| verb.name()).collect::<Vec<_>>().join(", ");
+    let request = effect.examples.first().map_or_else(String::new, example);
+    let who = whom(&effect.who, old, new);
+    let sign = match effect.turn {
+        Turn::Allowed => "+ allowed",
+        Turn::Asks => "? asks   ",
+        Turn::Refused => "- refused",
+        Turn::Changed(_) => "~ granted",
+    };
+    let (before, after) = (&effect.old, &effect.new);
+    let why = match &effect.turn {
+        Turn::Allowed | Turn::Asks => format!("by rule {}{}", ruled(after, new), was(before, old)),
+        Turn::Refused => {
+            let now = if after.message.is_empty() {
+                if after.rule.is_empty() {
+                    "no rule grants it".to_owned()
+                } else {
+                    format!("by rule {}", ruled(after, new))
+                }
+            } else {
+                after.message.clone()
+            };
+            format!("{now}{}", was(before, old))
+        }
+        Turn::Changed(keys) => {
+            let other = if before.rule == after.rule {
+                String::new()
+            } else {
+                format!(", before by {}", ruled(before, old))
+            };
+            format!("by rule {}{other}: {}", ruled(after, new), keys.join("; "))
+        }
+    };
+    let space = if request.is_empty() { "" } else { " " };
+    let mut lines = vec![format!("{sign}  {verbs}{space}{request} ({who})   {why}")];
+    let others = effect.examples.iter().skip(1).map(example).collect::<Vec<_>>();
+    if !others.is_empty() {
+        lines.push(format!("           also {}", others.join(" | ")));
+    }
+    lines
+}
+
+fn was(before: &Outcome, side: Side<'_>) -> String {
+    match before.verdict {
+        Verdict::Allowed => format!("; was allowed by rule {}", ruled(before, side)),
+        Verdict::Asks => format!("; asked by rule {}", ruled(before, side)),
+        Verdict::Refused if !before.rule.is_empty() => {
+            format!("; was refused by rule {}", ruled(before, side))
+        }
+        Verdict::Refused if !before.message.is_empty() => format!("; was refused: {}", before.message),
+        Verdict::Refused => String::new(),
+    }
+}
+
+/// A rule's id and where it stands.
+fn ruled(outcome: &Outcome, side: Side<'_>) -> String {
+    match position(outcome, side) {
+        Some(position) => format!("{} ({}:{})", outcome.rule, position.file, position.line),
+        None => outcome.rule.clone(),
+    }
+}
+
+fn position<'a>(outcome: &Outcome, side: Side<'a>) -> Option<&'a root::Position> {
+    let place = side.rules.rules.iter().position(|rule| rule.id == outcome.rule)?;
+    side.positions.get(place)
+}
+
+/// The clients that someone is, by name where one of the policies names them.
+fn whom(who: &Principal, old: Side<'_>, new: Side<'_>) -> String {
+    let name = |who: &Identity| {
+        let clients = new.rules.clients.iter().chain(&old.rules.clients);
+        let mut names = clients.filter(|client| Identity::of(client) == *who);
+        names.next().map_or_else(|| who.to_string(), |client| client.name.clone())
+    };
+    who.iter().map(name).collect::<Vec<_>>().join(" and ")
+}
+
+/// The difference as one object.
+#[must_use]
+pub fn json(report: &Report, old: Side<'_>, new: Side<'_>) -> Value {
+    let clients = report.clients.iter().map(|(which, who)| {
+        let change = if *which == Which::New { "added" } else { "removed" };
+        json!({ "change": change, "client": identity(who) })
+    });
+    let effects = report.effects.iter().map(|effect| {
+        let mut entry = Map::new();
+        let (change, keys) = match &effect.turn {
+            Turn::Allowed => ("allowed", &[][..]),
+            Turn::Asks => ("asks", &[][..]),
+            Turn::Refused => ("refused", &[][..]),
+            Turn::Changed(keys) => ("changed", &keys[..]),
+        };
+        entry.insert("change".to_owned(), change.into());
+        entry.insert("verbs".to_owned(), effect.verbs.iter().map(|verb| verb.name()).collect());
+        entry.insert("client".to_owned(), whom(&effect.who, old, new).into());
+        entry.insert("who".to_owned(), effect.who.iter().map(identity).collect());
+        entry.insert("examples".to_owned(), effect.examples.iter().map(request).collect());
+        entry.insert("old".to_owned(), outcome(&effect.old, old));
+        entry.insert("new".to_owned(), outcome(&effect.new, new));
+        if !keys.is_empty() {
+            entry.insert("keys".to_owned(), keys.into());
+        }
+        Value::Object(entry)
+    });
+    json!({
+        "v": 1,
+        "proven": report.unproven.is_empty(),
+        "changed": report.is_change(),
+        "clients": clients.collect::<Vec<_>>(),
+        "effects": effects.collect::<Vec<_>>(),
+        "general": report.general,
+        "written": report.written.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "unproven": report.unproven.iter().map(|u| json!({ "verb": u.verb.name(), "why": u.why })).collect::<Vec<_>>(),
+        "summary": summary(report),
+    })
+}
+
+fn identity(who: &Identity) -> Value {
+    match who {
+        Identity::User(name) => json!({ "user": name }),
+        Identity::Group(name) => json!({ "group": name }),
+    }
+}
+
+fn outcome(outcome: &Outcome, side: Side<'_>) -> Value {
+    let mut entry = Map::new();
+    let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+    put(
+        "verdict",
+        match outcome.verdict {
+            Verdict::Refused => "refused",
+            Verdict::Asks => "asks",
+            Verdict::Allowed => "allowed",
+        }
+        .into(),
+    );
+    for (key, text) in [("code", outcome.code), ("message", &*outcome.message), ("rule", &*outcome.rule)] {
+        if !text.is_empty() {
+            put(key, text.into());
+        }
+    }
+    if let Some(position) = position(outcome, side) {
+        put("file", position.file.clone().into());
+        put("line", position.line.into());
+    }
+    Value::Object(entry)
+}
+
+/// A request in the keys that examples in a policy have, and what it would come to.
+fn request(probe: &Probe) -> Value {
+    let mut entry = Map::new();
+    let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+    match &probe.object {
+        Object::Nothing => {}
+        Object::AllPackages => put("all", true.into()),
+        Object::Undo { rule } => put("undo_of_rule", rule.as_str().into()),
+        Object::Command { name, arguments } => {
+            put("command", name.as_str().into());
+            let values = arguments.iter().map(|(name, value)| (name.to_owned(), value.into()));
+            put("params", Value::Object(values.collect()));
+        }
+        Object::Package { name, version } => {
+            put("packages", json!([name.as_str()]));
+            version.iter().for_each(|version| put("version", version.as_str().into()));
+        }
+        Object::Unit(name) => put("unit", name.as_str().into()),
+        Object::File { path, bytes, content, mode, owner, group } => {
+            put("path", path.as_str().into());
+            mode.iter().for_each(|mode| put("mode", mode.to_string().into()));
+            owner.iter().for_each(|owner| put("owner", owner.as_str().into()));
+            group.iter().for_each(|group| put("group", group.as_str().into()));
+            if let Some(content) = content {
+                put("content", String::from_utf8_lossy(content).into());
+            } else if *bytes > 0 {
+                put("bytes", (*bytes).into());
+            }
+        }
+    }
+    match &probe.told() {
+        Plan::Nothing => {}
+        Plan::Packages { new, upgrades, removals, downgrades } => put(
+            "plan",
+            json!({ "new_packages": new, "upgrades": upgrades, "removals": removals, "downgrades": downgrades }),
+        ),
+        Plan::Unit { cascade } => put("plan", json!({ "cascade": cascade })),
+        Plan::File { create } => put("plan", json!({ "create": create })),
+    }
+    Value::Object(entry)
+}
