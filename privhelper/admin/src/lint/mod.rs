@@ -16,6 +16,7 @@ mod files;
 pub mod gather;
 pub mod glob;
 mod habits;
+mod named;
 mod packages;
 pub mod reach;
 mod sarif;

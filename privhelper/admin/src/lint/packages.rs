@@ -1,9 +1,10 @@
 //! What a rule may do with packages.
 
 use super::facts::Facts;
-use super::glob::{Star, both};
+use super::glob::Star;
+use super::named::{self, Doing};
 use super::table::{PACKAGES, When};
-use super::{Class, Found, Grant, some};
+use super::{Class, Found, Grant};
 use postern_helper::verb_id::VerbId;
 
 /// Verbs that bring packages.
@@ -21,32 +22,15 @@ pub(super) const RUNS_HOOKS: &[VerbId] = &[
 ];
 
 pub(super) fn check(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
-    for row in PACKAGES {
-        let (verbs, word) = match row.when {
-            When::On => (ON, "install"),
-            When::Off => (OFF, "remove"),
-        };
-        if !rule.does(verbs) {
-            continue;
-        }
-        let meets =
-            |pattern: &str| row.patterns().find(|name| both(pattern, Star::Anything, name, Star::Anything));
-        let hits: Vec<_> =
-            rule.rule.packages.iter().filter_map(|name| meets(name).map(|entry| (name, entry))).collect();
-        if let Some((first, _)) = hits.first() {
-            let shown: Vec<_> = hits.iter().map(|(name, entry)| show(name, entry)).collect();
-            let what = format!("{word} {}", some(&shown));
-            found.push(rule.found(row.id, row.class, first, &what, row.how));
-        }
-    }
+    let doings = [
+        Doing { when: When::On, verbs: ON, word: "install" },
+        Doing { when: When::Off, verbs: OFF, word: "remove" },
+    ];
+    named::check(rule, &rule.rule.packages, Star::Anything, (PACKAGES, &doings), found);
     if rule.does(ON) {
         sources(rule, facts, found);
     }
     limits(rule, found);
-}
-
-fn show(granted: &str, entry: &str) -> String {
-    if granted.contains('*') { format!("{granted} (which can be {entry})") } else { granted.to_owned() }
 }
 
 /// Maintainer scripts run as root: whose they are is decided by the sources.

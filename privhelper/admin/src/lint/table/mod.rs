@@ -12,7 +12,7 @@ mod secrets;
 mod services;
 mod systemd;
 
-pub use names::{CAPABILITIES, ENVIRONMENT, PACKAGES, PROGRAMS, UNITS, When, lists};
+pub use names::{CAPABILITIES, ENVIRONMENT, Names, PACKAGES, PROGRAMS, UNITS, When, lists};
 pub use secrets::SECRETS;
 
 use super::Class;

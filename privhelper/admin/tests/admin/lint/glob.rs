@@ -1,6 +1,6 @@
 //! What two patterns have in common, against all texts that there are of a small alphabet.
 
-use postern_admin::lint::glob::{Star, both, both_files};
+use postern_admin::lint::glob::{Star, both, both_files, meet};
 use postern_admin::lint::reach::reaches;
 use postern_helper::policy::{Object, Rule};
 use postern_helper::types::{Pattern, TargetPath};
@@ -35,6 +35,9 @@ fn two_patterns_meet_exactly_if_some_text_is_matched_by_both() {
             let (anything, no_at) = (Star::Anything, Star::NoAt);
             assert_eq!(both(a, anything, b, anything), meets(&any[i], &any[j]), "{a} {b}");
             assert_eq!(both(a, no_at, b, anything), meets(&unit[i], &any[j]), "unit {a}, entry {b}");
+            if let Some(text) = meet(a, no_at, b, anything).filter(|text| !text.is_empty()) {
+                assert!(parsed[i].matches_unit(&text) && parsed[j].matches(&text), "{a} {b}: {text}");
+            }
             assert_eq!(both_files(a, b), meets(&file[i], &any[j]), "file {a}, entry {b}");
         }
     }

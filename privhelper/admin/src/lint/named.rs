@@ -1,0 +1,41 @@
+//! Units and packages that amount to root by their name.
+
+use super::glob::{Star, meet};
+use super::table::{Names, When};
+use super::{Found, Grant, some};
+use postern_helper::verb_id::VerbId;
+
+/// What a rule may do with names, for one direction.
+pub(super) struct Doing {
+    pub(super) when: When,
+    pub(super) verbs: &'static [VerbId],
+    pub(super) word: &'static str,
+}
+
+/// Every row of the table that a name or pattern of the rule meets.
+pub(super) fn check(
+    rule: &Grant<'_>,
+    granted: &[String],
+    star: Star,
+    (table, doings): (&'static [Names], &[Doing]),
+    found: &mut Vec<Found>,
+) {
+    for row in table {
+        let Some(doing) = doings.iter().find(|doing| doing.when == row.when && rule.does(doing.verbs)) else {
+            continue;
+        };
+        let such_as =
+            |name: &String| row.patterns().find_map(|entry| meet(name, star, entry, Star::Anything));
+        let hits: Vec<_> = granted.iter().filter_map(|name| Some((name, such_as(name)?))).collect();
+        if let Some((first, _)) = hits.first() {
+            let shown: Vec<_> = hits.iter().map(|(name, example)| show(name, example)).collect();
+            let what = format!("{} {}", doing.word, some(&shown));
+            found.push(rule.found(row.id, row.class, first, &what, row.how));
+        }
+    }
+}
+
+/// What is granted, with an example if it is a pattern.
+fn show(granted: &str, example: &str) -> String {
+    if granted.contains('*') { format!("{granted} (such as {example})") } else { granted.to_owned() }
+}
