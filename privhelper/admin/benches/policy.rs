@@ -30,7 +30,7 @@ fn policy(edit: impl Fn(usize, String) -> String) -> String {
                 "verbs = [\"package.install\"]\npackages = [\"app{number}\", \"lib{number}-*\"]\nversions = [\"1.*\"]\n"
             ),
             _ => format!(
-                "verbs = [\"unit.status\"]\nunits = [\"*-job{number}.service\", \"app{number}.timer\"]\n"
+                "verbs = [\"unit.status\"]\nunits = [\"job{number}-*.service\", \"app{number}.timer\"]\n"
             ),
         };
         let rule = format!(

@@ -158,11 +158,15 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
+    /// Whether the same rules may be decided otherwise.
+    fn is_law_changed(&self, verb: VerbId) -> bool {
+        let [old, new] = self.sides.map(|side| side.rules);
+        old.protect != new.protect || (verb == VerbId::CommandRun && old.commands != new.commands)
+    }
+
     fn verb(&mut self, verb: VerbId, budget: &mut Budget) -> Result<(), Failure> {
         let (mut facets, same) = facet::facets(verb, self.known[0], self.known[1]);
-        let [old, new] = self.sides;
-        let other_commands = verb == VerbId::CommandRun && old.rules.commands != new.rules.commands;
-        if old.rules.protect != new.rules.protect || other_commands {
+        if self.is_law_changed(verb) {
             for facet in &mut facets {
                 facet.differs = true;
             }
@@ -173,7 +177,7 @@ impl<'a> Comparison<'a> {
         if facets.iter().all(|facet| !facet.differs) {
             return Ok(());
         }
-        for class in objects::classes(verb, &facets, [old.rules, new.rules], budget)? {
+        for class in objects::classes(verb, &facets, self.sides.map(|side| side.rules), budget)? {
             let members = class.members.iter().map(|place| &facets[*place]).collect::<Vec<_>>();
             for who in principals(&members)? {
                 self.class(verb, &class, &members, &who, budget)?;
@@ -193,6 +197,20 @@ impl<'a> Comparison<'a> {
     ) -> Result<(), Failure> {
         let own = members.iter().filter(|facet| who.contains(&facet.known.who)).copied().collect::<Vec<_>>();
         if own.iter().all(|facet| !facet.differs) {
+            return Ok(());
+        }
+        // Of rules that say the same the first one decides, and the others add nothing.
+        let profiles = |which| {
+            let mut profiles = Vec::new();
+            for facet in own.iter().filter(|facet| facet.which == which) {
+                if !profiles.contains(&facet.profile) {
+                    profiles.push(facet.profile);
+                }
+            }
+            profiles
+        };
+        let is_rated = own.iter().any(|facet| facet.known.rule.rate_count > 0);
+        if !self.is_law_changed(verb) && !is_rated && profiles(Which::Old) == profiles(Which::New) {
             return Ok(());
         }
         // To read two small policies is far more than a step.

@@ -401,3 +401,24 @@ fn a_policy_that_the_helper_refuses_is_not_compared() {
     let side = Side { rules: &broken, positions: &[] };
     assert!(diff::between(side, side).is_err());
 }
+
+#[test]
+fn the_order_of_rules_is_told_where_another_one_is_used() {
+    let (slow, fast) =
+        (units("slow", "", "\"a*.service\""), units("fast", "timeout = \"1m\"", "\"*.service\""));
+    assert_eq!(
+        effects(&format!("{slow}{fast}"), &format!("{fast}{slow}")),
+        [
+            "~ granted  unit.restart a.service (agent)   by rule fast (policy.toml:15), before by slow (policy.toml:15): timeout 10m -> 1m",
+            "1 granted otherwise",
+        ]
+    );
+}
+
+#[test]
+fn a_hidden_directory_is_granted_by_its_name_alone() {
+    let site = SITE.replace("decision", "depth = 8\ndecision");
+    let new = site.replace("[\"/var/www/html\"]", "[\"/var/www/html\", \"/var/www/html/.well-known\"]");
+    let told = effects(&site, &new);
+    assert!(told[0].contains("/var/www/html/.well-known/x.html (agent)"), "{told:?}");
+}
