@@ -26,7 +26,8 @@ pub enum Format {
     Json,
 }
 
-/// The files of the policy, what was found in them by their text alone, and the compiled form if that is no error.
+/// The files of the policy, what was found in them by their text alone, and the compiled form if they say one. What the
+/// lint finds may still refuse it: see [`is_fine`].
 #[must_use]
 pub fn load(
     path: &Path,
@@ -49,12 +50,18 @@ pub fn load_with(
     let mut findings = Findings::default();
     let sources = source::read(path, owner, &mut findings);
     let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
+    let is_policy = is_fine(&findings);
     let facts = facts(&compiled.rules);
     let found = lint::run(&compiled.lint_input(facts.as_ref()));
     findings.extend(finding::of_lint(found, &sources, &compiled.rules.rules));
     finding::sort(&mut findings);
-    let is_refused = findings.iter().any(|finding| finding.severity == Severity::Error);
-    (sources, findings, (!is_refused).then_some(compiled))
+    (sources, findings, is_policy.then_some(compiled))
+}
+
+/// Whether nothing was found for which the policy is refused.
+#[must_use]
+pub fn is_fine(findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.severity != Severity::Error)
 }
 
 /// How much a policy is.
@@ -104,7 +111,7 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
     for finding in findings.iter().filter(|finding| finding.accepted.is_none()) {
         writeln!(io.err, "{finding}")?;
     }
-    let Some(compiled) = compiled else {
+    let Some(compiled) = compiled.filter(|_| is_fine(&findings)) else {
         writeln!(io.err, "not applied: what was accepted before stays in force")?;
         return Ok(Exit::Failed);
     };

@@ -195,6 +195,10 @@ fn after_packages_what_is_in_force_is_checked_again_into_the_journal() {
         "{line}"
     );
     assert!(line.contains("rule app"), "{line}");
+    // Without a journal nothing is told: apt's output is for the agent to read.
+    host.host.probes = Some(fakes());
+    let ran = host.run(&after);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
 }
 
 #[test]
