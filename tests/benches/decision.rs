@@ -46,7 +46,7 @@ fn measure(criterion: &mut Criterion, name: &str, policy: &Policy, verb: VerbId,
     let by = policy.decide::<()>(PEER, &wishes).expect("the last rule selects it");
     assert_eq!(by.rule_id(), format!("rule-{}", RULES - 1));
     criterion.bench_function(name, |bench| {
-        bench.iter(|| policy.decide::<()>(black_box(PEER), black_box(&wishes)))
+        bench.iter(|| policy.decide::<()>(black_box(PEER), black_box(&wishes)));
     });
 }
 

@@ -323,8 +323,8 @@ fn watched(view: &wire::Approval, ended: &str) -> wire::OperatorWatched {
 }
 
 fn denied(code: Code, reason: &str) -> Refusal {
-    let why = if reason.is_empty() { "without a reason".to_owned() } else { format!("{reason:?}") };
-    Refusal::new(code, format!("an operator denied this: {why}"))
+    // The operator's words alone: the code says the rest, and who shows it says it in words.
+    Refusal::new(code, if reason.is_empty() { "no reason given" } else { reason })
 }
 
 fn unknown() -> Refusal {

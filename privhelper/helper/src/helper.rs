@@ -124,12 +124,9 @@ impl Helper {
     /// Whether anything may begin.
     ///
     /// # Errors
-    /// `paused`, with the operator's reason.
+    /// `paused`, with the operator's words.
     pub fn check_paused(&self) -> Result<(), Refusal> {
-        let Some(reason) = self.paused() else {
-            return Ok(());
-        };
-        Err(Refusal::new(Code::Paused, format!("an operator has paused Postern: {reason:?}")))
+        self.paused().map_or(Ok(()), |reason| Err(Refusal::new(Code::Paused, reason)))
     }
 
     /// Time since boot, sleep included.

@@ -73,8 +73,8 @@ pub(super) fn add(
                     })
                 };
                 let members = speaking.iter().copied().filter(|place| admits(&facets[*place])).collect();
-                let named = CommandName::new(name).ok().zip(Arguments::new(set).ok());
-                found.add(named.map(|(name, arguments)| Object::Command { name, arguments }), name, members);
+                let call = CommandName::new(name).ok().zip(Arguments::new(set).ok());
+                found.add(call.map(|(name, arguments)| Object::Command { name, arguments }), name, members);
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use super::Side;
 use super::facet::{Known, is_limit_of};
+use super::facts::Fact;
 use super::judge::{Court, Outcome, Principal, Verdict};
 use super::probe::{Probe, is_probed};
-use super::written::{self, Fact};
+use super::written;
 use postern_helper::verb_id::VerbId;
 use std::collections::HashMap;
 

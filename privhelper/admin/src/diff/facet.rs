@@ -1,7 +1,7 @@
 //! What one rule says of one verb, and which rules say the same in both policies.
 
 use super::Side;
-use super::written::{self, Fact};
+use super::facts::{self, Fact};
 use crate::policy::keys::{self, Role};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -62,9 +62,10 @@ pub struct Known<'a> {
 pub fn known<'a>(side: &Side<'a>) -> Vec<Known<'a>> {
     let clients = side.rules.clients.iter().map(|client| (client.name.as_str(), Identity::of(client)));
     let clients = clients.collect::<HashMap<_, _>>();
+    let definitions = facts::definitions(side.rules);
     let known = side.rules.rules.iter().map(|rule| {
         let who = clients.get(rule.client.as_str()).cloned();
-        let facts = written::resolved(rule, side.rules);
+        let facts = facts::resolved(rule, &definitions);
         Known { rule, who: who.unwrap_or(Identity::User(String::new())), facts }
     });
     known.collect()
@@ -79,6 +80,8 @@ pub struct Facet<'a> {
     pub index: usize,
     /// The rule.
     pub known: &'a Known<'a>,
+    /// What it decides and under which limits, as a number: alike for facets that differ in their selectors alone.
+    pub profile: usize,
     /// Whether the other policy has no such rule at such a place in the order.
     pub differs: bool,
 }
@@ -110,9 +113,17 @@ pub fn facets<'a>(
     let of = |rules: &'a [Known<'a>], which| {
         let speaking = rules.iter().enumerate();
         let speaking = speaking.filter(|(_, known)| known.rule.verbs.iter().any(|name| name == verb.name()));
-        speaking.map(|(index, known)| Facet { which, index, known, differs: true }).collect::<Vec<_>>()
+        speaking
+            .map(|(index, known)| Facet { which, index, known, profile: 0, differs: true })
+            .collect::<Vec<_>>()
     };
     let (mut old, mut new) = (of(old, Which::Old), of(new, Which::New));
+    let mut profiles = HashMap::new();
+    for facet in old.iter_mut().chain(&mut new) {
+        let facts = facet.known.facts.iter().filter(|(key, _)| *key == "decision" || is_limit_of(key, verb));
+        let next = profiles.len();
+        facet.profile = *profiles.entry(facts.collect::<Vec<_>>()).or_insert(next);
+    }
     let words = |facet: &Facet<'_>| {
         let facts = facet.known.facts.iter().zip(&is_used).filter(|(_, used)| **used);
         (facet.known.who.clone(), facts.map(|(fact, _)| fact.clone()).collect::<Vec<_>>())

@@ -149,7 +149,7 @@ impl Patterns {
             members.sort_unstable();
             members.dedup();
             let apart = matched.iter().filter(|id| self.owners[**id].is_empty());
-            let apart = apart.map(|id| format!("{id} ")).collect::<String>();
+            let apart = apart.map(ToString::to_string).collect::<Vec<_>>().join(" ");
             found(name, members, &apart);
         })
     }

@@ -84,7 +84,9 @@ impl Tree {
             }
         }
         if !tree.rules.is_empty() {
-            protected.iter().for_each(|path| tree.add(path));
+            for path in protected {
+                tree.add(path);
+            }
         }
         tree
     }

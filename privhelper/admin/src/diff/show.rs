@@ -1,4 +1,4 @@
-//! The difference for people and for programs.
+//! The difference for people.
 
 use super::effect::{Effect, Turn};
 use super::facet::{Identity, Which};
@@ -8,7 +8,6 @@ use super::{Report, Side};
 use crate::text::{count, escape};
 use postern_helper::policy::Object;
 use postern_proto::root::v1 as root;
-use serde_json::{Map, Value, json};
 
 /// A request in words, without its verb.
 #[must_use]
@@ -18,15 +17,25 @@ pub fn example(probe: &Probe) -> String {
     match &probe.object {
         Object::Nothing | Object::AllPackages | Object::Unit(_) | Object::Undo { .. } => {}
         Object::Command { arguments, .. } => {
-            arguments.iter().for_each(|(name, value)| say(format!("{name}={value}")));
+            for (name, value) in arguments.iter() {
+                say(format!("{name}={value}"));
+            }
         }
         Object::Package { version, .. } => {
-            version.iter().for_each(|version| say(format!("version {}", version.as_str())));
+            if let Some(version) = version {
+                say(format!("version {}", version.as_str()));
+            }
         }
         Object::File { bytes, content, mode, owner, group, .. } => {
-            mode.iter().for_each(|mode| say(format!("mode {mode}")));
-            owner.iter().for_each(|owner| say(format!("owner {owner}")));
-            group.iter().for_each(|group| say(format!("group {group}")));
+            if let Some(mode) = mode {
+                say(format!("mode {mode}"));
+            }
+            if let Some(owner) = owner {
+                say(format!("owner {owner}"));
+            }
+            if let Some(group) = group {
+                say(format!("group {group}"));
+            }
             if let Some(content) = content {
                 say(format!("content {:?}", String::from_utf8_lossy(content)));
             } else if *bytes > 0 {
@@ -164,130 +173,17 @@ fn ruled(outcome: &Outcome, side: Side<'_>) -> String {
     }
 }
 
-fn position<'a>(outcome: &Outcome, side: Side<'a>) -> Option<&'a root::Position> {
+pub(super) fn position<'a>(outcome: &Outcome, side: Side<'a>) -> Option<&'a root::Position> {
     let place = side.rules.rules.iter().position(|rule| rule.id == outcome.rule)?;
     side.positions.get(place)
 }
 
 /// The clients that someone is, by name where one of the policies names them.
-fn whom(who: &Principal, old: Side<'_>, new: Side<'_>) -> String {
+pub(super) fn whom(who: &Principal, old: Side<'_>, new: Side<'_>) -> String {
     let name = |who: &Identity| {
         let clients = new.rules.clients.iter().chain(&old.rules.clients);
         let mut names = clients.filter(|client| Identity::of(client) == *who);
         names.next().map_or_else(|| who.to_string(), |client| client.name.clone())
     };
     who.iter().map(name).collect::<Vec<_>>().join(" and ")
-}
-
-/// The difference as one object.
-#[must_use]
-pub fn json(report: &Report, old: Side<'_>, new: Side<'_>) -> Value {
-    let clients = report.clients.iter().map(|(which, who)| {
-        let change = if *which == Which::New { "added" } else { "removed" };
-        json!({ "change": change, "client": identity(who) })
-    });
-    let effects = report.effects.iter().map(|effect| {
-        let mut entry = Map::new();
-        let (change, keys) = match &effect.turn {
-            Turn::Allowed => ("allowed", &[][..]),
-            Turn::Asks => ("asks", &[][..]),
-            Turn::Refused => ("refused", &[][..]),
-            Turn::Changed(keys) => ("changed", &keys[..]),
-        };
-        entry.insert("change".to_owned(), change.into());
-        entry.insert("verbs".to_owned(), effect.verbs.iter().map(|verb| verb.name()).collect());
-        entry.insert("client".to_owned(), whom(&effect.who, old, new).into());
-        entry.insert("who".to_owned(), effect.who.iter().map(identity).collect());
-        entry.insert("examples".to_owned(), effect.examples.iter().map(request).collect());
-        entry.insert("old".to_owned(), outcome(&effect.old, old));
-        entry.insert("new".to_owned(), outcome(&effect.new, new));
-        if !keys.is_empty() {
-            entry.insert("keys".to_owned(), keys.into());
-        }
-        Value::Object(entry)
-    });
-    json!({
-        "v": 1,
-        "proven": report.unproven.is_empty(),
-        "changed": report.is_change(),
-        "clients": clients.collect::<Vec<_>>(),
-        "effects": effects.collect::<Vec<_>>(),
-        "general": report.general,
-        "written": report.written.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "unproven": report.unproven.iter().map(|u| json!({ "verb": u.verb.name(), "why": u.why })).collect::<Vec<_>>(),
-        "summary": summary(report),
-    })
-}
-
-fn identity(who: &Identity) -> Value {
-    match who {
-        Identity::User(name) => json!({ "user": name }),
-        Identity::Group(name) => json!({ "group": name }),
-    }
-}
-
-fn outcome(outcome: &Outcome, side: Side<'_>) -> Value {
-    let mut entry = Map::new();
-    let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
-    put(
-        "verdict",
-        match outcome.verdict {
-            Verdict::Refused => "refused",
-            Verdict::Asks => "asks",
-            Verdict::Allowed => "allowed",
-        }
-        .into(),
-    );
-    for (key, text) in [("code", outcome.code), ("message", &*outcome.message), ("rule", &*outcome.rule)] {
-        if !text.is_empty() {
-            put(key, text.into());
-        }
-    }
-    if let Some(position) = position(outcome, side) {
-        put("file", position.file.clone().into());
-        put("line", position.line.into());
-    }
-    Value::Object(entry)
-}
-
-/// A request in the keys that examples in a policy have, and what it would come to.
-fn request(probe: &Probe) -> Value {
-    let mut entry = Map::new();
-    let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
-    match &probe.object {
-        Object::Nothing => {}
-        Object::AllPackages => put("all", true.into()),
-        Object::Undo { rule } => put("undo_of_rule", rule.as_str().into()),
-        Object::Command { name, arguments } => {
-            put("command", name.as_str().into());
-            let values = arguments.iter().map(|(name, value)| (name.to_owned(), value.into()));
-            put("params", Value::Object(values.collect()));
-        }
-        Object::Package { name, version } => {
-            put("packages", json!([name.as_str()]));
-            version.iter().for_each(|version| put("version", version.as_str().into()));
-        }
-        Object::Unit(name) => put("unit", name.as_str().into()),
-        Object::File { path, bytes, content, mode, owner, group } => {
-            put("path", path.as_str().into());
-            mode.iter().for_each(|mode| put("mode", mode.to_string().into()));
-            owner.iter().for_each(|owner| put("owner", owner.as_str().into()));
-            group.iter().for_each(|group| put("group", group.as_str().into()));
-            if let Some(content) = content {
-                put("content", String::from_utf8_lossy(content).into());
-            } else if *bytes > 0 {
-                put("bytes", (*bytes).into());
-            }
-        }
-    }
-    match &probe.told() {
-        Plan::Nothing => {}
-        Plan::Packages { new, upgrades, removals, downgrades } => put(
-            "plan",
-            json!({ "new_packages": new, "upgrades": upgrades, "removals": removals, "downgrades": downgrades }),
-        ),
-        Plan::Unit { cascade } => put("plan", json!({ "cascade": cascade })),
-        Plan::File { create } => put("plan", json!({ "create": create })),
-    }
-    Value::Object(entry)
 }

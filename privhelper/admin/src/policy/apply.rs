@@ -133,14 +133,14 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
     let (before, positions) = old.map_or_else(Default::default, |old| (old.rules, old.positions));
     let before = Side { rules: &before, positions: &positions };
     let after = Side { rules: &compiled.rules, positions: &compiled.positions };
-    if !differs {
-        writeln!(io.out, "no difference to what is accepted already")?;
-    } else {
+    if differs {
         match diff::between(before, after) {
             Ok(report) => write!(io.out, "{}", diff::text(&report, before, after))?,
             // What was accepted by another version may be no policy to this one.
             Err(why) => writeln!(io.err, "the difference in effect is not known: {}", escape(&why))?,
         }
+    } else {
+        writeln!(io.out, "no difference to what is accepted already")?;
     }
     if differs && let Some(exit) = refused(consent, io)? {
         return Ok(exit);

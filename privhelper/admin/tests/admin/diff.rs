@@ -37,7 +37,12 @@ fn effects(old: &str, new: &str) -> Vec<String> {
 
 fn rule(id: &str, lines: &str) -> String {
     let decision = if lines.contains("decision") { "" } else { "decision = \"allow\"\n" };
-    format!("\n[[rule]]\nid = \"{id}\"\nclient = \"agent\"\njustification = \"x\"\n{decision}{lines}\n")
+    // What these grant is the lint's business and not this one's.
+    let is_deny = lines.contains("\"deny\"");
+    let accepted = if is_deny { "" } else { "\naccept_risk = { \"*\" = \"x\" }" };
+    format!(
+        "\n[[rule]]\nid = \"{id}\"\nclient = \"agent\"\njustification = \"x\"\n{decision}{lines}{accepted}\n"
+    )
 }
 
 fn units(id: &str, more: &str, units: &str) -> String {
@@ -93,7 +98,7 @@ fn an_emergency_deny_shows_what_is_newly_refused_and_nothing_else() {
     assert_eq!(
         effects(&php, &format!("{php}{deny}")),
         [
-            "- refused  unit.restart php-fpm.service (agent)   by rule stop (policy.toml:24); was allowed by rule php (policy.toml:15)",
+            "- refused  unit.restart php-fpm.service (agent)   by rule stop (policy.toml:25); was allowed by rule php (policy.toml:15)",
             "1 newly refused",
         ]
     );
@@ -243,7 +248,7 @@ fn who_is_two_clients_at_once_is_compared_too() {
     let told = effects(&format!("{second}{allow}{deny}"), &format!("{second}{allow}"));
     assert_eq!(
         told[0],
-        "+ allowed  unit.restart a.service (agent and web)   by rule u (policy.toml:18); was refused by rule d (policy.toml:27)"
+        "+ allowed  unit.restart a.service (agent and web)   by rule u (policy.toml:18); was refused by rule d (policy.toml:28)"
     );
 }
 
@@ -395,4 +400,25 @@ fn a_policy_that_the_helper_refuses_is_not_compared() {
     };
     let side = Side { rules: &broken, positions: &[] };
     assert!(diff::between(side, side).is_err());
+}
+
+#[test]
+fn the_order_of_rules_is_told_where_another_one_is_used() {
+    let (slow, fast) =
+        (units("slow", "", "\"a*.service\""), units("fast", "timeout = \"1m\"", "\"*.service\""));
+    assert_eq!(
+        effects(&format!("{slow}{fast}"), &format!("{fast}{slow}")),
+        [
+            "~ granted  unit.restart a.service (agent)   by rule fast (policy.toml:15), before by slow (policy.toml:15): timeout 10m -> 1m",
+            "1 granted otherwise",
+        ]
+    );
+}
+
+#[test]
+fn a_hidden_directory_is_granted_by_its_name_alone() {
+    let site = SITE.replace("decision", "depth = 8\ndecision");
+    let new = site.replace("[\"/var/www/html\"]", "[\"/var/www/html\", \"/var/www/html/.well-known\"]");
+    let told = effects(&site, &new);
+    assert!(told[0].contains("/var/www/html/.well-known/x.html (agent)"), "{told:?}");
 }

@@ -5,6 +5,8 @@ use postern_admin::io::Exit;
 
 /// A rule of these lines.
 fn rule(id: &str, decision: &str, lines: &str) -> String {
+    // What these grant is the lint's business and not this one's.
+    let accepted = if decision == "deny" { "" } else { "\naccept_risk = { \"*\" = \"x\" }" };
     let client = if lines.contains("client") { "" } else { "client = \"agent\"" };
     // What the rules grant is another matter here.
     let lines = &if decision == "deny" {
@@ -13,7 +15,7 @@ fn rule(id: &str, decision: &str, lines: &str) -> String {
         format!("{lines}\naccept_risk = {{ \"*\" = \"x\" }}")
     };
     format!(
-        "\n[[rule]]\nid = \"{id}\"\n{client}\ndecision = \"{decision}\"\njustification = \"x\"\n{lines}\n"
+        "\n[[rule]]\nid = \"{id}\"\n{client}\ndecision = \"{decision}\"\njustification = \"x\"\n{lines}{accepted}\n"
     )
 }
 

@@ -63,7 +63,7 @@ fn tells_commands_with_their_parameters_and_the_limits_of_every_rule() {
         },
     ];
     let grants = grants(root::Rules { rules, commands: vec![command()], ..root::Rules::default() });
-    assert_eq!(grants[0].commands, ["grow name=<name> size=<size such as 512M: 1*|2*>"]);
+    assert_eq!(grants[0].commands, ["grow name=<name such as data-1> size=<size such as 512M: 1*|2*>"]);
     assert_eq!(grants[1].verbs, ["package.upgrade", "request.undo"]);
     assert_eq!(grants[1].decision(), wire::Decision::Ask);
     for limit in [
