@@ -8,12 +8,6 @@ fn rule(id: &str, decision: &str, lines: &str) -> String {
     // What these grant is the lint's business and not this one's.
     let accepted = if decision == "deny" { "" } else { "\naccept_risk = { \"*\" = \"x\" }" };
     let client = if lines.contains("client") { "" } else { "client = \"agent\"" };
-    // What the rules grant is another matter here.
-    let lines = &if decision == "deny" {
-        lines.to_owned()
-    } else {
-        format!("{lines}\naccept_risk = {{ \"*\" = \"x\" }}")
-    };
     format!(
         "\n[[rule]]\nid = \"{id}\"\n{client}\ndecision = \"{decision}\"\njustification = \"x\"\n{lines}{accepted}\n"
     )
