@@ -2,9 +2,9 @@
 
 use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
 use super::facet::Facet;
-use super::objects::{Found, PACKAGE_RULES, SUFFIXES, UNIT_RULES};
+use super::objects::{Found, PACKAGE_RULES, UNIT_RULES};
 use postern_helper::policy::Object;
-use postern_helper::types::{Arguments, CommandName, ParameterKind, Pattern};
+use postern_helper::types::{Arguments, CommandName, ParameterKind, Pattern, UNIT_SUFFIXES};
 use postern_proto::root::v1 as root;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,7 +122,7 @@ fn values(
     };
     let mut apart = apart.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     if parameter.kind() == Kind::Unit {
-        apart.extend(SUFFIXES.iter().flat_map(|suffix| [format!("*{suffix}"), format!("*@{suffix}")]));
+        apart.extend(UNIT_SUFFIXES.iter().flat_map(|suffix| [format!("*{suffix}"), format!("*@{suffix}")]));
     }
     for text in &apart {
         machine.add(text, Star::Any, false);

@@ -5,7 +5,7 @@ use super::commands;
 use super::facet::Facet;
 use super::parents::{self, Parent};
 use postern_helper::policy::{BUILT_IN, Object};
-use postern_helper::types::{PackageName, TargetPath, UnitName};
+use postern_helper::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use std::collections::HashMap;
@@ -25,19 +25,6 @@ const FILE: Alphabet = Alphabet {
 /// What tells apart names that are alike to all patterns: whether they are names at all.
 pub(super) const PACKAGE_RULES: [&str; 4] = ["+*", ".*", "-*", "*-"];
 pub(super) const UNIT_RULES: [&str; 5] = ["-*", ".*", "@*", "*@*@*", "*..*"];
-pub(super) const SUFFIXES: [&str; 11] = [
-    ".service",
-    ".socket",
-    ".timer",
-    ".target",
-    ".path",
-    ".mount",
-    ".automount",
-    ".swap",
-    ".slice",
-    ".scope",
-    ".device",
-];
 
 /// Objects that the same rules select.
 #[derive(Debug)]
@@ -184,7 +171,7 @@ fn units(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget)
     for text in UNIT_RULES {
         patterns.tell_apart(text, Star::Any);
     }
-    for suffix in SUFFIXES {
+    for suffix in UNIT_SUFFIXES {
         patterns.tell_apart(&format!("*{suffix}"), Star::Any);
         patterns.tell_apart(&format!("*@{suffix}"), Star::Any);
     }

@@ -25,5 +25,5 @@ pub use path::TargetPath;
 pub use pattern::Pattern;
 pub use request_id::RequestId;
 pub use text::{Reason, TaskId, TraceId};
-pub use unit::UnitName;
+pub use unit::{UNIT_SUFFIXES, UnitName};
 pub use user::UserName;

@@ -3,7 +3,8 @@
 use crate::error::Invalid;
 use std::fmt;
 
-const SUFFIXES: [&str; 11] = [
+/// How units' names end (systemd.unit(5)).
+pub const UNIT_SUFFIXES: [&str; 11] = [
     ".service",
     ".socket",
     ".timer",
@@ -32,7 +33,7 @@ impl UnitName {
     pub fn new(text: &str) -> Result<Self, Invalid> {
         let bad = Err(Invalid::new("unit", "must be a unit's full name such as \"nginx.service\""));
         let set = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'_' | b'.' | b'-' | b'\\' | b'@');
-        let Some(stem) = SUFFIXES.iter().find_map(|suffix| text.strip_suffix(suffix)) else {
+        let Some(stem) = UNIT_SUFFIXES.iter().find_map(|suffix| text.strip_suffix(suffix)) else {
             return bad;
         };
         let ats = stem.bytes().filter(|b| *b == b'@').count();
