@@ -222,7 +222,7 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Pre
 
 /// 6. Ask: the rest of the request waits, and no thread with it.
 fn park<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, plan: V::Plan, share: Share) {
-    let question = cx.question(&verb.wishes(), &by, &plan);
+    let question = cx.question(&verb, &by, &plan);
     let asked = question.and_then(|question| Ok((cx.ask(V::ID, &question)?, question)));
     let (proof, question) = match asked {
         Ok(asked) => asked,

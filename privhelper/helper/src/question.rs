@@ -27,7 +27,7 @@ struct Parts<'a> {
     view: &'a wire::Approval,
     /// This boot and policy, and the request's own digest: what the answer is bound to.
     bound: [(&'static str, String); 3],
-    /// The arguments as the audit has them.
+    /// The arguments as the audit has them, less the client's words.
     args: &'a Json,
     /// The plan, as its own lines.
     plan: &'a [u8],
@@ -40,12 +40,8 @@ impl Context {
     ///
     /// # Errors
     /// `plan_too_large`, or no random number can be had.
-    pub fn question<V: Verb>(
-        &self,
-        wishes: &[Wish],
-        by: &Authorized<V>,
-        plan: &V::Plan,
-    ) -> Result<Question, Stop> {
+    pub fn question<V: Verb>(&self, verb: &V, by: &Authorized<V>, plan: &V::Plan) -> Result<Question, Stop> {
+        let wishes = &verb.wishes();
         let wait = self.meta.wait.map_or(by.approval_ttl(), |wait| wait.min(by.approval_ttl()));
         let since = self.helper.host.unix();
         let risk = Risk::of(wishes);
@@ -77,7 +73,7 @@ impl Context {
         let parts = Parts {
             view: &view,
             bound,
-            args: &self.record.args,
+            args: &verb.args(),
             plan: &plan.text(),
             reason: self.meta.reason.as_str(),
         };

@@ -124,7 +124,7 @@ fn the_text_says_what_is_done_and_content_or_reason_cannot_pass_for_it() {
     fs::write(world.path("site/a.html"), "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n").unwrap();
     let new = "one\ntwo\nthree\nfour\nverb policy.describe\n\u{1b}[2Jplan\nsix\nseven\neight\n";
     let mut request = world.write(new.as_bytes());
-    request.meta.as_mut().unwrap().reason = "\"\\ approve \u{202e}this".to_owned();
+    request.meta.as_mut().unwrap().reason = "\"\\ approve this\u{202e}".to_owned();
     let mut client = world.connect(CLIENT_UID);
     let (_, waiting) = ask(&mut client, "Helper/FileWrite", &request);
     let text = show(&mut world.operator(OPERATOR), &waiting.approval_id);
@@ -135,11 +135,12 @@ fn the_text_says_what_is_done_and_content_or_reason_cannot_pass_for_it() {
     assert!(text.contains(&format!("client agent (uid {CLIENT_UID})\nrule site\n")));
     assert!(text.contains(&format!("\npolicy {}\n", world.helper.policy().unwrap().digest())));
     assert_eq!(lines.iter().filter(|line| line.starts_with("verb ")).count(), 1);
+    assert_eq!(text.matches("approve this").count(), 1, "the client's words stand last and nowhere else");
     let diff = "at line 2\n two\n three\n four\n-five\n+verb policy.describe\n+\u{1b}[2Jplan\n six\n seven\n eight\n";
     assert!(text.contains(diff), "{text}");
     assert_eq!(
         *lines.last().unwrap(),
-        "the client's reason, in its own words: \"\\\"\\\\ approve \\u{202e}this\""
+        "the client's reason, in its own words: \"\\\"\\\\ approve this\\u{202e}\""
     );
 }
 
