@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
 use crate::policy::{Authorized, Risk};
 use crate::sys::store;
-use crate::verb::{Planned, Verb, Wish};
+use crate::verb::{Planned, Verb};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 use std::time::Duration;
