@@ -29,17 +29,19 @@ pub fn attention(report: &Report) -> Vec<Attention> {
         let nobody = "Rules ask a person, and nobody but root may approve: postern-operators has no member.";
         words.push(nobody.to_owned());
     }
-    for finding in report.findings.iter().filter(|finding| finding.severity != Severity::Note) {
+    let found = report.findings.iter().filter(|finding| finding.severity != Severity::Note);
+    let found = found.map(|finding| {
         let severity = finding.severity.as_str();
-        words.push(format!("{severity} at {}:{}: {}", finding.file, finding.line, finding.message));
-    }
+        let words = format!("{severity} at {}:{}: {}", finding.file, finding.line, finding.message);
+        Attention { rule: finding.rules.first().cloned(), words }
+    });
     let general = words.into_iter().map(|words| Attention { rule: None, words });
     let mut grants =
         report.clients.iter().flat_map(|c| &c.groups).flat_map(|g| &g.grants).collect::<Vec<_>>();
     grants.retain(|grant| grant.decision != Decision::Deny);
     // Equal risks stay in the policy's order.
     grants.sort_by_key(|grant| std::cmp::Reverse(grant.risk));
-    general.chain(grants.into_iter().filter_map(of_grant)).collect()
+    general.chain(found).chain(grants.into_iter().filter_map(of_grant)).collect()
 }
 
 /// Why a grant is worth a look, if it is.
