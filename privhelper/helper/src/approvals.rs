@@ -45,6 +45,8 @@ pub struct Question {
     pub policy: Digest,
     /// Who asks, and for what: another try of the same has the same digest.
     pub about: (u32, Digest),
+    /// What it would do, however it is asked for.
+    pub same: Digest,
     /// How many may wait under that policy.
     pub limits: ApprovalLimits,
     /// When it ends, on the clock that counts since boot, sleep included.
@@ -65,6 +67,7 @@ impl fmt::Debug for Waiting {
 #[derive(Debug)]
 struct Denial {
     about: (u32, Digest),
+    same: Digest,
     until: Duration,
     reason: String,
 }
@@ -101,7 +104,9 @@ impl Approvals {
         tell: impl FnOnce(),
     ) -> Result<(), (Refusal, Then)> {
         let mut inner = locked(&self.0);
-        if let Err(refusal) = inner.admit(question.about, question.limits, now) {
+        let denied =
+            inner.denied(|denial| denial.about.0 == question.about.0 && denial.same == question.same, now);
+        if let Err(refusal) = denied.and_then(|()| inner.admit(question.about, question.limits, now)) {
             return Err((refusal, then));
         }
         inner.tell(&question.view, "");
@@ -185,7 +190,7 @@ impl Approvals {
         let answer = if approves {
             Answer::Approved(question.view.approved_by)
         } else {
-            inner.remember(question.about, helper.boottime(), reason.as_str());
+            inner.remember(&question, helper.boottime(), reason.as_str());
             Answer::Ended(denied(Code::NotApproved, reason.as_str()))
         };
         drop(inner);
@@ -226,12 +231,7 @@ impl Inner {
     }
 
     fn admit(&mut self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Refusal> {
-        self.denied.retain(|denial| denial.until > now);
-        if let Some(denial) = self.denied.iter().find(|denial| denial.about == about) {
-            let wait = denial.until.saturating_sub(now).as_secs();
-            let refusal = denied(Code::DeniedRecently, &denial.reason);
-            return Err(Refusal { retry_after_s: u32::try_from(wait).unwrap_or(u32::MAX), ..refusal });
-        }
+        self.denied(|denial| denial.about == about, now)?;
         let own = self.questions().filter(|question| question.about.0 == about.0).count();
         let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         if own >= most(limits.max_pending_per_client) || self.waiting.len() >= most(limits.max_pending) {
@@ -241,12 +241,24 @@ impl Inner {
         Ok(())
     }
 
-    fn remember(&mut self, about: (u32, Digest), now: Duration, reason: &str) {
+    /// Whether such a thing was denied within the hour.
+    fn denied(&mut self, is_such: impl Fn(&Denial) -> bool, now: Duration) -> Result<(), Refusal> {
+        self.denied.retain(|denial| denial.until > now);
+        let Some(denial) = self.denied.iter().find(|denial| is_such(denial)) else {
+            return Ok(());
+        };
+        let wait = denial.until.saturating_sub(now).as_secs();
+        let refusal = denied(Code::DeniedRecently, &denial.reason);
+        Err(Refusal { retry_after_s: u32::try_from(wait).unwrap_or(u32::MAX), ..refusal })
+    }
+
+    fn remember(&mut self, question: &Question, now: Duration, reason: &str) {
         if self.denied.len() >= DENIED_MAX {
             self.denied.remove(0);
         }
         let until = now.saturating_add(DENIED);
-        self.denied.push(Denial { about, until, reason: reason.to_owned() });
+        let (about, same) = (question.about, question.same);
+        self.denied.push(Denial { about, same, until, reason: reason.to_owned() });
     }
 
     /// Those who have left are forgotten.
@@ -271,6 +283,9 @@ fn check(
     }
     if Digest::of(&[&question.text]).as_bytes() != decide.shown_sha256 {
         return Err(Refusal::new(Code::PlanChanged, "what was shown is not what waits; look at it again"));
+    }
+    if question.about.0 == peer.uid {
+        return Err(Refusal::new(Code::Denied, "who asks cannot agree"));
     }
     if question.view.approved_by.contains(&peer.uid) {
         return Err(Refusal::new(Code::Denied, "you have agreed already; another person must agree too"));

@@ -188,8 +188,8 @@ fn finish<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, (place, share): 
     match prepare(&mut cx, &verb, by) {
         Ok(Prepared::Answered(completed)) => cx.watchers.finish(&Kind::Completed(*completed)),
         Ok(Prepared::Ready(by, plan)) if by.decision() == Decision::Ask => {
-            drop(place);
             park(cx, verb, by, plan, share);
+            drop(place);
         }
         Ok(Prepared::Ready(by, plan)) => perform(cx, &verb, &by, &plan),
         Err(stop) => end(cx, stop),
@@ -208,6 +208,8 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Pre
     // 5. Plan, and decide the plan too.
     let plan = verb.plan(cx, &by)?;
     let by = cx.policy.decide_plan(cx.peer, by, &verb.wishes(), &plan.subject())?;
+    by.rule_id().clone_into(&mut cx.record.rule);
+    cx.record.decision = by.decision().as_str();
     cx.record.plan = plan.json();
     if cx.meta.mode == Mode::Preview {
         let mut previewed = completed_as(wire::Status::Previewed, &by);

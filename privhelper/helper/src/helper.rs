@@ -114,7 +114,7 @@ impl Helper {
     /// It can't be written down. A pause holds all the same, until the helper ends.
     pub fn pause(&self, reason: Option<String>) -> Result<(), Fault> {
         let path = self.host.paths.state.join("paused");
-        if reason.is_none() {
+        if reason.is_none() && path.exists() {
             store::remove_file(&path)?;
         }
         locked(&self.paused).clone_from(&reason);

@@ -47,6 +47,8 @@ pub struct Host {
     pub user_name: fn(u32) -> String,
     /// How the numbers of groups become names, for what people read.
     pub group_name: fn(u32) -> String,
+    /// The group that a user has by itself; none if that cannot be told.
+    pub primary: fn(u32) -> Option<u32>,
     /// The wall clock.
     pub now: fn() -> SystemTime,
     /// Time since boot, sleep included.
@@ -75,6 +77,7 @@ impl Host {
             },
             owner_uid: 0,
             accounts: Accounts { user, group },
+            primary,
             user_name: |uid| {
                 User::from_uid(Uid::from_raw(uid))
                     .ok()
@@ -113,4 +116,9 @@ fn user(name: &str) -> Option<u32> {
 fn group(name: &str) -> Option<Members> {
     let group = Group::from_name(name).ok().flatten()?;
     Some((group.gid.as_raw(), group.mem.iter().filter_map(|member| user(member)).collect()))
+}
+
+/// The group that a user has by itself; its own number if it is nobody's.
+fn primary(uid: u32) -> Option<u32> {
+    User::from_uid(Uid::from_raw(uid)).ok().map(|user| user.map_or(uid, |user| user.gid.as_raw()))
 }

@@ -16,6 +16,7 @@ use crate::types::Reason;
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// One connection of an operator's.
 #[derive(Debug)]
@@ -64,10 +65,19 @@ pub const CALLS: &[(&str, Call)] = &[
 impl Service for Operator {
     fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
         // Nobody that the policy calls a client can be an operator: asked anew each time, for the policy may change.
-        let is_client = self.helper.policy().is_some_and(|policy| !policy.clients_of(self.peer).is_empty());
+        // By its own group too: newgrp(1) takes another for the connection.
+        let primary = (self.helper.host.primary)(self.peer.uid);
+        let is_client = self.helper.policy().is_some_and(|policy| {
+            let is = |gid: u32| !policy.clients_of(Peer { gid, ..self.peer }).is_empty();
+            is(self.peer.gid) || primary.is_none_or(is)
+        });
         if is_client {
             self.helper.note_refused(self.peer, &method, Code::Denied);
             sink.end(Grpc::PermissionDenied, "denied: a client of the policy can be no operator");
+            return Ok(());
+        }
+        if self.helper.stopping.load(Ordering::Relaxed) {
+            sink.end(Grpc::Unavailable, "the helper is about to end; ask again");
             return Ok(());
         }
         let call =

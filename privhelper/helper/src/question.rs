@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
 use crate::policy::{Authorized, Risk};
 use crate::sys::store;
+use crate::types::Digest;
 use crate::verb::{Planned, Verb};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
@@ -18,6 +19,8 @@ use std::time::Duration;
 /// More than this no person reads.
 const LINES_MAX: usize = 2000;
 const BYTES_MAX: usize = 256 * 1024;
+/// A question stands at least this long: shorter ones could follow each other without end.
+const WAIT_MIN: Duration = Duration::from_secs(60);
 /// Lines of a file that are shown around what changes.
 const AROUND: usize = 3;
 
@@ -42,7 +45,7 @@ impl Context {
     /// `plan_too_large`, or no random number can be had.
     pub fn question<V: Verb>(&self, verb: &V, by: &Authorized<V>, plan: &V::Plan) -> Result<Question, Stop> {
         let wishes = &verb.wishes();
-        let wait = self.meta.wait.map_or(by.approval_ttl(), |wait| wait.min(by.approval_ttl()));
+        let wait = self.meta.wait.map_or(by.approval_ttl(), |wait| wait.max(WAIT_MIN).min(by.approval_ttl()));
         let since = self.helper.host.unix();
         let risk = Risk::of(wishes);
         let mut targets = wishes.iter().map(|(_, object)| object.name()).collect::<Vec<_>>();
@@ -78,12 +81,16 @@ impl Context {
             reason: self.meta.reason.as_str(),
         };
         let text = text(&parts)?;
+        targets.sort_unstable();
+        let same =
+            Digest::of(&[V::ID.name().as_bytes(), b"\n", targets.join(" ").as_bytes(), b"\n", parts.plan]);
         let expires = self.helper.boottime().saturating_add(wait);
         Ok(Question {
             view,
             text,
             policy,
             about: (self.peer.uid, self.canonical),
+            same,
             limits: self.policy.approvals(),
             expires,
         })
@@ -129,7 +136,7 @@ fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Refusal> {
     text.extend_from_slice(parts.plan);
     let reason = if parts.reason.is_empty() { "none".to_owned() } else { format!("{:?}", parts.reason) };
     text.extend_from_slice(format!("\nthe client's reason, in its own words: {reason}\n").as_bytes());
-    if text.len() > BYTES_MAX || lines(&text).len() > LINES_MAX {
+    if text.len() > BYTES_MAX || text.split_inclusive(|byte| *byte == b'\n').count() > LINES_MAX {
         let why = "the plan is too large for a person to read (2,000 lines, 256 KiB); make it smaller";
         return Err(Refusal::new(Code::PlanTooLarge, why));
     }
@@ -137,33 +144,35 @@ fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Refusal> {
 }
 
 /// What changes between two contents: equal lines before and after are cut to three. One block, so that nobody
-/// has to believe an algorithm.
+/// has to believe an algorithm. Ends where it is longer than a person reads.
 #[must_use]
 pub fn diff(old: &[u8], new: &[u8]) -> Vec<u8> {
-    let (old, new) = (lines(old), lines(new));
-    let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let left = |lines: &[&[u8]]| lines.len().saturating_sub(head);
-    let most = left(&old).min(left(&new));
-    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(old, new)| old == new).count();
-    let first = head.saturating_sub(AROUND);
-    let mut text = format!("at line {}\n", first.saturating_add(1)).into_bytes();
-    let mut put = |mark: &[u8], from: &[&[u8]], start: usize, end: usize| {
-        for line in from.get(start..end).unwrap_or_default() {
-            text.extend_from_slice(mark);
-            text.extend_from_slice(line);
-            if !line.ends_with(b"\n") {
-                text.extend_from_slice(b"\n\\ no line feed at the end\n");
-            }
+    let lines = |content| <[u8]>::split_inclusive(content, |byte| *byte == b'\n');
+    let pairs = lines(old).zip(lines(new)).take_while(|(old, new)| old == new);
+    let (head, count) = pairs.fold((0_usize, 0_usize), |(bytes, count), (line, _)| {
+        (bytes.saturating_add(line.len()), count.saturating_add(1))
+    });
+    let (old_rest, new_rest) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
+    let equal = lines(old_rest).rev().zip(lines(new_rest).rev()).take_while(|(old, new)| old == new);
+    let tail = equal.fold(0_usize, |bytes, (line, _)| bytes.saturating_add(line.len()));
+    let middle = |rest: &[u8]| rest.len().saturating_sub(tail);
+    let before = lines(old.get(..head).unwrap_or_default()).rev().take(AROUND).collect::<Vec<_>>();
+    let after = lines(new_rest.get(middle(new_rest)..).unwrap_or_default()).take(AROUND);
+    let first = count.saturating_sub(before.len()).saturating_add(1);
+    let mut text = format!("at line {first}\n").into_bytes();
+    let marked = |mark: &'static [u8]| move |line| (mark, line);
+    let all = before.into_iter().rev().map(marked(b" "));
+    let all = all.chain(lines(old_rest.get(..middle(old_rest)).unwrap_or_default()).map(marked(b"-")));
+    let all = all.chain(lines(new_rest.get(..middle(new_rest)).unwrap_or_default()).map(marked(b"+")));
+    for (mark, line) in all.chain(after.map(marked(b" "))) {
+        if text.len() > BYTES_MAX {
+            break;
         }
-    };
-    put(b" ", &old, first, head);
-    put(b"-", &old, head, old.len().saturating_sub(tail));
-    put(b"+", &new, head, new.len().saturating_sub(tail));
-    let after = new.len().saturating_sub(tail);
-    put(b" ", &new, after, after.saturating_add(AROUND).min(new.len()));
+        text.extend_from_slice(mark);
+        text.extend_from_slice(line);
+        if !line.ends_with(b"\n") {
+            text.extend_from_slice(b"\n\\ no line feed at the end\n");
+        }
+    }
     text
-}
-
-fn lines(content: &[u8]) -> Vec<&[u8]> {
-    content.split_inclusive(|byte| *byte == b'\n').collect()
 }

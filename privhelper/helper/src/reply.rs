@@ -196,6 +196,11 @@ impl Sink {
         self.outbox.send(self.stream, frame::EVENT, &message.encode_to_vec(), false);
     }
 
+    /// The same, and waits for room as `Output` does.
+    pub fn message_in_time(&self, message: &impl Message) {
+        self.outbox.send(self.stream, frame::EVENT, &message.encode_to_vec(), true);
+    }
+
     /// Ends the stream.
     pub fn end(&self, code: Grpc, text: &str) {
         let mut payload = vec![code.code()];

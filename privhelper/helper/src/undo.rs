@@ -45,8 +45,15 @@ pub fn run(helper: &Helper, peer: Peer, request: &wire::OperatorUndoRequest, sin
         };
         let is_done = code.is_empty();
         let (request_id, uid, verb) = (record.request_id.clone(), record.uid, record.verb.clone());
-        sink.message(&wire::OperatorUndone { request_id, uid, verb, target: target(&record), code, message });
-        if !is_done {
+        sink.message_in_time(&wire::OperatorUndone {
+            request_id,
+            uid,
+            verb,
+            target: target(&record),
+            code,
+            message,
+        });
+        if !is_done || !sink.is_open() {
             break;
         }
     }
@@ -169,7 +176,7 @@ fn take_back(helper: &Helper, peer: Peer, record: &RequestRecord) -> Result<(), 
     };
     let ticket = helper.audit.begin(&entry)?;
     let result = match &inverse {
-        Inverse::File(path, undo) => restore(helper, &ticket, path, undo),
+        Inverse::File(path, undo) => restore(helper, &ticket, record, path, undo),
         Inverse::Unit(unit, info) => put_back(helper, &ticket, unit, info),
     };
     let (completed, detail) = match &result {
@@ -193,7 +200,19 @@ fn conflict(what: &str) -> Stop {
 }
 
 /// Writes the old content, mode and owner again, or removes what was new.
-fn restore(helper: &Helper, ticket: &Ticket, path: &TargetPath, undo: &FileUndo) -> Result<(), Stop> {
+fn restore(
+    helper: &Helper,
+    ticket: &Ticket,
+    record: &RequestRecord,
+    path: &TargetPath,
+    undo: &FileUndo,
+) -> Result<(), Stop> {
+    let left = record.completed.as_ref().and_then(|done| done.files.first());
+    let left = left.ok_or_else(|| conflict(path.as_str()))?;
+    // Names become numbers here: a confined thread can't read the host's accounts.
+    let accounts = helper.host.accounts;
+    let uid = left.owner.parse().ok().or_else(|| (accounts.user)(&left.owner));
+    let gid = left.group.parse().ok().or_else(|| (accounts.group)(&left.group).map(|(gid, _)| gid));
     let (directory, name) = path.split();
     let directory = files::open_directory(&TargetPath::new(directory)?, helper.host.owner_uid)?;
     let temporary = format!(".postern-{}", store::random_id()?);
@@ -204,7 +223,8 @@ fn restore(helper: &Helper, ticket: &Ticket, path: &TargetPath, undo: &FileUndo)
         let Some(now) = now.as_mut() else {
             return Err(conflict(path.as_str()));
         };
-        if !is_ours(now)? {
+        let kept = (now.mode.to_string(), Some(now.uid), Some(now.gid));
+        if !is_ours(now)? || kept != (left.mode.clone(), uid, gid) {
             return Err(conflict(path.as_str()));
         }
         if !undo.existed {

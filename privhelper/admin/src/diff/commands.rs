@@ -159,5 +159,8 @@ fn values(
         | Kind::Path
         | Kind::Unspecified => grants.iter().all(|grant| *grant == grants[0]),
     };
+    // A grant for which no value was found would leave its rule out of every class.
+    let is_found = |place: usize| sets.keys().any(|set: &Vec<bool>| set[place]);
+    let is_proven = is_proven && (0..grants.len()).all(is_found);
     if is_proven { Ok(sets.into_values().collect()) } else { Err(Exhausted) }
 }

@@ -5,7 +5,7 @@ use super::facet::Identity;
 use super::probe::{Plan, Probe};
 use postern_helper::error::Code;
 use postern_helper::plan::{
-    Action, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
+    Action, Dragged, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
 };
 use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
 use postern_helper::types::{Digest, FileMode, PackageName, UserName};
@@ -135,7 +135,7 @@ impl Court {
 enum Planned {
     Nothing,
     Packages(PackagePlan),
-    Unit(UnitPlan),
+    Unit(Box<UnitPlan>),
     File(Box<FilePlan>),
 }
 
@@ -172,12 +172,12 @@ impl Planned {
             }
             (Plan::Unit { cascade }, Object::Unit(name)) => {
                 let state = |id: &str| UnitState { id: id.to_owned(), ..UnitState::default() };
-                let other = cascade.then(|| state("other.service"));
-                Self::Unit(UnitPlan {
+                let other = cascade.then(|| Dragged { verb: "stop", state: state("other.service") });
+                Self::Unit(Box::new(UnitPlan {
                     state: state(name.as_str()),
                     cascade: other.into_iter().collect(),
                     ..UnitPlan::default()
-                })
+                }))
             }
             (Plan::File { create }, Object::File { path, bytes, mode, owner, group, .. }) => {
                 let digest = Digest::of(&[]);

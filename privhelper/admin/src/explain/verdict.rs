@@ -4,6 +4,7 @@ use super::model::{Answer, Checked, Explanation, Named, Near, Stake, State, Verd
 use super::near;
 use super::request::{Element, FileTarget, Target};
 use crate::law::{ASKER, Law, Origin, decides};
+use crate::policy::keys;
 use crate::words::{self, Limit, When};
 use postern_helper::error::{Code, Refusal};
 use postern_helper::policy::{Authorized, Decision, Object, Policy, Risk, Rule};
@@ -32,6 +33,14 @@ pub(super) fn explain(
         }
         Origin::Files(path) => (path.display().to_string(), false),
     };
+    let mut notes = law.notes.clone();
+    let unbuilt = elements.iter().map(|element| element.verb).filter(|verb| !keys::is_built(*verb));
+    notes.extend(
+        unbuilt.map(|verb| {
+            format!("{} is not built yet: the helper refuses it whatever a rule says", verb.name())
+        }),
+    );
+    notes.dedup();
     Explanation {
         v: 1,
         decision,
@@ -39,7 +48,7 @@ pub(super) fn explain(
         message: refusal.map(|refusal| refusal.message.clone()),
         verb: verb.name(),
         clients,
-        policy: Whence { digest: law.digest.to_string(), in_force, from, notes: law.notes.clone() },
+        policy: Whence { digest: law.digest.to_string(), in_force, from, notes },
         risk: Stake { score: risk.score, capabilities: risk.capabilities },
         approvers: asked.map(Authorized::approvers),
         approval_ttl_s: asked.map(|by| by.approval_ttl().as_secs()),
@@ -140,6 +149,9 @@ fn checked(law: &Law, rule: &Rule, wire: &root::Rule, element: &Element, patched
     limits.extend(on_this_host(&element.target));
     let of = |holds: Result<(), Refusal>| if holds.is_ok() { State::Holds } else { State::Fails };
     let state = |limit: &Limit| match (limit.when, facet(&element.target, limit.key)) {
+        // Content that is not at hand, and a mode that is not asked for, are judged when they are there.
+        (When::Request, Some(Object::File { content: None, .. })) if limit.key == "lines" => State::Later,
+        (When::Request, Some(Object::File { mode: None, .. })) if limit.key == "modes" => State::Later,
         (When::Request, _) if limit.key == "max_files" => of(rule.holds_verb(element.verb, patched)),
         (When::Request, Some(alone)) => of(rule.holds(&alone)),
         (When::Request, None) => State::Holds,

@@ -81,8 +81,10 @@ impl Run<'_> {
             self.add("command-without-sandbox", Class::Combined, "which runs without a sandbox", how, found);
         }
         // A validator may own its scratch files: it can write nothing else.
-        let strong: Vec<_> =
-            self.command.capabilities.iter().filter(|name| lists(CAPABILITIES, name)).cloned().collect();
+        let is_strong = |name: &&String| {
+            lists(CAPABILITIES, name) || (self.used == Use::Asked && name.as_str() == "CAP_CHOWN")
+        };
+        let strong: Vec<_> = self.command.capabilities.iter().filter(is_strong).cloned().collect();
         if !strong.is_empty() {
             let what = format!("which has {}", some(&strong));
             self.add(

@@ -70,7 +70,10 @@ pub fn parse(table: Table<'_>) -> Parsed<'_> {
                     limits::fill(table, &verbs, kind, &mut wire);
                     written::check(table);
                 }
-                Decision::Deny => wire.set_decision(root::Decision::Deny),
+                Decision::Deny => {
+                    wire.set_decision(root::Decision::Deny);
+                    left_out(table, &wire);
+                }
             }
             Some(Whole { wire, verbs, kind, decision })
         }
@@ -208,6 +211,17 @@ fn selectors(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Ru
             wire.commands = required_list(table, "commands", values::command_pattern, nothing);
             wire.parameters = parameters(table);
         }
+    }
+}
+
+/// What a person would think that a deny rule covers, and it does not.
+fn left_out(table: Table<'_>, wire: &root::Rule) {
+    let at = |key| table.place(key).unwrap_or(table.at);
+    if wire.units.iter().any(|text| text.contains('*')) && !wire.units.iter().any(|text| text.contains('@')) {
+        table.warn(at("units"), "`*` does not cross '@': instances such as a@b.service are not denied; list them too, such as \"*@*\"");
+    }
+    if wire.files.iter().any(|text| text.starts_with('*')) && !wire.files.iter().any(|text| text == ".*") {
+        table.warn(at("files"), "`*` takes no leading dot: hidden files are not denied; list \".*\" too");
     }
 }
 

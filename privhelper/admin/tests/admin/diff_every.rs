@@ -2,7 +2,7 @@
 
 use postern_admin::diff::{self, Effect, Identity, Plan, Report, Side, Verdict};
 use postern_helper::plan::{
-    Action, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
+    Action, Dragged, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
 };
 use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
 use postern_helper::types::{
@@ -188,7 +188,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
             let state = UnitState { id: name.as_str().to_owned(), ..own };
             unit = UnitPlan {
                 state,
-                cascade: if *cascade { vec![other] } else { Vec::new() },
+                cascade: if *cascade { vec![Dragged { verb: "stop", state: other }] } else { Vec::new() },
                 ..UnitPlan::default()
             };
             Subject::Unit(&unit)

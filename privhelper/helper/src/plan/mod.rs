@@ -115,8 +115,19 @@ pub struct UnitPlan {
     pub state: UnitState,
     /// `start`, `stop`, ...
     pub action: &'static str,
+    /// What is done at once besides: `start` with `enable`, `stop` with `disable`.
+    pub now: Option<&'static str>,
     /// Other units that would be changed too.
-    pub cascade: Vec<UnitState>,
+    pub cascade: Vec<Dragged>,
+}
+
+/// A unit that is changed along with another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dragged {
+    /// What is done to it.
+    pub verb: &'static str,
+    /// Before the effect.
+    pub state: UnitState,
 }
 
 /// What is known of a file that stands there.

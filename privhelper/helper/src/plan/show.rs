@@ -139,26 +139,33 @@ impl Planned for UnitPlan {
     }
 
     fn wire(&self) -> wire::Plan {
-        let others = self.cascade.iter().map(|unit| unit.step("stop", true));
-        let units = std::iter::once(self.state.step(self.action, false)).chain(others).collect();
+        let units = self.steps().map(|(verb, unit, cascade)| unit.step(verb, cascade)).collect();
         wire::Plan { units, ..wire::Plan::default() }
     }
 
     fn json(&self) -> Json {
-        let of = |unit: &UnitState, verb: &str| {
+        let step = |(verb, unit, cascade): (&str, &UnitState, bool)| {
             let json = Json::new().text("id", &unit.id).text("verb", verb);
-            json.text("active", &unit.active).text("enabled", &unit.enabled)
+            json.text("active", &unit.active).text("enabled", &unit.enabled).flag("cascade", cascade)
         };
-        let others = self.cascade.iter().map(|unit| of(unit, "stop").flag("cascade", true));
-        Json::new().objects("units", std::iter::once(of(&self.state, self.action)).chain(others))
+        Json::new().objects("units", self.steps().map(step))
     }
 
     fn text(&self) -> Vec<u8> {
-        let of = |unit: &UnitState, verb: &str, why: &str| {
+        let step = |(verb, unit, cascade): (&str, &UnitState, bool)| {
+            let why = if cascade { "; it comes along" } else { "" };
             format!("{verb} {}, which is {} and {}{why}\n", unit.id, unit.active, or_none(&unit.enabled))
         };
-        let others = self.cascade.iter().map(|unit| of(unit, "stop", "; it comes along"));
-        std::iter::once(of(&self.state, self.action, "")).chain(others).collect::<String>().into_bytes()
+        self.steps().map(step).collect::<String>().into_bytes()
+    }
+}
+
+impl UnitPlan {
+    /// Everything that is done: what, to which unit, and whether it is dragged along.
+    fn steps(&self) -> impl Iterator<Item = (&'static str, &UnitState, bool)> {
+        let own = [Some(self.action), self.now].into_iter().flatten();
+        let others = self.cascade.iter().map(|other| (other.verb, &other.state, true));
+        own.map(|verb| (verb, &self.state, false)).chain(others)
     }
 }
 

@@ -62,10 +62,11 @@ impl<V> Authorized<V> {
         self.elements.iter().filter_map(|(_, rules)| rules.first())
     }
 
-    /// The rule that is named: that of the first element. Empty for verbs that are open.
+    /// The rule that is named: the first of those that decide. Empty for verbs that are open.
     #[must_use]
     pub fn rule_id(&self) -> &str {
-        self.rules().next().map_or("", |rule| rule.id.as_str())
+        let decision = self.decision();
+        self.rules().find(|rule| rule.decision == decision).map_or("", |rule| rule.id.as_str())
     }
 
     /// The strictest decision of the rules used. Verbs that are open are allowed.
@@ -74,20 +75,21 @@ impl<V> Authorized<V> {
         self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow)
     }
 
-    /// How many people must agree: the most that a rule used asks for.
+    /// How many people must agree: the most that any rule asks for that lets it through.
     #[must_use]
     pub fn approvers(&self) -> u32 {
         self.asking().map(|rule| rule.approvers).max().unwrap_or(1)
     }
 
-    /// How long the request waits for them: the shortest of the rules used.
+    /// How long the request waits for them: the shortest that any of these says.
     #[must_use]
     pub fn approval_ttl(&self) -> Duration {
         self.asking().map(|rule| rule.approval_ttl).min().unwrap_or_default()
     }
 
     fn asking(&self) -> impl Iterator<Item = &Arc<Rule>> {
-        self.rules().filter(|rule| rule.decision == Decision::Ask)
+        let all = self.elements.iter().flat_map(|(_, rules)| rules);
+        all.filter(|rule| rule.decision == Decision::Ask)
     }
 
     /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
@@ -122,7 +124,8 @@ impl Policy {
     /// Whether the same client may also do `verb` to `object`: for what an answer may tell.
     #[must_use]
     pub fn grants(&self, peer: Peer, verb: VerbId, object: &Object) -> bool {
-        self.element(&self.places_of(peer), verb, object, 0).is_ok()
+        let rules = self.element(&self.places_of(peer), verb, object, 0).unwrap_or_default();
+        rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
     }
 
     /// Step 5: the plan against the limits. Of the rules of each element at least one must hold. A unit must be
@@ -143,14 +146,24 @@ impl Policy {
         match plan {
             Subject::Nothing | Subject::File(_) => {}
             Subject::Unit(unit) => {
+                for other in &unit.cascade {
+                    let object = Object::Unit(UnitName::new(&other.state.id)?);
+                    self.not_denied(&clients, wishes, VerbId::UnitStop, &object)?;
+                }
                 for name in unit.state.names.iter().chain([&unit.state.id]) {
                     let object = Object::Unit(UnitName::new(name)?);
                     for (verb, _) in wishes {
-                        self.element(&clients, *verb, &object, 0)?;
+                        elements.push((*verb, self.element(&clients, *verb, &object, 0)?));
                     }
                 }
             }
             Subject::Packages(packages) => {
+                for step in
+                    packages.steps.iter().filter(|step| step.action != Action::Configure && !step.asked)
+                {
+                    let object = Object::Package { name: step.name.clone(), version: None };
+                    self.not_denied(&clients, wishes, VerbId::PackageRemove, &object)?;
+                }
                 for (verb, _) in wishes.iter().filter(|(_, object)| *object == Object::AllPackages) {
                     for step in packages.steps.iter().filter(|step| step.action == Action::Upgrade) {
                         let object = Object::Package { name: step.name.clone(), version: None };
@@ -163,6 +176,28 @@ impl Policy {
             *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, plan))?;
         }
         Ok(Authorized { verb: PhantomData, elements })
+    }
+
+    /// What a rule denies by name does not come along with something else either, neither by the request's verbs nor
+    /// by `also`, which is what coming along may mean.
+    fn not_denied(
+        &self,
+        clients: &[usize],
+        wishes: &[(VerbId, Object)],
+        also: VerbId,
+        object: &Object,
+    ) -> Result<(), Refusal> {
+        let denies = |verb: VerbId| {
+            let mut rules = self.rules_for(clients, verb);
+            rules.find(|rule| rule.decision == Decision::Deny && rule.selects(verb, object))
+        };
+        match wishes.iter().map(|(verb, _)| *verb).chain([also]).find_map(denies) {
+            Some(rule) => {
+                let why = format!("rule {} denies {}, which would come along", rule.id, object.name());
+                Err(Refusal::new(Code::Denied, why))
+            }
+            None => Ok(()),
+        }
     }
 
     /// CONTRACTS 5, point 3: the strictest decision among the rules that select the object; of the rules with

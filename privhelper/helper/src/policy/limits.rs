@@ -73,7 +73,7 @@ impl Rule {
         if plan.cascade.is_empty() || self.allow_cascade {
             return Ok(());
         }
-        let others = plan.cascade.iter().map(|unit| unit.id.clone()).collect::<Vec<_>>().join(", ");
+        let others = plan.cascade.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>().join(", ");
         Err(Refusal::new(
             Code::WouldCascade,
             format!("{others} would be changed too; rule {} does not grant it (`allow_cascade`)", self.id),

@@ -13,7 +13,7 @@ const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"]
 const PACKAGES: [&str; 6] = ["postern", "systemd", "dpkg", "apt", "libc6", "base-files"];
 /// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
 /// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
-const DIRECTORIES: [&str; 36] = [
+const DIRECTORIES: [&str; 37] = [
     "/etc/postern/",
     "/var/lib/postern/",
     "/var/lib/postern-helper/",
@@ -41,6 +41,7 @@ const DIRECTORIES: [&str; 36] = [
     "/etc/security/",
     "/etc/cron.",
     "/var/spool/cron/",
+    "/var/spool/anacron/",
     "/etc/apt/",
     "/etc/dpkg/",
     "/var/lib/dpkg/",
@@ -116,7 +117,7 @@ impl Protect {
                 .map(|step| step.name.as_str())
                 .find(|name| self.has_package(name)),
             Subject::Unit(unit) => {
-                unit.cascade.iter().map(|unit| unit.id.as_str()).find(|id| self.has_unit(id))
+                unit.cascade.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
             }
             Subject::File(_) | Subject::Nothing => None,
         };

@@ -100,6 +100,7 @@ pub fn tell_journal(host: &Host, _: &Asked, message: &str, approval: &str) -> Re
         "MESSAGE={message}\nMESSAGE_ID={WAITS}\nPRIORITY=5\nSYSLOG_IDENTIFIER=postern-helper\nPOSTERN_APPROVAL={approval}\n"
     );
     let socket = UnixDatagram::unbound().map_err(Fault::io("make a socket"))?;
+    socket.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;
     let sent = socket.send_to(fields.as_bytes(), &host.paths.journal_socket);
     sent.map(drop).map_err(Fault::io("write to the journal"))
 }

@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::types::Digest;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Most bytes of an accepted policy.
@@ -99,20 +99,20 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>, Fault> {
     paths.collect::<Result<_, _>>().map_err(Fault::io("list a directory of the helper's own"))
 }
 
-/// Keeps the newest copies for undo. Their names end in UUIDs of version 7, which sort by time.
+/// Keeps the newest copies for undo, by the time at which they were written: the time in an id is its client's word.
 ///
 /// # Errors
 /// They can't be listed or removed.
 pub fn prune(directory: &Path) -> Result<(), Fault> {
-    let time = |path: &Path| {
-        path.file_name().map(|name| name.to_string_lossy().split_once('-').map(|(_, id)| id.to_owned()))
-    };
-    let mut entries = list(directory)?;
-    entries.sort_by_key(|path| std::cmp::Reverse(time(path)));
+    let mut entries = Vec::new();
+    for path in list(directory)? {
+        let facts = std::fs::symlink_metadata(&path).map_err(Fault::io("stat a copy for undo"))?;
+        entries.push(((facts.mtime(), facts.mtime_nsec()), facts.len(), path));
+    }
+    entries.sort_by_key(|(time, _, _)| std::cmp::Reverse(*time));
     let mut bytes = 0_u64;
-    for (index, path) in entries.iter().enumerate() {
-        let size = std::fs::symlink_metadata(path).map_err(Fault::io("stat a copy for undo"))?.len();
-        bytes = bytes.saturating_add(size);
+    for (index, (_, size, path)) in entries.iter().enumerate() {
+        bytes = bytes.saturating_add(*size);
         if index >= UNDO_MAX || bytes > UNDO_BYTES {
             remove_file(path)?;
         }

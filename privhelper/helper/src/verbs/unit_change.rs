@@ -7,7 +7,7 @@ use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
 use crate::helper::wait_for;
 use crate::leave::Done;
 use crate::plan::units::Shown;
-use crate::plan::{UnitPlan, UnitState};
+use crate::plan::{Dragged, UnitPlan, UnitState};
 use crate::policy::{Authorized, Object};
 use crate::sys::process::{UnitAction, change_unit, unit_files};
 use crate::types::UnitName;
@@ -58,11 +58,14 @@ impl Change {
         if stops {
             others.extend(shown.stop_with);
         }
-        let mut cascade = up_with(cx, by, others, stops)?;
+        let dragged = |verb| move |state| Dragged { verb, state };
+        let mut cascade =
+            up_with(cx, by, others, stops)?.into_iter().map(dragged("stop")).collect::<Vec<_>>();
         if matches!(action, UnitAction::Enable | UnitAction::Disable) {
-            cascade.extend(installed_with(cx, by, &self.unit)?);
+            cascade.extend(installed_with(cx, by, &self.unit)?.into_iter().map(dragged(action.word())));
         }
-        Ok(UnitPlan { state: shown.state, action: action.word(), cascade })
+        let now = self.now.then_some(if action == UnitAction::Enable { "start" } else { "stop" });
+        Ok(UnitPlan { state: shown.state, action: action.word(), now, cascade })
     }
 
     fn act<V>(
@@ -75,9 +78,16 @@ impl Change {
     ) -> Result<Done, Stopped> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
-        let ids = |plan: &UnitPlan| plan.cascade.iter().map(|unit| unit.id.clone()).collect::<Vec<_>>();
-        if ids(&self.plan(cx, by, action)?) != ids(plan) {
-            return Err(Refusal::new(Code::PlanChanged, "other units would change now; ask again").into());
+        let ids =
+            |plan: &UnitPlan| plan.cascade.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>();
+        let now = self.plan(cx, by, action)?;
+        let is_same = (&now.state.active, &now.state.enabled) == (&plan.state.active, &plan.state.enabled);
+        if !is_same || ids(&now) != ids(plan) {
+            return Err(Refusal::new(
+                Code::PlanChanged,
+                "the unit is not what it was, or other units would change now; ask again",
+            )
+            .into());
         }
         let before = &plan.state;
         cx.watchers.progress(wire::Phase::Run, self.unit.as_str(), 0, action.word());

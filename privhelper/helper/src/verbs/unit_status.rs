@@ -70,7 +70,7 @@ impl Verb for Status {
 
     fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UnitPlan, Stop> {
         let state = show_one(cx, by, &self.unit)?.state;
-        Ok(UnitPlan { state, action: "status", cascade: Vec::new() })
+        Ok(UnitPlan { state, action: "status", ..UnitPlan::default() })
     }
 
     fn act(&self, _: &Context, _: &Authorized<Self>, plan: &UnitPlan, _: &Looked) -> Result<Done, Stop> {

@@ -1,7 +1,8 @@
 //! What a request under `ask` waits for, and every way round it that must not exist.
 
 use crate::common::{
-    Answer, CLIENT_UID, Channel, World, accept, call, meta, site_rules, strings, write_request,
+    Answer, CLIENT_UID, Channel, GROUP_UID, World, accept, call, meta, rule, site_rules, strings,
+    write_request,
 };
 use postern_helper::operator::CALLS;
 use postern_helper::types::Digest;
@@ -223,10 +224,13 @@ fn a_member_of_a_client_group_can_be_no_operator() {
         root::Rules { version: 1, clients: vec![client("agent", "", "helpers")], ..root::Rules::default() };
     let policy = postern_helper::policy::Policy::compile(&rules, Digest::ZERO, world.host.accounts).unwrap();
     world.helper.apply(policy, &postern_helper::audit::Record::default()).unwrap();
-    let mut own = world.operator(CLIENT_UID);
-    let answer =
-        call::<wire::OperatorPending>(&mut own, "Operator/Pending", &wire::OperatorPendingRequest {});
-    assert_eq!(answer.unwrap_err().0, 7);
+    // The second is no listed member: it is its own group, and newgrp(1) gave this connection another.
+    for uid in [CLIENT_UID, GROUP_UID] {
+        let mut own = world.operator(uid);
+        let answer =
+            call::<wire::OperatorPending>(&mut own, "Operator/Pending", &wire::OperatorPendingRequest {});
+        assert_eq!(answer.unwrap_err().0, 7);
+    }
 }
 
 #[test]
@@ -518,4 +522,144 @@ fn an_operators_malformed_call_ends_the_connection() {
     assert_eq!(answer.code, 3);
     operator.left();
     assert_eq!(world.count("malformed"), 1);
+}
+
+fn asked(rule: root::Rule) -> root::Rule {
+    root::Rule { decision: root::Decision::Ask.into(), approval_ttl_s: 900, approvers: 1, ..rule }
+}
+
+fn unit_rule(id: &str, unit: &str, verbs: &[&str]) -> root::Rule {
+    root::Rule { units: strings(&[unit]), ..rule(id, verbs) }
+}
+
+#[test]
+fn another_name_of_a_unit_is_no_way_round_ask() {
+    let world = World::new(|_| {
+        let verbs = &["unit.restart"];
+        vec![unit_rule("free", "web.service", verbs), asked(unit_rule("guarded", "nginx.service", verbs))]
+    });
+    world.systemctl(
+        "case $1 in show) printf 'Id=nginx.service\\nNames=nginx.service web.service\\nLoadState=loaded\\nActiveState=active\\n';; esac",
+    );
+    let request = wire::UnitRestartRequest { meta: meta(Mode::Execute), unit: "web.service".to_owned() };
+    let mut client = world.connect(CLIENT_UID);
+    let (_, waiting) = ask(&mut client, "Helper/UnitRestart", &request);
+    let text = String::from_utf8(show(&mut world.operator(OPERATOR), &waiting.approval_id)).unwrap();
+    assert!(text.contains("\nrule guarded\n"), "the rule that asks is the one that is named: {text}");
+    assert_eq!(world.count("begin"), 0);
+    assert!(world.log().join("").contains("\"rule\":\"guarded\",\"decision\":\"ask\""));
+}
+
+#[test]
+fn a_unit_that_changes_while_the_question_stands_is_left_alone() {
+    let world = World::new(|_| vec![asked(unit_rule("u", "nginx.service", &["unit.stop"]))]);
+    let shown = |active: &str| {
+        format!(
+            "Id=nginx.service\\nNames=nginx.service\\nLoadState=loaded\\nActiveState={active}\\nUnitFileState=enabled\\n"
+        )
+    };
+    world.systemctl(&format!(
+        "up=$(dirname $0)/is_up\ncase $1 in show) [ -e $up ] && printf '{}' || printf '{}';; stop) touch $up.stopped;; esac",
+        shown("active"),
+        shown("inactive")
+    ));
+    fs::write(world.path("is_up"), "").unwrap();
+    let request = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
+    let mut client = world.connect(CLIENT_UID);
+    let (stream, waiting) = ask(&mut client, "Helper/UnitStop", &request);
+    fs::remove_file(world.path("is_up")).unwrap();
+    approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
+    assert_eq!(client.answer(stream).completed().code, "plan_changed");
+    assert!(!world.path("is_up.stopped").exists());
+}
+
+#[test]
+fn the_text_says_what_is_done_to_each_unit_that_comes_along() {
+    let world = World::new(|_| {
+        let rule = unit_rule("u", "nginx.service", &["unit.enable", "unit.start"]);
+        vec![asked(root::Rule { allow_cascade: true, ..rule })]
+    });
+    let shown = |id: &str| {
+        format!("Id={id}\\nNames={id}\\nLoadState=loaded\\nActiveState=inactive\\nUnitFileState=disabled\\n")
+    };
+    world.systemctl(&format!(
+        "case \"$*\" in cat*) printf '[Install]\\nAlso=other.service\\n';; *other*) printf '{}';; show*) printf '{}';; esac",
+        shown("other.service"),
+        shown("nginx.service")
+    ));
+    let unit = "nginx.service".to_owned();
+    let request = wire::UnitEnableRequest { meta: meta(Mode::Execute), unit, now: true };
+    let mut client = world.connect(CLIENT_UID);
+    let (_, waiting) = ask(&mut client, "Helper/UnitEnable", &request);
+    let text = String::from_utf8(show(&mut world.operator(OPERATOR), &waiting.approval_id)).unwrap();
+    let plan = "enable nginx.service, which is inactive and disabled\nstart nginx.service, which is inactive and disabled\nenable other.service, which is inactive and disabled; it comes along\n";
+    assert!(text.contains(plan), "{text}");
+}
+
+#[test]
+fn a_denied_thing_is_not_asked_again_in_other_words() {
+    let world = World::new(asking);
+    let mut client = world.connect(CLIENT_UID);
+    let (_, waiting) = ask(&mut client, "Helper/FileWrite", &world.write(b"evil"));
+    decide(&mut world.operator(OPERATOR), &waiting.approval_id, b"", Verdict::Deny, "no").unwrap();
+    let mut client = world.connect(CLIENT_UID);
+    for (expect, mode) in [("absent", ""), ("any", "0644")] {
+        let mut same = world.write(b"evil");
+        let change = same.change.as_mut().unwrap();
+        (change.expect, change.mode) = (expect.to_owned(), mode.to_owned());
+        assert_eq!(client.ask("Helper/FileWrite", &same).refused().code, "denied_recently");
+    }
+    assert!(world.helper.approvals.list().is_empty());
+}
+
+#[test]
+fn the_most_approvers_of_any_rule_that_asks_are_needed() {
+    let world = World::new(|at| {
+        let one = asking(at).remove(0);
+        let two = root::Rule { id: "stricter".to_owned(), approvers: 2, approval_ttl_s: 60, ..one.clone() };
+        vec![one, two]
+    });
+    let mut client = world.connect(CLIENT_UID);
+    let (_, waiting) = ask(&mut client, "Helper/FileWrite", &world.write(b"x"));
+    assert_eq!(approve(&mut world.operator(OPERATOR), &waiting.approval_id), Ok(1));
+}
+
+#[test]
+fn a_client_cannot_make_its_questions_short_to_ask_more_of_them() {
+    let world = World::new(asking);
+    let mut client = world.connect(CLIENT_UID);
+    let mut request = world.write(b"x");
+    request.meta.as_mut().unwrap().wait_ms = 1;
+    ask(&mut client, "Helper/FileWrite", &request);
+    world.helper.approvals.expire(world.helper.boottime() + Duration::from_secs(55));
+    assert_eq!(world.helper.approvals.list().len(), 1);
+}
+
+#[test]
+fn a_pause_that_no_disk_took_ends_too() {
+    let world = World::new(asking);
+    let mut operator = world.operator(OPERATOR);
+    let pause = wire::OperatorPauseRequest { reason: "x".to_owned() };
+    call::<wire::OperatorPaused>(&mut operator, "Operator/Pause", &pause).unwrap();
+    fs::remove_file(world.path("state/paused")).unwrap();
+    call::<wire::OperatorResumed>(&mut operator, "Operator/Resume", &wire::OperatorResumeRequest {}).unwrap();
+    assert_eq!(world.helper.paused(), None);
+}
+
+#[test]
+fn a_diff_cuts_what_is_equal_and_ends_where_nobody_reads_on() {
+    let diff = |old: &str, new: &str| {
+        String::from_utf8(postern_helper::question::diff(old.as_bytes(), new.as_bytes())).unwrap()
+    };
+    assert_eq!(diff("", "a\nb"), "at line 1\n+a\n+b\n\\ no line feed at the end\n");
+    assert_eq!(diff("a\n", ""), "at line 1\n-a\n");
+    assert_eq!(diff("a\na\na\n", "a\na\n"), "at line 1\n a\n a\n-a\n");
+    assert_eq!(
+        diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n"),
+        "at line 2\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n"
+    );
+    assert_eq!(diff("a\nb", "a\nb\n"), "at line 1\n a\n-b\n\\ no line feed at the end\n+b\n");
+    let much = "\n".repeat(4 * 1024 * 1024);
+    let len = diff("", &much).len();
+    assert!((256 * 1024..300 * 1024).contains(&len), "{len}");
 }

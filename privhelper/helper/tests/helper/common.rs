@@ -24,6 +24,8 @@ use tempfile::TempDir;
 
 pub const CLIENT_UID: u32 = 4_000_001;
 pub const STRANGER_UID: u32 = 4_000_002;
+/// Whose own group is `helpers`; the group does not list it.
+pub const GROUP_UID: u32 = 4_000_055;
 
 pub fn peer(uid: u32) -> Peer {
     Peer { uid, gid: uid, pid: 77 }
@@ -119,6 +121,7 @@ impl World {
             },
             owner_uid: own_uid(),
             accounts: accounts(),
+            primary: |uid| Some(if uid == GROUP_UID { 4_000_100 } else { uid }),
             user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
             group_name: |gid| gid.to_string(),
             now: SystemTime::now,

@@ -116,3 +116,36 @@ fn an_upgrade_of_all_is_decided_package_by_package() {
         plan(&all, VerbId::PackageUpgrade, &[Object::AllPackages], &steps("linux-image")).unwrap_err();
     assert_eq!(refusal.code, Code::Denied);
 }
+
+#[test]
+fn what_a_rule_denies_does_not_come_along_as_a_dependency() {
+    let install = |id, patterns: &[&str], decision| {
+        let packages = strings(patterns);
+        decided(root::Rule { packages, max_new_packages: 5, ..rule(id, &["package.install"]) }, decision)
+    };
+    let rules = policy(vec![install("all", &["*"], Allow), install("never", &["docker.io"], Deny)]);
+    assert_eq!(said(&rules, VerbId::PackageInstall, &package("docker.io")), Err(Code::Denied));
+    let steps = [step(Action::Install, "docker-compose", true), step(Action::Install, "docker.io", false)];
+    let refusal = plan(&rules, VerbId::PackageInstall, &[package("docker-compose")], &steps);
+    assert_eq!(refusal.map_err(|r| r.code), Err(Code::Denied));
+}
+
+#[test]
+fn the_rule_that_is_named_is_the_one_that_asks() {
+    use crate::policy::unit;
+    let r =
+        |id, verb: &str, d| decided(root::Rule { units: strings(&["a.service"]), ..rule(id, &[verb]) }, d);
+    let policy =
+        policy(vec![r("may-enable", "unit.enable", Allow), r("must-ask", "unit.start", root::Decision::Ask)]);
+    let by =
+        decide(&policy, &[(VerbId::UnitEnable, unit("a.service")), (VerbId::UnitStart, unit("a.service"))])
+            .unwrap();
+    assert_eq!(by.rule_id(), "must-ask");
+}
+
+#[test]
+fn what_must_be_asked_for_is_not_told_before() {
+    let read = decided(site("r", &["file.read"], 1, &["*"]), root::Decision::Ask);
+    let rules = policy(vec![read, site("w", &["file.write"], 1, &["*"])]);
+    assert!(!rules.grants(peer(CLIENT_UID), VerbId::FileRead, &file("/srv/x/a")));
+}

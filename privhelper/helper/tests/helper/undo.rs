@@ -1,12 +1,14 @@
 //! What an operator takes back.
 
-use crate::common::{CLIENT_UID, Channel, World, meta, rule, site_rules, strings, write_request};
+use crate::common::{CLIENT_UID, Channel, World, meta, new_id, rule, site_rules, strings, write_request};
+use postern_helper::reply::Watchers;
 use postern_proto::frame::{END, EVENT};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 const OPERATOR: u32 = 4_000_201;
 
@@ -144,4 +146,73 @@ fn what_is_meant_must_be_said_once() {
     let nothing = wire::OperatorUndoRequest::default();
     assert!(undo(&mut operator, &nothing).unwrap_err().starts_with("invalid_argument: "));
     assert!(undo(&mut world.operator(CLIENT_UID), &of("x")).unwrap_err().starts_with("denied: "));
+}
+
+#[test]
+fn a_mode_that_a_person_set_since_is_not_undone() {
+    let world = World::new(site_rules);
+    let path = world.path("site/a.html");
+    fs::write(&path, "before").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let id = write(&world, "a.html", "after", "");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut operator = world.operator(OPERATOR);
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "undo_conflict");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+}
+
+#[test]
+fn a_long_undo_is_told_to_its_end() {
+    let world = World::new(site_rules);
+    for number in 0..2500_u64 {
+        let record = root::RequestRecord {
+            uid: CLIENT_UID,
+            request_id: new_id(),
+            verb: "unit.start".to_owned(),
+            begun_unix_us: 5_000_000 + number,
+            task: "t".to_owned(),
+            rules: strings(&["site"]),
+            digest: vec![0; 32],
+            ..Default::default()
+        };
+        let id = record.request_id.clone();
+        let unit =
+            wire::UnitInfo { id: format!("{}{number}.service", "u".repeat(200)), ..Default::default() };
+        let completed =
+            wire::Completed { status: Status::Done.into(), unit: Some(unit), ..Default::default() };
+        world.helper.requests.take(record, &Arc::new(Watchers::default())).unwrap();
+        world.helper.requests.finish(CLIENT_UID, &id, &completed).unwrap();
+    }
+    let mut operator = world.operator(OPERATOR);
+    let all = wire::OperatorUndoRequest { task: "t".to_owned(), dry_run: true, ..Default::default() };
+    operator.send("Operator/Undo", &all.encode_to_vec());
+    let mut told = 0;
+    while let Some((head, _)) = operator.frame().filter(|(head, _)| head.kind == EVENT) {
+        assert_eq!(head.stream, 1);
+        told += 1;
+        // As slow as a terminal.
+        std::thread::sleep(std::time::Duration::from_micros(300));
+    }
+    assert_eq!(told, 2500);
+}
+
+#[test]
+fn what_a_rule_denies_does_not_come_along() {
+    let world = World::new(|_| {
+        let of = |id: &str, unit: &str| root::Rule { units: strings(&[unit]), ..rule(id, &["unit.stop"]) };
+        let never = root::Rule { decision: root::Decision::Deny.into(), ..of("never", "ssh.service") };
+        vec![root::Rule { allow_cascade: true, ..of("free", "nginx.service") }, never]
+    });
+    let shown = |id: &str, more: &str| {
+        format!("Id={id}\\nNames={id}\\nLoadState=loaded\\nActiveState=active\\n{more}")
+    };
+    world.systemctl(&format!(
+        "case \"$*\" in *ssh*) printf '{}';; show*) printf '{}';; esac",
+        shown("ssh.service", ""),
+        shown("nginx.service", "RequiredBy=ssh.service\\n")
+    ));
+    let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
+    let answer = world.connect(CLIENT_UID).ask("Helper/UnitStop", &stop);
+    assert_eq!(answer.refused().code, "denied");
+    assert!(answer.refused().message.contains("ssh.service"));
 }
