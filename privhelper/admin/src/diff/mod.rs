@@ -8,6 +8,7 @@
 //! A refusal is a refusal: a `deny` over what nothing grants changes no effect. Requests about several objects are
 //! decided object by object, so that what is the same for each object is the same for all of them.
 
+mod along;
 mod automaton;
 pub mod command;
 mod commands;
@@ -131,6 +132,7 @@ pub fn within(old: Side<'_>, new: Side<'_>, steps: u64) -> Result<Report, String
         }
     }
     report.general.extend(comparison.rates.changes([&known_old, &known_new]));
+    report.general.extend(along::changes(old.rules, new.rules));
     let Comparison { effects, .. } = comparison;
     let (effects, wrong) = effects.confirmed([old, new])?;
     report.effects = effects;

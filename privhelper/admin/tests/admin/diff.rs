@@ -105,6 +105,15 @@ fn an_emergency_deny_shows_what_is_newly_refused_and_nothing_else() {
 }
 
 #[test]
+fn a_deny_of_what_could_come_along_is_a_change() {
+    let app = units("app", "allow_cascade = true", "\"app.service\"");
+    let deny = units("never", "decision = \"deny\"", "\"db.service\"");
+    let told = effects(&app, &format!("{app}{deny}"));
+    let along = "~ the units that may not come along with what agent changes: +unit.restart:db.service";
+    assert_eq!(told, [along, "1 other"]);
+}
+
+#[test]
 fn a_deny_over_what_nothing_grants_changes_no_effect() {
     let deny = units("stop", "decision = \"deny\"", "\"*.timer\"");
     assert_eq!(effects("", &deny), ["no change in effect: only the text differs"]);
