@@ -215,7 +215,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
     match granted.and_then(|granted| policy.decide_plan(peer, granted, &wishes, &subject)) {
         Ok(granted) => {
             let rule = granted.rules().next().map_or(String::new(), |rule| {
-                let has_lines = request.verb == VerbId::FileRead;
+                let has_lines = matches!(request.verb, VerbId::FileRead | VerbId::FileList);
                 let bytes = if has_lines { rule.max_bytes } else { 0 };
                 format!("{:?} {} {:?} {bytes}", rule.timeout, rule.approvers, rule.rate)
             });
