@@ -43,7 +43,10 @@ pub fn end(host: &Host, id: &JobId, ended: &Ended) -> Result<(), Fault> {
 fn told(ended: &Ended) -> JobOutcome {
     let Ended { result, code, status } = ended;
     if result == "timeout" {
-        return apt::outcome("timeout", "it did not end within its time (`timeout`), so it and all that it started were killed");
+        return apt::outcome(
+            "timeout",
+            "it did not end within its time (`timeout`), so it and all that it started were killed",
+        );
     }
     apt::outcome("command_failed", &format!("it could not be run to its end: {result} ({code} {status})"))
 }
