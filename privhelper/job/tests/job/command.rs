@@ -3,7 +3,7 @@
 use crate::support::{Bed, ID, events, id, install};
 use postern_job::{Ended, command, end};
 use postern_proto::root::v1::{CommandJob, Job, JobEvent, JobKind, JobOutcome};
-use postern_proto::v1::Stream;
+use postern_proto::v1::{Output, Stream};
 use prost::Message;
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ fn every_argument_is_one_argument_and_nothing_expands_it() {
         ["a b", "$HOME", "${HOME}", "%i", "`id`", "$(id)", "; id", "*", "\\", "'", "\"", "key=a b", "\u{e9}"];
     argv.extend(hostile);
     let (events, outcome) = run(&job(&argv));
-    let wanted: String = hostile.iter().map(|argument| format!("<{argument}>")).collect();
+    let wanted = format!("<{}>", hostile.join("><"));
     assert_eq!(String::from_utf8(printed(&events, Stream::Stdout)).unwrap(), wanted);
     assert_eq!((outcome.code.as_str(), outcome.exit_code), ("", 0));
 }
@@ -73,7 +73,7 @@ fn what_is_beyond_the_limit_is_dropped_and_marked_and_does_not_stop_the_command(
     assert_eq!(printed(&events, Stream::Stderr), b"err", "each output has the whole limit");
     assert_eq!((outcome.exit_code, outcome.signal, outcome.truncated), (3, 0, true));
     let marked = events.iter().filter_map(|event| event.output.as_ref()).filter(|output| output.truncated);
-    assert_eq!(marked.map(|output| output.stream()).collect::<Vec<_>>(), [Stream::Stdout]);
+    assert_eq!(marked.map(Output::stream).collect::<Vec<_>>(), [Stream::Stdout]);
 
     let (events, exact) = run(&script("head -c 100000 /dev/zero"));
     assert_eq!((printed(&events, Stream::Stdout).len(), exact.truncated), (100_000, false));
@@ -135,8 +135,8 @@ fn the_outcome_is_the_last_event_or_what_pid_1_says() {
     assert_eq!((bed.outcome().code.as_str(), bed.outcome().exit_code), ("command_failed", 7));
 
     // Killed at its time limit: what it had printed stands there, and no outcome.
-    let cut = written.len() - 3;
-    std::fs::write(bed.file("events"), &written[..cut]).unwrap();
+    written.truncate(written.len() - 3);
+    std::fs::write(bed.file("events"), &written).unwrap();
     end(&bed.host, &id(), &ended("timeout", "killed", "TERM")).unwrap();
     assert_eq!(bed.outcome().code, "timeout");
 
