@@ -55,6 +55,7 @@ codes! {
     UnitFailed = "unit_failed",
     StartLimit = "start_limit",
     PackageFailed = "package_failed",
+    CommandFailed = "command_failed",
     Timeout = "timeout",
     UndoGone = "undo_gone",
     UndoConflict = "undo_conflict",

@@ -9,21 +9,26 @@ use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::{Done, failed};
 use crate::plan::{Action, PackageStep};
-use crate::policy::Authorized;
+use crate::policy::{Authorized, Command};
 use crate::reply::Watchers;
-use crate::sys::process;
+use crate::sandbox;
+use crate::sys::process::{self, Finished, JobUnit};
 use crate::sys::store::{self, JOB_MAX};
 use crate::types::Digest;
-use postern_proto::root::v1::{Job, JobEvent, JobOutcome};
+use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome};
 use postern_proto::v1 as wire;
 use prost::Message;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How often the files of a job are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// How often systemd is asked whether the job's unit still is.
 const ASK: Duration = Duration::from_secs(2);
+/// How long an ended command's unit may take to be gone: longer than its `TimeoutStopSec=` twice over.
+const GONE: Duration = Duration::from_secs(15);
+/// Most bytes of a record.
+const RECORD_MAX: u64 = 1024 * 1024;
 
 /// The id of the job that runs a client's request: always the same, so that a restarted helper finds it.
 #[must_use]
@@ -35,15 +40,24 @@ fn short(parts: &[&[u8]]) -> String {
     Digest::of(parts).to_string().chars().take(32).collect()
 }
 
+/// Where the jobs' directories are.
+#[must_use]
+pub fn directories(helper: &Helper) -> PathBuf {
+    helper.host.paths.state.join("jobs")
+}
+
 fn directory(helper: &Helper, id: &str) -> PathBuf {
-    helper.host.paths.state.join("jobs").join(id)
+    directories(helper).join(id)
 }
 
 fn needs_systemd(helper: &Helper) -> Result<(), Refusal> {
     if helper.host.paths.systemd.exists() {
         return Ok(());
     }
-    Err(Refusal::new(Code::Unsupported, "this host does not run systemd; packages and units need it"))
+    Err(Refusal::new(
+        Code::Unsupported,
+        "this host does not run systemd; packages, units and commands need it",
+    ))
 }
 
 /// Simulates, unprivileged and in a unit of its own. A probe: nothing changes.
@@ -80,35 +94,64 @@ fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutc
     })
 }
 
-/// Runs one approved thing: an effect. After `limit` those who wait are told, and the outcome is waited for all the same.
+/// Runs one approved transaction: an effect. After `limit` those who wait are told, and the outcome is waited for all
+/// the same.
 ///
 /// # Errors
 /// What the job says, `interrupted` if it ended without an outcome, or a fault.
 pub fn execute(cx: &Context, ticket: &Ticket, job: Job, limit: Duration) -> Result<Done, Stop> {
+    let id = record(cx, job)?;
+    started(&process::start_job(&cx.helper.host, ticket, &id)?)?;
+    let outcome = follow(&cx.helper, ticket, (JobUnit::Run, &id), &cx.watchers, limit)?;
+    done(outcome, &cx.watchers)
+}
+
+/// Runs one named command in the sandbox of its row: an effect. After `limit` as [`execute`].
+///
+/// # Errors
+/// As [`execute`]; that the command itself failed is no error but an outcome.
+pub fn run_command(
+    cx: &Context,
+    ticket: &Ticket,
+    job: Job,
+    row: &Command,
+    limit: Duration,
+) -> Result<Done, Stop> {
+    let id = record(cx, job)?;
+    let properties = sandbox::properties(row, &directories(&cx.helper), &id)?;
+    started(&process::start_command(&cx.helper.host, ticket, &id, &properties)?)?;
+    let outcome = follow(&cx.helper, ticket, (JobUnit::Command, &id), &cx.watchers, limit)?;
+    Ok(ran(&outcome))
+}
+
+/// Writes the record of a job, and gives it its id.
+fn record(cx: &Context, job: Job) -> Result<String, Stop> {
     let helper = &*cx.helper;
     needs_systemd(helper)?;
     let id = id_of(cx.peer.uid, cx.meta.request_id.as_str());
     let path = directory(helper, &id);
     store::make_directory(&path)?;
     store::replace(&path.join("job.pb"), &Job { id: id.clone(), ..job }.encode_to_vec())?;
-    let started = process::start_job(&helper.host, ticket, &id)?;
-    if !started.status.success() {
-        return Err(
-            Fault::Program { what: format!("the job did not start: {}", started.stderr.trim()) }.into()
-        );
+    Ok(id)
+}
+
+fn started(finished: &Finished) -> Result<(), Fault> {
+    if finished.status.success() {
+        return Ok(());
     }
-    follow(helper, ticket, &id, &cx.watchers, limit)
+    Err(Fault::Program { what: format!("the job did not start: {}", finished.stderr.trim()) })
 }
 
 /// Takes up a job that an earlier helper started; none if it never wrote its record.
 #[must_use]
 pub fn recover(helper: &Helper, ticket: &Ticket, id: &str, watchers: &Watchers) -> Option<Done> {
-    let known = store::read(&directory(helper, id).join("job.pb"), JOB_MAX);
-    if !matches!(known, Ok(Some(_))) {
-        return None;
-    }
-    let followed = follow(helper, ticket, id, watchers, Duration::from_secs(60 * 60));
-    Some(followed.unwrap_or_else(|stop| failed(stop).0))
+    let known = store::read(&directory(helper, id).join("job.pb"), RECORD_MAX).ok()??;
+    let is_command = Job::decode(known.as_slice()).is_ok_and(|job| job.kind() == JobKind::Command);
+    let unit = if is_command { JobUnit::Command } else { JobUnit::Run };
+    let followed = follow(helper, ticket, (unit, id), watchers, Duration::from_secs(60 * 60));
+    let ended =
+        followed.and_then(|outcome| if is_command { Ok(ran(&outcome)) } else { done(outcome, watchers) });
+    Some(ended.unwrap_or_else(|stop| failed(stop).0))
 }
 
 /// Removes what a job leaves, after its outcome is recorded.
@@ -124,25 +167,23 @@ pub fn forget(helper: &Helper, uid: u32, request_id: &str) {
 fn follow(
     helper: &Helper,
     ticket: &Ticket,
-    id: &str,
+    (unit, id): (JobUnit, &str),
     watchers: &Watchers,
     limit: Duration,
-) -> Result<Done, Stop> {
+) -> Result<JobOutcome, Stop> {
     let path = directory(helper, id);
-    let (mut seen, mut asked, mut gone) = (0_usize, Instant::now(), 0_u32);
+    let (mut seen, mut asked, mut gone) = (0_u64, Instant::now(), 0_u32);
     let mut deadline = Instant::now().checked_add(limit);
     loop {
-        let written = store::read(&path.join("events"), u64::MAX)?.unwrap_or_default();
-        let mut events = Vec::new();
-        let taken = take_events(written.get(seen..).unwrap_or_default(), &mut events);
-        seen = seen.saturating_add(taken);
-        for progress in events.into_iter().filter_map(|event| event.progress) {
-            watchers.event(&wire::event::Kind::Progress(progress));
-        }
-        if let Some(bytes) = store::read(&path.join("outcome.pb"), JOB_MAX)? {
-            let outcome = JobOutcome::decode(bytes.as_slice())
-                .map_err(|_| Fault::Corrupt { what: "a job's outcome" })?;
-            return done(outcome, watchers);
+        // Before the events, which are all written when it is.
+        let outcome = store::read(&path.join("outcome.pb"), JOB_MAX)?;
+        while tell(&path, &mut seen, watchers)? {}
+        if let Some(bytes) = outcome {
+            if unit == JobUnit::Command {
+                wait_until_gone(helper, ticket, id);
+            }
+            let outcome = JobOutcome::decode(bytes.as_slice());
+            return Ok(outcome.map_err(|_| Fault::Corrupt { what: "a job's outcome" })?);
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
             deadline = None;
@@ -150,11 +191,8 @@ fn follow(
         }
         if asked.elapsed() >= ASK {
             asked = Instant::now();
-            // An error is no answer: asked again.
-            let state = process::job_state(&helper.host, ticket, id).unwrap_or_else(|_| "active".to_owned());
             // Asked more than once: between two answers the job may be about to start, or to write its outcome.
-            let is_there = matches!(state.as_str(), "activating" | "active" | "deactivating" | "reloading");
-            gone = if is_there { 0 } else { gone.saturating_add(1) };
+            gone = if is_there(helper, ticket, unit, id) { 0 } else { gone.saturating_add(1) };
             if gone >= 3 {
                 return Err(Refusal::new(
                     Code::Interrupted,
@@ -163,6 +201,37 @@ fn follow(
                 .into());
             }
         }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Tells what a job has written since; false if it is nothing.
+fn tell(path: &Path, seen: &mut u64, watchers: &Watchers) -> Result<bool, Fault> {
+    let written = store::read_behind(&path.join("events"), *seen, JOB_MAX)?;
+    let mut events = Vec::new();
+    let taken = take_events(&written, &mut events);
+    *seen = seen.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
+    for event in events {
+        if let Some(progress) = event.progress {
+            watchers.event(&wire::event::Kind::Progress(progress));
+        }
+        if let Some(output) = event.output {
+            watchers.event(&wire::event::Kind::Output(output));
+        }
+    }
+    Ok(taken > 0)
+}
+
+/// Whether the unit of a job is there. An error is no answer: asked again.
+fn is_there(helper: &Helper, ticket: &Ticket, unit: JobUnit, id: &str) -> bool {
+    let state = process::job_state(&helper.host, ticket, unit, id).unwrap_or_else(|_| "active".to_owned());
+    matches!(state.as_str(), "activating" | "active" | "deactivating" | "reloading")
+}
+
+/// A command is answered when nothing of it runs any more: PID 1 kills what it has left behind.
+fn wait_until_gone(helper: &Helper, ticket: &Ticket, id: &str) {
+    let began = Instant::now();
+    while began.elapsed() < GONE && is_there(helper, ticket, JobUnit::Command, id) {
         std::thread::sleep(LOOK);
     }
 }
@@ -190,6 +259,21 @@ fn succeed(outcome: JobOutcome) -> Result<JobOutcome, Stop> {
     }
     let code = Code::from_name(&outcome.code).unwrap_or(Code::PackageFailed);
     Err(Refusal::new(code, outcome.detail.chars().take(500).collect::<String>()).into())
+}
+
+/// What became of a named command: also where it failed, its exit code is told.
+fn ran(outcome: &JobOutcome) -> Done {
+    let exit =
+        wire::ExitInfo { code: outcome.exit_code, signal: outcome.signal, truncated: outcome.truncated };
+    let mut completed =
+        wire::Completed { status: wire::Status::Done.into(), exit: Some(exit), ..wire::Completed::default() };
+    if !outcome.code.is_empty() {
+        let code = Code::from_name(&outcome.code).unwrap_or(Code::CommandFailed);
+        completed.status = wire::Status::Failed.into();
+        code.as_str().clone_into(&mut completed.code);
+        completed.message = outcome.detail.chars().take(500).collect();
+    }
+    Done { completed, undo: Json::new() }
 }
 
 fn done(outcome: JobOutcome, watchers: &Watchers) -> Result<Done, Stop> {

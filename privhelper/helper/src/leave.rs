@@ -143,5 +143,8 @@ pub fn outcome(completed: &wire::Completed, detail: &str) -> Json {
     let unit = completed.unit.as_ref().map_or_else(Json::new, |unit| {
         Json::new().text("id", &unit.id).text("active", &unit.active).text("enabled", &unit.enabled)
     });
-    json.object("unit", &unit)
+    let exit = completed.exit.as_ref().map_or_else(Json::new, |exit| {
+        Json::new().number("code", exit.code).number("signal", exit.signal).flag("truncated", exit.truncated)
+    });
+    json.object("unit", &unit).object("exit", &exit)
 }

@@ -25,6 +25,7 @@ pub mod policy;
 pub mod question;
 pub mod reply;
 pub mod requests;
+pub mod sandbox;
 pub mod startup;
 pub mod sys;
 pub mod table;

@@ -45,6 +45,7 @@ pub const TABLE: &[Row] = &[
     row::<verbs::unit_change::Disable>(),
     row::<verbs::file_read::Read>(),
     row::<verbs::file_write::Write>(),
+    job_row::<verbs::command_run::Run>(),
     row::<verbs::policy_describe::Describe>(),
     row::<verbs::request_result::RequestResult>(),
 ];

@@ -1,16 +1,21 @@
-//! One approved package transaction, in a systemd unit of its own.
+//! One approved package transaction or named command, in a systemd unit of its own.
 //!
 //! * [`run`]: root, in `postern-job@ID.service`. Runs apt-get as the record
 //!   `jobs/<id>/job.pb` says, follows it, and writes `outcome.pb` last.
 //! * [`check`]: run by apt-get itself under its lock, before dpkg changes
 //!   anything. Stops it unless dpkg is about to do what was decided.
 //! * [`plan`]: unprivileged, in `postern-plan@ID.service`. Simulates or looks up.
+//! * [`command`]: in the sandbox of the command's row, in a unit that the helper has PID 1 make. Runs the
+//!   command and writes what it prints, within its limit, as events.
+//! * [`end`]: root, when everything of that unit is dead (`ExecStopPost=`). Writes `outcome.pb`.
 //!
 //! Everything this program does comes from the record and from constants here:
-//! it reads no environment and takes no path from the command line.
+//! it takes no path from the command line, and of the environment only what PID 1 says of how a unit ended.
 
 mod apt;
 mod check;
+mod command;
+mod end;
 mod plan;
 mod record;
 mod run;
@@ -23,6 +28,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use check::check;
+pub use command::command;
+pub use end::{Ended, end};
 pub use plan::plan;
 pub use record::JobId;
 pub use run::run;

@@ -1,4 +1,4 @@
-//! `postern-job run ID`, `postern-job check ID`, `postern-job plan`.
+//! `postern-job run ID`, `check ID`, `plan`, `command`, `end ID`.
 //!
 //! Exit status: 0 done (`run`: `outcome.pb` is written, whatever it says;
 //! `check`: the transaction is the decided one); 1 `check` stops apt-get;
@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use postern_job::{Fault, Host, JobId};
+use postern_job::{Ended, Fault, Host, JobId};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> =
@@ -27,8 +27,20 @@ fn main() -> ExitCode {
         },
         ["plan"] if nix::unistd::geteuid().is_root() => end(2, "plan never runs as root"),
         ["plan"] => report(3, postern_job::plan(&host, io::stdin().lock(), io::stdout().lock())),
-        _ => end(2, "usage: postern-job run ID | check ID | plan"),
+        ["command"] => report(3, postern_job::command(io::stdin().lock(), io::stdout().lock())),
+        ["end", id] => match JobId::new(id) {
+            Ok(id) => report(3, postern_job::end(&host, &id, &told())),
+            Err(fault) => end(2, &fault.to_string()),
+        },
+        _ => end(2, "usage: postern-job run ID | check ID | plan | command | end ID"),
     }
+}
+
+/// What PID 1 says of how the unit's processes ended, systemd.exec(5).
+fn told() -> Ended {
+    #[expect(clippy::disallowed_methods, reason = "PID 1 alone sets these, for ExecStopPost=")]
+    let text = |name: &str| std::env::var(name).unwrap_or_default();
+    Ended { result: text("SERVICE_RESULT"), code: text("EXIT_CODE"), status: text("EXIT_STATUS") }
 }
 
 fn report(code: u8, result: Result<(), Fault>) -> ExitCode {

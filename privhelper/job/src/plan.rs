@@ -21,14 +21,14 @@ pub fn plan(host: &Host, input: impl Read, output: impl Write) -> Result<(), Fau
         Ok(record) => match record.kind {
             JobKind::PlanInstall => simulate(host, &record),
             JobKind::Show => show::show(host, &record),
-            JobKind::Unspecified | JobKind::Update | JobKind::Install => {
+            JobKind::Unspecified | JobKind::Update | JobKind::Install | JobKind::Command => {
                 Ok(apt::outcome("invalid_argument", "not a job without privilege"))
             }
         }
         .unwrap_or_else(|fault| apt::outcome("package_failed", &fault.to_string())),
         Err(fault) => apt::outcome("invalid_argument", &fault.to_string()),
     };
-    Events(output).send(&JobEvent { progress: None, outcome: Some(outcome) })
+    Events(output).send(&JobEvent { outcome: Some(outcome), ..JobEvent::default() })
 }
 
 /// One simulation. `apt-get -s` prints no sizes: they stay 0.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use postern_proto::root::v1::{Job, JobKind};
+use postern_proto::root::v1::{CommandJob, Job, JobKind};
 use postern_proto::v1::{Package, PackageStep};
 use prost::Message;
 
@@ -89,6 +89,20 @@ impl Target {
     }
 }
 
+/// Most bytes that are kept of each output of a command: the policy's own limit.
+const OUTPUT_MAX: u64 = 16 * 1024 * 1024;
+
+/// What a command's job runs, if it can be run at all.
+fn command(job: CommandJob) -> Result<CommandJob, Fault> {
+    let has_nul = job.argv.iter().chain(&job.env).any(|text| text.contains('\0'));
+    let is_program = job.argv.first().is_some_and(|program| program.starts_with('/'));
+    let is_pair = |text: &String| text.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    if has_nul || !is_program || !job.env.iter().all(is_pair) || job.output_bytes > OUTPUT_MAX {
+        return Err(Fault::new("the record's command cannot be run"));
+    }
+    Ok(job)
+}
+
 /// One approved thing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
@@ -100,6 +114,8 @@ pub struct Record {
     pub allow_removals: bool,
     pub lock_timeout_s: u32,
     pub expected: Vec<PackageStep>,
+    /// Of a command's job alone.
+    pub command: Option<CommandJob>,
 }
 
 impl Record {
@@ -118,13 +134,17 @@ impl Record {
         }
         let counted = match kind {
             JobKind::Unspecified => return Err(Fault::new("unknown kind of job")),
-            JobKind::Update => targets.is_empty(),
+            JobKind::Update | JobKind::Command => targets.is_empty(),
             JobKind::PlanInstall | JobKind::Show | JobKind::Install => {
                 (1..=PACKAGES_MAX).contains(&targets.len())
             }
         };
         if !counted {
             return Err(Fault::new("wrong number of packages"));
+        }
+        let command = job.command.map(command).transpose()?;
+        if command.is_some() != (kind == JobKind::Command) {
+            return Err(Fault::new("a command and no job for one, or the other way round"));
         }
         Ok(Self {
             id,
@@ -135,6 +155,7 @@ impl Record {
             allow_removals: job.allow_removals,
             lock_timeout_s: job.lock_timeout_s.min(LOCK_TIMEOUT_MAX),
             expected: job.expected,
+            command,
         })
     }
 

@@ -43,7 +43,7 @@ pub fn run(host: &Host, id: &JobId) -> Result<(), Fault> {
         Ok(record) => match record.kind {
             JobKind::Install | JobKind::Update => transact(host, &directory, &record, output)
                 .unwrap_or_else(|fault| apt::outcome("package_failed", &fault.to_string())),
-            JobKind::Unspecified | JobKind::PlanInstall | JobKind::Show => {
+            JobKind::Unspecified | JobKind::PlanInstall | JobKind::Show | JobKind::Command => {
                 apt::outcome("invalid_argument", "not a job for root")
             }
         },
@@ -189,6 +189,6 @@ impl<'a> Follower<'a> {
         }
         self.last = Some(progress.clone());
         // A full disk loses progress; it must not stop a transaction half way.
-        drop(self.events.send(&JobEvent { progress: Some(progress), outcome: None }));
+        drop(self.events.send(&JobEvent { progress: Some(progress), ..JobEvent::default() }));
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
@@ -31,6 +31,10 @@ const ENVIRONMENT: [(&str, &str); 10] = [
     ("PAGER", "cat"),
 ];
 
+/// What every named command finds in its environment, unless its row says otherwise.
+const NAMED_ENVIRONMENT: [(&str, &str); 4] =
+    [("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), ("LC_ALL", "C.UTF-8"), ("TERM", "dumb"), ("PAGER", "cat")];
+
 /// `HOME` of what runs as root.
 pub const ROOT: &str = "/root";
 /// `HOME` of what runs without privilege: nothing is to be found or kept there.
@@ -42,6 +46,18 @@ pub fn command(program: &Path, home: &str) -> Command {
     let mut command = Command::new(program);
     command.env_clear().envs(ENVIRONMENT).env("HOME", home).current_dir("/").stdin(Stdio::null());
     command
+}
+
+/// A named command with its own environment besides what is constant, both outputs in pipes, nothing on stdin.
+/// It stays in the working directory that its unit gives this process.
+#[expect(clippy::disallowed_methods, reason = "the program is the policy's, which root wrote")]
+pub fn named(argv: &[String], env: &[String]) -> Result<Child, Fault> {
+    let (program, arguments) = argv.split_first().ok_or_else(|| Fault::new("no program"))?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(NAMED_ENVIRONMENT);
+    command.envs(env.iter().filter_map(|pair| pair.split_once('=')));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| Fault::at(Path::new(program), &error))
 }
 
 /// How a program without privilege ended, and what it wrote.

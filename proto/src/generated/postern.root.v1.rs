@@ -441,6 +441,23 @@ pub struct Job {
     /// The transaction that was decided: what dpkg is about to do must be this.
     #[prost(message, repeated, tag = "8")]
     pub expected: ::prost::alloc::vec::Vec<super::super::v1::PackageStep>,
+    /// What a named command runs.
+    #[prost(message, optional, tag = "9")]
+    pub command: ::core::option::Option<CommandJob>,
+}
+/// A named command with its parameters filled in. Its user, working directory, sandbox and time are not here:
+/// PID 1 applies them to the unit before this is read.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CommandJob {
+    /// The first element is an absolute path.
+    #[prost(string, repeated, tag = "1")]
+    pub argv: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// `NAME=value`; the whole environment besides constants.
+    #[prost(string, repeated, tag = "2")]
+    pub env: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Most bytes that are kept of its stdout, and as many of its stderr.
+    #[prost(uint64, tag = "3")]
+    pub output_bytes: u64,
 }
 /// events: each as u32 little-endian length, then the message.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -450,6 +467,9 @@ pub struct JobEvent {
     /// Of the unprivileged kinds, whose events file is all they write: the last event.
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<JobOutcome>,
+    /// Of a named command: what it wrote.
+    #[prost(message, optional, tag = "3")]
+    pub output: ::core::option::Option<super::super::v1::Output>,
 }
 /// outcome.pb, written last (temporary name, fsync, rename).
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -460,7 +480,7 @@ pub struct JobOutcome {
     /// One line for a person.
     #[prost(string, tag = "2")]
     pub detail: ::prost::alloc::string::String,
-    /// What apt-get ended with.
+    /// What apt-get or the command ended with.
     #[prost(int32, tag = "3")]
     pub exit_code: i32,
     #[prost(int32, tag = "4")]
@@ -477,6 +497,9 @@ pub struct JobOutcome {
     /// The tail of what apt-get and the maintainer scripts wrote, at most 16 KiB.
     #[prost(bytes = "vec", tag = "9")]
     pub output: ::prost::alloc::vec::Vec<u8>,
+    /// Of a named command: it wrote more than its row lets through.
+    #[prost(bool, tag = "10")]
+    pub truncated: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -488,6 +511,8 @@ pub enum JobKind {
     Show = 2,
     Update = 3,
     Install = 4,
+    /// Run a named command, in the sandbox of its row.
+    Command = 5,
 }
 impl JobKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -501,6 +526,7 @@ impl JobKind {
             Self::Show => "JOB_KIND_SHOW",
             Self::Update => "JOB_KIND_UPDATE",
             Self::Install => "JOB_KIND_INSTALL",
+            Self::Command => "JOB_KIND_COMMAND",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -511,6 +537,7 @@ impl JobKind {
             "JOB_KIND_SHOW" => Some(Self::Show),
             "JOB_KIND_UPDATE" => Some(Self::Update),
             "JOB_KIND_INSTALL" => Some(Self::Install),
+            "JOB_KIND_COMMAND" => Some(Self::Command),
             _ => None,
         }
     }

@@ -1,7 +1,10 @@
 //! What exactly would happen. Plain data: made by the verbs, judged by the policy.
 
+mod command;
 mod show;
 pub mod units;
+
+pub use command::CommandPlan;
 
 use crate::types::{Digest, FileMode, PackageName, TargetPath, UserName};
 

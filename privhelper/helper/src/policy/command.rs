@@ -36,6 +36,47 @@ impl Command {
         Ok(Self { name, parameters, wire: wire.clone() })
     }
 
+    /// What is run: each parameter fills a whole argument or a part of a `key=value` pair, and never one that the
+    /// policy does not write so.
+    ///
+    /// # Errors
+    /// A secret is among the parameters, a value is missing, or the policy's argument is of no form that it may have.
+    pub fn argv(&self, arguments: &Arguments) -> Result<Vec<String>, Refusal> {
+        if self.parameters.iter().any(|(_, kind)| *kind == ParameterKind::Secret) {
+            let why = "takes a secret, and this version passes none; nothing was run";
+            return Err(Refusal::new(Code::Unsupported, format!("command {} {why}", self.name)));
+        }
+        let broken = || {
+            Refusal::new(Code::Unsupported, format!("`argv` of command {} is not of a known form", self.name))
+        };
+        let value = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+            Some(name) => arguments.get(name).map(str::to_owned),
+            None => (!part.contains(['{', '}'])).then(|| part.to_owned()),
+        };
+        let filled = self.wire.argv.iter().enumerate().map(|(place, element)| {
+            if !element.contains(['{', '}']) {
+                return Some(element.clone());
+            }
+            // No parameter chooses the program or makes an option.
+            if place == 0 || element.starts_with('-') {
+                return None;
+            }
+            match element.split_once('=') {
+                None => value(element),
+                Some((key, rest)) => Some(format!("{}={}", value(key)?, value(rest)?)),
+            }
+        });
+        let argv = filled.collect::<Option<Vec<_>>>().ok_or_else(broken)?;
+        if argv.first().is_some_and(|program| program.starts_with('/')) { Ok(argv) } else { Err(broken()) }
+    }
+
+    /// The values that name paths, under directories that only root may write.
+    pub fn paths<'a>(&self, arguments: &'a Arguments) -> impl Iterator<Item = &'a str> {
+        let paths = self.parameters.iter().filter(|(_, kind)| matches!(kind, ParameterKind::Path(..)));
+        let names = paths.map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        names.into_iter().filter_map(|name| arguments.get(&name))
+    }
+
     /// Whether every parameter is given, each as its kind says, and no other.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 pub mod confined;
 pub mod files;
 pub mod process;
+pub mod programs;
 pub mod socket;
 pub mod store;
 

@@ -1,4 +1,4 @@
-//! Starting systemctl: the only program that root starts itself.
+//! Starting systemctl and systemd-run: the only programs that root starts itself.
 //!
 //! argv comes from typed values, `--` stands before names, the environment is
 //! constant, stdin is null, no shell and no pager is anywhere.
@@ -11,6 +11,7 @@ use crate::types::UnitName;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -71,13 +72,15 @@ impl UnitAction {
     }
 }
 
-/// Whether a job's unit decides as root or simulates as nobody.
+/// What a job's unit is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobUnit {
     /// `postern-job@`: root, one approved thing.
     Run,
     /// `postern-plan@`: unprivileged, changes nothing.
     Plan,
+    /// `postern-command-`: a named command, in the sandbox of its row.
+    Command,
 }
 
 /// Reads properties of units: a probe.
@@ -161,12 +164,29 @@ pub fn tell_operators(host: &Host, _: &Asked, approval: &str) -> Result<Finished
     systemctl(host, &args, Duration::from_secs(30), Late::Kill)
 }
 
+/// Has PID 1 make the unit of a named command and start it, and does not wait: an effect. All that differs between
+/// commands stands in `properties`; the command itself stands in the job's record, where PID 1 expands nothing.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn start_command(host: &Host, _: &Ticket, id: &str, properties: &[String]) -> Result<Finished, Fault> {
+    let unit = format!("--unit={}", unit_of(JobUnit::Command, id));
+    let mut args =
+        vec!["--quiet", "--no-block", "--no-ask-password", "--collect", &unit, "--service-type=oneshot"];
+    args.extend(properties.iter().map(String::as_str));
+    args.extend(["--", JOB, "command"]);
+    start(&host.programs.systemd_run, &args, HOUR, Late::Kill)
+}
+
+/// The program of jobs.
+pub const JOB: &str = "/usr/libexec/postern/postern-job";
+
 /// `ActiveState` of a job that this helper, or the one before it, started.
 ///
 /// # Errors
 /// As [`show_units`].
-pub fn job_state(host: &Host, _: &Ticket, id: &str) -> Result<String, Fault> {
-    let args = ["show", "--property=ActiveState", "--value", "--", &unit_of(JobUnit::Run, id)];
+pub fn job_state(host: &Host, _: &Ticket, unit: JobUnit, id: &str) -> Result<String, Fault> {
+    let args = ["show", "--property=ActiveState", "--value", "--", &unit_of(unit, id)];
     systemctl(host, &args, Duration::from_secs(30), Late::Kill)
         .map(|finished| finished.stdout.trim().to_owned())
 }
@@ -175,6 +195,7 @@ fn unit_of(unit: JobUnit, id: &str) -> String {
     match unit {
         JobUnit::Run => format!("postern-job@{id}.service"),
         JobUnit::Plan => format!("postern-plan@{id}.service"),
+        JobUnit::Command => format!("postern-command-{id}.service"),
     }
 }
 
@@ -190,11 +211,15 @@ enum Late<'a> {
 }
 
 fn systemctl(host: &Host, args: &[&str], limit: Duration, late: Late<'_>) -> Result<Finished, Fault> {
+    start(&host.programs.systemctl, args, limit, late)
+}
+
+fn start(program: &Path, args: &[&str], limit: Duration, late: Late<'_>) -> Result<Finished, Fault> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place where root starts a program, from a fixed path"
+        reason = "the one place where root starts a program, each from a fixed path"
     )]
-    let mut command = Command::new(&host.programs.systemctl);
+    let mut command = Command::new(program);
     command.args(args).env_clear().envs(ENVIRONMENT).current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(Fault::io("start systemctl"))?;

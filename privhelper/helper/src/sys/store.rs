@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use crate::types::Digest;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,23 @@ pub fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Fault> {
         return Err(Fault::Corrupt { what: "a file of the helper's own (too large)" });
     }
     Ok(Some(content))
+}
+
+/// What stands in a file behind this place, at most `most` bytes; nothing if it is not there.
+///
+/// # Errors
+/// It can't be read.
+pub fn read_behind(path: &Path, place: u64, most: u64) -> Result<Vec<u8>, Fault> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Fault::Io { doing: "open a file of the helper's own", error }),
+    };
+    let mut content = Vec::new();
+    file.seek(SeekFrom::Start(place))
+        .and_then(|_| file.take(most).read_to_end(&mut content))
+        .map_err(Fault::io("read a file of the helper's own"))?;
+    Ok(content)
 }
 
 /// Opens a log of mode `mode` for reading and appending, and makes it if it is not there.

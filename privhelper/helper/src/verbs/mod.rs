@@ -1,5 +1,6 @@
 //! One file a verb, the same five parts in the same order.
 
+pub mod command_run;
 pub mod file_read;
 pub mod file_write;
 pub mod package_install;

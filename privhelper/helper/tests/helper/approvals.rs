@@ -16,7 +16,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const OPERATOR: u32 = 4_000_201;
+pub const OPERATOR: u32 = 4_000_201;
 const OTHER_OPERATOR: u32 = 4_000_202;
 
 fn asking(at: &Path) -> Vec<root::Rule> {
@@ -44,7 +44,7 @@ impl World {
 }
 
 /// Sends a request and reads up to `Waiting`.
-fn ask(channel: &mut Channel, method: &str, message: &impl Message) -> (u32, wire::Waiting) {
+pub fn ask(channel: &mut Channel, method: &str, message: &impl Message) -> (u32, wire::Waiting) {
     let stream = channel.send(method, &message.encode_to_vec());
     loop {
         let (head, payload) = channel.frame().expect("it ended instead of waiting");
@@ -57,7 +57,7 @@ fn ask(channel: &mut Channel, method: &str, message: &impl Message) -> (u32, wir
     }
 }
 
-fn show(channel: &mut Channel, id: &str) -> Vec<u8> {
+pub fn show(channel: &mut Channel, id: &str) -> Vec<u8> {
     let request = wire::OperatorShowRequest { approval_id: id.to_owned() };
     call::<wire::OperatorShown>(channel, "Operator/Show", &request).unwrap().text
 }

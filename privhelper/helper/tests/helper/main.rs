@@ -14,6 +14,7 @@
 mod approvals;
 mod attacks;
 mod audit;
+mod commands;
 mod common;
 mod confined;
 mod connection;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test stops at the first surprise")]
 
 mod check;
+mod command;
 mod plan;
 mod run;
 #[path = "../support/mod.rs"]

@@ -134,7 +134,7 @@ pub fn progress(phase: Phase, item: &str, percent: u32, detail: &str) -> Progres
     Progress { phase: phase.into(), item: item.to_owned(), percent, detail: detail.to_owned() }
 }
 
-fn events(mut bytes: &[u8]) -> Vec<JobEvent> {
+pub fn events(mut bytes: &[u8]) -> Vec<JobEvent> {
     let mut events = Vec::new();
     while let Some((len, rest)) = bytes.split_first_chunk::<4>() {
         let (message, rest) = rest.split_at(u32::from_le_bytes(*len).try_into().unwrap());

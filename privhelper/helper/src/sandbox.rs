@@ -1,0 +1,137 @@
+//! The unit of a named command, as properties for PID 1: data in, words out.
+//!
+//! A transient unit, because its row sets user, directories, capabilities and time: a unit file with a drop-in per job
+//! would need the helper to write below /run/systemd, which it must never do. PID 1 expands `$` and `%` in what it is
+//! told, so no value of a client is told to it: the command and its arguments stand in the job's record.
+
+use crate::error::{Code, Refusal};
+use crate::policy::Command;
+use crate::sys::process::JOB;
+use crate::types::UserName;
+use caps::Capability;
+use postern_proto::root::v1 as root;
+use std::path::Path;
+
+/// The user that is nobody in particular: a sandboxed command gets a user of its own instead, so that two commands
+/// cannot reach each other.
+const NOBODY: &str = "nobody";
+
+/// What every sandbox takes away. With `strict` and `validator` nothing is writable but private temporary
+/// directories, and there are neither privileges, devices, other processes to see nor new namespaces.
+const BOX: &[&str] = &[
+    "NoNewPrivileges=yes",
+    "ProtectSystem=strict",
+    "ProtectHome=yes",
+    "PrivateTmp=yes",
+    "PrivateDevices=yes",
+    "DevicePolicy=closed",
+    "InaccessiblePaths=-/run/postern",
+    "InaccessiblePaths=-/run/postern-helper",
+    "InaccessiblePaths=-/var/lib/postern",
+    "InaccessiblePaths=-/var/lib/postern-helper",
+    "InaccessiblePaths=-/var/log/postern",
+    "InaccessiblePaths=-/etc/postern",
+    "PrivateIPC=yes",
+    "ProtectProc=invisible",
+    "ProtectKernelTunables=yes",
+    "ProtectKernelModules=yes",
+    "ProtectKernelLogs=yes",
+    "ProtectControlGroups=yes",
+    "ProtectClock=yes",
+    "ProtectHostname=yes",
+    "RestrictNamespaces=yes",
+    "RestrictRealtime=yes",
+    "RestrictSUIDSGID=yes",
+    "LockPersonality=yes",
+    "KeyringMode=private",
+    "SystemCallArchitectures=native",
+    "SystemCallFilter=@system-service",
+    "SystemCallErrorNumber=EPERM",
+    "MemoryMax=1G",
+    "TasksMax=256",
+];
+
+/// What a command without `network` has of it: a loopback of its own, and no socket in the file system.
+const NO_NETWORK: &[&str] =
+    &["PrivateNetwork=yes", "IPAddressDeny=any", "RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK"];
+
+/// The arguments of systemd-run that make the unit of this command's row, for the job of this id.
+///
+/// # Errors
+/// `unsupported`: the row holds a name or path that PID 1 would read as something else, or no sandbox.
+pub fn properties(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String>, Refusal> {
+    let row = &command.wire;
+    let directory = jobs.join(id);
+    let file = |name: &str| plain(command, &format!("file:{}", directory.join(name).to_string_lossy()));
+    let mut unit = vec![
+        format!("Description=Postern: command {}", command.name),
+        format!("StandardInput={}", file("job.pb")?),
+        format!("StandardOutput={}", file("events")?),
+        "StandardError=journal".to_owned(),
+        // As root and outside of the sandbox, once the command has ended or PID 1 has ended it.
+        format!("ExecStopPost=+{JOB} end {id}"),
+        format!("TimeoutStartSec={}s", row.timeout_s.max(1)),
+        // What is left of it is killed this long after it was asked to end.
+        "TimeoutStopSec=5s".to_owned(),
+        "UMask=0022".to_owned(),
+        "LimitCORE=0".to_owned(),
+        format!("WorkingDirectory={}", plain(command, &row.cwd)?),
+    ];
+    let user = UserName::new("user", &row.user).map_err(|_| unsupported(command, &row.user))?;
+    let is_boxed = match row.sandbox() {
+        root::Sandbox::Unspecified => return Err(unsupported(command, "sandbox")),
+        root::Sandbox::Strict | root::Sandbox::Validator => true,
+        root::Sandbox::None => false,
+    };
+    unit.push(match (is_boxed, user.as_str()) {
+        (true, NOBODY) => "DynamicUser=yes".to_owned(),
+        (true | false, name) => format!("User={name}"),
+    });
+    let capabilities = capabilities(command)?;
+    if is_boxed {
+        unit.extend(BOX.iter().map(ToString::to_string));
+        unit.push(format!("CapabilityBoundingSet={capabilities}"));
+        unit.push(format!("AmbientCapabilities={capabilities}"));
+        // Thrown away with the unit.
+        for path in &row.scratch {
+            unit.push(format!("TemporaryFileSystem={}:mode=1777,size=64M", plain(command, path)?));
+        }
+    } else if !capabilities.is_empty() {
+        unit.push(format!("AmbientCapabilities={capabilities}"));
+    }
+    let is_strict = row.sandbox() == root::Sandbox::Strict;
+    if is_boxed && !(is_strict && row.network) {
+        unit.extend(NO_NETWORK.iter().map(ToString::to_string));
+    }
+    if is_strict {
+        for path in &row.write {
+            unit.push(format!("ReadWritePaths={}", plain(command, path)?));
+        }
+    }
+    Ok(unit.into_iter().map(|property| format!("--property={property}")).collect())
+}
+
+fn capabilities(command: &Command) -> Result<String, Refusal> {
+    let known = |name: &String| name.parse::<Capability>().is_ok();
+    match command.wire.capabilities.iter().find(|name| !known(name)) {
+        Some(name) => Err(unsupported(command, name)),
+        None => Ok(command.wire.capabilities.join(" ")),
+    }
+}
+
+/// A word that systemd-run and PID 1 read as it stands: no blank, quote, backslash, colon but in front, `$` or `%`.
+fn plain(command: &Command, text: &str) -> Result<String, Refusal> {
+    let path = text.strip_prefix("file:").unwrap_or(text);
+    let is_plain =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_' | b'-' | b'+' | b'@' | b',');
+    if path.starts_with('/') && path.bytes().all(is_plain) {
+        Ok(text.to_owned())
+    } else {
+        Err(unsupported(command, path))
+    }
+}
+
+fn unsupported(command: &Command, what: &str) -> Refusal {
+    let why = "cannot be told to systemd; write it with letters, digits and / . _ - + @ , alone";
+    Refusal::new(Code::Unsupported, format!("command {}: {what:?} {why}", command.name))
+}

@@ -1,0 +1,103 @@
+//! `command.run`: a command that the policy names, with parameters of the kinds that it says.
+
+use crate::audit::{Json, Ticket};
+use crate::context::Context;
+use crate::error::{Code, Invalid, Refusal, Stop};
+use crate::job;
+use crate::leave::Done;
+use crate::plan::CommandPlan;
+use crate::policy::{Authorized, Command, Object};
+use crate::sandbox;
+use crate::sys::programs;
+use crate::types::{Arguments, CommandName};
+use crate::verb::{Verb, Wish};
+use crate::verb_id::VerbId;
+use postern_proto::root::v1::{CommandJob, Job, JobKind, Sandbox};
+use postern_proto::v1 as wire;
+
+/// A name and values.
+#[derive(Debug)]
+pub struct Run {
+    name: CommandName,
+    arguments: Arguments,
+}
+
+impl Run {
+    /// Its row in the policy that this request is decided under.
+    fn row<'a>(&self, cx: &'a Context) -> Result<&'a Command, Refusal> {
+        let known = cx.policy.commands().iter().find(|command| command.name == self.name);
+        known.ok_or_else(|| Refusal::new(Code::NotFound, "the policy has no command of this name"))
+    }
+}
+
+impl Verb for Run {
+    type Wire = wire::CommandRunRequest;
+    type Plan = CommandPlan;
+    type Leave = Ticket;
+    const ID: VerbId = VerbId::CommandRun;
+
+    fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
+        let pairs = wire.parameters.into_iter().map(|parameter| (parameter.name, parameter.value)).collect();
+        let parsed = CommandName::new(&wire.name)
+            .and_then(|name| Ok(Self { name, arguments: Arguments::new(pairs)? }));
+        (wire.meta, parsed)
+    }
+
+    fn wishes(&self) -> Vec<Wish> {
+        let (name, arguments) = (self.name.clone(), self.arguments.clone());
+        vec![(Self::ID, Object::Command { name, arguments })]
+    }
+
+    /// Names alone: only the policy knows which value is a secret. The values stand in the plan's argv.
+    fn args(&self) -> Json {
+        let names = self.arguments.iter().map(|(name, _)| name);
+        Json::new().text("name", self.name.as_str()).texts("parameters", names)
+    }
+
+    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<Self::Plan, Stop> {
+        let row = self.row(cx)?;
+        let argv = row.argv(&self.arguments)?;
+        let owner = cx.helper.host.owner_uid;
+        if let Some(program) = argv.first() {
+            programs::program(by, program, owner)?;
+        }
+        for path in row.paths(&self.arguments) {
+            programs::parent(by, path, owner)?;
+        }
+        // What PID 1 cannot be told is found out before anybody is asked.
+        sandbox::properties(row, &job::directories(&cx.helper), "")?;
+        Ok(CommandPlan {
+            name: self.name.to_string(),
+            argv,
+            user: row.wire.user.clone(),
+            sandbox: match row.wire.sandbox() {
+                Sandbox::Strict => "strict",
+                Sandbox::Validator => "validator",
+                Sandbox::None | Sandbox::Unspecified => "none",
+            },
+            timeout_s: row.wire.timeout_s,
+            reverse: row.wire.reverse.clone(),
+        })
+    }
+
+    fn act(
+        &self,
+        cx: &Context,
+        by: &Authorized<Self>,
+        plan: &Self::Plan,
+        leave: &Ticket,
+    ) -> Result<Done, Stop> {
+        let row = self.row(cx)?;
+        let command = CommandJob {
+            argv: plan.argv.clone(),
+            env: row.wire.env.clone(),
+            output_bytes: row.wire.output_bytes,
+        };
+        let record = Job { kind: JobKind::Command.into(), command: Some(command), ..Job::default() };
+        let mut done = job::run_command(cx, leave, record, row, cx.limit(by))?;
+        if !plan.reverse.is_empty() {
+            done.undo = Json::new().text("kind", "command.run").text("name", &plan.reverse);
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,179 @@
+//! Named commands on a real systemd: what their sandbox holds back, what their limits end, and what survives.
+
+use postern_tests::{Installed, Output, Release, on_each_release};
+
+on_each_release!(
+    a_strict_command_changes_nothing_and_reaches_nobody_but_what_its_row_names,
+    a_value_arrives_as_it_is_or_not_at_all,
+    what_is_printed_beyond_the_limit_is_cut_and_marked,
+    the_time_limit_ends_everything_that_the_command_started,
+    a_killed_helper_picks_up_the_outcome,
+);
+
+/// A machine with this script as /usr/libexec/probe, and these commands granted by name.
+fn host(release: Release, script: &str, commands: &[(&str, &str)], accepted: &str) -> Installed {
+    let host = Installed::on(release);
+    let _ = host
+        .shell(&format!(
+            "install -d -m 0777 /srv/probe; cat > /usr/libexec/probe <<'PROBE'\n#!/bin/bash\n{script}\nPROBE\nchmod 0755 /usr/libexec/probe"
+        ))
+        .ok();
+    let rows = commands.iter().map(|(name, row)| format!("[[command]]\nname = \"{name}\"\n{row}\n"));
+    let names: Vec<String> = commands.iter().map(|(name, _)| format!("{name:?}")).collect();
+    let rule = format!(
+        "[[rule]]\nid = \"probe\"\nclient = \"agent\"\nverbs = [\"command.run\"]\ncommands = [{}]\ntimeout = \"1m\"\n\
+         decision = \"allow\"\njustification = \"tests of the sandbox\"\naccept_risk = {{ {accepted} }}\n",
+        names.join(", ")
+    );
+    let rules: String = rows.chain([rule]).collect();
+    host.grant(&rules);
+    host
+}
+
+/// What is said of a name on a line of its own.
+fn said<'a>(output: &'a Output, name: &str) -> &'a str {
+    let line = output.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("nothing of {name}: {output}"))
+}
+
+fn a_strict_command_changes_nothing_and_reaches_nobody_but_what_its_row_names(release: Release) {
+    let script = r#"
+try() { if eval "$2" 2>/dev/null >&2; then echo "$1 yes"; else echo "$1 no"; fi; }
+try etc 'touch /etc/probe'
+try usr 'touch /usr/probe'
+try listed 'touch /srv/probe/file'
+try network 'exec 3<>/dev/tcp/127.0.0.1/7777'
+try bus 'busctl --system list'
+try home 'ls /root'
+try state 'ls /var/lib/postern-helper'
+try sockets 'ls /run/postern'
+try others 'ls -d /proc/1'
+try namespace 'unshare -m true'
+echo "uid $(id -u)"
+echo "powers $(grep CapEff /proc/self/status | tr -d '\t ')"
+echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
+    let argv = "argv = [\"/usr/libexec/probe\"]";
+    let strong = format!("{argv}\ncapabilities = [\"CAP_DAC_OVERRIDE\"]\nwrite = [\"/srv/probe\"]");
+    let validator = format!("{argv}\nsandbox = \"validator\"\nscratch = [\"/srv/probe\"]");
+    let control = format!("{argv}\nsandbox = \"none\"\nuser = \"root\"");
+    let host = host(
+        release,
+        script,
+        &[("bare", argv), ("strong", &strong), ("looks", &validator), ("control", &control)],
+        "command-capabilities = \"a test\", command-as-root = \"a test\", command-without-sandbox = \"a test\"",
+    );
+    let _ = host
+        .shell("systemd-run --quiet --unit listen --socket-property=ListenStream=127.0.0.1:7777 --socket-property=Accept=yes cat")
+        .ok();
+    let names = ["etc", "usr", "listed", "network", "bus", "home", "state", "sockets", "others", "namespace"];
+    let run = |name: &str| host.visitor(&["postern", "command", name]);
+    let of = |output: &Output| names.map(|name| said(output, name) == "yes");
+
+    let control = run("control");
+    assert_eq!(control.code, 0, "{control}\n{}", host.journal("postern-helper.service"));
+    assert_eq!(of(&control), [true; 10], "the control can do all of it: {control}");
+    assert_eq!(said(&control, "uid"), "0");
+    let _ = host.shell("rm -f /etc/probe /usr/probe /srv/probe/file").ok();
+
+    let bare = run("bare");
+    assert_eq!(of(&bare), [false; 10], "{bare}");
+    assert_eq!((said(&bare, "powers"), said(&bare, "privileges")), ("CapEff:0000000000000000", "1"));
+    assert!(said(&bare, "uid").parse::<u32>().is_ok_and(|uid| uid >= 61184), "its own user: {bare}");
+
+    // Root's power over files is not enough: the file system itself is read-only but for what the row names.
+    let strong = run("strong");
+    let only_listed = names.map(|name| name == "listed");
+    assert_eq!(of(&strong), only_listed, "{strong}");
+    assert_eq!(said(&strong, "powers"), "CapEff:0000000000000002");
+    let _ = host.shell("rm /srv/probe/file; test ! -e /etc/probe -a ! -e /usr/probe").ok();
+
+    // A validator's scratch is its own, and gone with it.
+    let looks = run("looks");
+    assert_eq!(of(&looks), only_listed, "{looks}");
+    let _ = host.shell("test -z \"$(ls -A /srv/probe)\"").ok();
+    assert_eq!(host.shell("ls /var/lib/postern-helper/jobs").ok(), "");
+    assert_eq!(host.shell("systemctl list-units --all --plain --no-legend 'postern-command*'").ok(), "");
+}
+
+fn a_value_arrives_as_it_is_or_not_at_all(release: Release) {
+    let row = "argv = [\"/usr/libexec/probe\", \"--\", \"{word}\", \"word={word}\"]\n\
+               params.word = { kind = \"text\", pattern = [\"*\"] }";
+    let script = "printf '<%s>' \"$@\"; touch /srv/probe/ran 2>/dev/null; printf '\\377' >&2; exit 7";
+    let host = host(release, script, &[("say", row)], "free-text-argument = \"a test\"");
+    let say = |word: &str| host.visitor(&["postern", "command", "say", &format!("word={word}")]);
+    for word in ["a b", "$HOME", "${HOME}", "%i%n", "$(id)", "; id", "'\"", "a\\x41"] {
+        let output = say(word);
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stdout.contains(&format!("<--><{word}><word={word}>")), "{output}");
+        assert!(output.stderr.contains("exit code 7"), "{output}");
+    }
+    let lines = host.shell("grep -c '\"event\":\"begin\"' /var/log/postern/audit.jsonl").ok();
+    for word in ["-x", "--help", "@/etc/passwd", "+x", ""] {
+        assert_eq!(say(word).code, 2, "{word:?}");
+    }
+    assert_eq!(host.shell("grep -c '\"event\":\"begin\"' /var/log/postern/audit.jsonl").ok(), lines);
+    let _ = host.root(&["chmod", "0775", "/usr/libexec/probe"]).ok();
+    let output = say("a");
+    assert_eq!(output.code, 3, "a program that a group may change: {output}");
+    assert!(output.stderr.contains("unsafe_path"), "{output}");
+}
+
+fn what_is_printed_beyond_the_limit_is_cut_and_marked(release: Release) {
+    let row = "argv = [\"/usr/libexec/probe\"]\noutput = 1000";
+    let script = "head -c 3000000 /dev/zero | tr '\\0' o; head -c 999 /dev/zero | tr '\\0' e >&2";
+    let host = host(release, script, &[("print", row)], "");
+    let output = host.visitor(&["postern", "command", "print", "--json"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stdout.contains(&format!("\"stdout\":\"{}\"", "o".repeat(1000))), "{output}");
+    assert!(output.stdout.contains(&format!("\"stderr\":\"{}\"", "e".repeat(999))), "{output}");
+    assert!(output.stdout.contains("\"truncated\":true"), "{output}");
+    let output = host.visitor(&["postern", "command", "print"]);
+    assert!(output.stderr.contains("this is not all"), "{output}");
+}
+
+fn the_time_limit_ends_everything_that_the_command_started(release: Release) {
+    let row = "argv = [\"/usr/libexec/probe\"]\ntimeout = \"2s\"";
+    let script = "echo before; (trap '' TERM HUP; setsid sleep 1234) & setsid sleep 1235 & sleep 1236";
+    let short = "argv = [\"/usr/libexec/probe\"]\nenv = { SHORT = \"1\" }";
+    let script = format!(
+        "if [ -n \"$SHORT\" ]; then (trap '' TERM HUP; setsid sleep 1237) & echo short; exit 0; fi\n{script}"
+    );
+    let host = host(release, &script, &[("late", row), ("short", short)], "");
+    let output = host.visitor(&["postern", "command", "late"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stdout.contains("before") && output.stderr.contains("timeout"), "{output}");
+    assert_eq!(host.shell("pgrep -a sleep || true").ok(), "", "its children live");
+
+    // What outlives a command that ends by itself is killed too, before the command is answered.
+    let output = host.visitor(&["postern", "command", "short"]);
+    assert_eq!((output.code, output.stdout.trim()), (0, "short"), "{output}");
+    assert_eq!(host.shell("pgrep -a sleep || true").ok(), "", "its children live");
+}
+
+fn a_killed_helper_picks_up_the_outcome(release: Release) {
+    let row = "argv = [\"/usr/libexec/probe\"]\nwrite = [\"/srv/probe\"]\ntimeout = \"40s\"";
+    let script = "touch /srv/probe/began; sleep 6; touch /srv/probe/done; echo worked; exit 5";
+    let host = host(release, script, &[("slow", row)], "");
+    let id = "01890000-0000-7000-8000-000000000000";
+    let now = host.shell("date +%s%3N").ok();
+    let stamp = format!("{:012x}", now.trim().parse::<u64>().expect("milliseconds"));
+    let id = format!("{}-{}{}", &stamp[..8], &stamp[8..], &id[13..]);
+    let _ = host
+        .shell(&format!(
+            "systemd-run --quiet --unit slow --uid visitor -p RemainAfterExit=yes -- postern command slow --request-id {id}; \
+             for i in $(seq 100); do [ -e /srv/probe/began ] && break; sleep 0.1; done; \
+             test ! -e /srv/probe/done; systemctl kill -s KILL postern-helper.service"
+        ))
+        .ok();
+    let _ = host.shell("for i in $(seq 150); do [ -e /srv/probe/done ] && break; sleep 0.1; done; sleep 3; test -e /srv/probe/done").ok();
+    let output = host.visitor(&["postern", "result", &id, "--json"]);
+    assert!(
+        output.stdout.contains("\"code\":\"command_failed\""),
+        "{output}\n{}",
+        host.journal("postern-helper.service")
+    );
+    assert!(output.stdout.contains("\"exit\":{\"code\":5"), "{output}");
+    let log = host.shell("grep '\"event\":\"end\"' /var/log/postern/audit.jsonl | tail -n 1").ok();
+    assert!(log.contains("\"exit\":{\"code\":5"), "{log}");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+}
