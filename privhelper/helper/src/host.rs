@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Programs {
     /// systemctl of the host.
     pub systemctl: PathBuf,
+    /// journalctl of the host.
+    pub journalctl: PathBuf,
 }
 
 /// The directories and sockets of CONTRACTS 1.
@@ -63,7 +65,10 @@ impl Host {
     pub fn real(boot_id: String, landlock: bool) -> Self {
         let run = PathBuf::from("/run/postern");
         Self {
-            programs: Programs { systemctl: "/usr/bin/systemctl".into() },
+            programs: Programs {
+                systemctl: "/usr/bin/systemctl".into(),
+                journalctl: "/usr/bin/journalctl".into(),
+            },
             paths: Paths {
                 state: "/var/lib/postern-helper".into(),
                 log: "/var/log/postern".into(),
