@@ -38,7 +38,7 @@ fn shown(active: &str, result: &str, invocation: &str, extra: &str) -> String {
 /// A systemctl that shows `before`, and `after` once it has changed something, which ends as `change` says.
 fn systemctl(world: &World, before: &str, change: &str, after: &str) {
     let mark = world.text("changed");
-    let _ = std::fs::remove_file(&mark);
+    drop(std::fs::remove_file(&mark));
     world.systemctl(&format!(
         "case $1 in show) if [ -e {mark} ]; then cat <<'SHOWN'\n{after}SHOWN\nelse cat <<'SHOWN'\n{before}SHOWN\nfi;; *) touch {mark}; {change};; esac"
     ));
