@@ -39,18 +39,21 @@ accept_risk = { "*" = "a test" }
 "#;
 
 /// Units where a package would put them.
-const UNITS: &str = r"
+const UNITS: &str = r#"
 cd /usr/lib/systemd/system
-oneshot() { printf '[Unit]\nStartLimitIntervalSec=600\nStartLimitBurst=2\n[Service]\nType=oneshot\nExecStart=/bin/sh -c %s\n' \"$2\" > $1.service; }
-oneshot ok-job '\"printf \\\"all\\\\\\\\033[31m copied\\\\\\\\n\\\"; sleep 0.2\"'
-oneshot bad-job '\"echo no such port; exit 3\"'
-oneshot quiet-job '\"echo a secret; exit 4\"'
+oneshot() {
+    printf '[Unit]\nStartLimitIntervalSec=600\nStartLimitBurst=2\n[Service]\nType=oneshot\n' > "$1.service"
+    printf '%s\n' "ExecStart=/bin/sh -c \"$2\"" >> "$1.service"
+}
+oneshot ok-job "printf 'all\033[31m copied\n'; sleep 0.2"
+oneshot bad-job 'echo no such port; exit 3'
+oneshot quiet-job 'echo a secret; exit 4'
 printf '[Timer]\nOnCalendar=yearly\nUnit=ok-job.service\n' > tick.timer
 printf '[Socket]\nListenFIFO=/run/call-test\n' > call.socket
-for unit in call work@ real; do printf '[Service]\nExecStart=/bin/sleep infinity\n' > $unit.service; done
+for unit in call work@ real; do printf '[Service]\nExecStart=/bin/sleep infinity\n' > "$unit.service"; done
 ln -s real.service also.service
 systemctl daemon-reload
-";
+"#;
 
 fn host(release: Release) -> Installed {
     let host = Installed::on(release);
