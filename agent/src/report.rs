@@ -112,7 +112,9 @@ impl Report {
         };
         report.fill(&outcome.end);
         report.next = show::next_step(&report.code, &outcome.explain);
-        if outcome.verb == "file.read" && report.status == "done" {
+        // A file, or lines of a unit's journal.
+        let is_file = outcome.verb == "file.read" && report.status == "done";
+        if is_file || !outcome.content.is_empty() {
             match String::from_utf8(outcome.content.clone()) {
                 Ok(text) => report.result.content = Some(text),
                 Err(bytes) => report.result.content_base64 = Some(STANDARD.encode(bytes.as_bytes())),

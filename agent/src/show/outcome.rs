@@ -29,6 +29,8 @@ pub fn found(outcome: &Outcome) -> String {
     for info in &done.files {
         file(info, &mut text);
     }
+    // Lines of a unit's journal.
+    text.push_str(&String::from_utf8_lossy(&outcome.content));
     text.push_str(&String::from_utf8_lossy(&outcome.stdout));
     if text.is_empty() {
         text = status_line(outcome.verb, done);

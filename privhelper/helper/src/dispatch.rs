@@ -211,6 +211,8 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Pre
     by.rule_id().clone_into(&mut cx.record.rule);
     cx.record.decision = by.decision().as_str();
     cx.record.plan = plan.json();
+    // What the plan touches may be granted by a stricter rule than what was asked for.
+    cx.record.decision = by.decision().as_str();
     if cx.meta.mode == Mode::Preview {
         let mut previewed = completed_as(wire::Status::Previewed, &by);
         previewed.plan = Some(plan.wire());

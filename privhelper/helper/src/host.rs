@@ -13,6 +13,8 @@ pub struct Programs {
     pub systemctl: PathBuf,
     /// systemd-run of the host.
     pub systemd_run: PathBuf,
+    /// journalctl of the host.
+    pub journalctl: PathBuf,
 }
 
 /// The directories and sockets of CONTRACTS 1.
@@ -70,6 +72,7 @@ impl Host {
             programs: Programs {
                 systemctl: "/usr/bin/systemctl".into(),
                 systemd_run: "/usr/bin/systemd-run".into(),
+                journalctl: "/usr/bin/journalctl".into(),
             },
             paths: Paths {
                 state: "/var/lib/postern-helper".into(),

@@ -81,7 +81,10 @@ impl Leave for Ticket {
 
     fn end(self, cx: &mut Context, result: Result<Done, Stop>) -> Result<wire::Completed, Stop> {
         let (done, detail) = match result {
-            Ok(done) => (done, String::new()),
+            Ok(done) => {
+                let detail = done.completed.message.clone();
+                (done, detail)
+            }
             Err(stop) => failed(stop),
         };
         let mut completed = done.completed;

@@ -106,6 +106,8 @@ const fn is_undoable(verb: VerbId) -> bool {
             | VerbId::UnitStop
             | VerbId::UnitEnable
             | VerbId::UnitDisable
+            | VerbId::UnitMask
+            | VerbId::UnitUnmask
     )
 }
 
@@ -146,7 +148,14 @@ fn look(helper: &Helper, record: &RequestRecord) -> Result<Inverse, Stop> {
             Ok(Inverse::File(TargetPath::new(&undo.path)?, Box::new(undo)))
         }
         (
-            Some(VerbId::UnitStart | VerbId::UnitStop | VerbId::UnitEnable | VerbId::UnitDisable),
+            Some(
+                VerbId::UnitStart
+                | VerbId::UnitStop
+                | VerbId::UnitEnable
+                | VerbId::UnitDisable
+                | VerbId::UnitMask
+                | VerbId::UnitUnmask,
+            ),
             Some(unit),
         ) => Ok(Inverse::Unit(UnitName::new(&unit.id)?, Box::new(unit.clone()))),
         (_, _) => {
@@ -249,7 +258,12 @@ fn put_back(helper: &Helper, ticket: &Ticket, unit: &UnitName, info: &wire::Unit
     }
     let mut actions = Vec::new();
     if info.was_enabled != info.enabled {
-        actions.push(if info.was_enabled == "enabled" { UnitAction::Enable } else { UnitAction::Disable });
+        actions.push(match (info.was_enabled.as_str(), info.enabled.as_str()) {
+            ("masked", _) => UnitAction::Mask,
+            (_, "masked") => UnitAction::Unmask,
+            ("enabled", _) => UnitAction::Enable,
+            (_, _) => UnitAction::Disable,
+        });
     }
     if info.was_active != info.active {
         actions.push(if info.was_active == "active" { UnitAction::Start } else { UnitAction::Stop });

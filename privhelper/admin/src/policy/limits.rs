@@ -30,9 +30,8 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
         Kind::Packages => packages(table, verbs, wire),
         Kind::Units => {
             wire.allow_cascade = table.flag("allow_cascade").unwrap_or(false);
-            if let Some(lines) = table.number("journal_lines", 0..=100_000).filter(|lines| lines.value > 0) {
-                table.error(lines.at, "`journal_lines` above 0 is not built yet: remove it");
-            }
+            let lines = table.number("journal_lines", 0..=100_000);
+            wire.journal_lines = lines.and_then(|lines| u32::try_from(lines.value).ok()).unwrap_or(0);
         }
         Kind::Files => files(table, verbs, wire),
     }

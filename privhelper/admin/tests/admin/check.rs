@@ -65,7 +65,7 @@ const RULE_LINES: &[(&str, &str, &str, i32, &str)] = &[
     ("unit", "allow_cascade = true", "max_bytes = 5", 1, "`max_bytes` is used by no verb of this rule"),
     ("unit", "allow_cascade = true", "allow_cascade = \"yes\"", 17, "must be true or false, not a text"),
     ("unit", "allow_cascade = true", "packages = [\"ab\"]", 1, "`packages` is used by no verb of this rule"),
-    ("unit", "journal_lines = 0", "journal_lines = 50", 17, "`journal_lines` above 0 is not built yet"),
+    ("unit", "journal_lines = 50", "journal_lines = -1", 17, "must be a whole number from 0 to 100000"),
     ("unit", "rate = \"12/1h\"", "rate = \"12 per hour\"", 8, "is no rate"),
     ("unit", "rate = \"1/24h\"", "rate = \"1/25h\"", 8, "is no rate"),
     ("unit", "rate = \"1/1s\"", "rate = \"0/1s\"", 8, "is no rate"),

@@ -7,6 +7,7 @@ pub mod units;
 pub use command::CommandPlan;
 
 use crate::types::{Digest, FileMode, PackageName, TargetPath, UserName};
+use std::collections::BTreeSet;
 
 /// A plan as the policy sees it.
 #[derive(Debug)]
@@ -109,6 +110,28 @@ pub struct UnitState {
     pub memory_bytes: u64,
     /// Of the main process.
     pub exit_status: i32,
+    /// Which start of the unit this is; empty = it has none.
+    pub invocation: String,
+}
+
+impl UnitState {
+    /// The canonical id and the aliases, each once.
+    #[must_use]
+    pub fn all_names(&self) -> BTreeSet<&str> {
+        self.names.iter().chain([&self.id]).map(String::as_str).collect()
+    }
+
+    /// Whether it is up, or coming up.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        matches!(self.active.as_str(), "active" | "activating" | "reloading" | "refreshing")
+    }
+
+    /// Whether systemd knows nothing of it: no file, and no trace of a run.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.load == "not-found" && self.active == "inactive"
+    }
 }
 
 /// A unit, what is done to it, and which others change with it.
@@ -122,6 +145,8 @@ pub struct UnitPlan {
     pub now: Option<&'static str>,
     /// Other units that would be changed too.
     pub cascade: Vec<Dragged>,
+    /// Lines of its journal that are asked for.
+    pub journal_lines: u32,
 }
 
 /// A unit that is changed along with another.

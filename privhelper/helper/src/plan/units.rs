@@ -4,7 +4,7 @@ use super::UnitState;
 
 /// The properties that are asked for.
 pub const PROPERTIES: &str = "--property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,Result,MainPID,\
-StateChangeTimestamp,MemoryCurrent,ExecMainStatus,RequiredBy,BoundBy,ConsistsOf,PropagatesStopTo,Conflicts,ConflictedBy";
+StateChangeTimestamp,MemoryCurrent,ExecMainStatus,InvocationID,RequiredBy,BoundBy,ConsistsOf,PropagatesStopTo,Conflicts,ConflictedBy";
 
 /// One unit with its neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ fn block(text: &str) -> Shown {
                 state.memory_bytes = value.parse().ok().filter(|bytes| *bytes != u64::MAX).unwrap_or(0);
             }
             "ExecMainStatus" => state.exit_status = value.parse().unwrap_or(0),
+            "InvocationID" => value.clone_into(&mut state.invocation),
             "RequiredBy" | "BoundBy" | "ConsistsOf" | "PropagatesStopTo" => {
                 shown.stop_with.extend(list(value));
             }

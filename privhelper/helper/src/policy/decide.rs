@@ -2,7 +2,7 @@
 
 use super::{Object, Peer, Policy, Rule, command, describe};
 use crate::error::{Code, Refusal};
-use crate::plan::{Action, Subject};
+use crate::plan::{Action, Subject, UnitState};
 use crate::types::UnitName;
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
@@ -128,6 +128,18 @@ impl Policy {
         rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
     }
 
+    /// Lines of a unit's journal that the same client may see without asking anybody, under all the unit's names.
+    #[must_use]
+    pub fn journal_lines(&self, peer: Peer, unit: &UnitState) -> u32 {
+        let clients = self.places_of(peer);
+        let lines = |name: &str| -> Option<u32> {
+            let object = Object::Unit(UnitName::new(name).ok()?);
+            let rules = self.element(&clients, VerbId::UnitStatus, &object, 0).ok()?;
+            rules.iter().filter(|rule| rule.decision == Decision::Allow).map(|rule| rule.journal_lines).max()
+        };
+        unit.all_names().into_iter().map(|name| lines(name).unwrap_or(0)).min().unwrap_or(0)
+    }
+
     /// Step 5: the plan against the limits. Of the rules of each element at least one must hold. A unit must be
     /// granted under its canonical id and every alias too; of an upgrade of all, each package that changes.
     ///
@@ -150,9 +162,10 @@ impl Policy {
                     let object = Object::Unit(UnitName::new(&other.state.id)?);
                     self.not_denied(&clients, wishes, VerbId::UnitStop, &object)?;
                 }
-                for name in unit.state.names.iter().chain([&unit.state.id]) {
+                // Each name counts like one that was asked for, with its rule's limits and strictness.
+                for name in unit.state.all_names() {
                     let object = Object::Unit(UnitName::new(name)?);
-                    for (verb, _) in wishes {
+                    for (verb, _) in wishes.iter().filter(|(_, named)| *named != object) {
                         elements.push((*verb, self.element(&clients, *verb, &object, 0)?));
                     }
                 }

@@ -15,7 +15,7 @@ impl Rule {
         match plan {
             Subject::Nothing => Ok(()),
             Subject::Packages(packages) => self.holds_packages(verb, packages),
-            Subject::Unit(unit) => self.holds_unit(unit),
+            Subject::Unit(unit) => self.holds_unit(verb, unit),
             Subject::File(file) => self.holds_file(file),
         }
     }
@@ -69,7 +69,12 @@ impl Rule {
         (!granted).then_some(key)
     }
 
-    fn holds_unit(&self, plan: &UnitPlan) -> Result<(), Refusal> {
+    fn holds_unit(&self, verb: VerbId, plan: &UnitPlan) -> Result<(), Refusal> {
+        if verb == VerbId::UnitStatus && plan.journal_lines > self.journal_lines {
+            let (id, lines) = (&self.id, self.journal_lines);
+            let why = format!("rule {id} grants {lines} lines of the journal (`journal_lines`)");
+            return Err(Refusal::new(Code::LimitExceeded, why));
+        }
         if plan.cascade.is_empty() || self.allow_cascade {
             return Ok(());
         }

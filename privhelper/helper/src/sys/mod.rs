@@ -1,6 +1,7 @@
 //! The only calls that reach outside this program: each effect takes a ticket,
 //! each probe the proof that policy lets it look. Nothing here decides.
 
+mod child;
 pub mod confined;
 pub mod files;
 pub mod process;

@@ -1,44 +1,13 @@
-//! Starting systemctl and systemd-run: the only programs that root starts itself.
-//!
-//! argv comes from typed values, `--` stands before names, the environment is
-//! constant, stdin is null, no shell and no pager is anywhere.
+//! What systemctl, systemd-run and journalctl are asked: argv comes from typed values, and names can't be read as options.
 
 use crate::audit::{Asked, Ticket};
 use crate::error::Fault;
 use crate::host::Host;
 use crate::policy::Authorized;
+pub use crate::sys::child::Finished;
+use crate::sys::child::{LONGEST, Late, Much, run};
 use crate::types::UnitName;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::io::Read;
-use std::os::fd::AsFd;
-use std::path::Path;
-use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-
-/// What a child sees of the environment (reference: apt-dpkg-systemd 4.2, 4.6).
-const ENVIRONMENT: [(&str, &str); 7] = [
-    ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
-    ("LC_ALL", "C.UTF-8"),
-    ("TERM", "dumb"),
-    ("PAGER", "cat"),
-    ("SYSTEMD_PAGER", ""),
-    ("SYSTEMD_PAGERSECURE", "1"),
-    // An init script beside the unit would run update-rc.d, which fails in the helper's sandbox.
-    ("SYSTEMCTL_SKIP_SYSV", "1"),
-];
-/// Most bytes that a child's stdout or stderr may have.
-const OUTPUT_MAX: usize = 1024 * 1024;
-
-/// A child that has ended.
-#[derive(Debug)]
-pub struct Finished {
-    /// How.
-    pub status: ExitStatus,
-    /// What it printed.
-    pub stdout: String,
-    /// What it complained of.
-    pub stderr: String,
-}
+use std::time::Duration;
 
 /// What is done to a unit. Each has one fixed word for systemctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +24,14 @@ pub enum UnitAction {
     Enable,
     /// `disable`
     Disable,
+    /// `try-restart`
+    TryRestart,
+    /// `reset-failed`
+    ResetFailed,
+    /// `mask`
+    Mask,
+    /// `unmask`
+    Unmask,
 }
 
 impl UnitAction {
@@ -68,6 +45,10 @@ impl UnitAction {
             Self::Reload => "reload",
             Self::Enable => "enable",
             Self::Disable => "disable",
+            Self::TryRestart => "try-restart",
+            Self::ResetFailed => "reset-failed",
+            Self::Mask => "mask",
+            Self::Unmask => "unmask",
         }
     }
 }
@@ -129,6 +110,46 @@ pub fn change_unit(
     systemctl(host, &args, limit, Late::Tell(late))
 }
 
+/// Lets systemd read its units again: an effect. After `limit` `late` is called, and the waiting goes on.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn daemon_reload(host: &Host, _: &Ticket, limit: Duration, late: &dyn Fn()) -> Result<Finished, Fault> {
+    systemctl(host, &["daemon-reload", "--no-ask-password"], limit, Late::Tell(late))
+}
+
+/// Which lines of the journal.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines {
+    /// The last so many.
+    pub most: u32,
+    /// None that are older; the beginning of 1970 = any.
+    pub since: Duration,
+}
+
+/// What the journal has of one unit, the newest first: a probe. Of more than 1 MiB the first, so the newest.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn journal<V>(host: &Host, _: &Authorized<V>, unit: &UnitName, lines: Lines) -> Result<Finished, Fault> {
+    let since = format!("--since=@{}.{:06}", lines.since.as_secs(), lines.since.subsec_micros());
+    let (unit, most) = (format!("--unit={unit}"), format!("--lines={}", lines.most));
+    // All: else of what is not plain text only the size is shown. Reverse: else `--since` with `--lines` means
+    // the first lines on Debian 12 and the last on Debian 13.
+    let form =
+        ["--quiet", "--no-pager", "--all", "--no-hostname", "--utc", "--output=short-iso", "--reverse"];
+    let args = [form.as_slice(), &[&most, &since, &unit]].concat();
+    run(&host.programs.journalctl, &args, Duration::from_secs(30), Late::Kill, Much::KeepFirst)
+}
+
+/// Waits until the journal has what units have written so far: a probe.
+///
+/// # Errors
+/// As [`show_units`].
+pub fn sync_journal<V>(host: &Host, _: &Authorized<V>) -> Result<Finished, Fault> {
+    run(&host.programs.journalctl, &["--sync"], Duration::from_secs(5), Late::Kill, Much::Fail)
+}
+
 /// What the files of a unit say: a probe.
 ///
 /// # Errors
@@ -151,7 +172,7 @@ pub fn run_plan<V>(host: &Host, _: &Authorized<V>, id: &str, limit: Duration) ->
 /// As [`show_units`].
 pub fn start_job(host: &Host, _: &Ticket, id: &str) -> Result<Finished, Fault> {
     let args = ["start", "--no-block", "--no-ask-password", "--", &unit_of(JobUnit::Run, id)];
-    systemctl(host, &args, HOUR, Late::Kill)
+    systemctl(host, &args, LONGEST, Late::Kill)
 }
 
 /// Writes one line to the terminals of the operators who are logged in: a unit does, and this does not wait.
@@ -175,7 +196,7 @@ pub fn start_command(host: &Host, _: &Ticket, id: &str, properties: &[String]) -
         vec!["--quiet", "--no-block", "--no-ask-password", "--collect", &unit, "--service-type=oneshot"];
     args.extend(properties.iter().map(String::as_str));
     args.extend(["--", JOB, "command"]);
-    start(&host.programs.systemd_run, &args, HOUR, Late::Kill)
+    run(&host.programs.systemd_run, &args, LONGEST, Late::Kill, Much::Fail)
 }
 
 /// The program of jobs.
@@ -199,88 +220,6 @@ fn unit_of(unit: JobUnit, id: &str) -> String {
     }
 }
 
-/// The longest that anything is waited for.
-const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// What becomes of a child that does not end in time.
-enum Late<'a> {
-    /// It only looks.
-    Kill,
-    /// It changes something. Whoever waits is told, and the waiting goes on for an hour.
-    Tell(&'a dyn Fn()),
-}
-
 fn systemctl(host: &Host, args: &[&str], limit: Duration, late: Late<'_>) -> Result<Finished, Fault> {
-    start(&host.programs.systemctl, args, limit, late)
-}
-
-fn start(program: &Path, args: &[&str], limit: Duration, late: Late<'_>) -> Result<Finished, Fault> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where root starts a program, each from a fixed path"
-    )]
-    let mut command = Command::new(program);
-    command.args(args).env_clear().envs(ENVIRONMENT).current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(Fault::io("start systemctl"))?;
-    let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Fault::Program { what: "systemctl has no pipes".to_owned() });
-    };
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let mut read = collect((&mut out, &mut stdout), (&mut err, &mut stderr), limit);
-    if let (Err(Fault::Timeout { .. }), Late::Tell(tell)) = (&read, late) {
-        tell();
-        read = collect((&mut out, &mut stdout), (&mut err, &mut stderr), HOUR);
-    }
-    if read.is_err() {
-        // It may have ended by itself meanwhile; waiting follows either way.
-        drop(child.kill());
-    }
-    let status = child.wait().map_err(Fault::io("wait for systemctl"))?;
-    read?;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Finished { status, stdout: text(stdout), stderr: text(stderr) })
-}
-
-/// Reads both pipes to their ends.
-fn collect(
-    (out, stdout): (&mut ChildStdout, &mut Vec<u8>),
-    (err, stderr): (&mut ChildStderr, &mut Vec<u8>),
-    limit: Duration,
-) -> Result<(), Fault> {
-    let deadline = Instant::now().checked_add(limit);
-    let (mut out_open, mut err_open) = (true, true);
-    while out_open || err_open {
-        let left = deadline.map_or(limit, |at| at.saturating_duration_since(Instant::now()));
-        if left.is_zero() {
-            return Err(Fault::Timeout { what: "systemctl" });
-        }
-        let (out_ready, err_ready) = {
-            let wanted = |open| if open { PollFlags::POLLIN } else { PollFlags::empty() };
-            let mut fds =
-                [PollFd::new(out.as_fd(), wanted(out_open)), PollFd::new(err.as_fd(), wanted(err_open))];
-            poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX))
-                .map_err(Fault::io("poll systemctl"))?;
-            let [out, err] = fds;
-            (out_open && out.any().unwrap_or(true), err_open && err.any().unwrap_or(true))
-        };
-        if out_ready {
-            out_open = read_some(out, stdout)?;
-        }
-        if err_ready {
-            err_open = read_some(err, stderr)?;
-        }
-    }
-    Ok(())
-}
-
-/// Reads what is there; false at the end.
-fn read_some(pipe: &mut impl Read, into: &mut Vec<u8>) -> Result<bool, Fault> {
-    let mut chunk = [0_u8; 16 * 1024];
-    let count = pipe.read(&mut chunk).map_err(Fault::io("read from systemctl"))?;
-    into.extend_from_slice(chunk.get(..count).unwrap_or_default());
-    if into.len() > OUTPUT_MAX {
-        return Err(Fault::Program { what: "systemctl printed more than 1 MiB".to_owned() });
-    }
-    Ok(count > 0)
+    run(&host.programs.systemctl, args, limit, late, Much::Fail)
 }

@@ -9,4 +9,5 @@ pub mod package_update;
 pub mod policy_describe;
 pub mod request_result;
 pub mod unit_change;
+pub mod unit_daemon_reload;
 pub mod unit_status;

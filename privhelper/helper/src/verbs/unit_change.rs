@@ -1,6 +1,6 @@
-//! `unit.start`, `stop`, `restart`, `reload`, `enable`, `disable`: one unit, one word for systemctl.
+//! `unit.start` and all else that changes one unit: one word for systemctl.
 
-use super::unit_status::{show, show_one};
+use super::unit_status::{has_own_journal, send_journal, show, show_one};
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
 use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
@@ -9,14 +9,15 @@ use crate::leave::Done;
 use crate::plan::units::Shown;
 use crate::plan::{Dragged, UnitPlan, UnitState};
 use crate::policy::{Authorized, Object};
-use crate::sys::process::{UnitAction, change_unit, unit_files};
+use crate::sys::process::{Lines, UnitAction, change_unit, sync_journal, unit_files};
 use crate::types::UnitName;
 use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// A unit, and whether enabling or disabling acts on it at once.
+/// A unit, and whether enabling, disabling or masking acts on it at once.
 #[derive(Debug)]
 struct Change {
     unit: UnitName,
@@ -42,15 +43,17 @@ impl Change {
     /// The unit's state, and which active units would go down with the change.
     fn plan<V>(&self, cx: &Context, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
         let shown = show_one(cx, by, &self.unit)?;
-        if shown.state.load == "not-found" {
+        if shown.state.is_missing() {
             return Err(
                 Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
             );
         }
-        let stops = matches!(action, UnitAction::Stop | UnitAction::Restart)
-            || (action == UnitAction::Disable && self.now);
-        let starts = matches!(action, UnitAction::Start | UnitAction::Restart)
-            || (action == UnitAction::Enable && self.now);
+        let restarts =
+            action == UnitAction::Restart || (action == UnitAction::TryRestart && shown.state.is_up());
+        let stops = restarts
+            || action == UnitAction::Stop
+            || (matches!(action, UnitAction::Disable | UnitAction::Mask) && self.now);
+        let starts = restarts || action == UnitAction::Start || (action == UnitAction::Enable && self.now);
         let mut others = Vec::new();
         if starts {
             others.extend(shown.conflicts);
@@ -65,7 +68,7 @@ impl Change {
             cascade.extend(installed_with(cx, by, &self.unit)?.into_iter().map(dragged(action.word())));
         }
         let now = self.now.then_some(if action == UnitAction::Enable { "start" } else { "stop" });
-        Ok(UnitPlan { state: shown.state, action: action.word(), now, cascade })
+        Ok(UnitPlan { state: shown.state, action: action.word(), now, cascade, journal_lines: 0 })
     }
 
     fn act<V>(
@@ -89,34 +92,77 @@ impl Change {
             )
             .into());
         }
-        let before = &plan.state;
+        let before = now.state;
+        let begun = cx.helper.host.unix();
         cx.watchers.progress(wire::Phase::Run, self.unit.as_str(), 0, action.word());
         let finished = change_unit(&cx.helper.host, ticket, action, self.now, &self.unit, wait, &|| {
             cx.watchers.finish(&too_late());
         })?;
         let after = show_one(cx, by, &self.unit)?.state;
-        if !finished.status.success() {
-            let code = if after.result == "start-limit-hit" { Code::StartLimit } else { Code::UnitFailed };
-            let said = finished.stderr.lines().next().unwrap_or("systemctl failed");
-            return Err(Refusal::new(code, format!("{said} (result {})", after.result)).into());
+        if after.invocation != before.invocation {
+            self.send_last_lines(cx, by, &after, begun);
         }
-        let same = before.active == after.active
-            && before.enabled == after.enabled
-            && before.main_pid == after.main_pid;
-        let status = match action {
-            UnitAction::Restart | UnitAction::Reload => wire::Status::Done,
-            UnitAction::Start | UnitAction::Stop | UnitAction::Enable | UnitAction::Disable if same => {
-                wire::Status::Unchanged
-            }
-            UnitAction::Start | UnitAction::Stop | UnitAction::Enable | UnitAction::Disable => {
-                wire::Status::Done
-            }
-        };
+        let said = finished.stderr.lines().next().unwrap_or("systemctl failed");
+        // systemd forgets a unit that neither runs nor has failed: nothing is left to reset.
+        let is_unknown = action == UnitAction::ResetFailed && said.ends_with("not loaded.");
         let (was_active, was_enabled) = (before.active.clone(), before.enabled.clone());
         let of = Json::new().text("active", &was_active).text("enabled", &was_enabled);
         let unit = Some(wire::UnitInfo { was_active, was_enabled, ..after.wire() });
-        let completed = wire::Completed { status: status.into(), unit, ..wire::Completed::default() };
-        Ok(Done { completed, undo: Json::new().text("kind", "unit.state").object("of", &of) })
+        if finished.status.success() || is_unknown {
+            let status = outcome(action, &before, &after).into();
+            let completed = wire::Completed { status, unit, ..wire::Completed::default() };
+            return Ok(Done { completed, undo: Json::new().text("kind", "unit.state").object("of", &of) });
+        }
+        // systemd keeps the older result where it will not start a failed unit once more.
+        let is_refused = said.starts_with("Job for") && before.active == "failed" && after.active == "failed";
+        let is_limit =
+            after.result == "start-limit-hit" || (is_refused && before.invocation == after.invocation);
+        let code = if is_limit { Code::StartLimit } else { Code::UnitFailed };
+        let message = format!("{said} (result {}, exit status {})", after.result, after.exit_status);
+        let status = wire::Status::Failed.into();
+        let code = code.as_str().to_owned();
+        let completed = wire::Completed { status, code, message, unit, ..wire::Completed::default() };
+        Ok(Done { completed, undo: Json::new() })
+    }
+
+    /// What the unit has written since it was started, as much of it as `unit.status` grants. It tells no more than
+    /// how the start went, so that an unreadable journal is no failure.
+    fn send_last_lines<V>(&self, cx: &Context, by: &Authorized<V>, unit: &UnitState, since: Duration) {
+        let most = cx.policy.journal_lines(cx.peer, unit).min(LINES_MAX);
+        if most > 0 && has_own_journal(&self.unit) && sync_journal(&cx.helper.host, by).is_ok() {
+            let sent = UnitName::new(&unit.id)
+                .map_err(Stopped::from)
+                .and_then(|id| send_journal(cx, by, &id, Lines { most, since }));
+            drop(sent);
+        }
+    }
+}
+
+/// Most lines that the answer to a start or restart brings along.
+const LINES_MAX: u32 = 20;
+
+/// Whether a change that succeeded changed anything.
+fn outcome(action: UnitAction, before: &UnitState, after: &UnitState) -> wire::Status {
+    let same = before.active == after.active
+        && before.enabled == after.enabled
+        && before.main_pid == after.main_pid
+        && before.invocation == after.invocation;
+    match action {
+        UnitAction::Restart | UnitAction::Reload => wire::Status::Done,
+        UnitAction::Start
+        | UnitAction::Stop
+        | UnitAction::Enable
+        | UnitAction::Disable
+        | UnitAction::TryRestart
+        | UnitAction::ResetFailed
+        | UnitAction::Mask
+        | UnitAction::Unmask => {
+            if same {
+                wire::Status::Unchanged
+            } else {
+                wire::Status::Done
+            }
+        }
     }
 }
 
@@ -136,8 +182,7 @@ fn up_with<V>(
         let shown = show(cx, by, &units.iter().collect::<Vec<_>>())?;
         names.clear();
         for Shown { state, stop_with, .. } in shown {
-            let is_up = matches!(state.active.as_str(), "active" | "activating" | "reloading");
-            if is_up && known.insert(state.id.clone(), state).is_none() && further {
+            if state.is_up() && known.insert(state.id.clone(), state).is_none() && further {
                 names.extend(stop_with);
             }
         }
@@ -212,3 +257,7 @@ change!("`unit.reload`", Reload, UnitReloadRequest, UnitReload, |_: &wire::UnitR
 change!("`unit.enable`", Enable, UnitEnableRequest, UnitEnable, |wire: &wire::UnitEnableRequest| wire.now);
 change!("`unit.disable`", Disable, UnitDisableRequest, UnitDisable, |wire: &wire::UnitDisableRequest| wire
     .now);
+change!("`unit.try-restart`", TryRestart, UnitTryRestartRequest, UnitTryRestart, |_| false);
+change!("`unit.reset-failed`", ResetFailed, UnitResetFailedRequest, UnitResetFailed, |_| false);
+change!("`unit.mask`", Mask, UnitMaskRequest, UnitMask, |wire: &wire::UnitMaskRequest| wire.now);
+change!("`unit.unmask`", Unmask, UnitUnmaskRequest, UnitUnmask, |_| false);

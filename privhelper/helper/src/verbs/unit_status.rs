@@ -7,17 +7,58 @@ use crate::leave::{Done, Looked};
 use crate::plan::UnitPlan;
 use crate::plan::units::{PROPERTIES, Shown, parse};
 use crate::policy::{Authorized, Object};
-use crate::sys::process;
+use crate::sys::process::{self, Lines};
 use crate::types::UnitName;
 use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
+use postern_proto::frame::OUTPUT_MAX;
 use postern_proto::v1 as wire;
 use std::time::Duration;
 
-/// A unit. Journal lines come with a later issue and are refused until then.
+/// A unit, and the last lines of its journal.
 #[derive(Debug)]
 pub struct Status {
     unit: UnitName,
+    journal: Lines,
+}
+
+/// A slice's journal is that of every unit in it.
+pub(super) fn has_own_journal(unit: &UnitName) -> bool {
+    unit.as_str().rsplit('.').next() != Some("slice")
+}
+
+/// Sends the last lines that the journal has of a unit, the oldest of them first.
+pub(super) fn send_journal<V>(
+    cx: &Context,
+    by: &Authorized<V>,
+    unit: &UnitName,
+    lines: Lines,
+) -> Result<(), Stop> {
+    let finished = process::journal(&cx.helper.host, by, unit, lines)?;
+    if !finished.status.success() {
+        return Err(Fault::Program { what: format!("journalctl: {}", finished.stderr.trim()) }.into());
+    }
+    let text = oldest_first(&finished.stdout, usize::try_from(lines.most).unwrap_or(usize::MAX));
+    for part in text.as_bytes().chunks(OUTPUT_MAX) {
+        let stream = wire::Stream::Content.into();
+        let data = part.to_vec();
+        cx.watchers.event(&wire::event::Kind::Output(wire::Output { stream, data, truncated: false }));
+    }
+    Ok(())
+}
+
+/// Turns the entries round, not the lines of one: those that go on an entry are indented. A last line without an
+/// end was cut off.
+fn oldest_first(text: &str, most: usize) -> String {
+    let mut entries: Vec<Vec<&str>> = Vec::new();
+    for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+        match entries.last_mut() {
+            Some(entry) if line.starts_with(' ') => entry.push(line),
+            _ => entries.push(vec![line]),
+        }
+    }
+    let lines = entries.into_iter().rev().flatten().collect::<Vec<_>>();
+    lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().concat()
 }
 
 /// Asks systemd for units whose names policy has let through: one answer a unit, in order.
@@ -49,15 +90,18 @@ impl Verb for Status {
     const ID: VerbId = VerbId::UnitStatus;
 
     fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
-        let unit = if wire.journal_lines == 0 && wire.since_unix_s == 0 {
-            UnitName::new(&wire.unit)
-        } else {
-            Err(Invalid::new(
-                "journal_lines",
-                "journal lines are not built yet; must be 0, and since_unix_s too",
-            ))
-        };
-        (wire.meta, unit.map(|unit| Self { unit }))
+        let journal = Lines { most: wire.journal_lines, since: Duration::from_secs(wire.since_unix_s) };
+        let status = UnitName::new(&wire.unit).and_then(|unit| {
+            if journal.most > 0 && !has_own_journal(&unit) {
+                let why = "must be 0 for a slice: its journal is that of all its units";
+                return Err(Invalid::new("journal_lines", why));
+            }
+            if journal.most == 0 && wire.since_unix_s > 0 {
+                return Err(Invalid::new("since_unix_s", "must be 0 where no journal lines are asked for"));
+            }
+            Ok(Self { unit, journal })
+        });
+        (wire.meta, status)
     }
 
     fn wishes(&self) -> Vec<Wish> {
@@ -65,19 +109,28 @@ impl Verb for Status {
     }
 
     fn args(&self) -> Json {
-        Json::new().text("unit", self.unit.as_str())
+        let args = Json::new().text("unit", self.unit.as_str());
+        if self.journal.most == 0 {
+            return args;
+        }
+        args.number("journal_lines", self.journal.most).number("since_unix_s", self.journal.since.as_secs())
     }
 
     fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UnitPlan, Stop> {
         let state = show_one(cx, by, &self.unit)?.state;
-        Ok(UnitPlan { state, action: "status", ..UnitPlan::default() })
+        let journal_lines = self.journal.most;
+        Ok(UnitPlan { state, action: "status", journal_lines, ..UnitPlan::default() })
     }
 
-    fn act(&self, _: &Context, _: &Authorized<Self>, plan: &UnitPlan, _: &Looked) -> Result<Done, Stop> {
-        if plan.state.load == "not-found" {
+    fn act(&self, cx: &Context, by: &Authorized<Self>, plan: &UnitPlan, _: &Looked) -> Result<Done, Stop> {
+        if plan.state.is_missing() {
             return Err(
                 Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
             );
+        }
+        if self.journal.most > 0 {
+            // The journal knows no aliases. The id is granted like the name.
+            send_journal(cx, by, &UnitName::new(&plan.state.id)?, self.journal)?;
         }
         let status = wire::Status::Done.into();
         let unit = Some(plan.state.wire());

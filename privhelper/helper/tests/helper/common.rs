@@ -109,7 +109,11 @@ impl World {
         std::fs::write(at.join("state/policy/accepted.pb"), accept(rules(&at))).unwrap();
         let run = at.join("run");
         let host = Host {
-            programs: Programs { systemctl: at.join("systemctl"), systemd_run: at.join("systemctl") },
+            programs: Programs {
+                systemctl: at.join("systemctl"),
+                systemd_run: at.join("systemctl"),
+                journalctl: at.join("journalctl"),
+            },
             paths: Paths {
                 state: at.join("state"),
                 log: at.join("log"),

@@ -29,3 +29,4 @@ mod policy_plans;
 mod requests;
 mod systemd;
 mod undo;
+mod units;

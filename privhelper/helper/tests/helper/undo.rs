@@ -138,6 +138,37 @@ fn a_unit_goes_back_to_what_it_was() {
 }
 
 #[test]
+fn a_mask_is_taken_off_and_put_on_again() {
+    let world = World::new(|_| {
+        let units = strings(&["nginx.service"]);
+        vec![root::Rule { units, ..rule("unit", &["unit.mask", "unit.unmask"]) }]
+    });
+    let shown = |enabled: &str| {
+        format!(
+            "Id=nginx.service\\nNames=nginx.service\\nLoadState=loaded\\nActiveState=inactive\\nUnitFileState={enabled}\\n"
+        )
+    };
+    world.systemctl(&format!(
+        "state=$(dirname $0)/is_masked\ncase $1 in show) [ -e $state ] && printf '{}' || printf '{}';; mask) touch $state;; unmask) rm $state;; esac",
+        shown("masked"),
+        shown("enabled")
+    ));
+    let unit = || "nginx.service".to_owned();
+    let (mut channel, mut operator) = (world.connect(CLIENT_UID), world.operator(OPERATOR));
+    let mask = || wire::UnitMaskRequest { meta: meta(Mode::Execute), unit: unit(), now: false };
+    let id = |meta: &Option<wire::Meta>| meta.as_ref().unwrap().request_id.clone();
+    let request = mask();
+    assert_eq!(channel.ask("Helper/UnitMask", &request).completed().status(), Status::Done);
+    assert_eq!(undo(&mut operator, &of(&id(&request.meta))).unwrap()[0].code, "");
+    assert!(!world.path("is_masked").exists());
+    assert_eq!(channel.ask("Helper/UnitMask", &mask()).completed().status(), Status::Done);
+    let request = wire::UnitUnmaskRequest { meta: meta(Mode::Execute), unit: unit() };
+    assert_eq!(channel.ask("Helper/UnitUnmask", &request).completed().status(), Status::Done);
+    assert_eq!(undo(&mut operator, &of(&id(&request.meta))).unwrap()[0].code, "");
+    assert!(world.path("is_masked").exists());
+}
+
+#[test]
 fn what_is_meant_must_be_said_once() {
     let world = World::new(site_rules);
     let mut operator = world.operator(OPERATOR);
