@@ -14,7 +14,7 @@ const RULES: &str = r#"
 id = "test-units"
 client = "agent"
 verbs = ["unit.start", "unit.stop", "unit.restart", "unit.try-restart", "unit.reset-failed", "unit.mask", "unit.unmask"]
-units = ["ok-job.service", "bad-job.service", "quiet-job.service", "tick.timer", "call.socket", "call.service", "work@one*.service", "also.service", "late.service"]
+units = ["ok-job.service", "bad-job.service", "quiet-job.service", "tick.timer", "call.socket", "call.service", "work@one*.service", "also.service", "late.service", "steady.service"]
 decision = "allow"
 justification = "the units of this test"
 accept_risk = { "*" = "a test" }
@@ -51,6 +51,7 @@ oneshot quiet-job 'echo a secret; exit 4'
 printf '[Timer]\nOnCalendar=yearly\nUnit=ok-job.service\n' > tick.timer
 printf '[Socket]\nListenFIFO=/run/call-test\n' > call.socket
 for unit in call work@ real; do printf '[Service]\nExecStart=/bin/sleep infinity\n' > "$unit.service"; done
+printf '[Unit]\nStartLimitIntervalSec=600\nStartLimitBurst=2\n[Service]\nExecStart=/bin/sleep infinity\n' > steady.service
 ln -s real.service also.service
 systemctl daemon-reload
 "#;
@@ -143,9 +144,9 @@ fn a_failed_start_is_told_with_its_lines_and_its_limit_is_cured(release: Release
     assert_eq!(code(&quiet), "unit_failed");
     assert!(!quiet.stdout.contains("a secret"), "{quiet}");
     assert!(host.journal("quiet-job.service").contains("a secret"));
-    // The limit also stops a unit that always succeeds.
-    for expected in ["", "", "start_limit"] {
-        let ran = service(&host, &["start", "ok-job"]);
+    // The limit also stops a unit that has never failed.
+    for (action, expected) in [("start", ""), ("restart", ""), ("restart", "start_limit")] {
+        let ran = service(&host, &[action, "steady"]);
         assert_eq!(code(&ran), expected, "{ran}");
     }
     assert_eq!(service(&host, &["reset-failed", "work@one-a"]).json()["status"], "unchanged");

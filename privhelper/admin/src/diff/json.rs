@@ -125,6 +125,7 @@ fn request(probe: &Probe) -> Value {
             json!({ "new_packages": new, "upgrades": upgrades, "removals": removals, "downgrades": downgrades }),
         ),
         Plan::Unit { cascade } => put("plan", json!({ "cascade": cascade })),
+        Plan::Journal { lines } => put("plan", json!({ "journal_lines": lines })),
         Plan::File { create } => put("plan", json!({ "create": create })),
     }
     Value::Object(entry)

@@ -179,6 +179,10 @@ impl Planned {
                     ..UnitPlan::default()
                 }))
             }
+            (Plan::Journal { lines }, Object::Unit(name)) => {
+                let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
+                Self::Unit(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() })
+            }
             (Plan::File { create }, Object::File { path, bytes, mode, owner, group, .. }) => {
                 let digest = Digest::of(&[]);
                 let root = || UserName::new("owner", "root").ok().filter(|_| *create);
@@ -196,7 +200,11 @@ impl Planned {
                 }))
             }
             (
-                Plan::Nothing | Plan::Packages { .. } | Plan::Unit { .. } | Plan::File { .. },
+                Plan::Nothing
+                | Plan::Packages { .. }
+                | Plan::Unit { .. }
+                | Plan::Journal { .. }
+                | Plan::File { .. },
                 Object::Nothing
                 | Object::Package { .. }
                 | Object::AllPackages

@@ -67,6 +67,7 @@ impl Limits<'_> {
                 Plan::Packages { new, upgrades: false, removals: false, downgrades: false }
             }
             Object::Unit(_) if has("allow_cascade") => Plan::Unit { cascade: false },
+            Object::Unit(_) if has("journal_lines") => Plan::Journal { lines: 0 },
             Object::File { .. } if has("allow_create") => Plan::File { create: false },
             Object::Nothing
             | Object::Package { .. }
@@ -220,7 +221,7 @@ impl Limits<'_> {
 }
 
 /// One more than each of the numbers but the highest, beyond which no rule holds.
-fn thresholds<T: Ord + Copy + std::ops::Add<Output = T> + From<u8>>(
+pub fn thresholds<T: Ord + Copy + std::ops::Add<Output = T> + From<u8>>(
     numbers: impl Iterator<Item = T>,
 ) -> Vec<T> {
     let mut numbers = numbers.collect::<Vec<_>>();

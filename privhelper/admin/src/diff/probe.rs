@@ -2,7 +2,7 @@
 
 use super::automaton::{Budget, Exhausted};
 use super::facet::is_limit_of;
-use super::limits::{Limits, spread};
+use super::limits::{Limits, spread, thresholds};
 use postern_helper::policy::Object;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -28,6 +28,11 @@ pub enum Plan {
         /// It is.
         cascade: bool,
     },
+    /// Lines of a unit's journal.
+    Journal {
+        /// How many.
+        lines: u32,
+    },
     /// Whether the file is a new one.
     File {
         /// It is.
@@ -51,7 +56,8 @@ pub struct Probe {
 pub fn is_probed(key: &str, verb: VerbId) -> bool {
     match key {
         "versions" | "max_new_packages" | "allow_upgrades" | "allow_removals" | "allow_downgrades"
-        | "new_packages" | "lines" | "allow_cascade" | "modes" | "owners" | "groups" | "allow_create" => true,
+        | "new_packages" | "lines" | "allow_cascade" | "journal_lines" | "modes" | "owners" | "groups"
+        | "allow_create" => true,
         "max_bytes" => is_limit_of("allow_create", verb),
         _ => false,
     }
@@ -82,6 +88,12 @@ pub fn probes(
                     probe.plan = Plan::Unit { cascade: *cascade };
                 })?;
             }
+            if limits.vary("journal_lines", |rule| rule.journal_lines) {
+                let counts = thresholds(rules.iter().map(|rule| rule.journal_lines));
+                spread(&mut probes, "journal_lines", &counts, budget, |probe, lines| {
+                    probe.plan = Plan::Journal { lines: *lines };
+                })?;
+            }
         }
         Object::File { .. } => limits.files(&mut probes, budget)?,
     }
@@ -95,7 +107,9 @@ impl Probe {
     #[must_use]
     pub fn told(&self) -> Plan {
         match &self.plan {
-            Plan::Unit { cascade: false } | Plan::File { create: false } => Plan::Nothing,
+            Plan::Unit { cascade: false } | Plan::Journal { lines: 0 } | Plan::File { create: false } => {
+                Plan::Nothing
+            }
             plan => plan.clone(),
         }
     }

@@ -59,8 +59,12 @@ pub fn example(probe: &Probe) -> String {
             }
         }
         Plan::Unit { cascade: true } => say("dragging other units along".to_owned()),
+        Plan::Journal { lines: lines @ 1.. } => say(format!("{lines} lines of its journal")),
         Plan::File { create: true } => say("as a new file".to_owned()),
-        Plan::Nothing | Plan::Unit { cascade: false } | Plan::File { create: false } => {}
+        Plan::Nothing
+        | Plan::Unit { cascade: false }
+        | Plan::Journal { lines: 0 }
+        | Plan::File { create: false } => {}
     }
     words.retain(|word| !word.is_empty());
     words.join(", ")

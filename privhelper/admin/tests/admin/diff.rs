@@ -195,6 +195,19 @@ fn limits_are_told_by_a_request_beyond_them() {
 }
 
 #[test]
+fn more_lines_of_the_journal_are_told() {
+    let look = |lines: &str| {
+        rule("u", &format!("verbs = [\"unit.status\"]\nunits = [\"a.service\"]\njournal_lines = {lines}"))
+    };
+    let told = effects(&look("5"), &look("50"));
+    assert!(
+        told[0].contains("+ allowed  unit.status a.service, 6 lines of its journal (agent)   by rule u"),
+        "{told:?}"
+    );
+    assert!(effects(&look("50"), &look("5"))[0].starts_with("- refused  unit.status a.service, 6 lines"));
+}
+
+#[test]
 fn lines_of_two_rules_do_not_mix_in_one_file() {
     let write = |id: &str, lines: &str| {
         SITE.replace("\"file.read\", ", "").replace("\"site\"", &format!("\"{id}\""))

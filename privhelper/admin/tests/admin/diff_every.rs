@@ -111,7 +111,10 @@ fn package(name: &PackageName, requests: &mut Vec<Request>) {
 
 fn unit(name: &UnitName, requests: &mut Vec<Request>) {
     let object = Object::Unit(name.clone());
-    requests.push(Request { verb: VerbId::UnitStatus, object: object.clone(), plan: Plan::Nothing });
+    for lines in [0, 1, 3] {
+        let plan = Plan::Journal { lines };
+        requests.push(Request { verb: VerbId::UnitStatus, object: object.clone(), plan });
+    }
     for cascade in [false, true] {
         let plan = Plan::Unit { cascade };
         requests.push(Request { verb: VerbId::UnitStart, object: object.clone(), plan });
@@ -191,6 +194,11 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
                 cascade: if *cascade { vec![Dragged { verb: "stop", state: other }] } else { Vec::new() },
                 ..UnitPlan::default()
             };
+            Subject::Unit(&unit)
+        }
+        (Plan::Journal { lines }, Object::Unit(name)) => {
+            let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
+            unit = UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() };
             Subject::Unit(&unit)
         }
         (Plan::File { create }, Object::File { path, mode, owner, group, .. }) => {
@@ -340,6 +348,7 @@ fn limits_of(limits: Limits, rule: root::Rule) -> root::Rule {
         max_bytes,
         allow_removals: flags[0],
         allow_cascade: flags[1],
+        journal_lines: max_new_packages,
         allow_create: flags[2],
         timeout_s,
         ..rule

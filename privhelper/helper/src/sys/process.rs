@@ -102,7 +102,7 @@ pub fn change_unit(
     limit: Duration,
     late: &dyn Fn(),
 ) -> Result<Finished, Fault> {
-    let mut args = vec![action.word(), "--no-pager", "--no-ask-password", "--quiet"];
+    let mut args = vec![action.word(), "--no-pager", "--no-ask-password"];
     if now {
         args.push("--now");
     }

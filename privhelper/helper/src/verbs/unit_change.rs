@@ -99,10 +99,13 @@ impl Change {
             cx.watchers.finish(&too_late());
         })?;
         let after = show_one(cx, by, &self.unit)?.state;
-        if after.invocation != before.invocation {
+        if matches!(
+            action,
+            UnitAction::Start | UnitAction::Restart | UnitAction::TryRestart | UnitAction::Reload
+        ) {
             self.send_last_lines(cx, by, &after, begun);
         }
-        let said = finished.stderr.lines().next().unwrap_or("systemctl failed");
+        let said = complaint(&finished.stderr);
         // systemd forgets a unit that neither runs nor has failed: nothing is left to reset.
         let is_unknown = action == UnitAction::ResetFailed && said.ends_with("not loaded.");
         let (was_active, was_enabled) = (before.active.clone(), before.enabled.clone());
@@ -125,7 +128,7 @@ impl Change {
         Ok(Done { completed, undo: Json::new() })
     }
 
-    /// What the unit has written since it was started, as much of it as `unit.status` grants. It tells no more than
+    /// What the journal has of the unit since the change, as much of it as `unit.status` grants. It tells no more than
     /// how the start went, so that an unreadable journal is no failure.
     fn send_last_lines<V>(&self, cx: &Context, by: &Authorized<V>, unit: &UnitState, since: Duration) {
         let most = cx.policy.journal_lines(cx.peer, unit).min(LINES_MAX);
@@ -136,6 +139,13 @@ impl Change {
             drop(sent);
         }
     }
+}
+
+/// Why systemctl failed: its first line that is no warning. What goes on such a line is indented.
+fn complaint(stderr: &str) -> &str {
+    let is_warning =
+        |line: &&str| ["Warning: ", "Stopping ", " "].iter().any(|start| line.starts_with(start));
+    stderr.lines().find(|line| !is_warning(line)).unwrap_or("systemctl failed")
 }
 
 /// Most lines that the answer to a start or restart brings along.
@@ -149,8 +159,15 @@ fn outcome(action: UnitAction, before: &UnitState, after: &UnitState) -> wire::S
         && before.invocation == after.invocation;
     match action {
         UnitAction::Restart | UnitAction::Reload => wire::Status::Done,
-        UnitAction::Start
-        | UnitAction::Stop
+        // What does not stay up has run: systemd forgets a oneshot that went well, and its invocation with it.
+        UnitAction::Start => {
+            if same && before.is_up() {
+                wire::Status::Unchanged
+            } else {
+                wire::Status::Done
+            }
+        }
+        UnitAction::Stop
         | UnitAction::Enable
         | UnitAction::Disable
         | UnitAction::TryRestart

@@ -61,9 +61,9 @@ fn systemctl_gets_names_after_dashes_and_a_constant_environment() {
     assert_eq!(answer.completed().status(), Status::Unchanged);
     let calls = world.calls();
     let change = calls.iter().find(|call| call[0] == "start").unwrap();
-    assert_eq!(change[..5], strings(&["start", "--no-pager", "--no-ask-password", "--quiet", "--"]));
-    assert_eq!(change[5], "nginx.service");
-    let environment = &change[7..];
+    assert_eq!(change[..4], strings(&["start", "--no-pager", "--no-ask-password", "--"]));
+    assert_eq!(change[4], "nginx.service");
+    let environment = &change[6..];
     let mut names: Vec<&str> =
         environment.iter().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.sort_unstable();
