@@ -97,7 +97,7 @@ echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
 
 fn a_value_arrives_as_it_is_or_not_at_all(release: Release) {
     let row = "argv = [\"/usr/libexec/probe\", \"--\", \"{word}\", \"word={word}\"]\n\
-               params.word = { kind = \"text\", pattern = [\"*\"] }";
+               params.word = { kind = \"text\", pattern = \"*\" }";
     let script = "printf '<%s>' \"$@\"; touch /srv/probe/ran 2>/dev/null; printf '\\377' >&2; exit 7";
     let host = host(release, script, &[("say", row)], "free-text-argument = \"a test\"");
     let say = |word: &str| host.visitor(&["postern", "command", "say", &format!("word={word}")]);
