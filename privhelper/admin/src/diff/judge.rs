@@ -181,7 +181,7 @@ impl Planned {
             }
             (Plan::Journal { lines }, Object::Unit(name)) => {
                 let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-                Self::Unit(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() })
+                Self::Unit(Box::new(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() }))
             }
             (Plan::File { create }, Object::File { path, bytes, mode, owner, group, .. }) => {
                 let digest = Digest::of(&[]);

@@ -457,3 +457,20 @@ fn the_policies_that_are_shipped_have_no_error() {
     }
     assert!(seen >= 2, "starter and demo are shipped");
 }
+
+#[test]
+fn a_deny_rule_whose_star_leaves_something_out_is_told() {
+    let rule = |lines: &str| {
+        format!(
+            "{GOOD}\n[[rule]]\nid = \"never\"\nclient = \"agent\"\ndecision = \"deny\"\njustification = \"x\"\n{lines}\n"
+        )
+    };
+    let units = "verbs = [\"unit.restart\"]\nunits = [\"*\"]";
+    let files = "verbs = [\"file.read\"]\ndirectories = [\"/srv/www\"]\nfiles = [\"*\"]";
+    for (lines, words) in [(units, "does not cross '@'"), (files, "takes no leading dot")] {
+        let ran = TestHost::new(&rule(lines)).run(&["policy", "check"]);
+        assert!(ran.exit == Exit::Done && ran.out.contains(words), "{lines}: {}", ran.out);
+    }
+    let whole = units.replace("[\"*\"]", "[\"*\", \"*@*\"]");
+    assert!(!TestHost::new(&rule(&whole)).run(&["policy", "check"]).out.contains("cross"));
+}

@@ -444,3 +444,27 @@ fn a_hidden_directory_is_granted_by_its_name_alone() {
     let told = effects(&site, &new);
     assert!(told[0].contains("/var/www/html/.well-known/x.html (agent)"), "{told:?}");
 }
+
+#[test]
+fn a_grant_for_which_no_value_is_known_is_not_proven() {
+    let kinds = [
+        ("kind = \"hostname\"", "*.example.org"),
+        ("kind = \"ip\"", "10.0.*"),
+        ("kind = \"timezone\"", "America/*"),
+        ("kind = \"size\"", "*G"),
+    ];
+    for (kind, grant) in kinds {
+        let command = format!(
+            "\n[[command]]\nname = \"flush\"\nargv = [\"/usr/local/bin/flush\", \"{{p}}\"]\nparams.p = {{ {kind} }}\n"
+        );
+        let run = |decision: &str| {
+            let lines = format!(
+                "verbs = [\"command.run\"]\ncommands = [\"flush\"]\nparams = {{ p = [\"{grant}\"] }}\ndecision = \"{decision}\""
+            );
+            format!("{GOOD}{command}{}", rule("flush", &lines))
+        };
+        let ran = compare(&run("ask"), &run("allow"), &[]);
+        assert!(!ran.out.contains("no change in effect"), "{kind}: {}", ran.out);
+        assert_eq!(ran.exit, Exit::Failed, "{kind}: {}", ran.out);
+    }
+}
