@@ -135,7 +135,7 @@ impl Court {
 enum Planned {
     Nothing,
     Packages(PackagePlan),
-    Unit(UnitPlan),
+    Unit(Box<UnitPlan>),
     File(Box<FilePlan>),
 }
 
@@ -173,15 +173,15 @@ impl Planned {
             (Plan::Unit { cascade }, Object::Unit(name)) => {
                 let state = |id: &str| UnitState { id: id.to_owned(), ..UnitState::default() };
                 let other = cascade.then(|| state("other.service"));
-                Self::Unit(UnitPlan {
+                Self::Unit(Box::new(UnitPlan {
                     state: state(name.as_str()),
                     cascade: other.into_iter().collect(),
                     ..UnitPlan::default()
-                })
+                }))
             }
             (Plan::Journal { lines }, Object::Unit(name)) => {
                 let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-                Self::Unit(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() })
+                Self::Unit(Box::new(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() }))
             }
             (Plan::File { create }, Object::File { path, bytes, mode, owner, group, .. }) => {
                 let digest = Digest::of(&[]);
