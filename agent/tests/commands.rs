@@ -183,7 +183,7 @@ async fn shows_a_unit_a_package_and_the_grants_in_words() {
     let description = v1::Description { client: "agent".into(), grants: vec![grant] };
     place.helper(vec![
         Play::Events(vec![
-            output(v1::Stream::Stdout, b"a line of the journal\x1b[31m\n"),
+            output(v1::Stream::Content, b"a line of the journal\x1b[31m\n"),
             unit(Status::Done, "nginx.service", "active", "running"),
         ]),
         Play::Events(vec![completed(v1::Completed {
@@ -228,6 +228,33 @@ async fn file_read_prints_the_bytes_as_they_are() {
     assert_eq!(ran.bytes, b"one\0\xff\x1btwo");
     let json = place.run(&["--direct", "file", "read", "/srv/x", "--json"]).await.json();
     assert_eq!(json["result"]["content_base64"], "b25lAP8bdHdv");
+}
+
+#[tokio::test]
+async fn a_failed_start_shows_the_units_last_lines() {
+    let place = Place::new();
+    let play = || {
+        let failed = completed(v1::Completed { code: "unit_failed".into(), ..failed_unit() });
+        Play::Events(vec![output(v1::Stream::Content, b"no such port\n"), failed])
+    };
+    place.helper(vec![play(), play()]);
+    let ran = place.run(&["--direct", "service", "start", "a"]).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Failed, ""), "{ran:?}");
+    assert!(ran.err.starts_with("a.service is failed (failed)\nno such port\n"), "{ran:?}");
+    let json = place.run(&["--direct", "service", "start", "a", "--json"]).await.json();
+    assert_eq!(json["result"]["content"], "no such port\n");
+    assert_eq!(json["result"]["unit"]["exit_status"], 3);
+}
+
+fn failed_unit() -> v1::Completed {
+    let unit = v1::UnitInfo {
+        id: "a.service".into(),
+        active: "failed".into(),
+        sub: "failed".into(),
+        exit_status: 3,
+        ..v1::UnitInfo::default()
+    };
+    v1::Completed { status: Status::Failed.into(), unit: Some(unit), ..v1::Completed::default() }
 }
 
 #[tokio::test]
