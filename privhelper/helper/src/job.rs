@@ -268,7 +268,10 @@ fn ran(outcome: &JobOutcome) -> Done {
     let mut completed =
         wire::Completed { status: wire::Status::Done.into(), exit: Some(exit), ..wire::Completed::default() };
     if !outcome.code.is_empty() {
-        let code = Code::from_name(&outcome.code).unwrap_or(Code::CommandFailed);
+        // No other code can be a command's, whatever it has made of its own events.
+        let known = Code::from_name(&outcome.code)
+            .filter(|code| matches!(code, Code::Timeout | Code::InvalidArgument));
+        let code = known.unwrap_or(Code::CommandFailed);
         completed.status = wire::Status::Failed.into();
         code.as_str().clone_into(&mut completed.code);
         completed.message = outcome.detail.chars().take(500).collect();

@@ -171,6 +171,19 @@ fn outputs_are_told_apart_and_a_failure_has_its_exit_code() {
 }
 
 #[test]
+fn a_command_that_writes_its_own_outcome_has_no_word_of_the_helpers() {
+    let world = world(vec![command("check", &["/usr/bin/printf"])], Decision::Allow);
+    let mut channel = world.connect(CLIENT_UID);
+    for (code, told) in
+        [("timeout", "timeout"), ("audit_unavailable", "command_failed"), ("x", "command_failed")]
+    {
+        leaves(&world, &[], &root::JobOutcome { code: code.to_owned(), ..root::JobOutcome::default() });
+        let answer = channel.ask("Helper/CommandRun", &run("check", &[]));
+        assert_eq!((answer.completed().status(), answer.completed().code.as_str()), (Status::Failed, told));
+    }
+}
+
+#[test]
 fn no_value_is_an_option_or_chooses_the_program() {
     let world = world(
         vec![
