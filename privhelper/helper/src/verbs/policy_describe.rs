@@ -112,6 +112,9 @@ fn limits(rule: &Rule, grant: &mut wire::Grant) {
             tell(key, "true".to_owned());
         }
     }
+    if rule.journal_lines > 0 {
+        tell("journal_lines", rule.journal_lines.to_string());
+    }
     if !rule.allow_create && lists(&[VerbId::FileWrite, VerbId::FilePatch]) {
         tell("allow_create", "false".to_owned());
     }

@@ -94,13 +94,18 @@ fn tells_nothing_of_rules_and_commands_that_do_not_concern_the_client() {
     let rules = vec![
         of_other(root::Rule { commands: strings(&["grow"]), ..rule("grow", &["command.run"]) }),
         of_other(root::Rule { units: strings(&["hidden.service"]), ..rule("hidden", &["unit.stop"]) }),
-        root::Rule { units: strings(&["own.service"]), ..rule("own", &["unit.stop"]) },
+        root::Rule {
+            units: strings(&["own.service"]),
+            journal_lines: 20,
+            ..rule("own", &["unit.stop", "unit.status"])
+        },
     ];
     let rules =
         root::Rules { clients: vec![other], rules, commands: vec![command()], ..root::Rules::default() };
     let grants = grants(rules);
     assert_eq!(grants.len(), 1);
     assert_eq!(grants[0].units, ["own.service"]);
+    assert!(grants[0].limits.iter().any(|limit| limit == "journal_lines = 20"));
     let said = format!("{grants:?}");
     assert!(!said.contains("hidden") && !said.contains("grow"), "{said}");
 }
