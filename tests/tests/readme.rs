@@ -10,8 +10,11 @@ fn commands_shown_work(release: Release) {
     let host = Installed::as_shipped(release);
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md"))
         .expect("README.md");
-    let section =
-        readme.split("## Install it").nth(1).and_then(|rest| rest.split("## ").next()).unwrap_or_default();
+    let section = readme
+        .split("\n## Install it")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .unwrap_or_default();
     let shown: Vec<&str> = section
         .lines()
         .filter(|line| line.starts_with("postern ") || line.starts_with("postern-admin "))
