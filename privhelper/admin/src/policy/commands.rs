@@ -68,13 +68,15 @@ pub fn parse(table: Table<'_>) -> Option<Parsed<'_>> {
         }
         user.value
     });
+    let sandbox = sandbox(table);
+    check_idle(table, sandbox);
     let wire = root::Command {
         name: name.value.to_owned(),
         argv,
         parameters,
         reverse: table.text("reverse").map_or_else(String::new, |name| name.value.to_owned()),
         user: user.to_owned(),
-        sandbox: sandbox(table).into(),
+        sandbox: sandbox.into(),
         scratch: paths("scratch"),
         capabilities: list(table, "capabilities", capability).unwrap_or_default(),
         cwd: cwd.to_owned(),
@@ -99,6 +101,19 @@ fn sandbox(table: Table<'_>) -> root::Sandbox {
             table.error(at, why);
             root::Sandbox::Strict
         }
+    }
+}
+
+/// Keys that change nothing in this sandbox: a validator writes nowhere and has no network, and where there is no
+/// sandbox nothing is taken away that could be given back.
+fn check_idle(table: Table<'_>, sandbox: root::Sandbox) {
+    let idle: &[&str] = match sandbox {
+        root::Sandbox::Validator => &["write", "network"],
+        root::Sandbox::None => &["scratch", "write", "network"],
+        root::Sandbox::Strict | root::Sandbox::Unspecified => &[],
+    };
+    for (key, at) in idle.iter().filter_map(|key| Some((key, table.place(key)?))) {
+        table.error(at, format!("`{key}` has no effect in this command's `sandbox`: remove it"));
     }
 }
 

@@ -24,6 +24,16 @@ const LINES: &[(&str, &str, &str)] = &[
         "is no sandbox, write \"strict\", \"validator\" or \"none\": did you mean `strict`?",
     ),
     (
+        "write = [\"/srv/x\"]",
+        "write = [\"/srv/x\"]\nsandbox = \"validator\"",
+        "`write` has no effect in this command's `sandbox`",
+    ),
+    (
+        "scratch = [\"/run\"]",
+        "scratch = [\"/run\"]\nsandbox = \"none\"",
+        "`scratch` has no effect in this command's `sandbox`",
+    ),
+    (
         "capabilities = [\"CAP_CHOWN\"]",
         "capabilities = [\"CAP_CHWN\"]",
         ":18:17: error: \"CAP_CHWN\" is no capability: did you mean `CAP_CHOWN`?",
