@@ -265,8 +265,10 @@ fn put_back(helper: &Helper, ticket: &Ticket, unit: &UnitName, info: &wire::Unit
             (_, _) => UnitAction::Disable,
         });
     }
-    if info.was_active != info.active {
-        actions.push(if info.was_active == "active" { UnitAction::Start } else { UnitAction::Stop });
+    // As `is_up`: what was on its way up or reloading was not down, so that nothing is stopped for it.
+    let up = |active: &str| matches!(active, "active" | "activating" | "reloading" | "refreshing");
+    if up(&info.was_active) != up(&info.active) {
+        actions.push(if up(&info.was_active) { UnitAction::Start } else { UnitAction::Stop });
     }
     for action in actions {
         let finished = change_unit(&helper.host, ticket, action, false, unit, PATIENCE, &|| ())?;

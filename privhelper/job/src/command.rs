@@ -44,7 +44,7 @@ pub fn command(input: impl Read, output: impl Write) -> Result<(), Fault> {
 }
 
 fn run(job: &CommandJob, events: &mut Events<impl Write>) -> Result<JobOutcome, Fault> {
-    let mut child = sys::named(&job.argv, &job.env)?;
+    let mut child = sys::named(&job.argv, &job.env, &job.cwd)?;
     let (sender, chunks) = mpsc::sync_channel(4);
     if let Some(pipe) = child.stdout.take() {
         read(pipe, Stream::Stdout, sender.clone());

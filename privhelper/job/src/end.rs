@@ -1,6 +1,7 @@
 //! The outcome of a named command, written by root once nothing of its unit is left.
 
 use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 
 use postern_proto::root::v1::{JobEvent, JobKind, JobOutcome};
 use prost::Message;
@@ -8,8 +9,8 @@ use prost::Message;
 use crate::record::JobId;
 use crate::{Fault, Host, apt, sys};
 
-/// Most bytes of events: 16 MiB of each output, with room for their frames.
-const EVENTS_MAX: u64 = 48 * 1024 * 1024;
+/// Most bytes of one event: far more than a command's output or outcome has.
+const EVENT_MAX: u64 = 64 * 1024;
 
 /// How PID 1 says that the unit's main process ended, in its own words.
 #[derive(Debug, Clone, Default)]
@@ -32,11 +33,9 @@ pub fn end(host: &Host, id: &JobId, ended: &Ended) -> Result<(), Fault> {
         return Err(Fault::new("this job runs no command"));
     }
     let path = directory.join("events");
-    let written = File::open(&path)
-        .map_err(|error| Fault::at(&path, &error))
-        .and_then(|file| sys::read_capped(file, EVENTS_MAX));
-    // Without events, or with more than a command may make, what PID 1 says still stands.
-    let outcome = written.ok().and_then(|bytes| last(&bytes)).unwrap_or_else(|| told(ended));
+    // Without whole events, what PID 1 says still stands.
+    let outcome =
+        File::open(&path).ok().and_then(|file| last(file).ok().flatten()).unwrap_or_else(|| told(ended));
     sys::write_whole(&directory, "outcome.pb", &outcome.encode_to_vec())
 }
 
@@ -51,14 +50,20 @@ fn told(ended: &Ended) -> JobOutcome {
     apt::outcome("command_failed", &format!("it could not be run to its end: {result} ({code} {status})"))
 }
 
-/// The outcome in the last whole event.
-fn last(bytes: &[u8]) -> Option<JobOutcome> {
-    let (mut rest, mut outcome) = (bytes, None);
-    while let Some((len, tail)) = rest.split_first_chunk::<4>() {
-        let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
-        let (event, after) = tail.split_at_checked(len)?;
-        outcome = JobEvent::decode(event).ok()?.outcome;
-        rest = after;
+/// The outcome in the last event, if all are whole. One event at a time: how many there are is the command's to say.
+fn last(file: File) -> io::Result<Option<JobOutcome>> {
+    let (mut file, mut event) = (BufReader::new(file), Vec::new());
+    while !file.fill_buf()?.is_empty() {
+        let mut len = [0; 4];
+        file.read_exact(&mut len)?;
+        let len = u64::from(u32::from_le_bytes(len));
+        if len > EVENT_MAX {
+            return Ok(None);
+        }
+        event.clear();
+        if u64::try_from(file.by_ref().take(len).read_to_end(&mut event)?).is_ok_and(|read| read < len) {
+            return Ok(None);
+        }
     }
-    outcome
+    Ok(JobEvent::decode(event.as_slice()).ok().and_then(|event| event.outcome))
 }

@@ -27,6 +27,10 @@ fn main() -> ExitCode {
         },
         ["plan"] if nix::unistd::geteuid().is_root() => end(2, "plan never runs as root"),
         ["plan"] => report(3, postern_job::plan(&host, io::stdin().lock(), io::stdout().lock())),
+        // The command may be of the same user: it must not reach this process's memory or files by /proc.
+        ["command"] if nix::sys::prctl::set_dumpable(false).is_err() => {
+            end(3, "cannot hide from the command")
+        }
         ["command"] => report(3, postern_job::command(io::stdin().lock(), io::stdout().lock())),
         ["end", id] => match JobId::new(id) {
             Ok(id) => report(3, postern_job::end(&host, &id, &told())),

@@ -97,7 +97,12 @@ fn command(job: CommandJob) -> Result<CommandJob, Fault> {
     let has_nul = job.argv.iter().chain(&job.env).any(|text| text.contains('\0'));
     let is_program = job.argv.first().is_some_and(|program| program.starts_with('/'));
     let is_pair = |text: &String| text.split_once('=').is_some_and(|(name, _)| !name.is_empty());
-    if has_nul || !is_program || !job.env.iter().all(is_pair) || job.output_bytes > OUTPUT_MAX {
+    if has_nul
+        || !is_program
+        || !job.env.iter().all(is_pair)
+        || job.output_bytes > OUTPUT_MAX
+        || !job.cwd.starts_with('/')
+    {
         return Err(Fault::new("the record's command cannot be run"));
     }
     Ok(job)

@@ -51,10 +51,10 @@ pub fn command(program: &Path, home: &str) -> Command {
 /// A named command with its own environment besides what is constant, both outputs in pipes, nothing on stdin.
 /// It stays in the working directory that its unit gives this process.
 #[expect(clippy::disallowed_methods, reason = "the program is the policy's, which root wrote")]
-pub fn named(argv: &[String], env: &[String]) -> Result<Child, Fault> {
+pub fn named(argv: &[String], env: &[String], cwd: &str) -> Result<Child, Fault> {
     let (program, arguments) = argv.split_first().ok_or_else(|| Fault::new("no program"))?;
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(NAMED_ENVIRONMENT);
+    command.args(arguments).env_clear().envs(NAMED_ENVIRONMENT).current_dir(cwd);
     command.envs(env.iter().filter_map(|pair| pair.split_once('=')));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().map_err(|error| Fault::at(Path::new(program), &error))

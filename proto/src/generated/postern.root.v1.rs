@@ -458,6 +458,9 @@ pub struct CommandJob {
     /// Most bytes that are kept of its stdout, and as many of its stderr.
     #[prost(uint64, tag = "3")]
     pub output_bytes: u64,
+    /// Where it runs. Not the unit's own: what is done after it must not depend on what it does to that.
+    #[prost(string, tag = "4")]
+    pub cwd: ::prost::alloc::string::String,
 }
 /// events: each as u32 little-endian length, then the message.
 #[derive(Clone, PartialEq, ::prost::Message)]

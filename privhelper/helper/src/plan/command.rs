@@ -18,6 +18,8 @@ pub struct CommandPlan {
     pub sandbox: &'static str,
     /// Most seconds that it runs.
     pub timeout_s: u64,
+    /// What its row adds to the sandbox, a line each.
+    pub also: Vec<String>,
     /// The command that takes it back; empty = none.
     pub reverse: String,
 }
@@ -34,8 +36,12 @@ impl Planned for CommandPlan {
     }
 
     fn json(&self) -> Json {
+        let also = self.also.iter().map(String::as_str);
         let json = Json::new().text("name", &self.name).texts("argv", self.argv.iter().map(String::as_str));
-        Json::new().object("command", &json.text("user", &self.user).text("sandbox", self.sandbox))
+        Json::new().object(
+            "command",
+            &json.text("user", &self.user).text("sandbox", self.sandbox).texts("also", also),
+        )
     }
 
     /// One line an argument, quoted, so that a person sees where each begins and ends.
@@ -43,7 +49,8 @@ impl Planned for CommandPlan {
         let (user, sandbox, seconds) = (&self.user, self.sandbox, self.timeout_s);
         let arguments = self.argv.iter().map(|argument| format!("argument {argument:?}\n"));
         let head = format!("run {} as {user}, sandbox {sandbox}, for {seconds} s at most\n", self.name);
+        let also = self.also.iter().map(|line| format!("{line}\n"));
         let reverse = (!self.reverse.is_empty()).then(|| format!("command {} takes it back\n", self.reverse));
-        std::iter::once(head).chain(arguments).chain(reverse).collect::<String>().into_bytes()
+        std::iter::once(head).chain(arguments).chain(also).chain(reverse).collect::<String>().into_bytes()
     }
 }

@@ -12,7 +12,7 @@ use crate::sys::programs;
 use crate::types::{Arguments, CommandName};
 use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
-use postern_proto::root::v1::{CommandJob, Job, JobKind, Sandbox};
+use postern_proto::root::v1::{self as root, CommandJob, Job, JobKind, Sandbox};
 use postern_proto::v1 as wire;
 
 /// A name and values.
@@ -76,6 +76,7 @@ impl Verb for Run {
                 Sandbox::None | Sandbox::Unspecified => "none",
             },
             timeout_s: row.wire.timeout_s,
+            also: also(&row.wire),
             reverse: row.wire.reverse.clone(),
         })
     }
@@ -92,6 +93,7 @@ impl Verb for Run {
             argv: plan.argv.clone(),
             env: row.wire.env.clone(),
             output_bytes: row.wire.output_bytes,
+            cwd: row.wire.cwd.clone(),
         };
         let record = Job { kind: JobKind::Command.into(), command: Some(command), ..Job::default() };
         let mut done = job::run_command(cx, leave, record, row, cx.limit(by))?;
@@ -100,4 +102,12 @@ impl Verb for Run {
         }
         Ok(done)
     }
+}
+
+/// What its row adds to or changes of the sandbox, a line each, for whoever must agree.
+fn also(row: &root::Command) -> Vec<String> {
+    let lists = [("may write", &row.write), ("capability", &row.capabilities), ("environment", &row.env)];
+    let each = lists.into_iter().flat_map(|(what, all)| all.iter().map(move |one| format!("{what} {one:?}")));
+    let network = row.network || row.sandbox() == Sandbox::None;
+    each.chain([format!("in {:?}", row.cwd)]).chain(network.then(|| "with the network".to_owned())).collect()
 }

@@ -320,7 +320,6 @@ fn each_row_is_its_own_unit() {
     let has = |unit: &[String], line: &str| unit.iter().any(|known| known == line);
     for line in [
         "User=www-data",
-        "WorkingDirectory=/srv",
         "TimeoutStartSec=7s",
         "NoNewPrivileges=yes",
         "ProtectSystem=strict",
@@ -330,6 +329,10 @@ fn each_row_is_its_own_unit() {
         "ReadWritePaths=/srv/b",
         "TemporaryFileSystem=/var/cache/x:mode=1777,size=64M",
         "InaccessiblePaths=-/run/postern",
+        "TemporaryFileSystem=/dev/shm:mode=1777,size=64M,nosuid,nodev,noexec",
+        "SystemCallFilter=~io_uring_setup io_uring_enter io_uring_register",
+        // With network as without.
+        "RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK",
     ] {
         assert!(has(&strict, line), "{line}");
     }
@@ -374,7 +377,6 @@ fn each_row_is_its_own_unit() {
         "TimeoutStopSec",
         "UMask",
         "LimitCORE",
-        "WorkingDirectory",
         "User",
     ];
     assert_eq!(keys, common);
@@ -384,7 +386,6 @@ fn each_row_is_its_own_unit() {
 fn what_pid_1_would_read_as_something_else_is_refused() {
     let row = command("row", &["/usr/bin/printf"]);
     for refused in [
-        root::Command { cwd: "/srv/%i".to_owned(), ..row.clone() },
         root::Command { write: strings(&["/srv/a b"]), ..row.clone() },
         root::Command { write: strings(&["/srv/a:/b"]), ..row.clone() },
         root::Command { write: strings(&["-/srv"]), ..row.clone() },
@@ -415,7 +416,28 @@ fn a_person_reads_every_argument_of_its_own() {
         "run grow as nobody, sandbox strict, for 30 s at most\nargument \"/usr/bin/printf\"\nargument \"--\"\n\
          argument \"data-1\"\nargument \"size=1\\\" argument \\\"x\"\n"
     ), "{plan}");
+    assert!(plan.contains("\nin \"/\"\n"), "{plan}");
     assert!(plan.contains("\ncommand shrink takes it back\n"));
+    let row = root::Command {
+        network: true,
+        write: strings(&["/srv/data"]),
+        capabilities: strings(&["CAP_CHOWN"]),
+        env: strings(&["LD_PRELOAD=/srv/x.so"]),
+        ..command("row", &["/usr/bin/printf"])
+    };
+    let world = self::world(vec![row], Decision::Ask);
+    world.systemctl("exit 0");
+    let mut client = world.connect(CLIENT_UID);
+    let (_, waiting) = ask(&mut client, "Helper/CommandRun", &run("row", &[]));
+    let text = String::from_utf8(show(&mut world.operator(OPERATOR), &waiting.approval_id)).unwrap();
+    for line in [
+        "may write \"/srv/data\"",
+        "capability \"CAP_CHOWN\"",
+        "environment \"LD_PRELOAD=/srv/x.so\"",
+        "with the network",
+    ] {
+        assert!(text.contains(&format!("\n{line}\n")), "no {line} in {text}");
+    }
 }
 
 #[test]

@@ -247,3 +247,28 @@ fn what_a_rule_denies_does_not_come_along() {
     assert_eq!(answer.refused().code, "denied");
     assert!(answer.refused().message.contains("ssh.service"));
 }
+
+#[test]
+fn the_undo_of_a_mask_stops_nothing() {
+    let world = World::new(|_| {
+        let units = strings(&["nginx.service"]);
+        vec![root::Rule { units, ..rule("unit", &["unit.mask", "unit.unmask"]) }]
+    });
+    let shown = |active: &str, enabled: &str| {
+        format!(
+            "Id=nginx.service\\nNames=nginx.service\\nLoadState=loaded\\nActiveState={active}\\nUnitFileState={enabled}\\n"
+        )
+    };
+    world.systemctl(&format!(
+        "state=$(dirname $0)/is_masked\ncase $1 in show) [ -e $state ] && printf '{}' || printf '{}';; mask) touch $state;; unmask) rm $state;; stop) touch $(dirname $0)/stopped;; esac",
+        shown("active", "masked"),
+        shown("reloading", "enabled")
+    ));
+    let (mut channel, mut operator) = (world.connect(CLIENT_UID), world.operator(OPERATOR));
+    let request =
+        wire::UnitMaskRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned(), now: false };
+    assert_eq!(channel.ask("Helper/UnitMask", &request).completed().status(), Status::Done);
+    let id = request.meta.as_ref().unwrap().request_id.clone();
+    assert_eq!(undo(&mut operator, &of(&id)).unwrap()[0].code, "");
+    assert!(!world.path("stopped").exists(), "undo of a mask without now stopped a running service");
+}

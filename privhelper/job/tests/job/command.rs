@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 fn job(argv: &[&str]) -> Job {
     let argv = argv.iter().map(ToString::to_string).collect();
-    let command = CommandJob { argv, env: vec!["SITE=a=b".to_owned()], output_bytes: 100_000 };
+    let command =
+        CommandJob { argv, env: vec!["SITE=a=b".to_owned()], output_bytes: 100_000, cwd: "/".to_owned() };
     Job { id: ID.to_owned(), kind: JobKind::Command.into(), command: Some(command), ..Job::default() }
 }
 
@@ -98,7 +99,7 @@ fn what_cannot_be_started_is_an_outcome() {
 fn a_record_that_does_not_hold_runs_nothing() {
     let bare = |argv: &[&str], env: &str| {
         let argv = argv.iter().map(ToString::to_string).collect();
-        let command = CommandJob { argv, env: vec![env.to_owned()], output_bytes: 1 };
+        let command = CommandJob { argv, env: vec![env.to_owned()], output_bytes: 1, cwd: "/".to_owned() };
         Job { command: Some(command), ..job(&[]) }
     };
     let huge = CommandJob { output_bytes: u64::MAX, ..bare(&["/bin/true"], "A=b").command.unwrap() };
@@ -153,4 +154,20 @@ fn no_other_jobs_outcome_is_written_after_a_unit() {
     bed.record(&install(&["hello"]));
     end(&bed.host, &id(), &ended("success", "exited", "0")).unwrap_err();
     assert!(!bed.file("outcome.pb").exists());
+}
+
+#[test]
+fn a_command_that_printed_in_single_bytes_keeps_its_outcome() {
+    let bed = Bed::new();
+    let output = |data: &[u8]| postern_proto::v1::Output { data: data.to_vec(), ..Default::default() };
+    let one = JobEvent { output: Some(output(b"x")), ..JobEvent::default() }.encode_to_vec();
+    let last = JobEvent { outcome: Some(JobOutcome::default()), ..JobEvent::default() }.encode_to_vec();
+    let framed = |event: &[u8]| [&u32::try_from(event.len()).unwrap().to_le_bytes()[..], event].concat();
+    // 16 MiB may be printed, and a byte alone takes more than ten.
+    let mut events = framed(&one).repeat(6 * 1024 * 1024);
+    events.extend(framed(&last));
+    bed.record(&script("exit 0"));
+    std::fs::write(bed.file("events"), &events).unwrap();
+    end(&bed.host, &id(), &ended("success", "exited", "0")).unwrap();
+    assert_eq!(bed.outcome().code, "");
 }
