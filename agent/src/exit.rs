@@ -2,6 +2,7 @@
 
 use crate::event::{Event, Status};
 use crate::task::{Task, TaskStatus};
+use postern_proto::code::{Meaning, meaning};
 
 /// How the command line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,31 +48,16 @@ impl Exit {
     /// Of a stable code. A code that is not known here is a failure.
     #[must_use]
     pub fn of_code(code: &str) -> Self {
-        match code {
-            "invalid_argument" => Self::Usage,
-            "unknown_client"
-            | "no_grant"
-            | "denied"
-            | "limit_exceeded"
-            | "rate_limited"
-            | "plan_refused"
-            | "plan_changed"
-            | "would_cascade"
-            | "protected"
-            | "unsafe_path"
-            | "plan_too_large"
-            | "special_file"
-            | "request_id_conflict"
-            | "request_id_expired"
-            | "unknown_request"
-            | "too_many_pending"
-            | "denied_recently"
-            | "paused"
-            | "unsupported" => Self::Refused,
-            "not_approved" | "approval_expired" => Self::NotApproved,
-            "unreachable" => Self::Unreachable,
-            _ => Self::Failed,
-        }
+        if code == "unreachable" { Self::Unreachable } else { Self::known(code).unwrap_or(Self::Failed) }
+    }
+
+    fn known(code: &str) -> Option<Self> {
+        Some(match meaning(code)? {
+            Meaning::Usage => Self::Usage,
+            Meaning::Refused => Self::Refused,
+            Meaning::NotApproved => Self::NotApproved,
+            Meaning::Failed => Self::Failed,
+        })
     }
 
     /// Of a request's last event.
@@ -85,7 +71,7 @@ impl Exit {
             },
             Event::Refused(refused) => match Self::of_code(&refused.code) {
                 // A refusal with a code that is newer than this program is still a refusal.
-                Self::Failed if !is_failure(&refused.code) => Self::Refused,
+                Self::Failed => Self::known(&refused.code).unwrap_or(Self::Refused),
                 exit => exit,
             },
             Event::Error(fault) => Self::of_code(&fault.code),
@@ -109,31 +95,4 @@ impl Exit {
             }
         }
     }
-}
-
-fn is_failure(code: &str) -> bool {
-    matches!(
-        code,
-        "not_found"
-            | "already_exists"
-            | "precondition_failed"
-            | "too_large"
-            | "not_text"
-            | "validation_failed"
-            | "busy"
-            | "needs_repair"
-            | "unit_failed"
-            | "start_limit"
-            | "package_failed"
-            | "command_failed"
-            | "timeout"
-            | "undo_gone"
-            | "undo_conflict"
-            | "undo_full"
-            | "directory_missing"
-            | "audit_unavailable"
-            | "no_space"
-            | "read_only"
-            | "interrupted"
-    )
 }

@@ -3,6 +3,7 @@
 //! The code under `generated/` is committed, so that a build needs no protoc;
 //! a test generates it anew from the `.proto` files and compares.
 
+pub mod code;
 pub mod frame;
 
 /// What clients, gateways and operators say to the helper: `postern/v1/*.proto`.

@@ -2,6 +2,7 @@
 
 use crate::io::Exit;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use postern_proto::code::{Meaning, meaning};
 use postern_proto::frame::{self, Head};
 use prost::Message;
 use std::fmt;
@@ -76,31 +77,11 @@ impl std::error::Error for CallError {}
 /// The exit of a stable code. One that is newer than this program is a refusal.
 #[must_use]
 pub fn exit_of(code: &str) -> Exit {
-    match code {
-        "invalid_argument" => Exit::Usage,
-        "not_approved" | "approval_expired" => Exit::NotApproved,
-        "not_found"
-        | "already_exists"
-        | "precondition_failed"
-        | "too_large"
-        | "not_text"
-        | "validation_failed"
-        | "busy"
-        | "needs_repair"
-        | "unit_failed"
-        | "start_limit"
-        | "package_failed"
-        | "command_failed"
-        | "timeout"
-        | "undo_gone"
-        | "undo_conflict"
-        | "undo_full"
-        | "directory_missing"
-        | "audit_unavailable"
-        | "no_space"
-        | "read_only"
-        | "interrupted" => Exit::Failed,
-        _ => Exit::Refused,
+    match meaning(code) {
+        Some(Meaning::Usage) => Exit::Usage,
+        Some(Meaning::NotApproved) => Exit::NotApproved,
+        Some(Meaning::Failed) => Exit::Failed,
+        Some(Meaning::Refused) | None => Exit::Refused,
     }
 }
 

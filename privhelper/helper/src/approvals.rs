@@ -25,8 +25,8 @@ const DENIED_MAX: usize = 1000;
 /// What became of a question.
 #[derive(Debug)]
 pub enum Answer {
-    /// These uids have agreed.
-    Approved(Vec<u32>),
+    /// Everybody who must has agreed, as the question now says.
+    Approved(Box<Question>),
     /// Nobody will.
     Ended(Refusal),
 }
@@ -188,7 +188,7 @@ impl Approvals {
         let ended = if approves { "approved" } else { "denied" };
         inner.tell(&question.view, ended);
         let answer = if approves {
-            Answer::Approved(question.view.approved_by)
+            Answer::Approved(Box::new(question))
         } else {
             inner.remember(&question, helper.boottime(), reason.as_str());
             Answer::Ended(denied(Code::NotApproved, reason.as_str()))
@@ -319,18 +319,13 @@ fn note(
 }
 
 impl Question {
-    /// The approval as records name it.
+    /// The approval as records name it: which, of what text, by whom.
     #[must_use]
     pub fn json(&self) -> Json {
-        approval_json(&self.view, Digest::of(&[&self.text]))
+        let json = Json::new().text("id", &self.view.approval_id);
+        let json = json.text("digest", &Digest::of(&[&self.text]).to_string());
+        json.numbers("uids", &self.view.approved_by)
     }
-}
-
-/// The approval as records name it: which, of what text, by whom.
-#[must_use]
-pub fn approval_json(view: &wire::Approval, shown: Digest) -> Json {
-    let json = Json::new().text("id", &view.approval_id).text("digest", &shown.to_string());
-    json.numbers("uids", &view.approved_by)
 }
 
 fn watched(view: &wire::Approval, ended: &str) -> wire::OperatorWatched {

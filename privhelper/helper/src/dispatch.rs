@@ -1,7 +1,7 @@
 //! The life of one request: DESIGN 3, top to bottom, the same for every verb.
 
 use crate::answer::{end, note, refuse};
-use crate::approvals::{Answer, announce, approval_json};
+use crate::approvals::{Answer, announce};
 use crate::audit::{Event, Json, Record};
 use crate::context::{Context, micros};
 use crate::error::{Code, Refusal, Stop};
@@ -238,15 +238,13 @@ fn park<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, plan: V::Plan, sha
         expires_unix_s: question.view.expires_unix_s,
         plan: Some(plan.wire()),
     };
-    let (view, mut approved) = (question.view.clone(), question.view.clone());
-    let shown = Digest::of(&[&question.text]);
+    let view = question.view.clone();
     let then = Box::new(move |answer| {
         cx.watchers.wait(None);
         match answer {
-            Answer::Approved(uids) => {
+            Answer::Approved(question) => {
                 let _place = cx.helper.running.add(cx.peer.uid);
-                approved.approved_by = uids;
-                cx.record.approval = approval_json(&approved, shown);
+                cx.record.approval = question.json();
                 perform(cx, &verb, &by, &plan);
             }
             Answer::Ended(refusal) => end(cx, refusal.into()),

@@ -196,11 +196,14 @@ fn answer<Q: Message + Default, R: Message>(
             sink.message(&reply);
             sink.end(Grpc::Ok, "");
         }
-        Err(refusal) => {
-            let is_denied = refusal.code == Code::Denied;
-            let code = if is_denied { Grpc::PermissionDenied } else { Grpc::FailedPrecondition };
-            sink.end(code, &format!("{}: {}", refusal.code.as_str(), refusal.message));
-        }
+        Err(refusal) => refuse(sink, &refusal),
     }
     Some(())
+}
+
+/// Ends a call that comes to nothing: the stable code, then words.
+pub fn refuse(sink: &Sink, refusal: &Refusal) {
+    let is_denied = refusal.code == Code::Denied;
+    let code = if is_denied { Grpc::PermissionDenied } else { Grpc::FailedPrecondition };
+    sink.end(code, &format!("{}: {}", refusal.code.as_str(), refusal.message));
 }

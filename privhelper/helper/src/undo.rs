@@ -6,6 +6,7 @@ use crate::audit::{Event, Json, Record, Ticket};
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::outcome;
+use crate::operator;
 use crate::plan::UnitState;
 use crate::plan::units::{PROPERTIES, parse};
 use crate::policy::Peer;
@@ -28,10 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub fn run(helper: &Helper, peer: Peer, request: &wire::OperatorUndoRequest, sink: &Sink) {
     let records = match select(helper, request) {
         Ok(records) => records,
-        Err(refusal) => {
-            let text = format!("{}: {}", refusal.code.as_str(), refusal.message);
-            return sink.end(Grpc::FailedPrecondition, &text);
-        }
+        Err(refusal) => return operator::refuse(sink, &refusal),
     };
     for record in records {
         let result =

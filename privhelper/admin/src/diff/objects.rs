@@ -4,7 +4,7 @@ use super::automaton::{Alphabet, Budget, Exhausted, Machine, ONE, Star};
 use super::commands;
 use super::facet::Facet;
 use super::parents::{self, Parent};
-use postern_helper::policy::{BUILT_IN, Object};
+use postern_helper::policy::{Object, protect};
 use postern_helper::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -152,7 +152,7 @@ fn packages(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budg
     }
     let known = protect.iter().flat_map(|protect| protect.packages.iter().map(String::as_str));
     patterns.tell_apart(&format!("{ONE}{ONE}*"), Star::Any);
-    for text in PACKAGE_RULES.iter().chain(BUILT_IN.packages).copied().chain(known) {
+    for text in PACKAGE_RULES.iter().chain(&protect::PACKAGES).copied().chain(known) {
         patterns.tell_apart(text, Star::Any);
     }
     patterns.explore(&PACKAGE, budget, |name, members, apart| {
@@ -175,7 +175,7 @@ fn units(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget)
         patterns.tell_apart(&format!("*{suffix}"), Star::Any);
         patterns.tell_apart(&format!("*@{suffix}"), Star::Any);
     }
-    for start in BUILT_IN.units {
+    for start in protect::UNITS {
         patterns.tell_apart(&format!("{start}*"), Star::Any);
     }
     for text in protect.iter().flat_map(|protect| &protect.units) {
@@ -204,8 +204,8 @@ fn files(
 ) -> Result<(), Exhausted> {
     let facets = found.facets;
     let own = protect.iter().flat_map(|protect| protect.paths.iter().map(String::as_str));
-    let starts = BUILT_IN.directories.iter().copied().chain(own).collect::<Vec<_>>();
-    let wholes = BUILT_IN.files.iter().copied().chain(starts.iter().copied()).collect::<Vec<_>>();
+    let starts = protect::DIRECTORIES.iter().copied().chain(own).collect::<Vec<_>>();
+    let wholes = protect::FILES.iter().copied().chain(starts.iter().copied()).collect::<Vec<_>>();
     for parent in parents::of(facets, &wholes, budget)? {
         let Parent { path, reaching } = parent;
         if !reaching.iter().any(|place| facets[*place].differs) {

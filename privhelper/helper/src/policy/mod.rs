@@ -9,14 +9,13 @@ mod describe;
 mod limits;
 mod lines;
 mod object;
-mod protect;
+pub mod protect;
 mod risk;
 mod rule;
 
 pub use command::Command;
 pub use decide::{Authorized, Decision};
 pub use object::{Object, Selector};
-pub use protect::{BUILT_IN, BuiltIn};
 pub use risk::Risk;
 pub use rule::{Rate, Rule};
 

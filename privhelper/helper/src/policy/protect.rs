@@ -8,12 +8,12 @@ use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
 /// Units that no effect may touch: ours, and PID 1's own.
-const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
+pub const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
 /// Packages that no transaction may change: the tools that the helper stands on.
-const PACKAGES: [&str; 6] = ["postern", "systemd", "dpkg", "apt", "libc6", "base-files"];
+pub const PACKAGES: [&str; 6] = ["postern", "systemd", "dpkg", "apt", "libc6", "base-files"];
 /// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
 /// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
-const DIRECTORIES: [&str; 37] = [
+pub const DIRECTORIES: [&str; 37] = [
     "/etc/postern/",
     "/var/lib/postern/",
     "/var/lib/postern-helper/",
@@ -53,7 +53,7 @@ const DIRECTORIES: [&str; 37] = [
     "/var/lib/systemd/",
 ];
 /// Files that no file verb touches, nor their backups (`/etc/passwd-`).
-const FILES: [&str; 14] = [
+pub const FILES: [&str; 14] = [
     "/etc/passwd",
     "/etc/shadow",
     "/etc/group",
@@ -158,20 +158,3 @@ fn holds_path(path: &str, below: &str) -> bool {
 fn protected(what: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
 }
-
-/// What is protected whatever a policy says, for those who reason about all names at once.
-#[derive(Debug, Clone, Copy)]
-pub struct BuiltIn {
-    /// Names of packages.
-    pub packages: &'static [&'static str],
-    /// How names of units begin.
-    pub units: &'static [&'static str],
-    /// How paths begin.
-    pub directories: &'static [&'static str],
-    /// Whole paths; a `-` may follow.
-    pub files: &'static [&'static str],
-}
-
-/// The built-in list.
-pub const BUILT_IN: BuiltIn =
-    BuiltIn { packages: &PACKAGES, units: &UNITS, directories: &DIRECTORIES, files: &FILES };

@@ -5,6 +5,7 @@ use postern_helper::operator::CALLS;
 use postern_helper::table::{TABLE, find};
 use postern_helper::verb_id::VerbId;
 use postern_proto::HELPER_PROTO;
+use postern_proto::code::meaning;
 use std::path::Path;
 
 fn root() -> &'static Path {
@@ -139,6 +140,7 @@ fn no_request_field_says_who_asks_or_what_is_approved() {
 fn codes_are_unique_and_known() {
     for code in Code::ALL {
         assert_eq!(Code::from_name(code.as_str()), Some(*code));
+        assert!(meaning(code.as_str()).is_some(), "{code:?} has no exit status");
         assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
     }
 }
