@@ -105,30 +105,39 @@ fn values(
     let is_value =
         |value: &str| kind.admits(value) && Arguments::new(vec![("x".to_owned(), value.to_owned())]).is_ok();
     let mut machine = Machine::default();
-    for text in grants.iter().flatten().copied().flatten() {
-        machine.add(text, Star::NotSlash, true);
-    }
+    let mut patterns_of = |texts: Option<&[String]>| {
+        let texts = texts.into_iter().flatten();
+        texts.map(|text| machine.add(text, Star::NotSlash, true)).collect::<Vec<_>>()
+    };
+    let granting = grants.iter().copied().map(&mut patterns_of).collect::<Vec<_>>();
     let star = if parameter.kind() == Kind::Unit { Star::NotAt } else { Star::NotSlash };
-    if matches!(parameter.kind(), Kind::Text | Kind::Package | Kind::Unit) {
-        for text in &parameter.values {
-            machine.add(text, star, true);
+    let has_patterns = matches!(parameter.kind(), Kind::Text | Kind::Package | Kind::Unit);
+    let texts = parameter.values.iter().filter(|_| has_patterns);
+    let admitting = texts.map(|text| machine.add(text, star, true)).collect::<Vec<_>>();
+    let mut apart = |text: &str| machine.add(text, Star::Any, false);
+    // What no value is like.
+    let refusing = match parameter.kind() {
+        Kind::Package => PACKAGE_RULES.map(&mut apart).to_vec(),
+        Kind::Unit => UNIT_RULES.map(&mut apart).to_vec(),
+        _ => ["-*", "@*", "+*"].map(&mut apart).to_vec(),
+    };
+    if parameter.kind() == Kind::Unit {
+        for suffix in UNIT_SUFFIXES {
+            apart(&format!("*{suffix}"));
+            apart(&format!("*@{suffix}"));
         }
     }
-    // What tells values from what is none.
-    let apart: &[&str] = match parameter.kind() {
-        Kind::Package => &PACKAGE_RULES,
-        Kind::Unit => &UNIT_RULES,
-        _ => &["-*", "@*", "+*"],
-    };
-    let mut apart = apart.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-    if parameter.kind() == Kind::Unit {
-        apart.extend(UNIT_SUFFIXES.iter().flat_map(|suffix| [format!("*{suffix}"), format!("*@{suffix}")]));
-    }
-    for text in &apart {
-        machine.add(text, Star::Any, false);
-    }
     let mut found = Vec::new();
-    machine.explore(&VALUE, budget, |value, _| found.push(value.to_owned()))?;
+    // Patterns of which it is open whether a value like them is admitted.
+    let mut open = BTreeSet::new();
+    machine.explore(&VALUE, budget, |value, matched| {
+        let is_none_of_all_like_it = matched.iter().any(|id| refusing.contains(id))
+            || (has_patterns && !matched.iter().any(|id| admitting.contains(id)));
+        if !is_none_of_all_like_it && !is_value(value) {
+            open.extend(matched.iter().copied());
+        }
+        found.push(value.to_owned());
+    })?;
     let paths = parameter.directories.iter().flat_map(|directory| {
         parameter.files.iter().map(move |file| format!("{directory}/{}", file.replace('*', "x")))
     });
@@ -159,8 +168,10 @@ fn values(
         | Kind::Path
         | Kind::Unspecified => grants.iter().all(|grant| *grant == grants[0]),
     };
-    // A grant for which no value was found would leave its rule out of every class.
+    // A grant without a value leaves its rule out of every class: it must be one that admits nothing.
     let is_found = |place: usize| sets.keys().any(|set: &Vec<bool>| set[place]);
-    let is_proven = is_proven && (0..grants.len()).all(is_found);
+    let is_empty =
+        |place: usize| parameter.kind() == Kind::Enum || !granting[place].iter().any(|id| open.contains(id));
+    let is_proven = is_proven && (0..grants.len()).all(|place| is_found(place) || is_empty(place));
     if is_proven { Ok(sets.into_values().collect()) } else { Err(Exhausted) }
 }

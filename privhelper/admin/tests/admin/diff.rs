@@ -296,6 +296,22 @@ fn commands_are_compared_with_their_parameters_and_definitions() {
 }
 
 #[test]
+fn a_grant_of_values_that_the_command_never_takes_admits_nothing() {
+    let text = |grant: &str| {
+        format!(
+            "[[command]]\nname = \"tag\"\nargv = [\"/usr/bin/tag\", \"{{p}}\"]\nparams.p = {{ kind = \"text\", pattern = \"a*\" }}\n{}",
+            rule(
+                "t",
+                &format!("verbs = [\"command.run\"]\ncommands = [\"tag\"]\nparams = {{ p = [\"{grant}\"] }}")
+            )
+        )
+    };
+    let told = effects(&text("1a"), &text("aa"));
+    assert!(told[0].starts_with("+ allowed  command.run tag, p=aa (agent)"), "{told:?}");
+    assert_eq!(effects(&text("1a"), &text("1b")), ["no change in effect: only the text differs"]);
+}
+
+#[test]
 fn undo_and_lists_are_compared() {
     let undo = SITE.replace("\"file.write\"]", "\"file.write\", \"request.undo\"]");
     let told = effects(SITE, &undo);
