@@ -58,8 +58,8 @@ pub trait Verb: Sized + Send + 'static {
 
     /// 2. Validates. The meta is returned also when the rest is not valid, so that the refusal names its request.
     fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>);
-    /// 3. What policy sees, of a request of this client. Nothing that the caller named is touched; what an undo is about
-    /// stands in the helper's own memory.
+    /// 3. What policy sees, of a request of this client. Nothing that the caller named is touched; an undo asks the
+    ///    helper's own memory.
     ///
     /// # Errors
     /// `unknown_request` and what an undo is refused for.

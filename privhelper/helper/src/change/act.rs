@@ -53,12 +53,12 @@ pub fn act<V>(
     if !doing.is_empty() {
         // Outside of the confinement: the copies are no thread's business that follows a client's path.
         keep::keep(cx, &mut doing)?;
-        let changed = confined::run(landlock, Need::Change, &directories, || {
+        let swapped = confined::run(landlock, Need::Change, &directories, || {
             let steps = doing.iter().map(Doing::step).collect::<Vec<_>>();
             files::stage(ticket, &steps)?;
             files::swap(ticket, &steps)
         });
-        if let Err(stop) = changed {
+        if let Err(stop) = swapped {
             keep::forget(&cx.helper, cx.peer.uid, cx.meta.request_id.as_str())?;
             return Err(stop);
         }

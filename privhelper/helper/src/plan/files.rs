@@ -149,20 +149,22 @@ impl FilePlan {
                 format!("a directory, mode {}", attributes.mode)
             }
         };
-        let mut text = format!("{} {}, {old}\n", self.action.word(), self.path);
-        if self.stays() {
-            let name = |name: Option<&UserName>| name.map_or_else(|| "kept".to_owned(), ToString::to_string);
-            let (owner, group) = (name(self.owner.as_ref()), name(self.group.as_ref()));
-            let content = match self.action {
-                FileAction::Write => format!("{} bytes, sha256 {}, ", self.new_size, self.new_sha256),
-                FileAction::MakeDirectory
-                | FileAction::SetAttributes
-                | FileAction::Remove
-                | FileAction::RemoveDirectory => String::new(),
-            };
-            let mode = self.attributes.mode;
-            text.push_str(&format!("afterwards {content}mode {mode}, owner {owner}, group {group}\n"));
+        let (word, path) = (self.action.word(), &self.path);
+        if !self.stays() {
+            return [format!("{word} {path}, {old}\n").as_bytes(), &self.diff].concat();
         }
+        let name = |name: Option<&UserName>| name.map_or_else(|| "kept".to_owned(), ToString::to_string);
+        let (owner, group) = (name(self.owner.as_ref()), name(self.group.as_ref()));
+        let content = match self.action {
+            FileAction::Write => format!("{} bytes, sha256 {}, ", self.new_size, self.new_sha256),
+            FileAction::MakeDirectory
+            | FileAction::SetAttributes
+            | FileAction::Remove
+            | FileAction::RemoveDirectory => String::new(),
+        };
+        let mode = self.attributes.mode;
+        let text =
+            format!("{word} {path}, {old}\nafterwards {content}mode {mode}, owner {owner}, group {group}\n");
         [text.as_bytes(), &self.diff].concat()
     }
 }

@@ -36,7 +36,7 @@ pub enum UndoPlan {
     /// To files.
     Files(FilesPlan),
     /// To a unit.
-    Unit(UnitPlan),
+    Unit(Box<UnitPlan>),
 }
 
 /// What leaves something to take back. The state before a restart or reload is the state after it.
@@ -117,7 +117,7 @@ impl Inverse {
     pub fn plan<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<UndoPlan, Stop> {
         match self {
             Self::Files(files) => files.plan(cx, by).map(UndoPlan::Files),
-            Self::Unit(unit) => unit.plan(cx, by).map(UndoPlan::Unit),
+            Self::Unit(unit) => unit.plan(cx, by).map(Box::new).map(UndoPlan::Unit),
         }
     }
 

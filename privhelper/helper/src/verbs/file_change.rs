@@ -17,16 +17,17 @@ use std::collections::BTreeSet;
 /// Most files of a patch.
 const PATCH_MAX: usize = 64;
 
-fn write(wire: wire::FileWriteRequest) -> Result<Vec<Change>, Invalid> {
-    let change = wire.change.ok_or(Invalid::new("change", "must be there"))?;
+fn write(wire: &mut wire::FileWriteRequest) -> Result<Vec<Change>, Invalid> {
+    let change = wire.change.take().ok_or(Invalid::new("change", "must be there"))?;
     if change.kind() != wire::ChangeKind::Write {
         return Err(Invalid::new("kind", "must be WRITE; to remove a file is file.remove"));
     }
     Ok(vec![Change::of_wire(change)?])
 }
 
-fn patch(wire: wire::FilePatchRequest) -> Result<Vec<Change>, Invalid> {
-    let changes = wire.changes.into_iter().map(Change::of_wire).collect::<Result<Vec<_>, _>>()?;
+fn patch(wire: &mut wire::FilePatchRequest) -> Result<Vec<Change>, Invalid> {
+    let changes =
+        std::mem::take(&mut wire.changes).into_iter().map(Change::of_wire).collect::<Result<Vec<_>, _>>()?;
     let paths = changes.iter().map(|change| &change.path).collect::<BTreeSet<_>>();
     if changes.is_empty() || changes.len() > PATCH_MAX || paths.len() != changes.len() {
         return Err(Invalid::new("changes", "must be 1 to 64 of different paths"));
@@ -34,25 +35,25 @@ fn patch(wire: wire::FilePatchRequest) -> Result<Vec<Change>, Invalid> {
     Ok(changes)
 }
 
-fn remove(wire: wire::FileRemoveRequest) -> Result<Vec<Change>, Invalid> {
+fn remove(wire: &mut wire::FileRemoveRequest) -> Result<Vec<Change>, Invalid> {
     let kind = wire::ChangeKind::Remove.into();
-    let (path, expect) = (wire.path, wire.expect);
+    let (path, expect) = (wire.path.clone(), wire.expect.clone());
     Ok(vec![Change::of_wire(wire::FileChange { path, kind, expect, ..Default::default() })?])
 }
 
-fn mkdir(wire: wire::FileMkdirRequest) -> Result<Vec<Change>, Invalid> {
+fn mkdir(wire: &mut wire::FileMkdirRequest) -> Result<Vec<Change>, Invalid> {
     let mode = (!wire.mode.is_empty()).then(|| FileMode::new(&wire.mode)).transpose()?;
     let (owner, group) = (name("owner", &wire.owner)?, name("group", &wire.group)?);
     let change = Change::new(TargetPath::new(&wire.path)?, To::Directory);
     Ok(vec![Change { expect: Expect::Absent, mode, owner, group, ..change }])
 }
 
-fn set_mode(wire: wire::FileSetModeRequest) -> Result<Vec<Change>, Invalid> {
+fn set_mode(wire: &mut wire::FileSetModeRequest) -> Result<Vec<Change>, Invalid> {
     let change = Change::new(TargetPath::new(&wire.path)?, To::Attributes);
     Ok(vec![Change { mode: Some(FileMode::new(&wire.mode)?), ..change }])
 }
 
-fn set_owner(wire: wire::FileSetOwnerRequest) -> Result<Vec<Change>, Invalid> {
+fn set_owner(wire: &mut wire::FileSetOwnerRequest) -> Result<Vec<Change>, Invalid> {
     let (owner, group) = (name("owner", &wire.owner)?, name("group", &wire.group)?);
     if owner.is_none() && group.is_none() {
         return Err(Invalid::new("owner", "must be there, or group"));
@@ -88,7 +89,7 @@ macro_rules! change {
             const ID: VerbId = VerbId::$id;
 
             fn parse(mut wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>) {
-                (wire.meta.take(), $changes(wire).map(Self))
+                (wire.meta.take(), $changes(&mut wire).map(Self))
             }
 
             fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {

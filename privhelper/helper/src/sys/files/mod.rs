@@ -158,7 +158,7 @@ pub fn open_below(directory: &OwnedFd, below: &str, owner_uid: u32) -> Result<Ow
             let missing = (Code::DirectoryMissing, format!("{part:?} does not exist"));
             let other = || format!("{part:?} is another file system or no directory");
             let linked = (Code::UnsafePath, link(at, part).unwrap_or_else(other));
-            let known = [(&[Errno::ENOENT] as &[Errno], missing), (LINK, linked)];
+            let known: [(&[Errno], _); 2] = [(&[Errno::ENOENT], missing), (LINK, linked)];
             stop(errno, "open a directory below a granted one", &known)
         })
     };
