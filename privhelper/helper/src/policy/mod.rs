@@ -74,8 +74,8 @@ pub struct Peer {
 /// What holds where the accepted form says nothing of approvals.
 const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
 
-/// An accepted policy.
-#[derive(Debug)]
+/// An accepted policy. The default admits nobody.
+#[derive(Debug, Default)]
 pub struct Policy {
     digest: Digest,
     clients: Vec<Client>,
