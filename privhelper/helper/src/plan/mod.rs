@@ -1,6 +1,7 @@
 //! What exactly would happen. Plain data: made by the verbs, judged by the policy.
 
 mod command;
+pub mod inverse;
 mod show;
 pub mod units;
 
@@ -70,8 +71,21 @@ pub struct PackageStep {
     pub old: String,
     /// The version to be, or empty.
     pub new: String,
+    /// Every configured source that offers it; empty where that can't be told.
+    pub sources: Vec<Origin>,
     /// Named in the request.
     pub asked: bool,
+}
+
+/// An entry of apt's sources that offers a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// `FILE:NUMBER`, as apt says.
+    pub entry: String,
+    /// The repository's address in it.
+    pub uri: String,
+    /// What the file's entries say in `Signed-By`; empty where one of them says nothing.
+    pub keys: Vec<String>,
 }
 
 /// A transaction of apt.
@@ -83,6 +97,8 @@ pub struct PackagePlan {
     pub download_bytes: u64,
     /// Disk space used afterwards, as far as the simulation says.
     pub disk_bytes: i64,
+    /// What an upgrade leaves at its version.
+    pub kept_back: Vec<PackageName>,
 }
 
 /// The state of a unit as systemd reports it.

@@ -186,7 +186,7 @@ impl Policy {
             }
         }
         for (verb, rules) in &mut elements {
-            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, plan))?;
+            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, plan, &self.sources))?;
         }
         Ok(Authorized { verb: PhantomData, elements })
     }

@@ -3,7 +3,8 @@
 pub mod command_run;
 pub mod file_read;
 pub mod file_write;
-pub mod package_install;
+pub mod package_change;
+pub mod package_hold;
 pub mod package_show;
 pub mod package_update;
 pub mod policy_describe;
