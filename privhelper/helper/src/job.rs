@@ -287,6 +287,8 @@ fn done(job: &Job, outcome: JobOutcome, watchers: &Watchers) -> Done {
         ..Default::default()
     };
     completed.message = outcome.detail.chars().take(500).collect();
+    // What takes it back is made of this, also where an earlier helper's plan is not known.
+    completed.plan = Some(wire::Plan { packages: outcome.steps.clone(), ..wire::Plan::default() });
     if outcome.code.is_empty() {
         // It says why there was nothing to do.
         if !completed.message.is_empty() {
