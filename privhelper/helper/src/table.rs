@@ -50,8 +50,15 @@ const fn change_row<V: Verb>() -> Row {
 
 /// Every verb that this helper can do.
 pub const TABLE: &[Row] = &[
-    job_row::<verbs::package_install::Install>(),
+    job_row::<verbs::package_change::Install>(),
+    job_row::<verbs::package_change::Remove>(),
+    job_row::<verbs::package_change::Purge>(),
+    job_row::<verbs::package_change::Autoremove>(),
     job_row::<verbs::package_update::Update>(),
+    job_row::<verbs::package_change::Upgrade>(),
+    job_row::<verbs::package_hold::Hold>(),
+    job_row::<verbs::package_hold::Unhold>(),
+    job_row::<verbs::package_change::Repair>(),
     row::<verbs::package_show::Show>(),
     row::<verbs::unit_status::Status>(),
     row::<verbs::unit_change::Start>(),

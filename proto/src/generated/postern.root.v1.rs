@@ -444,6 +444,12 @@ pub struct Job {
     /// What a named command runs.
     #[prost(message, optional, tag = "9")]
     pub command: ::core::option::Option<CommandJob>,
+    /// What apt-get is to do, of kinds PLAN and RUN.
+    #[prost(enumeration = "Transaction", tag = "10")]
+    pub transaction: i32,
+    /// Whether an upgrade of everything may bring packages that were not installed.
+    #[prost(bool, tag = "11")]
+    pub new_packages: bool,
 }
 /// A named command with its parameters filled in. Its user, working directory, sandbox and time are not here:
 /// PID 1 applies them to the unit before this is read.
@@ -488,13 +494,15 @@ pub struct JobOutcome {
     pub exit_code: i32,
     #[prost(int32, tag = "4")]
     pub signal: i32,
-    /// What would happen (plan), or what dpkg was told to do (install).
+    /// What would happen (plan), or what dpkg was told to do (run).
     #[prost(message, repeated, tag = "5")]
     pub steps: ::prost::alloc::vec::Vec<super::super::v1::PackageStep>,
     #[prost(uint64, tag = "6")]
     pub download_bytes: u64,
     #[prost(int64, tag = "7")]
     pub disk_bytes: i64,
+    /// What was looked up; after a run, what dpkg now has of the packages that it was about. Of hold and unhold: those
+    /// that were not so before.
     #[prost(message, repeated, tag = "8")]
     pub packages: ::prost::alloc::vec::Vec<super::super::v1::PackageInfo>,
     /// The tail of what apt-get and the maintainer scripts wrote, at most 16 KiB.
@@ -503,19 +511,69 @@ pub struct JobOutcome {
     /// Of a named command: it wrote more than its row lets through.
     #[prost(bool, tag = "10")]
     pub truncated: bool,
+    /// Of a plan: what an upgrade leaves at its version.
+    #[prost(string, repeated, tag = "11")]
+    pub kept_back: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// No packages named: everything there is to upgrade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Transaction {
+    Unspecified = 0,
+    Install = 1,
+    Remove = 2,
+    Purge = 3,
+    Autoremove = 4,
+    Upgrade = 5,
+    /// What an interrupted or failed transaction left half done.
+    Repair = 6,
+}
+impl Transaction {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TRANSACTION_UNSPECIFIED",
+            Self::Install => "TRANSACTION_INSTALL",
+            Self::Remove => "TRANSACTION_REMOVE",
+            Self::Purge => "TRANSACTION_PURGE",
+            Self::Autoremove => "TRANSACTION_AUTOREMOVE",
+            Self::Upgrade => "TRANSACTION_UPGRADE",
+            Self::Repair => "TRANSACTION_REPAIR",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TRANSACTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "TRANSACTION_INSTALL" => Some(Self::Install),
+            "TRANSACTION_REMOVE" => Some(Self::Remove),
+            "TRANSACTION_PURGE" => Some(Self::Purge),
+            "TRANSACTION_AUTOREMOVE" => Some(Self::Autoremove),
+            "TRANSACTION_UPGRADE" => Some(Self::Upgrade),
+            "TRANSACTION_REPAIR" => Some(Self::Repair),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum JobKind {
     Unspecified = 0,
-    /// Simulate an install, unprivileged.
-    PlanInstall = 1,
+    /// Simulate the transaction, unprivileged.
+    Plan = 1,
     /// Read what is known of packages, unprivileged.
     Show = 2,
     Update = 3,
-    Install = 4,
+    /// Run the transaction.
+    Run = 4,
     /// Run a named command, in the sandbox of its row.
     Command = 5,
+    /// Packages stay at the version that they have.
+    Hold = 6,
+    Unhold = 7,
 }
 impl JobKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -525,22 +583,26 @@ impl JobKind {
     pub fn as_str_name(&self) -> &'static str {
         match self {
             Self::Unspecified => "JOB_KIND_UNSPECIFIED",
-            Self::PlanInstall => "JOB_KIND_PLAN_INSTALL",
+            Self::Plan => "JOB_KIND_PLAN",
             Self::Show => "JOB_KIND_SHOW",
             Self::Update => "JOB_KIND_UPDATE",
-            Self::Install => "JOB_KIND_INSTALL",
+            Self::Run => "JOB_KIND_RUN",
             Self::Command => "JOB_KIND_COMMAND",
+            Self::Hold => "JOB_KIND_HOLD",
+            Self::Unhold => "JOB_KIND_UNHOLD",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
             "JOB_KIND_UNSPECIFIED" => Some(Self::Unspecified),
-            "JOB_KIND_PLAN_INSTALL" => Some(Self::PlanInstall),
+            "JOB_KIND_PLAN" => Some(Self::Plan),
             "JOB_KIND_SHOW" => Some(Self::Show),
             "JOB_KIND_UPDATE" => Some(Self::Update),
-            "JOB_KIND_INSTALL" => Some(Self::Install),
+            "JOB_KIND_RUN" => Some(Self::Run),
             "JOB_KIND_COMMAND" => Some(Self::Command),
+            "JOB_KIND_HOLD" => Some(Self::Hold),
+            "JOB_KIND_UNHOLD" => Some(Self::Unhold),
             _ => None,
         }
     }

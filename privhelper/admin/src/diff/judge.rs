@@ -72,11 +72,16 @@ impl Court {
         });
         let clients = clients.collect::<Vec<_>>();
         let speaks = |rule: &&root::Rule| clients.iter().any(|client| client.name == rule.client);
+        // Where packages come from no probe can say: each such rule is told as it is written.
+        let from_anywhere = |rule: &root::Rule| root::Rule { sources: Vec::new(), ..rule.clone() };
         let rules = match keep {
-            Some(places) => {
-                places.iter().map(|place| &side.rules.rules[*place]).filter(speaks).cloned().collect()
-            }
-            None => side.rules.rules.iter().filter(speaks).cloned().collect(),
+            Some(places) => places
+                .iter()
+                .map(|place| &side.rules.rules[*place])
+                .filter(speaks)
+                .map(from_anywhere)
+                .collect(),
+            None => side.rules.rules.iter().filter(speaks).map(from_anywhere).collect(),
         };
         let rules = root::Rules {
             version: side.rules.version,
@@ -225,5 +230,6 @@ impl Planned {
 }
 
 fn step(name: PackageName, action: Action, asked: bool) -> PackageStep {
-    PackageStep { action, name, arch: "amd64".to_owned(), old: String::new(), new: String::new(), asked }
+    let (old, new, sources) = (String::new(), String::new(), Vec::new());
+    PackageStep { action, name, arch: "amd64".to_owned(), old, new, sources, asked }
 }

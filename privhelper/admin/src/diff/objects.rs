@@ -152,7 +152,9 @@ fn packages(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budg
     }
     let known = protect.iter().flat_map(|protect| protect.packages.iter().map(String::as_str));
     patterns.tell_apart(&format!("{ONE}{ONE}*"), Star::Any);
-    for text in PACKAGE_RULES.iter().chain(&protect::PACKAGES).copied().chain(known) {
+    for text in
+        PACKAGE_RULES.iter().chain(&protect::OWN_PACKAGES).chain(&protect::PACKAGES).copied().chain(known)
+    {
         patterns.tell_apart(text, Star::Any);
     }
     patterns.explore(&PACKAGE, budget, |name, members, apart| {

@@ -236,6 +236,7 @@ fn transaction(request: &Request, new: u32, others: [bool; 3]) -> PackagePlan {
         arch: String::new(),
         old: String::new(),
         new: String::new(),
+        sources: Vec::new(),
         asked,
     };
     let other = PackageName::new("other").unwrap();

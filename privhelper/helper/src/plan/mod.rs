@@ -2,6 +2,7 @@
 
 mod command;
 mod files;
+pub mod inverse;
 mod show;
 pub mod units;
 
@@ -85,8 +86,21 @@ pub struct PackageStep {
     pub old: String,
     /// The version to be, or empty.
     pub new: String,
+    /// Every configured source that offers it; empty where that can't be told.
+    pub sources: Vec<Origin>,
     /// Named in the request.
     pub asked: bool,
+}
+
+/// An entry of apt's sources that offers a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// `FILE:NUMBER`, as apt says.
+    pub entry: String,
+    /// The repository's address in it.
+    pub uri: String,
+    /// What the file's entries say in `Signed-By`; empty where one of them says nothing.
+    pub keys: Vec<String>,
 }
 
 /// A transaction of apt.
@@ -98,6 +112,8 @@ pub struct PackagePlan {
     pub download_bytes: u64,
     /// Disk space used afterwards, as far as the simulation says.
     pub disk_bytes: i64,
+    /// What an upgrade leaves at its version.
+    pub kept_back: Vec<PackageName>,
 }
 
 /// The state of a unit as systemd reports it.

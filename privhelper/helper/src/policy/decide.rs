@@ -197,7 +197,7 @@ impl Policy {
         }
         let named = wishes.iter().filter(|(verb, _)| !verb.is_open()).map(|(_, object)| Some(object));
         for ((verb, rules), object) in elements.iter_mut().zip(named.chain(std::iter::repeat(None))) {
-            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, object, plan))?;
+            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, object, plan, &self.sources))?;
         }
         Ok(Authorized { verb: PhantomData, elements, least })
     }

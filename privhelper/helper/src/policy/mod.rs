@@ -12,12 +12,14 @@ mod object;
 pub mod protect;
 mod risk;
 mod rule;
+mod source;
 
 pub use command::Command;
 pub use decide::{Authorized, Decision};
 pub use object::{Object, Selector};
 pub use risk::Risk;
 pub use rule::{Rate, Rule};
+pub use source::Source;
 
 use crate::error::Fault;
 use crate::types::{Digest, UserName};
@@ -83,6 +85,7 @@ pub struct Policy {
     /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.
     index: Vec<(usize, u64)>,
     commands: Vec<Command>,
+    sources: Vec<Source>,
     protect: Protect,
     approvals: root::ApprovalLimits,
 }
@@ -142,7 +145,8 @@ impl Policy {
         }
         let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
         let approvals = rules.approvals.unwrap_or(APPROVALS);
-        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals })
+        let sources = rules.sources.iter().map(Source::new).collect();
+        Ok(Self { digest, clients, rules: compiled, index, commands, sources, protect, approvals })
     }
 
     /// SHA-256 of the encoded rules.

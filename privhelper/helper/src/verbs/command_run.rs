@@ -97,7 +97,7 @@ impl Verb for Run {
             cwd: row.wire.cwd.clone(),
         };
         let record = Job { kind: JobKind::Command.into(), command: Some(command), ..Job::default() };
-        let mut done = job::run_command(cx, leave, record, row, cx.limit(by))?;
+        let mut done = job::run_command(cx, leave, &record, row, cx.limit(by))?;
         if !plan.reverse.is_empty() {
             done.undo = Json::new().text("kind", "command.run").text("name", &plan.reverse);
         }

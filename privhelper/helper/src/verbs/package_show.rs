@@ -1,6 +1,6 @@
 //! `package.show`: what dpkg and apt know of packages.
 
-use super::package_install::distinct;
+use super::package_change::distinct;
 use crate::audit::Json;
 use crate::context::Context;
 use crate::error::{Invalid, Refusal, Stop};

@@ -42,6 +42,6 @@ impl Verb for Update {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-        job::execute(cx, leave, Job { kind: JobKind::Update.into(), lock_timeout_s, ..Job::default() }, wait)
+        job::execute(cx, leave, &Job { kind: JobKind::Update.into(), lock_timeout_s, ..Job::default() }, wait)
     }
 }

@@ -20,6 +20,7 @@ mod confined;
 mod connection;
 mod describe;
 mod files;
+mod inverse;
 mod lists;
 mod patterns;
 mod policy;
