@@ -96,6 +96,12 @@ impl Inverse {
         };
         match plan.steps.iter().find(|step| !is_inverse(step)) {
             None => Ok(()),
+            Some(PackageStep { action: Action::Install, name, new, .. }) if recorded(name).is_some() => {
+                let why = format!(
+                    "apt would install {name} {new} now, which is another version; ask for the version"
+                );
+                Err(Refusal::new(Code::UndoGone, why))
+            }
             Some(step) => {
                 let (name, done) = (&step.name, step.action.done());
                 let why = format!("{name} would be {done} too, or has changed since; nothing is undone");

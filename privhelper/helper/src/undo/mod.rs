@@ -1,4 +1,4 @@
-//! What takes a request back: its inverse, as changes of files or of a unit, planned and done by what plans and does
+//! What takes a request back: its inverse, as changes of files, of a unit or of packages, planned and done by what plans and does
 //! these otherwise.
 //!
 //! A client's own undo ([`crate::verbs::request_undo`]) is decided as the inverse request; an operator's
@@ -6,6 +6,7 @@
 
 mod files;
 pub mod operator;
+mod packages;
 mod units;
 
 use crate::audit::{Json, Ticket};
@@ -13,7 +14,7 @@ use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
 use crate::leave::Done;
-use crate::plan::{FilesPlan, Subject, UnitPlan};
+use crate::plan::{FilesPlan, PackagePlan, Subject, UnitPlan};
 use crate::policy::Authorized;
 use crate::types::UnitName;
 use crate::verb::{Planned, Wish};
@@ -28,6 +29,8 @@ pub enum Inverse {
     Files(files::Files),
     /// A unit as it was.
     Unit(units::Unit),
+    /// Packages as they were.
+    Packages(packages::Packages),
 }
 
 /// What that would do.
@@ -37,6 +40,8 @@ pub enum UndoPlan {
     Files(FilesPlan),
     /// To a unit.
     Unit(Box<UnitPlan>),
+    /// To packages.
+    Packages(PackagePlan),
 }
 
 /// What leaves something to take back. The state before a restart or reload is the state after it.
@@ -51,6 +56,12 @@ pub const fn is_undoable(verb: VerbId) -> bool {
             | VerbId::FileSetMode
             | VerbId::FileSetOwner
             | VerbId::PackageInstall
+            | VerbId::PackageRemove
+            | VerbId::PackagePurge
+            | VerbId::PackageAutoremove
+            | VerbId::PackageUpgrade
+            | VerbId::PackageHold
+            | VerbId::PackageUnhold
             | VerbId::UnitStart
             | VerbId::UnitStop
             | VerbId::UnitEnable
@@ -80,13 +91,18 @@ impl Inverse {
         if record.undone {
             return Err(gone("it was undone already"));
         }
-        let inverse = match (VerbId::from_name(&record.verb).filter(|verb| is_undoable(*verb)), &done.unit) {
-            (Some(_), Some(unit)) => Self::Unit(units::Unit::new(UnitName::new(&unit.id)?, unit.clone())),
-            (Some(_), None) if !done.files.is_empty() => Self::Files(files::Files::of(helper, record)?),
-            (_, _) => {
-                let why = format!("{} can't be undone by this helper", record.verb);
-                return Err(Refusal::new(Code::Unsupported, why).into());
-            }
+        let unsupported = || {
+            let why = format!("{} can't be undone by this helper", record.verb);
+            Stop::from(Refusal::new(Code::Unsupported, why))
+        };
+        let verb =
+            VerbId::from_name(&record.verb).filter(|verb| is_undoable(*verb)).ok_or_else(unsupported)?;
+        let inverse = if let Some(unit) = &done.unit {
+            Self::Unit(units::Unit::new(UnitName::new(&unit.id)?, unit.clone()))
+        } else if done.files.is_empty() {
+            Self::Packages(packages::Packages::of(verb, done)?.ok_or_else(unsupported)?)
+        } else {
+            Self::Files(files::Files::of(helper, record)?)
         };
         let later = helper.requests.ended(|other| {
             let is_later = other.begun_unix_us > record.begun_unix_us && has_changed(other);
@@ -102,11 +118,23 @@ impl Inverse {
     }
 
     /// What policy sees of it.
-    #[must_use]
-    pub fn wishes(&self) -> Vec<Wish> {
+    ///
+    /// # Errors
+    /// What was recorded can't be asked for.
+    pub fn wishes(&self) -> Result<Vec<Wish>, Stop> {
         match self {
-            Self::Files(files) => files.wishes(),
-            Self::Unit(unit) => unit.wishes(),
+            Self::Files(files) => Ok(files.wishes()),
+            Self::Unit(unit) => Ok(unit.wishes()),
+            Self::Packages(packages) => packages.wishes(),
+        }
+    }
+
+    /// Whether a person must agree, whatever the rules say.
+    #[must_use]
+    pub const fn needs_a_person(&self) -> bool {
+        match self {
+            Self::Packages(packages) => packages.needs_a_person(),
+            Self::Files(_) | Self::Unit(_) => false,
         }
     }
 
@@ -118,6 +146,7 @@ impl Inverse {
         match self {
             Self::Files(files) => files.plan(cx, by).map(UndoPlan::Files),
             Self::Unit(unit) => unit.plan(cx, by).map(Box::new).map(UndoPlan::Unit),
+            Self::Packages(packages) => packages.plan(cx, by).map(UndoPlan::Packages),
         }
     }
 
@@ -136,7 +165,8 @@ impl Inverse {
         let done = match (self, plan) {
             (Self::Files(files), UndoPlan::Files(plan)) => files.act(cx, by, plan, ticket)?,
             (Self::Unit(unit), UndoPlan::Unit(plan)) => unit.act(cx, by, plan, ticket)?,
-            (Self::Files(_), UndoPlan::Unit(_)) | (Self::Unit(_), UndoPlan::Files(_)) => {
+            (Self::Packages(packages), UndoPlan::Packages(plan)) => packages.act(cx, by, plan, ticket)?,
+            (Self::Files(_) | Self::Unit(_) | Self::Packages(_), _) => {
                 return Err(
                     Refusal::new(Code::PlanChanged, "it would be undone otherwise now; ask again").into()
                 );
@@ -166,6 +196,7 @@ impl Planned for UndoPlan {
         match self {
             Self::Files(plan) => plan.subject(),
             Self::Unit(plan) => plan.subject(),
+            Self::Packages(plan) => plan.subject(),
         }
     }
 
@@ -173,6 +204,7 @@ impl Planned for UndoPlan {
         match self {
             Self::Files(plan) => plan.wire(),
             Self::Unit(plan) => plan.wire(),
+            Self::Packages(plan) => plan.wire(),
         }
     }
 
@@ -180,6 +212,7 @@ impl Planned for UndoPlan {
         match self {
             Self::Files(plan) => plan.json(),
             Self::Unit(plan) => plan.json(),
+            Self::Packages(plan) => plan.json(),
         }
     }
 
@@ -187,6 +220,7 @@ impl Planned for UndoPlan {
         match self {
             Self::Files(plan) => plan.text(),
             Self::Unit(plan) => plan.text(),
+            Self::Packages(plan) => plan.text(),
         }
     }
 }

@@ -18,8 +18,20 @@ type Package = (PackageName, Option<PackageVersion>);
 
 /// Packages that are named, all different. None: what there is to do is found out with the plan.
 #[derive(Debug)]
-struct Change {
+pub struct Change {
     packages: Vec<Package>,
+}
+
+/// What apt may do besides: what each of the rules allows.
+fn limits<V>(by: &Authorized<V>) -> Job {
+    let every = |is: fn(&Rule) -> bool| by.rules().all(|rule| is(rule));
+    Job {
+        recommends: every(|rule| rule.recommends),
+        allow_downgrades: every(|rule| rule.allow_downgrades),
+        allow_removals: every(|rule| rule.allow_removals),
+        new_packages: every(|rule| rule.new_packages),
+        ..Job::default()
+    }
 }
 
 /// The names of a list: 1 to 64, all different.
@@ -35,6 +47,11 @@ pub(super) fn distinct<T>(items: Vec<T>, name: impl Fn(&T) -> &PackageName) -> R
 }
 
 impl Change {
+    /// Of packages that are all different.
+    pub(crate) const fn new(packages: Vec<Package>) -> Self {
+        Self { packages }
+    }
+
     fn of_packages(packages: Vec<wire::Package>) -> Result<Self, Invalid> {
         let package = |package: wire::Package| {
             let version =
@@ -82,8 +99,7 @@ impl Change {
         Json::new().texts("names", names).flag("all", all)
     }
 
-    fn job<V>(&self, kind: JobKind, transaction: Transaction, by: &Authorized<V>) -> Job {
-        let every = |is: fn(&Rule) -> bool| by.rules().all(|rule| is(rule));
+    fn job(&self, kind: JobKind, transaction: Transaction, limits: &Job) -> Job {
         let packages = self.packages.iter().map(|(name, version)| wire::Package {
             name: name.to_string(),
             version: version.as_ref().map(|version| version.as_str().to_owned()).unwrap_or_default(),
@@ -92,21 +108,22 @@ impl Change {
             kind: kind.into(),
             transaction: transaction.into(),
             packages: packages.collect(),
-            recommends: every(|rule| rule.recommends),
-            allow_downgrades: every(|rule| rule.allow_downgrades),
-            allow_removals: every(|rule| rule.allow_removals),
-            new_packages: every(|rule| rule.new_packages),
-            ..Job::default()
+            ..limits.clone()
         }
     }
 
-    fn plan<V>(
+    /// The transaction, simulated.
+    ///
+    /// # Errors
+    /// What the simulation found.
+    pub(crate) fn plan<V>(
         &self,
         cx: &Context,
         by: &Authorized<V>,
         transaction: Transaction,
+        limits: &Job,
     ) -> Result<PackagePlan, Stop> {
-        let outcome = job::plan(cx, by, self.job(JobKind::Plan, transaction, by))?;
+        let outcome = job::plan(cx, by, self.job(JobKind::Plan, transaction, limits))?;
         let mut steps = outcome.steps.iter().map(PackageStep::of_wire).collect::<Result<Vec<_>, _>>()?;
         // Which packages were named is known here, whatever the simulation says. An upgrade of all names each.
         let all = transaction == Transaction::Upgrade && self.packages.is_empty();
@@ -121,11 +138,16 @@ impl Change {
         Ok(PackagePlan { steps, download_bytes, disk_bytes, kept_back })
     }
 
-    fn act<V>(
+    /// The transaction, as it was planned.
+    ///
+    /// # Errors
+    /// It could not be run; that apt failed is an outcome.
+    pub(crate) fn act<V>(
         &self,
         cx: &Context,
         by: &Authorized<V>,
         transaction: Transaction,
+        limits: &Job,
         plan: &PackagePlan,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
@@ -145,7 +167,7 @@ impl Change {
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let expected = plan.steps.iter().map(PackageStep::wire).collect();
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-        let job = Job { expected, lock_timeout_s, ..self.job(JobKind::Run, transaction, by) };
+        let job = Job { expected, lock_timeout_s, ..self.job(JobKind::Run, transaction, limits) };
         job::execute(cx, ticket, &job, wait)
     }
 }
@@ -187,7 +209,7 @@ macro_rules! change {
             }
 
             fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<PackagePlan, Stop> {
-                self.0.plan(cx, by, Transaction::$verb)
+                self.0.plan(cx, by, Transaction::$verb, &limits(by))
             }
 
             fn act(
@@ -197,7 +219,7 @@ macro_rules! change {
                 plan: &PackagePlan,
                 leave: &Ticket,
             ) -> Result<Done, Stop> {
-                self.0.act(cx, by, Transaction::$verb, plan, leave)
+                self.0.act(cx, by, Transaction::$verb, &limits(by), plan, leave)
             }
         }
     };

@@ -14,6 +14,25 @@ use crate::verb_id::VerbId;
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;
 
+/// Sets the mark or takes it away, under dpkg's lock.
+///
+/// # Errors
+/// It could not be run; that it failed is an outcome.
+pub(crate) fn mark<V>(
+    cx: &Context,
+    by: &Authorized<V>,
+    kind: JobKind,
+    names: &[PackageName],
+    ticket: &Ticket,
+) -> Result<Done, Stop> {
+    let wait = cx.limit(by);
+    let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
+    let package = |name: &PackageName| wire::Package { name: name.to_string(), version: String::new() };
+    let packages = names.iter().map(package).collect();
+    let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+    job::execute(cx, ticket, &Job { kind: kind.into(), packages, lock_timeout_s, ..Job::default() }, wait)
+}
+
 /// One of the two verbs: 1 to 64 names, all different.
 macro_rules! mark {
     ($doc:literal, $verb:ident, $wire:ident, $id:ident) => {
@@ -56,14 +75,7 @@ macro_rules! mark {
                 _: &NoPlan,
                 leave: &Ticket,
             ) -> Result<Done, Stop> {
-                let wait = cx.limit(by);
-                let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
-                let package =
-                    |name: &PackageName| wire::Package { name: name.to_string(), version: String::new() };
-                let packages = self.names.iter().map(package).collect();
-                let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-                let job = Job { kind: JobKind::$verb.into(), packages, lock_timeout_s, ..Job::default() };
-                job::execute(cx, leave, &job, wait)
+                mark(cx, by, JobKind::$verb, &self.names, leave)
             }
         }
     };

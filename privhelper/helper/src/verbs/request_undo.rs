@@ -43,12 +43,14 @@ impl Verb for Undo {
     fn wishes(&self, helper: &Helper, uid: u32) -> Result<Vec<Wish>, Refusal> {
         let (record, inverse) = self.inverse(helper, uid).map_err(|stop| stop.tell().0)?;
         let decided = record.completed.as_ref().map(wire::Completed::decision);
-        let least = if decided == Some(wire::Decision::Ask) { Decision::Ask } else { Decision::Allow };
+        let asks = decided == Some(wire::Decision::Ask) || inverse.needs_a_person();
+        let least = if asks { Decision::Ask } else { Decision::Allow };
         let mut rules = record.rules;
         rules.sort_unstable();
         rules.dedup();
         let rules = rules.into_iter().map(|rule| (Self::ID, Object::Undo { rule, least }));
-        Ok(rules.chain(inverse.wishes()).collect())
+        let inverse = inverse.wishes().map_err(|stop| stop.tell().0)?;
+        Ok(rules.chain(inverse).collect())
     }
 
     fn args(&self) -> Json {

@@ -106,13 +106,14 @@ fn an_undo_touches_no_other_package_and_none_that_has_changed_since() {
     let install = of(VerbId::PackageRemove, &done()).unwrap();
     assert_eq!(conflict(&install, &[(Action::Install, "gone", "", "5")]), Ok(()));
     for step in [
-        (Action::Install, "gone", "", "6"),
         (Action::Upgrade, "gone", "4", "5"),
         (Action::Downgrade, "gone", "6", "5"),
         (Action::Install, "more", "", "5"),
     ] {
         assert_eq!(conflict(&install, &[step]), refused, "{step:?}");
     }
+    let another_version = (Action::Install, "gone", "", "6");
+    assert_eq!(conflict(&install, &[another_version]), Err(Code::UndoGone));
     let back = of(VerbId::PackageUpgrade, &done()).unwrap();
     assert_eq!(conflict(&back, &[(Action::Downgrade, "up", "4", "3")]), Ok(()));
     assert_eq!(conflict(&back, &[(Action::Install, "up", "", "3")]), refused);
