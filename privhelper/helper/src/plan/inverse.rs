@@ -96,7 +96,9 @@ impl Inverse {
         };
         match plan.steps.iter().find(|step| !is_inverse(step)) {
             None => Ok(()),
-            Some(PackageStep { action: Action::Install, name, new, .. }) if recorded(name).is_some() => {
+            Some(PackageStep { action: Action::Install, name, new, .. })
+                if !self.downgrades && recorded(name).is_some() =>
+            {
                 let why = format!(
                     "apt would install {name} {new} now, which is another version; ask for the version"
                 );
