@@ -426,3 +426,46 @@ fn a_file_system_that_is_not_this_hosts_own_is_refused() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn outside_the_grant_what_exists_is_like_what_does_not() {
+    let world = world();
+    fs::create_dir(world.path("aside")).unwrap();
+    fs::write(world.path("aside/there"), "secret").unwrap();
+    fs::write(world.path("aside/shut"), "secret").unwrap();
+    fs::set_permissions(world.path("aside/shut"), fs::Permissions::from_mode(0)).unwrap();
+    fs::create_dir(world.path("aside/folder")).unwrap();
+    symlink("there", world.path("aside/alias")).unwrap();
+    let mut channel = world.connect(CLIENT_UID);
+    let mut told = |name: &str| {
+        let path = world.text(&format!("aside/{name}"));
+        let read =
+            wire::FileReadRequest { meta: meta(Mode::Execute), path: path.clone(), offset: 0, limit: 0 };
+        let owner = wire::FileSetOwnerRequest {
+            meta: meta(Mode::Execute),
+            path: path.clone(),
+            owner: "root".to_owned(),
+            group: String::new(),
+        };
+        let answers = [
+            channel.ask("Helper/FileRead", &read),
+            channel.ask("Helper/FileList", &list(&path)),
+            channel.ask("Helper/FileWrite", &write_request(&path, b"x", "any")),
+            channel.ask(
+                "Helper/FilePatch",
+                &patch(vec![change_to(&path, b"x"), change_away(&world.text("site/a"))]),
+            ),
+            channel.ask("Helper/FileRemove", &remove(&path)),
+            channel.ask("Helper/FileMkdir", &mkdir(&path)),
+            channel.ask("Helper/FileSetMode", &set_mode(&path, "0644")),
+            channel.ask("Helper/FileSetOwner", &owner),
+        ];
+        answers.map(|answer| format!("{:?}", answer.refused()).replace(name, "NAME"))
+    };
+    let missing = told("none");
+    assert!(missing.iter().all(|text| text.contains("no_grant")), "{missing:?}");
+    for name in ["there", "shut", "folder", "alias"] {
+        assert_eq!(told(name), missing, "{name}");
+    }
+    assert_eq!(world.count("begin"), 0);
+}
