@@ -263,6 +263,7 @@ impl Place {
             config: directory.path().join("agent.toml"),
             operators: "no-such-group".to_owned(),
             terminals: Vec::new(),
+            editor: vec!["/bin/false".to_owned()],
         };
         Self { host, directory }
     }
@@ -333,6 +334,7 @@ impl Place {
             out_is_terminal: streams.is_terminal,
             err_is_terminal: streams.is_terminal,
             color: false,
+            width: None,
             is_broken: false,
         };
         let args = std::iter::once("postern").chain(args.iter().copied()).map(OsString::from);
