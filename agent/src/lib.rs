@@ -14,6 +14,7 @@ mod exit;
 mod helper;
 mod hook;
 mod operators;
+mod patching;
 pub mod planner;
 mod report;
 mod request;

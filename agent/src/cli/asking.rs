@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::options::Json;
-use super::view::View;
+use super::view::{Leave, View};
 use crate::ask::{Ask, Door, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Status};
 use crate::exit::Exit;
@@ -62,10 +62,11 @@ impl Session<'_> {
                 let _ = notes.send((event.name().to_owned(), event.data()));
             }
         };
-        let interrupted =
-            |waiting_for: Option<&str>| Some(Outcome::ended(ask, Event::Error(left(&ask.id, waiting_for))));
+        let leaving = |_: Leave, waiting_for: Option<&str>| {
+            Some(Outcome::ended(ask, Event::Error(left(&ask.id, waiting_for))))
+        };
         let view = View::new(self, Later::Request(ask.id.clone()));
-        view.follow(door.ask(ask, &mut on), shown, interrupted).await
+        view.follow(door.ask(ask, &mut on), shown, leaving).await
     }
 
     pub(super) fn print(&mut self, outcome: &Outcome, mode: Mode) {

@@ -1,14 +1,13 @@
 //! `file edit`: the person's editor on a private copy, then a write that holds only if nobody else wrote meanwhile.
 
 use super::Session;
-use super::reading::Unread;
 use super::typed::{content_of, write};
 use crate::ask::Mode;
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -16,12 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 impl Session<'_> {
     pub(super) async fn edit(&mut self, path: String) -> Exit {
-        let old = match self.read(&path).await {
+        let old = match self.old(&path).await {
             Ok(old) => old,
-            Err(Unread::TooLarge) => {
-                return self.fail(&Fault::new("too_large", format!("{path:?} is larger than may be read")));
-            }
-            Err(Unread::Refused(outcome)) => return self.ended(&outcome, Mode::Execute),
+            Err(exit) => return exit,
         };
         let before = old.content.clone().unwrap_or_default();
         let (directory, copy) = match private_copy(&path, &before) {
@@ -79,7 +75,10 @@ impl Session<'_> {
 
 /// A copy that nobody else may read, under the file's own name, so that an editor knows its kind.
 fn private_copy(path: &str, content: &[u8]) -> std::io::Result<(TempDir, PathBuf)> {
-    let directory = tempfile::Builder::new().prefix("postern-edit-").tempdir()?;
+    let directory = tempfile::Builder::new()
+        .prefix("postern-edit-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()?;
     let name = Path::new(path).file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
     let copy = directory.path().join(name);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&copy)?;

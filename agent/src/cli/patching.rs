@@ -1,23 +1,16 @@
 //! `file patch`: a diff, applied to what may be read, and sent as one request.
 
 use super::Session;
-use super::reading::{Old, Unread};
 use super::typed::{content_of, limited};
 use super::verbs::Patch;
-use crate::args::{Changes, FileChange};
+use crate::args::Changes;
 use crate::ask::Mode;
 use crate::event::Fault;
 use crate::exit::Exit;
+use crate::patching::{Old, Resolved, Unread, resolve};
 use crate::request::Request;
-use crate::show::FileView;
-use postern_patch::{FileDiff, Kind, apply, parse};
+use postern_patch::{FileDiff, Kind, parse};
 use std::collections::HashSet;
-
-/// What became of a file of the diff on this side.
-struct Resolved {
-    change: FileChange,
-    view: FileView,
-}
 
 impl Session<'_> {
     pub(super) async fn patch(&mut self, patch: Patch) -> Exit {
@@ -68,59 +61,41 @@ impl Session<'_> {
     async fn resolved(&mut self, files: &[FileDiff]) -> Result<Vec<Resolved>, Exit> {
         let (mut resolved, mut conflicts) = (Vec::new(), Vec::new());
         for file in files {
-            match self.resolve_file(file).await? {
-                Ok(Some(one)) => resolved.push(one),
-                Ok(None) => {}
+            // A new file needs no look: the helper finds out whether it is there.
+            let old = if file.kind == Kind::Create { Old::default() } else { self.old(&file.path).await? };
+            match resolve(file, &old) {
+                Ok(one) => resolved.extend(one),
                 Err(conflict) => conflicts.push(conflict),
             }
         }
-        if conflicts.is_empty() {
-            return Ok(resolved);
+        if !conflicts.is_empty() {
+            let what = format!("{}; nothing has been done", conflicts.join("; "));
+            return Err(self.fail(&Fault::new("precondition_failed", what)));
         }
-        let what = format!("{}; nothing has been done", conflicts.join("; "));
-        Err(self.fail(&Fault::new("precondition_failed", what)))
+        for one in resolved.iter().filter(|_| !self.global.quiet) {
+            for moved in &one.moved {
+                let (hunk, path, from, to) = (moved.hunk, &one.change.path, moved.from, moved.to);
+                self.console.say(&format!("hunk {hunk} of {path} stands at line {to}, not {from}"));
+            }
+        }
+        Ok(resolved)
     }
 
-    /// One file; `None` where it would not change, the inner error where a hunk does not fit.
-    async fn resolve_file(&mut self, file: &FileDiff) -> Result<Result<Option<Resolved>, String>, Exit> {
-        let path = &file.path;
-        // A new file needs no look: the helper finds out whether it is there.
-        let old = match file.kind {
-            Kind::Create => Old::default(),
-            Kind::Modify | Kind::Delete => match self.read(path).await {
-                Ok(old) => old,
-                Err(Unread::TooLarge) => {
-                    let why = format!("{path:?} is larger than may be read");
-                    return Err(self.fail(&Fault::new("too_large", why)));
-                }
-                Err(Unread::Refused(outcome)) => {
+    /// What a file holds that a change is made from; why not is told.
+    pub(super) async fn old(&mut self, path: &str) -> Result<Old, Exit> {
+        match self.read(path).await {
+            Ok(old) => Ok(old),
+            Err(Unread::TooLarge) => {
+                Err(self.fail(&Fault::new("too_large", format!("{path:?} is larger than may be read"))))
+            }
+            Err(Unread::Refused(outcome)) => {
+                if !self.is_silent() {
                     self.console
-                        .say(&format!("{path} cannot be read, and a diff is applied to what is read:"));
-                    return Err(self.ended(&outcome, Mode::Execute));
+                        .say(&format!("{path} must be read first, since what is written is made from it:"));
                 }
-            },
-        };
-        if old.content.is_none() && file.kind != Kind::Create {
-            return Ok(Err(format!("{path:?} does not exist")));
+                Err(self.ended(&outcome, Mode::Execute))
+            }
         }
-        let applied = match apply(file, old.content.as_deref()) {
-            Ok(applied) => applied,
-            Err(conflict) => return Ok(Err(conflict.to_string())),
-        };
-        for moved in applied.moved.iter().filter(|_| !self.global.quiet) {
-            let (hunk, from, to) = (moved.hunk, moved.from, moved.to);
-            self.console.say(&format!("hunk {hunk} of {path} stands at line {to}, not {from}"));
-        }
-        if file.kind == Kind::Delete {
-            let change = FileChange::remove(path.clone(), old.expect());
-            return Ok(Ok(Some(Resolved { change, view: old.view(path, None) })));
-        }
-        if old.content.as_ref() == Some(&applied.content) {
-            return Ok(Ok(None));
-        }
-        let view = old.view(path, Some(&applied.content));
-        let change = FileChange::write(path.clone(), applied.content, old.expect());
-        Ok(Ok(Some(Resolved { change, view })))
     }
 
     /// Those that the person wants sent.

@@ -135,7 +135,7 @@ fn listing(files: &[FileInfo], width: Option<usize>) -> String {
         let owner = format!("{}:{}", info.owner, info.group);
         table.row([kind, &info.mode, &owner, &info.size.to_string(), &at, &info.path]);
     }
-    table.render(width)
+    table.render("", width)
 }
 
 fn file(info: &FileInfo, text: &mut String) {

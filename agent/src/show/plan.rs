@@ -39,7 +39,7 @@ fn packages(plan: &Plan, width: Option<usize>, text: &mut String) {
             table.row([&step.name, &version(&step.old, &step.new), &step.sources.join(", "), why]);
         }
         if table.len() > 0 {
-            let _ = write!(text, "{would} {}:\n{}", table.len(), table.render(width));
+            let _ = write!(text, "{would} {}:\n{}", table.len(), table.render("  ", width));
         }
     }
     if plan.download_bytes > 0 {
@@ -80,7 +80,7 @@ fn units(steps: &[UnitStep], width: Option<usize>, text: &mut String) {
         let now = if now.is_empty() { String::new() } else { format!("now {}", now.join(", ")) };
         table.row([&format!("would {}", step.verb), &step.id, &now, along]);
     }
-    text.push_str(&unindented(&table.render(width)));
+    text.push_str(&table.render("", width));
 }
 
 fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mut String) {
@@ -108,15 +108,11 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
         };
         table.row([would, &step.path, &lines, &bytes, &mode, &owner]);
     }
-    text.push_str(&unindented(&table.render(width)));
+    text.push_str(&table.render("", width));
 }
 
 fn changed(old: &str, new: &str) -> String {
     if old == new || old.is_empty() { new.to_owned() } else { format!("{old} -> {new}") }
-}
-
-fn unindented(table: &str) -> String {
-    table.lines().map(|line| format!("{}\n", line.trim_start())).collect()
 }
 
 /// Bytes for people.

@@ -3,6 +3,9 @@
 use super::line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Blanks between columns.
+const GAP: usize = 2;
+
 /// Rows of cells, made fit for a terminal.
 #[derive(Default)]
 pub struct Table {
@@ -20,8 +23,8 @@ impl Table {
         self.rows.len()
     }
 
-    /// The rows, indented, each cut to `width` columns.
-    pub fn render(&self, width: Option<usize>) -> String {
+    /// The rows after an indent, each cut to `width` columns.
+    pub fn render(&self, indent: &str, width: Option<usize>) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let widest = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
@@ -29,11 +32,10 @@ impl Table {
         let widths: Vec<usize> = (0..columns).map(widest).collect();
         let mut text = String::new();
         for row in &self.rows {
-            let mut one = String::new();
+            let mut one = String::from(indent);
             for (cell, width) in row.iter().zip(&widths).filter(|(_, width)| **width > 0) {
-                one.push_str("  ");
                 one.push_str(cell);
-                one.extend(std::iter::repeat_n(' ', width - cell.width()));
+                one.extend(std::iter::repeat_n(' ', width - cell.width() + GAP));
             }
             text.push_str(&cut(one.trim_end(), width));
             text.push('\n');

@@ -334,7 +334,7 @@ impl Place {
             out_is_terminal: streams.is_terminal,
             err_is_terminal: streams.is_terminal,
             color: false,
-            width: None,
+            width: streams.width,
             is_broken: false,
         };
         let args = std::iter::once("postern").chain(args.iter().copied()).map(OsString::from);
@@ -349,6 +349,7 @@ pub struct Streams {
     pub out: Kept,
     pub err: Kept,
     pub is_terminal: bool,
+    pub width: Option<usize>,
 }
 
 pub fn accepted() -> v1::event::Kind {
