@@ -242,6 +242,17 @@ impl Event {
         }
     }
 
+    /// The last event's code; empty where all is well.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Completed(done) => &done.code,
+            Self::Refused(refused) => &refused.code,
+            Self::Error(fault) => &fault.code,
+            Self::Accepted(_) | Self::Waiting(_) | Self::Progress(_) | Self::Output(_) => "",
+        }
+    }
+
     /// The event's name, as on the wire.
     #[must_use]
     pub fn name(&self) -> &'static str {

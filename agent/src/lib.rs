@@ -14,6 +14,7 @@ mod exit;
 mod helper;
 mod hook;
 mod operators;
+mod patching;
 pub mod planner;
 mod report;
 mod request;
@@ -48,6 +49,8 @@ pub struct Host {
     pub operators: String,
     /// Where terminals stand.
     pub terminals: Vec<PathBuf>,
+    /// The person's editor and its arguments.
+    pub editor: Vec<String>,
 }
 
 impl Default for Host {
@@ -60,6 +63,16 @@ impl Default for Host {
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],
+            editor: editor(),
         }
     }
+}
+
+/// `$VISUAL`, `$EDITOR` or Debian's choice, parted at blanks: no shell reads it.
+fn editor() -> Vec<String> {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| {
+        let words: Vec<String> = std::env::var(name).ok()?.split_whitespace().map(str::to_owned).collect();
+        (!words.is_empty()).then_some(words)
+    });
+    named.unwrap_or_else(|| vec!["editor".to_owned()])
 }

@@ -3,10 +3,15 @@
 mod asking;
 mod can;
 mod console;
+mod editing;
+mod ids;
 mod listing;
 mod options;
+mod patching;
 mod progress;
+mod reading;
 mod tasks;
+mod terminal;
 mod typed;
 mod verbs;
 mod view;
@@ -26,6 +31,7 @@ use hyper::Method;
 use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
 use std::ffi::OsString;
+use verbs::File;
 
 /// One run of the command line.
 struct Session<'a> {
@@ -80,6 +86,16 @@ impl Session<'_> {
                     let message = format!("there is no command {:?}; see `postern --help`", words.join(" "));
                     self.fail(&Fault::new("invalid_argument", message))
                 }
+            },
+            Command::File(File::Patch(patch)) => self.patch(patch).await,
+            Command::File(File::Edit { path }) => self.edit(path).await,
+            Command::Undo { id } => match self.whole_id(&id).await {
+                Ok(of) => self.typed(Request::RequestUndo(Of { of }), self.mode()).await,
+                Err(fault) => self.fail(&fault),
+            },
+            Command::Result { id } => match self.whole_id(&id).await {
+                Ok(of) => self.typed(Request::RequestResult(Of { of }), self.mode()).await,
+                Err(fault) => self.fail(&fault),
             },
             typed => match self.request(typed) {
                 Ok(request) => {

@@ -108,12 +108,12 @@ pub enum Command {
     },
     /// Undo one of your requests
     Undo {
-        /// Its request id
+        /// Its request id, the beginning of it, or "last" for your newest change that was not undone
         id: String,
     },
     /// The recorded outcome of one of your requests
     Result {
-        /// Its request id
+        /// Its request id, or the beginning of it
         id: String,
     },
     /// Whether agent and helper work
