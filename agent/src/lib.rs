@@ -18,6 +18,7 @@ pub mod planner;
 mod report;
 mod request;
 pub mod serve;
+pub mod shell;
 mod show;
 mod sse;
 mod task;
