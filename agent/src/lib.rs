@@ -19,6 +19,7 @@ pub mod planner;
 mod report;
 mod request;
 pub mod serve;
+pub mod shell;
 mod show;
 mod sse;
 mod task;
