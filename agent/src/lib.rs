@@ -13,6 +13,7 @@ mod event;
 mod exit;
 mod helper;
 mod hook;
+pub mod model;
 mod operators;
 pub mod planner;
 mod report;

@@ -1,0 +1,4 @@
+//! What becomes of a model's words.
+
+mod corpus;
+mod reading;
