@@ -1,4 +1,6 @@
 //! What becomes of a model's words.
 
+mod arbitrary;
+mod command;
 mod corpus;
 mod reading;
