@@ -8,7 +8,7 @@ mod agent_client;
 mod args;
 mod ask;
 pub mod cli;
-mod config;
+pub mod config;
 mod event;
 mod exit;
 mod helper;

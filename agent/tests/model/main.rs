@@ -2,5 +2,6 @@
 
 mod arbitrary;
 mod command;
+mod configuration;
 mod corpus;
 mod reading;
