@@ -185,6 +185,15 @@ impl BaseUrl {
     pub fn join(&self, path: &str) -> String {
         format!("{}/{path}", self.0)
     }
+
+    /// It is on this host.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let url = reqwest::Url::parse(&self.0).ok();
+        let host = url.as_ref().and_then(reqwest::Url::host_str).unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
 }
 
 impl Value for BaseUrl {

@@ -3,5 +3,8 @@
 //! A model's words are hostile input. What of them becomes a call is decided in [`reader`] alone, and a
 //! call is typed: its arguments are exactly those of one tool.
 
+pub mod conversation;
+pub mod endpoint;
+pub mod protocol;
 pub mod reader;
 pub mod tools;

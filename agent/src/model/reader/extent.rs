@@ -1,6 +1,7 @@
 //! How far an object reaches that is no JSON: all of it is passed over, nothing in it is looked for.
 
 use super::json::{Fault, identifier, is_blank};
+use super::shape::ARGS;
 
 /// The byte after the object that began at `start` and broke with `fault`; the text's end if it never ends.
 ///
@@ -41,21 +42,24 @@ pub fn end(text: &str, fault: &Fault) -> usize {
 
 /// A text names a tool or its arguments the way a call does, so that what is broken was meant as a call.
 pub fn names_a_call(text: &str) -> bool {
-    let stands = |key: &str| text.match_indices(key).any(|(at, _)| is_key(text, at, key));
-    let has_args = || ["args", "tool_args", "arguments", "parameters", "input"].into_iter().any(stands);
-    stands("tool") || stands("tool_name") || stands("tool_calls") || (stands("name") && has_args())
+    let (mut has_name, mut has_args) = (false, false);
+    for (colon, _) in text.match_indices(':') {
+        match key_before(&text[..colon]) {
+            "tool" | "tool_name" | "tool_calls" => return true,
+            "name" => has_name = true,
+            key => has_args |= ARGS.contains(&key),
+        }
+    }
+    has_name && has_args
 }
 
-/// `key` stands at `at` as a whole word with a colon after it, quoted or not.
-fn is_key(text: &str, at: usize, key: &str) -> bool {
-    let before = text.as_bytes()[..at].last();
-    if before.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
-        return false;
-    }
-    let rest = &text[at + key.len()..];
-    let rest = rest.strip_prefix('\\').unwrap_or(rest);
-    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
-    rest.trim_start_matches(is_blank).starts_with(':')
+/// The key that a text ends in, quoted or not, its quotes perhaps escaped; may be empty.
+fn key_before(text: &str) -> &str {
+    let text = text.trim_end_matches(is_blank);
+    let text = text.strip_suffix(['"', '\'']).unwrap_or(text);
+    let text = text.strip_suffix('\\').unwrap_or(text);
+    let before = text.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    &text[before.len()..]
 }
 
 /// What stands at `at` is `"tool":` or `"tool_name":`, its quotes perhaps escaped.

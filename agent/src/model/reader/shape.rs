@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-const ARGS: [&str; 5] = ["args", "tool_args", "arguments", "parameters", "input"];
+/// What arguments are called.
+pub const ARGS: [&str; 5] = ["args", "tool_args", "arguments", "parameters", "input"];
 
 /// A call by its name, its arguments not looked at yet.
 #[derive(Debug)]
