@@ -24,7 +24,10 @@ fn replies(size: usize) -> Vec<(&'static str, String)> {
         ("openings", repeated("{\"a\":")),
         ("broken objects", repeated("{a: b} ")),
         ("discarded objects", repeated("{a: b}</think>")),
-        ("members", format!("{{{}", (0..size / 12).map(|n| format!("\"k{n}\": 1,")).collect::<String>())),
+        (
+            "members",
+            format!("{{{}", (0..size / 12).map(|n| format!("\"k{n}\": 1,")).collect::<Vec<_>>().concat()),
+        ),
     ]
 }
 

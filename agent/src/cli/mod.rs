@@ -70,7 +70,7 @@ impl Session<'_> {
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
-            Command::Model(command) => self.model(command),
+            Command::Model(command) => self.model(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,

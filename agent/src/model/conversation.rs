@@ -91,10 +91,11 @@ impl Reply {
         if self.calls.is_empty() {
             return vec![("", reader::read(&self.text, tools))];
         }
-        let read = |call: &NativeCall| reader::read_native(&call.name, &call.arguments, tools);
-        let mut readings: Vec<_> = self.calls.iter().map(|call| (call.id.as_str(), read(call))).collect();
-        let is_multiple = readings.len() > 1;
-        readings.iter_mut().for_each(|(_, reading)| reading.is_multiple = is_multiple);
-        readings
+        let is_multiple = self.calls.len() > 1;
+        let read = |call: &NativeCall| Reading {
+            is_multiple,
+            ..reader::read_native(&call.name, &call.arguments, tools)
+        };
+        self.calls.iter().map(|call| (call.id.as_str(), read(call))).collect()
     }
 }

@@ -15,7 +15,9 @@ pub fn instructions(tools: &[Tool]) -> String {
          Example: {EXAMPLE}\nThe tools, each with the JSON Schema of its args:"
     );
     for tool in tools {
-        text.push_str(&format!("\n{}: {} {}", tool.name, tool.about.trim(), tool.schema()));
+        for part in ["\n", tool.name, ": ", tool.about(), " ", &tool.schema().to_string()] {
+            text.push_str(part);
+        }
     }
     text
 }

@@ -16,8 +16,7 @@ use std::num::NonZeroU32;
 pub struct Tool {
     /// Its name, as the model has to write it.
     pub name: &'static str,
-    /// What it does, in one sentence for the model.
-    pub about: &'static str,
+    about: &'static str,
     schema: fn() -> Schema,
     check: fn(Map<String, Value>) -> Result<Call, serde_json::Error>,
 }
@@ -158,6 +157,12 @@ fn exactly<T: DeserializeOwned>(args: Map<String, Value>) -> Result<T, serde_jso
 }
 
 impl Tool {
+    /// What it does, in one sentence for the model.
+    #[must_use]
+    pub fn about(&self) -> &'static str {
+        self.about.trim()
+    }
+
     /// The JSON Schema of its arguments.
     #[must_use]
     pub fn schema(&self) -> Value {

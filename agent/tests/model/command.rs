@@ -1,6 +1,8 @@
 //! `postern model read`.
 
+use crate::server::{Play, Server};
 use postern_agent::{Exit, Host, cli};
+use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -25,6 +27,11 @@ impl Shared {
 
 /// Runs a command: its end, its results and its messages.
 async fn run(args: &[&str], input: &str) -> (Exit, String, String) {
+    // No file of this host configures a test.
+    run_on(&Host { config: "/no/such/file".into(), ..Host::default() }, args, input).await
+}
+
+async fn run_on(host: &Host, args: &[&str], input: &str) -> (Exit, String, String) {
     let (out, err) = (Shared::default(), Shared::default());
     let mut console = cli::Console {
         out: Box::new(out.clone()),
@@ -37,7 +44,7 @@ async fn run(args: &[&str], input: &str) -> (Exit, String, String) {
         is_broken: false,
     };
     let words = std::iter::once("postern").chain(args.iter().copied()).map(Into::into);
-    let exit = cli::run(words, &Host::default(), &mut console).await;
+    let exit = cli::run(words, host, &mut console).await;
     (exit, out.text(), err.text())
 }
 
@@ -71,4 +78,61 @@ async fn a_corpus_is_counted_and_its_rows_that_differ_are_shown() {
     let (exit, out, err) = run(&["model", "read", "--corpus", other.to_str().unwrap()], "").await;
     assert_eq!((exit, out.as_str()), (Exit::Failed, ""));
     assert!(err.contains("other.jsonl:1: "), "{err}");
+}
+
+fn says(message: &Value) -> Play {
+    let body = json!({ "choices": [{ "message": message, "finish_reason": "stop" }] });
+    Play::Answer(200, &[("content-type", "application/json")], body.to_string())
+}
+
+#[tokio::test]
+async fn an_endpoint_is_tried_and_what_it_can_do_is_told() {
+    let call = json!({ "id": "a", "function": { "name": "service", "arguments": "{\"action\":\"status\",\"name\":\"nginx\"}" } });
+    let refusal =
+        Play::Answer(400, &[], json!({ "error": { "message": "unknown response_format" } }).to_string());
+    let plays = vec![
+        says(&json!({ "content": "ok" })),
+        says(&json!({ "content": null, "tool_calls": [call] })),
+        refusal,
+        says(&json!({ "content": "I would look at {nginx}." })),
+    ];
+    let server = Server::start(plays).await;
+    let url = format!("http://{}/v1", server.address);
+    let args = ["model", "test", "--provider", "openai", "--base-url", &url, "--name", "m"];
+    let (exit, out, err) = run(&args, "").await;
+    assert_eq!((exit, err.as_str()), (Exit::Done, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], format!("endpoint     {url}/chat/completions"));
+    assert!(
+        lines[1].starts_with("answers      in ")
+            && lines[1].ends_with(" ms, in one piece; 0 tokens in, 0 out"),
+        "{out}"
+    );
+    assert_eq!(
+        lines[2],
+        r#"tool calls   reads well: {"args":{"action":"status","name":"nginx"},"tool":"service"}"#
+    );
+    assert_eq!(
+        lines[3..],
+        ["text calls   asked for, but the reply holds no JSON object", "form         json_object"]
+    );
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_does_not_answer_is_told_in_one_line() {
+    let (exit, _, err) = run(&["model", "test"], "").await;
+    assert_eq!(exit, Exit::Failed);
+    assert!(err.contains("there is no endpoint: give provider in [model]"), "{err}");
+    let server = Server::start(vec![Play::Answer(401, &[], "<html>".into())]).await;
+    let url = format!("http://{}", server.address);
+    let (exit, out, err) = run(&["model", "test", "--provider", "openai", "--base-url", &url], "").await;
+    assert_eq!((exit, out.as_str(), err.lines().count()), (Exit::Failed, "", 1));
+    assert!(
+        err.contains(&format!("{url}/chat/completions: the endpoint answers 401: (a page of HTML); see key")),
+        "{err}"
+    );
+    let (exit, _, err) = run(&["model", "test", "--key", "sk-hunter2"], "").await;
+    assert_eq!(exit, Exit::Usage);
+    assert!(err.contains("credential:NAME"), "{err}");
 }

@@ -38,7 +38,7 @@ fn a_broken_call_is_final_whatever_it_names_its_fields() {
     let good = r#" {"tool": "shell", "args": {"cmd": "id"}}"#;
     for bad in [
         r#"{"tool": "shell", "args": {"cmd": "a" "b"}}"#,
-        r#"{tool_name: 'shell', tool_args: {cmd: `a`}}"#,
+        r"{tool_name: 'shell', tool_args: {cmd: `a`}}",
         r#"{"name": "shell", "arguments": {"cmd": a}}"#,
         r#"{"tool_calls": [{"name": bad}]}"#,
         r#"{"tool": "shell", "tool_name": "service", "args": {"cmd": "a"}}"#,
@@ -60,7 +60,7 @@ fn reasoning_never_runs() {
         (format!("{call}{call}</think>{call}"), shell("id")),
         (format!("a < b {call}"), shell("id")),
         (format!("<thinker>{call}"), shell("id")),
-        (format!("\"tool\": </think> done"), json!(Code::NoJson)),
+        ("\"tool\": </think> done".to_string(), json!(Code::NoJson)),
     ] {
         assert_eq!(read(&reply), expected, "{reply}");
         assert!(!reader::read(&reply, TOOLS).is_multiple, "{reply}");
@@ -79,7 +79,7 @@ fn more_than_one_call_is_told_however_they_are_wrapped() {
 #[test]
 fn a_call_outside_of_an_object_is_a_broken_one() {
     for reply in
-        [r#""tool": "shell", "args": {"cmd": "id"}"#, r#"'tool_name' : 'shell'"#, r#"\"tool\": \"shell\""#]
+        [r#""tool": "shell", "args": {"cmd": "id"}"#, r"'tool_name' : 'shell'", r#"\"tool\": \"shell\""#]
     {
         assert_eq!(read(reply), json!(Code::InvalidJson), "{reply}");
     }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// The body of a request.
+#[must_use]
 pub fn request(model: &Model, prompt: &Prompt<'_>, abilities: Abilities) -> Value {
     let mut body = Map::new();
     if !model.name.is_empty() {
@@ -30,7 +31,7 @@ pub fn request(model: &Model, prompt: &Prompt<'_>, abilities: Abilities) -> Valu
     if is_native {
         let function = |tool: &crate::model::tools::Tool| {
             let function =
-                json!({ "name": tool.name, "description": tool.about, "parameters": tool.schema() });
+                json!({ "name": tool.name, "description": tool.about(), "parameters": tool.schema() });
             json!({ "type": "function", "function": function })
         };
         body.insert("tools".to_owned(), prompt.tools.iter().map(function).collect());

@@ -103,6 +103,7 @@ fn said(body: &str) -> String {
 }
 
 /// Text of others in one line of limited length.
+#[must_use]
 pub fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
@@ -111,7 +112,8 @@ pub fn one_line(text: &str) -> String {
         }
         line.push_str(word);
         if line.len() > TOLD_LIMIT {
-            line.truncate(line.floor_char_boundary(TOLD_LIMIT));
+            let end = (0..=TOLD_LIMIT).rfind(|end| line.is_char_boundary(*end));
+            line.truncate(end.unwrap_or_default());
             line.push_str("... [truncated]");
             break;
         }

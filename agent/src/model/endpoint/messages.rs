@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 pub const VERSION: &str = "2023-06-01";
 
 /// The body of a request.
+#[must_use]
 pub fn request(model: &Model, prompt: &Prompt<'_>) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.name));
@@ -19,7 +20,7 @@ pub fn request(model: &Model, prompt: &Prompt<'_>) -> Value {
     body.insert("system".to_owned(), json!(prompt.system));
     body.insert("messages".to_owned(), messages(prompt));
     if !prompt.tools.is_empty() {
-        let tool = |tool: &crate::model::tools::Tool| json!({ "name": tool.name, "description": tool.about, "input_schema": tool.schema() });
+        let tool = |tool: &crate::model::tools::Tool| json!({ "name": tool.name, "description": tool.about(), "input_schema": tool.schema() });
         body.insert("tools".to_owned(), prompt.tools.iter().map(tool).collect());
     }
     Value::Object(body)

@@ -88,8 +88,6 @@ impl Abilities {
             return None;
         }
         match self.tools {
-            // An endpoint that took them before means something else.
-            ToolCalls::Taken => None,
             ToolCalls::Untried => {
                 says(&["tool", "function"]).then_some(Self { tools: ToolCalls::Refused, ..self })
             }
@@ -98,7 +96,8 @@ impl Abilities {
                 Format::Object => Some(Self { format: Format::None, ..self }),
                 Format::None => None,
             },
-            ToolCalls::Refused => None,
+            // An endpoint that took tools before means something else.
+            ToolCalls::Taken | ToolCalls::Refused => None,
         }
     }
 }
@@ -173,6 +172,24 @@ impl Endpoint {
         *self.abilities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same endpoint, used as if it had no calls of its own; `None` where the wire format always has.
+    #[must_use]
+    pub fn with_calls_in_text(&self) -> Option<Self> {
+        let abilities = match self.model.provider {
+            Provider::Anthropic | Provider::Offline => return None,
+            Provider::Openai => Abilities { tools: ToolCalls::Refused, ..self.abilities() },
+        };
+        Some(Self {
+            client: self.client.clone(),
+            model: self.model.clone(),
+            retry: self.retry.clone(),
+            url: self.url.clone(),
+            headers: self.headers.clone(),
+            key: self.key.clone(),
+            abilities: Mutex::new(abilities),
+        })
+    }
+
     /// Asks the model, again if the failure may pass, until `deadline`. `hear` gets the words as they come.
     ///
     /// # Errors
@@ -186,25 +203,16 @@ impl Endpoint {
         loop {
             let abilities = self.abilities();
             let attempt = || self.attempt(prompt, abilities, hear);
-            let asked = retry::persist(&self.retry, deadline, attempt).await;
-            let has_tools = !prompt.tools.is_empty();
-            match &asked {
-                Ok(_) if has_tools && abilities.tools == ToolCalls::Untried => {
-                    self.learn(Abilities { tools: ToolCalls::Taken, ..abilities });
-                }
-                Ok(_) => {}
-                Err(failure) => {
-                    if let Some(less) = abilities.without_refused(failure, has_tools) {
-                        tracing::info!(
-                            event = "model_ability",
-                            "the endpoint does without something: {failure}"
-                        );
-                        self.learn(less);
-                        continue;
+            match retry::persist(&self.retry, deadline, attempt).await? {
+                Tried::Answered(reply) => {
+                    if !prompt.tools.is_empty() && abilities.tools == ToolCalls::Untried {
+                        self.learn(Abilities { tools: ToolCalls::Taken, ..abilities });
                     }
+                    return Ok(reply);
                 }
+                // Each time round there is less to refuse.
+                Tried::Refused(less) => self.learn(less),
             }
-            return asked;
         }
     }
 
@@ -212,19 +220,28 @@ impl Endpoint {
         *self.abilities.lock().unwrap_or_else(PoisonError::into_inner) = abilities;
     }
 
-    /// One try, limited in time.
+    /// One try, limited in time. That something is refused is an answer: trying the same again is no use,
+    /// whatever the status.
     async fn attempt(
         &self,
         prompt: &Prompt<'_>,
         abilities: Abilities,
         hear: &(dyn Fn(Heard<'_>) + Send + Sync),
-    ) -> Result<Reply, Failure> {
+    ) -> Result<Tried, Failure> {
         let limit = self.model.timeout.0;
         let asked = timeout(limit, self.once(prompt, abilities, hear)).await;
         let late = || {
             Failure::new(Kind::Timeout, format!("the endpoint did not answer within {}", self.model.timeout))
         };
-        asked.unwrap_or_else(|_| Err(late())).map_err(|failure| self.without_key(failure))
+        let failure = match asked.unwrap_or_else(|_| Err(late())) {
+            Ok(reply) => return Ok(Tried::Answered(reply)),
+            Err(failure) => self.without_key(failure),
+        };
+        let less = abilities.without_refused(&failure, !prompt.tools.is_empty());
+        if less.is_some() {
+            tracing::info!(event = "model_ability", "the endpoint refuses a part of the request: {failure}");
+        }
+        less.map(Tried::Refused).ok_or(failure)
     }
 
     async fn once(
@@ -281,6 +298,12 @@ impl Endpoint {
         let Some(key) = &self.key else { return failure };
         Failure { message: failure.message.replace(key.expose_secret(), "[REDACTED]"), ..failure }
     }
+}
+
+/// What a try came to that did not fail.
+enum Tried {
+    Answered(Reply),
+    Refused(Abilities),
 }
 
 enum Answer {

@@ -152,17 +152,16 @@ impl Parser<'_> {
     }
 
     fn key(&mut self) -> Result<(), Broken> {
-        let new = match self.text.as_bytes()[self.at] {
-            quote @ (b'"' | b'\'') => self.string(quote)?,
-            _ => {
-                let word = identifier(&self.text[self.at..]);
-                if word.is_empty() {
-                    return broken("a key is missing");
-                }
-                self.repairs.insert(Repair::BareKey);
-                self.at += word.len();
-                word.to_owned()
+        let new = if let quote @ (b'"' | b'\'') = self.text.as_bytes()[self.at] {
+            self.string(quote)?
+        } else {
+            let word = identifier(&self.text[self.at..]);
+            if word.is_empty() {
+                return broken("a key is missing");
             }
+            self.repairs.insert(Repair::BareKey);
+            self.at += word.len();
+            word.to_owned()
         };
         if let Some(Frame::Object { members, key }) = self.stack.last_mut() {
             if members.contains_key(&new) {

@@ -83,9 +83,7 @@ pub fn read(reply: &str, tools: &[Tool]) -> Reading {
 }
 
 /// Reads a call that came in the fields of a wire format: a name, and arguments as JSON text.
-///
-/// # Errors
-/// The same as for a call in text.
+#[must_use]
 pub fn read_native(tool: &str, arguments: &str, tools: &[Tool]) -> Reading {
     let mut repairs = BTreeSet::new();
     let call = if tool.is_empty() {
@@ -121,10 +119,10 @@ fn call(named: Named, tools: &[Tool], repairs: &mut BTreeSet<Repair>) -> Result<
     };
     checked.map_err(|no_call| match no_call {
         NoCall::UnknownTool => {
-            let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+            let known: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
             misread(
                 Code::UnknownTool,
-                format!("there is no tool {tool:?}; the tools are {}", names.join(", ")),
+                format!("there is no tool {tool:?}; the tools are {}", known.join(", ")),
             )
         }
         NoCall::BadArgs(why) => misread(Code::BadArgs, format!("the arguments of {tool} are wrong: {why}")),
@@ -188,7 +186,7 @@ impl Failure {
     }
 }
 
-impl<'t> Scan<'t> {
+impl Scan<'_> {
     /// # Errors
     /// What was meant as the first call is broken. That is final: a later one is not what was meant.
     fn run(&mut self) -> Result<(), Failure> {
