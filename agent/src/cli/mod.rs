@@ -6,6 +6,7 @@ mod console;
 mod editing;
 mod ids;
 mod listing;
+mod model;
 mod options;
 mod patching;
 mod progress;
@@ -75,6 +76,7 @@ impl Session<'_> {
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
+            Command::Model(command) => self.model(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -122,6 +124,7 @@ impl Session<'_> {
             | Command::Can { .. }
             | Command::Health
             | Command::Config(_)
+            | Command::Model(_)
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),
