@@ -103,8 +103,31 @@ fn keys_are_told_only_where_every_entry_of_the_file_names_them() {
         (DEB822.replace("Enabled: no\n", ""), "-"),
         (DEB822.replace("Signed-By:", "#Signed-By:"), "-"),
         (DEB822.replace("/usr/share/keyrings/a.gpg", "\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n x"), "-"),
+        (DEB822.replacen("Suites:", "Trusted: yes\nSuites:", 1), "-"),
+        (DEB822.replacen("Suites:", "Allow-Insecure: 1\nSuites:", 1), "-"),
+        (DEB822.replacen("Suites:", "trusted: no\nSuites:", 1), "/usr/share/keyrings/a.gpg"),
         (String::new(), "-"),
     ] {
         assert_eq!(keys(&file), wanted, "{file}");
+    }
+}
+
+#[test]
+fn keys_of_the_old_form_are_read_line_by_line() {
+    let keys = |list: &str| {
+        let bed = bed(DEB822, &ONE.replace("     1 500\n", ""));
+        fs::write(bed.host.jobs.join("two.list"), list).unwrap();
+        sources(&bed)[1].rsplit_once(' ').unwrap().1.to_owned()
+    };
+    let good = "deb [arch=amd64 signed-by=/b.asc] http://b.example.org/x ./";
+    for (list, wanted) in [
+        (good.to_owned(), "/b.asc"),
+        (format!("# deb http://off.example.org ./\n\n{good} # [trusted=yes]"), "/b.asc"),
+        (format!("{good}\ndeb-src [ signed-by=/c.asc ] http://b.example.org/x ./"), "/b.asc,/c.asc"),
+        (format!("{good}\ndeb http://c.example.org ./"), "-"),
+        (good.replace("arch=amd64", "trusted=yes"), "-"),
+        (good.replace("arch=amd64", "allow-insecure=yes"), "-"),
+    ] {
+        assert_eq!(keys(&list), wanted, "{list}");
     }
 }
