@@ -27,6 +27,7 @@ mod policy_commands;
 mod policy_files;
 mod policy_plans;
 mod requests;
+mod seal;
 mod systemd;
 mod undo;
 mod units;
