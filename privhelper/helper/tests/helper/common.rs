@@ -1,6 +1,6 @@
 //! A helper on directories of the test's own, spoken to as a gateway speaks to it.
 
-use postern_helper::audit::{Audit, Place};
+use postern_helper::audit::Audit;
 use postern_helper::connection::{Client, serve};
 use postern_helper::helper::Helper;
 use postern_helper::host::{Host, Paths, Programs};
@@ -374,20 +374,7 @@ pub fn site_rules(at: &Path) -> Vec<root::Rule> {
     }]
 }
 
-/// A place for a log, its seal's files included, all in one directory.
-pub fn place(directory: &Path) -> Place {
-    Place {
-        log: directory.to_owned(),
-        next: directory.join("next"),
-        running: directory.join("running"),
-        journal: directory.join("journal"),
-        boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
-        now: SystemTime::now,
-        since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
-    }
-}
-
 /// Opens a log as the helper does.
 pub fn open_audit(directory: &Path) -> Audit {
-    Audit::open(&place(directory)).unwrap()
+    Audit::open(&crate::reader::place(directory)).unwrap()
 }
