@@ -93,6 +93,21 @@ pub fn any() -> String {
     "any".to_owned()
 }
 
+impl FileChange {
+    /// A content for a file whose mode and owner stay, or are the policy's where it is new.
+    #[must_use]
+    pub fn write(path: String, content: Vec<u8>, expect: String) -> Self {
+        let [mode, owner, group] = Default::default();
+        Self { path, kind: ChangeKind::Write, content, expect, mode, owner, group }
+    }
+
+    /// A file's end.
+    #[must_use]
+    pub fn remove(path: String, expect: String) -> Self {
+        Self { kind: ChangeKind::Remove, ..Self::write(path, Vec::new(), expect) }
+    }
+}
+
 /// The one change of a `file.write`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -4,6 +4,7 @@ use crate::agent_client::AgentClient;
 use crate::event::{Event, Fault, Stream};
 use crate::helper::Helper;
 use crate::request::Request;
+use crate::show::FileView;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -83,6 +84,8 @@ pub struct Outcome {
     pub truncated: bool,
     /// With what an operator can see why it was decided so.
     pub explain: String,
+    /// The files of a dry run, as far as the client may read them.
+    pub views: Vec<FileView>,
 }
 
 impl Outcome {
@@ -97,6 +100,7 @@ impl Outcome {
             content: Vec::new(),
             truncated: false,
             explain: ask.request.explain(),
+            views: Vec::new(),
         }
     }
 

@@ -1,20 +1,41 @@
 //! `/etc/postern/agent.toml`: what root configures of the agent.
+//!
+//! Strict: an unknown key is an error with its line, so that no limit is believed to hold that nobody reads.
+//! A variable `POSTERN_TABLE_KEY` of the environment stands over the file.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+pub mod secret;
+pub mod tables;
+pub mod values;
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
+use tables::{Http, Limits, Log, Model, Retry, Table, Tools};
 use toml::Spanned;
+use values::Provider;
 
 /// What the agent goes by.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Config {
+    /// Who makes the steps of a task.
+    pub model: Model,
+    /// What is done when a model's endpoint fails for the moment.
+    pub retry: Retry,
+    /// What ends a task.
+    pub limits: Limits,
+    /// The service beyond its socket.
+    pub http: Http,
+    /// The agent's own tools.
+    pub tools: Tools,
+    /// The log.
+    pub log: Log,
     /// How a request that waits for approval is told.
     pub approvals: Approvals,
 }
 
 /// `[approvals]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Approvals {
     /// A program and its arguments, started for each request that comes to wait; empty = none.
     pub hook: Vec<String>,
@@ -24,13 +45,12 @@ pub struct Approvals {
 #[serde(default, deny_unknown_fields)]
 struct File {
     approvals: ApprovalsTable,
-    // Tables that have their names but nobody to read them yet.
-    model: Option<IgnoredAny>,
-    retry: Option<IgnoredAny>,
-    limits: Option<IgnoredAny>,
-    http: Option<IgnoredAny>,
-    tools: Option<IgnoredAny>,
-    log: Option<IgnoredAny>,
+    model: Model,
+    retry: Retry,
+    limits: Limits,
+    http: Http,
+    tools: Tools,
+    log: Log,
 }
 
 #[derive(Default, Deserialize)]
@@ -39,29 +59,92 @@ struct ApprovalsTable {
     hook: Option<Spanned<Vec<String>>>,
 }
 
-/// Reads the configuration. A file that is not there configures nothing.
+/// Reads the configuration: the file, and this process's environment over it. A file that is not there
+/// configures nothing.
 ///
 /// # Errors
-/// One line: the file, the line in it, and what is wrong there.
+/// One line: the file with the line in it or the variable, and what is wrong there.
 pub fn read(path: &Path) -> Result<Config, String> {
+    read_under(path, std::env::vars_os())
+}
+
+/// The same with an environment that is given.
+///
+/// # Errors
+/// As above.
+pub fn read_under(
+    path: &Path,
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<Config, String> {
     let name = path.display();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Config::default()),
+        Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
         Err(e) => return Err(format!("cannot read {name}: {e}")),
     };
-    parse(&text).map_err(|(at, why)| {
+    let mut config = parse(&text).map_err(|(at, why)| {
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
         format!("{name}:{line}: {}", why.replace('\n', " "))
-    })
+    })?;
+    for (variable, value) in environment {
+        let Some(variable) = variable.to_str() else { continue };
+        let Some((table, key)) = config.table(variable) else { continue };
+        let value = value.to_str().ok_or_else(|| format!("{variable}: not UTF-8"))?;
+        table.set(&key, value).map_err(|why| format!("{variable}: {why}"))?;
+    }
+    let whole = config.model.whole().and_then(|()| config.http.whole());
+    whole.map_err(|why| format!("{name}: {why}"))?;
+    Ok(config)
+}
+
+impl Config {
+    /// The table and the key that a variable stands for; `None` for a variable of somebody else.
+    fn table(&mut self, variable: &str) -> Option<(&mut dyn Table, String)> {
+        let (table, key) = variable.strip_prefix("POSTERN_")?.split_once('_')?;
+        let table: &mut dyn Table = match table {
+            "MODEL" => &mut self.model,
+            "RETRY" => &mut self.retry,
+            "LIMITS" => &mut self.limits,
+            "HTTP" => &mut self.http,
+            "TOOLS" => &mut self.tools,
+            "LOG" => &mut self.log,
+            _ => return None,
+        };
+        Some((table, key.to_ascii_lowercase()))
+    }
+}
+
+impl Model {
+    /// # Errors
+    /// A key is missing that the provider needs.
+    fn whole(&self) -> Result<(), String> {
+        if self.provider == Provider::Anthropic && self.name.is_empty() {
+            return Err("the provider anthropic needs a model: give name in [model]".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Http {
+    fn whole(&self) -> Result<(), String> {
+        if self.tcp.is_some() && self.token.is_none() {
+            return Err("tcp needs a token, since whoever reaches it could give tasks: give token in [http]"
+                .to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// The error has the byte that it is about.
 fn parse(text: &str) -> Result<Config, (usize, String)> {
     let file: File =
         toml::from_str(text).map_err(|e| (e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    let File { approvals, model: _, retry: _, limits: _, http: _, tools: _, log: _ } = file;
-    let Some(hook) = approvals.hook else { return Ok(Config::default()) };
+    let File { approvals, model, retry, limits, http, tools, log } = file;
+    let approvals = approvals.hook.map(hook).transpose()?.unwrap_or_default();
+    Ok(Config { model, retry, limits, http, tools, log, approvals })
+}
+
+fn hook(hook: Spanned<Vec<String>>) -> Result<Approvals, (usize, String)> {
     let at = hook.span().start;
     let hook = hook.into_inner();
     match hook.first() {
@@ -72,6 +155,6 @@ fn parse(text: &str) -> Result<Config, (usize, String)> {
         Some(_) if hook.iter().any(|word| word.contains('\0')) => {
             Err((at, "hook holds a zero byte".to_owned()))
         }
-        Some(_) => Ok(Config { approvals: Approvals { hook } }),
+        Some(_) => Ok(Approvals { hook }),
     }
 }

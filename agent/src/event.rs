@@ -102,7 +102,7 @@ messages! {
     /// What would happen, or did.
     Plan {
         packages: Vec<PackageStep>, download_bytes: u64, disk_bytes: i64, units: Vec<UnitStep>, files: Vec<FileStep>,
-        command: Option<CommandStep>,
+        command: Option<CommandStep>, kept_back: Vec<String>,
     }
     /// One package of a plan.
     PackageStep {
@@ -239,6 +239,17 @@ impl Event {
         match self {
             Self::Completed(_) | Self::Refused(_) | Self::Error(_) => true,
             Self::Accepted(_) | Self::Waiting(_) | Self::Progress(_) | Self::Output(_) => false,
+        }
+    }
+
+    /// The last event's code; empty where all is well.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Completed(done) => &done.code,
+            Self::Refused(refused) => &refused.code,
+            Self::Error(fault) => &fault.code,
+            Self::Accepted(_) | Self::Waiting(_) | Self::Progress(_) | Self::Output(_) => "",
         }
     }
 

@@ -8,16 +8,19 @@ mod agent_client;
 mod args;
 mod ask;
 pub mod cli;
-mod config;
+pub mod config;
 mod event;
 mod exit;
 mod helper;
 mod hook;
+pub mod model;
 mod operators;
+mod patching;
 pub mod planner;
 mod report;
 mod request;
 pub mod serve;
+pub mod shell;
 mod show;
 mod sse;
 mod task;
@@ -48,6 +51,8 @@ pub struct Host {
     pub operators: String,
     /// Where terminals stand.
     pub terminals: Vec<PathBuf>,
+    /// The person's editor and its arguments.
+    pub editor: Vec<String>,
 }
 
 impl Default for Host {
@@ -60,6 +65,16 @@ impl Default for Host {
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],
+            editor: editor(),
         }
     }
+}
+
+/// `$VISUAL`, `$EDITOR` or Debian's choice, parted at blanks: no shell reads it.
+fn editor() -> Vec<String> {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| {
+        let words: Vec<String> = std::env::var(name).ok()?.split_whitespace().map(str::to_owned).collect();
+        (!words.is_empty()).then_some(words)
+    });
+    named.unwrap_or_else(|| vec!["editor".to_owned()])
 }

@@ -3,7 +3,7 @@
 use crate::ask::Outcome;
 use crate::event::{Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo};
 use crate::exit::Exit;
-use crate::show;
+use crate::show::{self, FileView};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -62,6 +62,9 @@ struct Answer {
     /// In place of `content`, where that is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_base64: Option<String>,
+    /// What a dry run would change in files, as a unified diff.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    diff: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     stdout: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -102,6 +105,7 @@ impl Report {
             next: None,
             plan: None,
             result: Answer {
+                diff: outcome.views.iter().map(FileView::text).collect(),
                 stdout: String::from_utf8_lossy(&outcome.stdout).into_owned(),
                 stderr: String::from_utf8_lossy(&outcome.stderr).into_owned(),
                 truncated: outcome.truncated,

@@ -123,6 +123,15 @@ impl Request {
         )
     }
 
+    /// The request that this one takes back.
+    #[must_use]
+    pub fn undoes(&self) -> Option<&str> {
+        match self {
+            Self::RequestUndo(of) => Some(&of.of),
+            _ => None,
+        }
+    }
+
     /// Whether asking a second time after an unknown outcome leads where asking once does.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
@@ -75,7 +76,7 @@ pub enum Tool {
 }
 
 /// What is done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look.

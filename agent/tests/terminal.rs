@@ -1,9 +1,12 @@
-//! An operator at a real terminal: `postern-admin` has it alone while it asks, and an interrupt is its own.
+//! A person at a real terminal: `postern-admin` has it alone while it asks an operator, and an interrupt is its own;
+//! bars, colours and questions of a patch.
 
 mod common;
 
-use common::{FakeHelper, Place, Play, approval, in_seconds, progress, unit, until, waiting};
-use nix::pty::openpty;
+use common::{
+    FakeHelper, Place, Play, approval, completed, ended, in_seconds, output, progress, unit, until, waiting,
+};
+use nix::pty::{Winsize, openpty};
 use postern_agent::{Host, cli};
 use postern_proto::v1::{self, Status};
 use std::fs::File;
@@ -16,6 +19,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 const PLACE: &str = "POSTERN_TEST_TERMINAL_PLACE";
+
+const ARGUMENTS: &str = "POSTERN_TEST_TERMINAL_ARGUMENTS";
+const RESTART: &[&str] = &["service", "restart", "nginx"];
+const COLUMNS: u16 = 60;
 
 fn host(place: &Path) -> Host {
     Host {
@@ -32,7 +39,8 @@ fn host(place: &Path) -> Host {
 #[ignore = "the command line that the other tests start"]
 async fn command_line() {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
-    let args = ["postern", "--direct", "service", "restart", "nginx"].map(Into::into);
+    let arguments = std::env::var(ARGUMENTS).expect("arguments");
+    let args = ["postern", "--direct"].into_iter().chain(arguments.split('\n')).map(Into::into);
     let exit = cli::run(args, &host(&place), &mut cli::Console::standard()).await;
     std::fs::write(place.join("exit"), format!("{}", exit.number())).expect("write");
 }
@@ -45,10 +53,11 @@ struct Terminal {
     screen: Arc<Mutex<Vec<u8>>>,
     helper: FakeHelper,
     go: Arc<Notify>,
-    _operators: UnixListener,
+    _operators: Option<UnixListener>,
 }
 
 impl Terminal {
+    /// An operator's, whose request waits for approval.
     fn start(end: v1::event::Kind) -> Self {
         let place = Place::new();
         // It reads from the terminal, as the real one does, and leaves what it read.
@@ -59,16 +68,24 @@ impl Terminal {
         let operators = UnixListener::bind(place.path("operator.sock")).unwrap();
         let go = Arc::new(Notify::new());
         let before = waiting(&approval("a"), in_seconds(840));
-        let helper =
-            place.helper(vec![Play::Hold(before, Arc::clone(&go), vec![progress("\u{1b}[2Jfake", 50), end])]);
-        let pty = openpty(None, None).unwrap();
+        let after = vec![progress("\u{1b}[2Jfake", 50), end];
+        let script = vec![Play::Hold(before, Arc::clone(&go), after)];
+        Self { _operators: Some(operators), ..Self::run(place, RESTART, script, go) }
+    }
+
+    fn run(place: Place, arguments: &[&str], script: Vec<Play>, go: Arc<Notify>) -> Self {
+        let helper = place.helper(script);
+        let size = Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&size), None).unwrap();
         let slave = File::from(pty.slave);
         let child = Command::new("setsid")
             .args(["--ctty", "--wait"])
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "command_line", "--ignored", "--nocapture", "--quiet"])
             .env(PLACE, place.path(""))
+            .env(ARGUMENTS, arguments.join("\n"))
             .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
             .stderr(slave)
@@ -82,7 +99,7 @@ impl Terminal {
                 to.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
-        Self { place, child, master, screen, helper, go, _operators: operators }
+        Self { place, child, master, screen, helper, go, _operators: None }
     }
 
     fn text(&self) -> String {
@@ -102,7 +119,6 @@ impl Terminal {
     async fn end(mut self) -> (String, String) {
         let child = &mut self.child;
         until("the command line ends", || child.try_wait().unwrap().is_some()).await;
-        assert_eq!(self.helper.seen().len(), 1);
         let exit = std::fs::read_to_string(self.place.path("exit")).unwrap();
         (exit, self.text())
     }
@@ -150,4 +166,99 @@ async fn an_interrupt_while_nobody_is_asked_ends_the_command_and_says_what_goes_
     let (exit, screen) = terminal.end().await;
     assert_eq!(exit, "1", "{screen}");
     assert!(screen.contains("cancelled: it still waits and is done if somebody approves"), "{screen}");
+}
+
+#[tokio::test]
+async fn a_terminal_that_goes_away_is_told_what_goes_on() {
+    let terminal = Terminal::start(unit(Status::Done, "nginx.service", "active", "running"));
+    terminal.shows("QUESTION ").await;
+    // The question ends with its terminal, and so does the command.
+    let child = nix::unistd::Pid::from_raw(i32::try_from(terminal.child.id()).unwrap());
+    nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGHUP).unwrap();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "1", "{screen}");
+    assert!(screen.contains("cancelled: it still waits and is done if somebody approves"), "{screen}");
+    assert!(screen.contains("see `postern result "), "{screen}");
+}
+
+fn phase(phase: v1::Phase, item: &str, percent: u32, detail: &str) -> v1::event::Kind {
+    let (phase, item, detail) = (phase.into(), item.to_owned(), detail.to_owned());
+    v1::event::Kind::Progress(v1::Progress { phase, item, percent, detail })
+}
+
+#[tokio::test]
+async fn each_phase_has_a_bar_that_fits_the_terminal() {
+    let go = Arc::new(Notify::new());
+    let lock = phase(v1::Phase::Waiting, "", 0, "the lock is held by apt-get (process 7)");
+    let long = format!("\u{1b}[2J{}", "x".repeat(200));
+    let after = vec![
+        phase(v1::Phase::Download, "1", 20, "one"),
+        phase(v1::Phase::Unpack, "nginx", 40, &long),
+        ended(Status::Done, ""),
+    ];
+    let script = vec![Play::Hold(vec![common::accepted(), lock], Arc::clone(&go), after)];
+    let terminal = Terminal::run(Place::new(), &["package", "install", "nginx"], script, go);
+    terminal.shows("waiting     the lock is held by apt-get (process 7)").await;
+    assert!(!terminal.text().contains('%'), "waiting has no percent: {}", terminal.text());
+    terminal.go.notify_one();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    for part in ["downloading ", " 20 % file 1: one", "unpacking   ", " 40 % nginx: \\x1b[2Jxxx"] {
+        assert!(screen.contains(part), "{part}: {screen:?}");
+    }
+    assert!(!screen.contains("\u{1b}[2J"), "{screen:?}");
+    assert!(!screen.contains(&"x".repeat(usize::from(COLUMNS))), "{screen:?}");
+}
+
+fn file(content: &[u8]) -> Play {
+    let status = Status::Done.into();
+    let done = completed(v1::Completed { status, ..v1::Completed::default() });
+    Play::Events(vec![output(v1::Stream::Content, content), done])
+}
+
+const TWO_FILES: &str = "--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-one\n+ONE\n\
+    --- a/etc/y\n+++ b/etc/y\n@@ -1 +1 @@\n-two\n+TWO\n";
+
+fn patch(answers: usize) -> Terminal {
+    let place = Place::new();
+    std::fs::write(place.path("diff"), TWO_FILES).unwrap();
+    let from = place.path("diff").display().to_string();
+    let mut script = vec![file(b"one\n"), file(b"two\n")];
+    script.extend((0..answers).map(|_| Play::Events(vec![ended(Status::Done, "")])));
+    Terminal::run(place, &["file", "patch", "--from", &from, "--interactive"], script, Arc::default())
+}
+
+#[tokio::test]
+async fn a_person_drops_files_of_a_patch_before_it_is_sent() {
+    let mut terminal = patch(1);
+    terminal.shows("/etc/x +1 -1: send it? [y]es, [n]o, [a]ll that follow, [q]uit: ").await;
+    assert!(
+        terminal.text().contains("\u{1b}[31m-one\u{1b}[0m\r\n\u{1b}[32m+ONE\u{1b}[0m"),
+        "{}",
+        terminal.text()
+    );
+    assert!(!terminal.text().contains("TWO"));
+    terminal.master.write_all(b"n\n").unwrap();
+    terminal.shows("/etc/y +1 -1: send it?").await;
+    terminal.master.write_all(b"y\n").unwrap();
+    let helper = Arc::clone(&terminal.helper.seen);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    let sent: v1::FilePatchRequest = helper.lock().unwrap()[2].decode();
+    let paths: Vec<_> = sent.changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["/etc/y"]);
+}
+
+#[tokio::test]
+async fn a_person_who_is_asked_of_a_patch_can_leave_it_be() {
+    for answer in [&b"q\n"[..], b"\n", b"\x03"] {
+        let mut terminal = patch(0);
+        terminal.shows("/etc/x +1 -1: send it?").await;
+        terminal.master.write_all(answer).unwrap();
+        let helper = Arc::clone(&terminal.helper.seen);
+        let (exit, screen) = terminal.end().await;
+        assert_eq!(exit, "1", "{screen}");
+        assert!(screen.contains("cancelled: nothing has been sent"), "{screen}");
+        assert_eq!(helper.lock().unwrap().len(), 2, "the two reads");
+    }
 }

@@ -16,10 +16,12 @@
 mod installed;
 mod machine;
 mod output;
+mod package;
 
 pub use installed::{Installed, deb};
 pub use machine::{Machine, Release};
 pub use output::Output;
+pub use package::{Package, Repository};
 
 /// Writes one `#[test]` a Debian release for each function that takes a [`Release`].
 #[macro_export]

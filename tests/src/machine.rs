@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::Output;
+use crate::{Output, Package};
 
 /// The Debian in the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,24 +160,27 @@ impl Machine {
     /// # Panics
     /// When it cannot be built.
     pub fn publish(&self, package: &str, version: &str, postinst: &str) {
-        let stage = std::env::temp_dir().join(format!("{}-{package}-{version}", self.name));
-        let control = stage.join("root/DEBIAN");
-        std::fs::create_dir_all(&control).expect("a directory for the package");
-        let about = format!(
-            "Package: {package}\nVersion: {version}\nArchitecture: all\nMaintainer: Test <test@example.invalid>\n\
-             Description: a package of a test\n"
-        );
-        std::fs::write(control.join("control"), about).expect("control");
-        std::fs::write(control.join("postinst"), format!("#!/bin/sh\n{postinst}\n")).expect("postinst");
-        let deb = stage.join(format!("{package}_{version}_all.deb"));
-        let built = Command::new("sh")
-            .args(["-ec", "chmod 0755 \"$1\"/DEBIAN \"$1\"/DEBIAN/postinst; dpkg-deb --root-owner-group -b \"$1\" \"$2\"", "sh"])
-            .args([&stage.join("root"), &deb])
-            .output()
-            .expect("dpkg-deb starts");
-        assert!(built.status.success(), "{}", text(&built.stderr));
-        let _ = call(["publish", &self.name, deb.to_str().expect("a path in UTF-8")]).ok();
-        std::fs::remove_dir_all(&stage).expect("the package's directory");
+        self.publish_all(&[Package::new(package, version).script("postinst", postinst)]);
+    }
+
+    /// The same for several packages at once.
+    ///
+    /// # Panics
+    /// When one cannot be built.
+    pub fn publish_all(&self, packages: &[Package]) {
+        let stage = self.stage("published");
+        let debs: Vec<PathBuf> = packages.iter().map(|package| package.build(&stage)).collect();
+        let mut arguments = vec![OsStr::new("publish"), OsStr::new(&self.name)];
+        arguments.extend(debs.iter().map(|deb| deb.as_os_str()));
+        let _ = call(arguments).ok();
+        std::fs::remove_dir_all(&stage).expect("the packages' directory");
+    }
+
+    /// A new directory of this host for building.
+    pub(crate) fn stage(&self, what: &str) -> PathBuf {
+        let stage = std::env::temp_dir().join(format!("{}-{what}", self.name));
+        std::fs::create_dir_all(&stage).expect("a directory for packages");
+        stage
     }
 }
 

@@ -2,37 +2,58 @@
 
 use super::Session;
 use super::options::Json;
-use super::view::View;
+use super::view::{Leave, View};
 use crate::ask::{Ask, Door, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Status};
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::request::Request;
-use crate::show::{self, Later};
+use crate::show::{self, FileView, Later};
 use tokio::sync::mpsc;
 
 impl Session<'_> {
     /// Asks one request and prints its outcome.
     pub(super) async fn typed(&mut self, request: Request, mode: Mode) -> Exit {
-        let ask = Ask {
+        let (mut outcome, ask) = self.asked(request, mode).await;
+        if mode == Mode::Check {
+            return self.verdict(&outcome);
+        }
+        if mode == Mode::Preview && Exit::of_end(&outcome.end) == Exit::Done {
+            outcome.views = self.views(&ask.request).await;
+        }
+        self.ended(&outcome, mode)
+    }
+
+    /// Asks the command's own request.
+    pub(super) async fn asked(&mut self, request: Request, mode: Mode) -> (Outcome, Ask) {
+        let mut ask = self.prepare(request, mode);
+        if let Some(id) = &self.global.request_id {
+            ask.id.clone_from(id);
+        }
+        let door = self.door();
+        (self.follow(&door, &ask).await, ask)
+    }
+
+    /// A request under an id of its own.
+    pub(super) fn prepare(&self, request: Request, mode: Mode) -> Ask {
+        Ask {
             request,
-            id: self.global.request_id.clone().unwrap_or_else(new_id),
+            id: new_id(),
             mode,
             reason: reason(self.global.reason.as_deref().unwrap_or_default()),
             task: String::new(),
             claimed_uid: nix::unistd::getuid().as_raw(),
             wait_ms: self.wait_ms(),
-        };
-        let door = self.door();
-        let outcome = self.follow(&door, &ask).await;
-        if mode == Mode::Check {
-            return self.verdict(&outcome);
         }
-        self.print(&outcome, mode);
+    }
+
+    /// Prints an outcome.
+    pub(super) fn ended(&mut self, outcome: &Outcome, mode: Mode) -> Exit {
+        self.print(outcome, mode);
         Exit::of_end(&outcome.end)
     }
 
-    async fn follow(&mut self, door: &Door, ask: &Ask) -> Outcome {
+    pub(super) async fn follow(&mut self, door: &Door, ask: &Ask) -> Outcome {
         let (notes, shown) = mpsc::unbounded_channel();
         let is_lines = self.global.json == Some(Json::Lines);
         let mut on = |event: &Event| {
@@ -41,10 +62,11 @@ impl Session<'_> {
                 let _ = notes.send((event.name().to_owned(), event.data()));
             }
         };
-        let interrupted =
-            |waiting_for: Option<&str>| Some(Outcome::ended(ask, Event::Error(left(&ask.id, waiting_for))));
+        let leaving = |_: Leave, waiting_for: Option<&str>| {
+            Some(Outcome::ended(ask, Event::Error(left(&ask.id, waiting_for))))
+        };
         let view = View::new(self, Later::Request(ask.id.clone()));
-        view.follow(door.ask(ask, &mut on), shown, interrupted).await
+        view.follow(door.ask(ask, &mut on), shown, leaving).await
     }
 
     pub(super) fn print(&mut self, outcome: &Outcome, mode: Mode) {
@@ -60,9 +82,10 @@ impl Session<'_> {
                 } else if let (Some(description), Mode::Execute) = (&done.description, mode) {
                     self.console.result(&show::grants(description));
                 } else if is_good {
-                    self.console.result(&show::found(outcome));
+                    self.console.result(&show::found(outcome, self.console.width));
+                    self.console.diff(&outcome.views.iter().map(FileView::text).collect::<String>());
                 } else {
-                    self.console.say_lines(&show::found(outcome));
+                    self.console.say_lines(&show::found(outcome, None));
                 }
                 self.console.say_lines(&String::from_utf8_lossy(&outcome.stderr));
                 if !is_good {

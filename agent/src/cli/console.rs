@@ -18,8 +18,10 @@ pub struct Console {
     pub out_is_terminal: bool,
     /// A terminal shows the progress: it gets bars then.
     pub err_is_terminal: bool,
-    /// Colours are welcome on stderr.
+    /// Colours are welcome on terminals.
     pub color: bool,
+    /// How many columns the results may have; `None` where nothing cuts them.
+    pub width: Option<usize>,
     /// Results that could not be written.
     pub is_broken: bool,
 }
@@ -28,16 +30,18 @@ impl Console {
     /// This process's streams.
     #[must_use]
     pub fn standard() -> Self {
-        let err_is_terminal = std::io::stderr().is_terminal();
+        let out_is_terminal = std::io::stdout().is_terminal();
+        let width = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into());
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             out: Box::new(std::io::stdout()),
             err: Box::new(std::io::stderr()),
             input: Box::new(std::io::stdin()),
             in_is_terminal: std::io::stdin().is_terminal(),
-            out_is_terminal: std::io::stdout().is_terminal(),
-            err_is_terminal,
-            color: err_is_terminal && !no_color,
+            out_is_terminal,
+            err_is_terminal: std::io::stderr().is_terminal(),
+            color: !no_color && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            width,
             is_broken: false,
         }
     }
@@ -56,6 +60,19 @@ impl Console {
         if !text.is_empty() && !text.ends_with('\n') {
             self.raw(b"\n");
         }
+    }
+
+    /// A unified diff as a result, in colours where they are welcome.
+    pub fn diff(&mut self, text: &str) {
+        let is_colored = self.color && self.out_is_terminal;
+        let text = colored(text, is_colored);
+        self.raw(text.as_bytes());
+    }
+
+    /// A unified diff as a message.
+    pub fn say_diff(&mut self, text: &str) {
+        let text = colored(text, self.color && self.err_is_terminal);
+        let _ = write!(self.err, "{text}");
     }
 
     /// A file's content: raw, but for a terminal.
@@ -86,4 +103,28 @@ impl Console {
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let _ = write!(self.err, "{text}{end}");
     }
+}
+
+/// A diff fit for a terminal, a line in the colour of what it does.
+fn colored(text: &str, is_colored: bool) -> String {
+    let text = show::lines(text);
+    if !is_colored {
+        return text;
+    }
+    let mut colored = String::with_capacity(text.len() * 2);
+    for line in text.lines() {
+        let color = match line.as_bytes() {
+            [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => "1",
+            [b'-', ..] => "31",
+            [b'+', ..] => "32",
+            [b'@', ..] => "36",
+            _ => "",
+        };
+        if color.is_empty() {
+            colored.extend([line, "\n"]);
+        } else {
+            colored.extend(["\u{1b}[", color, "m", line, "\u{1b}[0m\n"]);
+        }
+    }
+    colored
 }

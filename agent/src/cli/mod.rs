@@ -3,10 +3,16 @@
 mod asking;
 mod can;
 mod console;
+mod editing;
+mod ids;
 mod listing;
+mod model;
 mod options;
+mod patching;
 mod progress;
+mod reading;
 mod tasks;
+mod terminal;
 mod typed;
 mod verbs;
 mod view;
@@ -26,6 +32,7 @@ use hyper::Method;
 use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
 use std::ffi::OsString;
+use verbs::File;
 
 /// One run of the command line.
 struct Session<'a> {
@@ -69,6 +76,7 @@ impl Session<'_> {
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
+            Command::Model(command) => self.model(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -80,6 +88,16 @@ impl Session<'_> {
                     let message = format!("there is no command {:?}; see `postern --help`", words.join(" "));
                     self.fail(&Fault::new("invalid_argument", message))
                 }
+            },
+            Command::File(File::Patch(patch)) => self.patch(patch).await,
+            Command::File(File::Edit { path }) => self.edit(path).await,
+            Command::Undo { id } => match self.whole_id(&id).await {
+                Ok(of) => self.typed(Request::RequestUndo(Of { of }), self.mode()).await,
+                Err(fault) => self.fail(&fault),
+            },
+            Command::Result { id } => match self.whole_id(&id).await {
+                Ok(of) => self.typed(Request::RequestResult(Of { of }), self.mode()).await,
+                Err(fault) => self.fail(&fault),
             },
             typed => match self.request(typed) {
                 Ok(request) => {
@@ -106,6 +124,7 @@ impl Session<'_> {
             | Command::Can { .. }
             | Command::Health
             | Command::Config(_)
+            | Command::Model(_)
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),

@@ -1,5 +1,6 @@
 //! The command line's grammar.
 
+use super::model::Model;
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
@@ -108,12 +109,12 @@ pub enum Command {
     },
     /// Undo one of your requests
     Undo {
-        /// Its request id
+        /// Its request id, the beginning of it, or "last" for your newest change that was not undone
         id: String,
     },
     /// The recorded outcome of one of your requests
     Result {
-        /// Its request id
+        /// Its request id, or the beginning of it
         id: String,
     },
     /// Whether agent and helper work
@@ -121,6 +122,9 @@ pub enum Command {
     /// The agent's configuration, /etc/postern/agent.toml
     #[command(subcommand)]
     Config(Config),
+    /// Models: what they answer with
+    #[command(subcommand)]
+    Model(Model),
     /// The service behind agent.sock
     Serve,
     /// Write on operators' terminals that a request waits: what postern-wall@.service does

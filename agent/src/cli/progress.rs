@@ -5,9 +5,11 @@ use crate::event::{Accepted, Event, Phase, Progress};
 use crate::show;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Shows the progress of one request.
+/// Shows the progress of one request: a bar for each phase, one after the other.
 pub struct Meter {
     bar: Option<ProgressBar>,
+    phase: Option<Phase>,
+    is_colored: bool,
     is_quiet: bool,
     last: String,
 }
@@ -15,15 +17,20 @@ pub struct Meter {
 impl Meter {
     /// A meter that fits the console.
     pub fn new(console: &Console, is_quiet: bool) -> Self {
-        let bar = (console.err_is_terminal && !is_quiet).then(|| {
-            let colors = if console.color { "{bar:30.cyan/dim}" } else { "{bar:30}" };
-            let style =
-                ProgressStyle::with_template(&format!("  {{spinner}} {colors} {{pos:>3}} % {{wide_msg}}"));
-            let bar = ProgressBar::new(100);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
-        Self { bar, is_quiet, last: String::new() }
+        let bar = (console.err_is_terminal && !is_quiet).then(|| ProgressBar::new(100));
+        Self { bar, phase: None, is_colored: console.color, is_quiet, last: String::new() }
+    }
+
+    /// How a phase is shown: what only waits has no percent.
+    fn style(&self, phase: Phase) -> ProgressStyle {
+        let bar = match (phase, self.is_colored) {
+            (Phase::Waiting, _) => "",
+            (_, true) => " {bar:20.cyan/dim} {pos:>3} %",
+            (_, false) => " {bar:20} {pos:>3} %",
+        };
+        let template = format!("  {{spinner}} {:11}{bar} {{wide_msg}}", phase_word(phase));
+        let style = ProgressStyle::with_template(&template);
+        style.unwrap_or_else(|_| ProgressStyle::default_bar())
     }
 
     /// Shows an event.
@@ -42,15 +49,23 @@ impl Meter {
     }
 
     fn progress(&mut self, progress: &Progress, console: &mut Console) {
-        let text = format!("{} {}", phase_word(progress.phase), progress.item);
+        let Progress { phase, item, percent, detail } = progress;
+        // apt numbers what it downloads.
+        let is_number = !item.is_empty() && item.bytes().all(|b| b.is_ascii_digit());
+        let item = if is_number { format!("file {item}") } else { item.clone() };
         let Some(bar) = &self.bar else {
-            self.line(text.trim_end(), console);
+            let detail = if *phase == Phase::Waiting { format!(": {detail}") } else { String::new() };
+            let text = format!("{} {item}", phase_word(*phase));
+            self.line(format!("{}{detail}", text.trim_end()).trim_end_matches(": "), console);
             return;
         };
-        let detail =
-            if progress.detail.is_empty() { String::new() } else { format!(": {}", progress.detail) };
-        bar.set_message(show::line(&format!("{}{detail}", text.trim_end())));
-        bar.set_position(progress.percent.min(100).into());
+        if self.phase != Some(*phase) {
+            bar.set_style(self.style(*phase));
+            self.phase = Some(*phase);
+        }
+        let parts: Vec<&str> = [item.as_str(), detail].into_iter().filter(|part| !part.is_empty()).collect();
+        bar.set_message(show::line(&parts.join(": ")));
+        bar.set_position((*percent).min(100).into());
     }
 
     /// A line of its own, unless it was the last one too.

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::listing::word;
-use super::view::{Note, View};
+use super::view::{Leave, Note, View};
 use crate::agent_client::{AgentClient, Answer};
 use crate::ask::{Door, Lost, Mode, new_id, reason};
 use crate::event::Fault;
@@ -79,11 +79,11 @@ impl Session<'_> {
             runner.run(&mut task).await;
             task
         };
-        let interrupted = |_: Option<&str>| {
+        let leaving = |_: Leave, _: Option<&str>| {
             cancel.send_replace(true);
             None
         };
-        Ok(View::new(self, Later::Nowhere).follow(Box::pin(working), shown, interrupted).await)
+        Ok(View::new(self, Later::Nowhere).follow(Box::pin(working), shown, leaving).await)
     }
 
     /// Gives the task to the agent and follows it to its end.
@@ -97,17 +97,19 @@ impl Session<'_> {
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
-        let interrupted = |_: Option<&str>| {
+        let leaving = |leave: Leave, _: Option<&str>| {
             interrupts += 1;
-            if interrupts > 1 {
-                return Some(Err(Fault::new("cancelled", format!("left the task {id} to itself"))));
+            // A terminal that goes away is no order to end the task.
+            if leave == Leave::HangUp || interrupts > 1 {
+                let message = format!("left the task {id} to itself: see `postern tasks show {id}`");
+                return Some(Err(Fault::new("cancelled", message)));
             }
             // If the agent cannot be told, following it will say so.
             let (agent, path) = (AgentClient::new(agent.path()), format!("/tasks/{id}/cancel"));
             tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
             None
         };
-        View::new(self, Later::Task(id.clone())).follow(follow(&agent, &id, &notes), shown, interrupted).await
+        View::new(self, Later::Task(id.clone())).follow(follow(&agent, &id, &notes), shown, leaving).await
     }
 
     /// One call to the agent; an error that it answers with is one too.

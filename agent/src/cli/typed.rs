@@ -9,6 +9,7 @@ use crate::args::{
 use crate::request::Request;
 use crate::tool::unit_name;
 use std::io::Read;
+use std::path::Path;
 
 /// What a file is to hold is read up to here: beyond it no policy lets a request through.
 const CONTENT_LIMIT: u64 = 4 << 20;
@@ -66,9 +67,7 @@ pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
             let content = match (content, from) {
                 (Some(text), _) => text.into_bytes(),
                 (None, None) => limited(input).map_err(|e| format!("cannot read stdin: {e}"))?,
-                (None, Some(from)) => std::fs::File::open(&from)
-                    .and_then(|mut file| limited(&mut file))
-                    .map_err(|e| format!("cannot read {}: {e}", from.display()))?,
+                (None, Some(from)) => content_of(&from)?,
             };
             let (mode, owner, group) = (ownership.mode, ownership.owner, ownership.group);
             let kind = ChangeKind::Write;
@@ -76,6 +75,9 @@ pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
                 change: OneChange(FileChange { path, kind, content, expect, mode, owner, group }),
             })
         }
+        // What may be asked of it before there is a content.
+        File::Edit { path } => write(path, Vec::new(), args::any()),
+        File::Patch(_) => return Err("what a diff needs tells `postern file patch --dry-run`".to_owned()),
         File::Remove { path, expect } => Request::FileRemove(RemoveFile { path, expect }),
         File::Mkdir { path, ownership } => {
             let (mode, owner, group) = (ownership.mode, ownership.owner, ownership.group);
@@ -100,7 +102,19 @@ pub fn command(name: String, parameters: &[String]) -> Result<Request, String> {
     Ok(Request::CommandRun(Command { name, parameters: parsed }))
 }
 
-fn limited(from: &mut dyn Read) -> std::io::Result<Vec<u8>> {
+/// A request that makes a file hold a content, and keeps its mode and owner.
+pub fn write(path: String, content: Vec<u8>, expect: String) -> Request {
+    Request::FileWrite(Change { change: OneChange(FileChange::write(path, content, expect)) })
+}
+
+/// What a file on this side holds.
+pub fn content_of(path: &Path) -> Result<Vec<u8>, String> {
+    let content = std::fs::File::open(path).and_then(|mut file| limited(&mut file));
+    content.map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+/// All of an input, up to what a request can carry.
+pub fn limited(from: &mut dyn Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(CONTENT_LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > CONTENT_LIMIT {

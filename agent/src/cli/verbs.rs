@@ -141,6 +141,16 @@ pub enum File {
         #[arg(long, value_name = "H", default_value = "any")]
         expect: String,
     },
+    /// Apply a unified diff from stdin or --from, to all its files or to none
+    ///
+    /// The path in a header is absolute, less a leading a/ or b/; /dev/null creates or removes a file. A hunk goes where
+    /// the diff says, or to the one other place where its lines stand. Needs to be granted file.read too.
+    Patch(Patch),
+    /// Change a file in your editor ($VISUAL, $EDITOR): on a private copy, written back if nobody else wrote meanwhile
+    Edit {
+        /// An absolute path
+        path: String,
+    },
     /// Remove a file
     Remove {
         /// An absolute path
@@ -170,4 +180,17 @@ pub enum File {
         /// USER, USER:GROUP or :GROUP
         owner: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct Patch {
+    /// Take the diff from this file
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Leave this file out; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub exclude: Vec<String>,
+    /// Show each file's part and ask on the terminal whether it is sent
+    #[arg(long, short)]
+    pub interactive: bool,
 }

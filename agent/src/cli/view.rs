@@ -22,6 +22,15 @@ const ECHO: Duration = Duration::from_millis(300);
 /// How often one run asks: an agent that is not itself must not hold a terminal for ever.
 const ASK_LIMIT: usize = 30;
 
+/// What makes the client leave before the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// The person typed an interrupt.
+    Interrupt,
+    /// The terminal or the session ends.
+    HangUp,
+}
+
 /// What there is to show: an event's name and its members.
 pub type Note = (String, Value);
 
@@ -43,16 +52,16 @@ impl<'a, 'b> View<'a, 'b> {
     }
 
     /// Works and shows what is told meanwhile, in order and all of it. While `postern-admin` has the terminal,
-    /// what is told is kept, and an interrupt is meant for it. `interrupted` gets the id of the approval that is
+    /// what is told is kept, and an interrupt is meant for it. `leaving` gets the id of the approval that is
     /// waited for, and may end the following.
     pub async fn follow<T>(
         mut self,
         working: impl Future<Output = T>,
         mut notes: UnboundedReceiver<Note>,
-        mut interrupted: impl FnMut(Option<&str>) -> Option<T>,
+        mut leaving: impl FnMut(Leave, Option<&str>) -> Option<T>,
     ) -> T {
         let mut working = pin!(working);
-        let mut interrupts = signal(SignalKind::interrupt()).ok();
+        let mut signals = Signals::new();
         let (mut ended, mut asking, mut asked) = (None, None, None::<Instant>);
         loop {
             while asking.is_none()
@@ -74,10 +83,11 @@ impl<'a, 'b> View<'a, 'b> {
                 }
                 Some(note) = notes.recv(), if asking.is_none() => asking = self.show(&note),
                 result = &mut working, if ended.is_none() => ended = Some(result),
-                () = next(&mut interrupts) => {
-                    let is_for_it = asking.is_some() || asked.is_some_and(|at| at.elapsed() < ECHO);
+                leave = signals.next() => {
+                    let is_for_it = leave == Leave::Interrupt
+                        && (asking.is_some() || asked.is_some_and(|at| at.elapsed() < ECHO));
                     let waiting_for = self.waiting.as_ref().map(|waiting| waiting.approval_id.as_str());
-                    if !is_for_it && let Some(end) = interrupted(waiting_for) {
+                    if !is_for_it && let Some(end) = leaving(leave, waiting_for) {
                         self.meter.clear();
                         return end;
                     }
@@ -202,9 +212,35 @@ async fn over(child: &mut Option<Child>) -> std::io::Result<ExitStatus> {
     }
 }
 
-async fn next(interrupts: &mut Option<Signal>) {
-    let came = match interrupts {
-        Some(interrupts) => interrupts.recv().await,
+/// The signals that end a client.
+struct Signals {
+    interrupts: Option<Signal>,
+    hang_ups: Option<Signal>,
+    terminations: Option<Signal>,
+}
+
+impl Signals {
+    fn new() -> Self {
+        let of = |kind| signal(kind).ok();
+        Self {
+            interrupts: of(SignalKind::interrupt()),
+            hang_ups: of(SignalKind::hangup()),
+            terminations: of(SignalKind::terminate()),
+        }
+    }
+
+    async fn next(&mut self) -> Leave {
+        tokio::select! {
+            () = one(&mut self.interrupts) => Leave::Interrupt,
+            () = one(&mut self.hang_ups) => Leave::HangUp,
+            () = one(&mut self.terminations) => Leave::HangUp,
+        }
+    }
+}
+
+async fn one(signals: &mut Option<Signal>) {
+    let came = match signals {
+        Some(signals) => signals.recv().await,
         None => None,
     };
     if came.is_none() {

@@ -6,6 +6,7 @@ mod requests;
 mod tasks;
 
 use crate::ask::Door;
+use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::task::{Entry, Runner, Store, Task, Turn};
@@ -91,6 +92,7 @@ pub async fn serve_on(
         .route("/tasks/{id}/cancel", post(tasks::cancel))
         .route("/plan", post(tasks::plan))
         .route("/requests", post(requests::ask).layer(DefaultBodyLimit::max(REQUEST_BODY_LIMIT)))
+        .route("/requests/{id}", get(requests::find))
         .route("/health", get(health::health))
         .fallback(|| async { fault(StatusCode::NOT_FOUND, "not_found", "there is no such route") })
         .layer(DefaultBodyLimit::max(TASK_BODY_LIMIT))
@@ -143,11 +145,16 @@ async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Ar
 async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<Door>, store: Arc<Store>) {
     tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
     let uid = entry.order.uid;
+    let mut asked = Asked::default();
     let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
         if name == "request" {
             // A task's ids are made here and nobody else's.
-            store.claim_request(uid, data["request_id"].as_str().unwrap_or_default());
+            asked = serde_json::from_value(data).unwrap_or_default();
+            store.requests.claim(uid, &asked.request_id, &asked.verb);
             return;
+        }
+        if let Ok(end) = Event::from_parts(name, &data) {
+            store.requests.settle(&asked.request_id, asked.undoes.as_deref(), &end);
         }
         entry.update(task);
         entry.note(name, data);
@@ -159,6 +166,15 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
     entry.update(&task);
     entry.close();
     store.tidy();
+}
+
+/// The request that a task asks now.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Asked {
+    request_id: String,
+    verb: String,
+    undoes: Option<String>,
 }
 
 /// An error as JSON.

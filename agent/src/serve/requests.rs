@@ -5,9 +5,10 @@ use super::{App, Caller, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Refused};
 use crate::request::Request;
+use crate::task::NotOne;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::StatusCode;
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -78,6 +79,9 @@ pub async fn ask(
         };
         tokio::select! {
             outcome = app.door.ask(&ask, &mut on) => {
+                if ask.mode == Mode::Execute {
+                    app.store.requests.settle(&ask.id, ask.request.undoes(), &outcome.end);
+                }
                 let _ = events.send(outcome.end);
             }
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
@@ -90,6 +94,27 @@ pub async fn ask(
     Sse::new(stream).keep_alive(KeepAlive::default()).into_response()
 }
 
+/// The whole id of a request of one's own.
+pub async fn find(
+    State(app): State<Arc<App>>,
+    ConnectInfo(peer): Caller,
+    Path(id): Path<String>,
+) -> Response {
+    match (app.store.requests.find(peer.0, &id), id.as_str()) {
+        (Ok(id), _) => Json(json!({ "request_id": id })).into_response(),
+        (Err(NotOne::Several), _) => {
+            fault(StatusCode::CONFLICT, "invalid_argument", "several of your requests begin so")
+        }
+        (Err(NotOne::Unknown), "last") => {
+            let why = "this agent remembers no change of yours that could be undone";
+            fault(StatusCode::NOT_FOUND, "unknown_request", why)
+        }
+        (Err(NotOne::Unknown), _) => fault(StatusCode::NOT_FOUND, "unknown_request", NOT_YOURS),
+    }
+}
+
+const NOT_YOURS: &str = "no request of yours has this id, as far as this agent remembers";
+
 /// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
 fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
@@ -97,12 +122,12 @@ fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let takes_id = ask.mode == Mode::Execute && ask.request.is_effect();
-    if takes_id && !app.store.claim_request(uid, &ask.id) {
+    if takes_id && !app.store.requests.claim(uid, &ask.id, ask.request.verb()) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {
-        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.owns_request(uid, &of.of) => {
-            refuse("unknown_request", "no request of yours has this id, as far as this agent remembers")
+        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(uid, &of.of) => {
+            refuse("unknown_request", NOT_YOURS)
         }
         _ => None,
     }

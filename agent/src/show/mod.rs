@@ -1,11 +1,15 @@
 //! What people read: outcomes, refusals and grants in words.
 
+mod files;
 mod grants;
 mod outcome;
+mod plan;
 mod refusal;
+mod table;
 mod text;
 mod waiting;
 
+pub use files::FileView;
 pub use grants::grants;
 pub use outcome::{found, unit_state};
 pub use refusal::{ending, next_step, refusal};

@@ -1,22 +1,25 @@
 //! An outcome in words: what was found or done on the one hand, why not on the other.
 
+use super::plan::{packages_done, plan, size};
+use super::table::Table;
 use crate::ask::Outcome;
-use crate::event::{
-    Action, ChangeKind, Completed, Decision, Event, FileInfo, PackageInfo, Plan, Status, UnitInfo,
-};
+use crate::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use std::fmt::Write;
 
-/// What the helper found or did, as lines; a file's content as it is.
+/// What the helper found or did, as lines; a file's content as it is. Tables are cut to `width` columns.
 #[must_use]
-pub fn found(outcome: &Outcome) -> String {
+pub fn found(outcome: &Outcome, width: Option<usize>) -> String {
     let Event::Completed(done) = &outcome.end else { return String::new() };
     if outcome.verb == "file.read" && done.status == Status::Done {
         return String::from_utf8_lossy(&outcome.content).into_owned();
     }
     let mut text = String::new();
     let is_look = matches!(outcome.verb, "package.show" | "unit.status" | "file.list");
-    if !is_look && let Some(plan) = &done.plan {
-        text.push_str(&self::plan(plan, done.status == Status::Previewed));
+    if !is_look && let Some(found) = &done.plan {
+        text.push_str(&match done.status {
+            Status::Previewed => plan(found, &outcome.views, width),
+            _ => packages_done(found),
+        });
     }
     packages(done, is_look, &mut text);
     if let Some(info) = &done.unit {
@@ -26,8 +29,10 @@ pub fn found(outcome: &Outcome) -> String {
             let _ = writeln!(text, "{} is {}", info.id, unit_state(info));
         }
     }
-    for info in &done.files {
-        file(info, &mut text);
+    if outcome.verb == "file.list" {
+        text.push_str(&listing(&done.files, width));
+    } else {
+        done.files.iter().for_each(|info| file(info, &mut text));
     }
     // Lines of a unit's journal.
     text.push_str(&String::from_utf8_lossy(&outcome.content));
@@ -53,59 +58,6 @@ fn granted(done: &Completed) -> String {
         Decision::Ask => format!("granted{by}, once a person has approved it"),
         Decision::Allow | Decision::Deny | Decision::Unspecified => format!("granted{by}"),
     }
-}
-
-/// What would happen, or did.
-fn plan(plan: &Plan, is_preview: bool) -> String {
-    let mut text = String::new();
-    for step in &plan.packages {
-        let word = package_word(step.action, is_preview);
-        let version = match (step.old.as_str(), step.new.as_str()) {
-            ("", new) => new.to_owned(),
-            (old, "") => old.to_owned(),
-            (old, new) => format!("{old} -> {new}"),
-        };
-        let why = if step.asked { "" } else { " (needed by it)" };
-        let _ = writeln!(text, "{word} {} {version}{why}", step.name);
-    }
-    if is_preview && plan.download_bytes > 0 {
-        let _ = writeln!(text, "to download: {}", size(plan.download_bytes));
-    }
-    if !is_preview {
-        return text;
-    }
-    for step in &plan.units {
-        let along = if step.cascade { " (drawn along)" } else { "" };
-        let _ = writeln!(text, "would {} {}{along}", step.verb, step.id);
-    }
-    for step in &plan.files {
-        let _ = match step.kind {
-            ChangeKind::Remove => writeln!(text, "would remove {}", step.path),
-            ChangeKind::Write | ChangeKind::Unspecified => writeln!(
-                text,
-                "would write {}: {} bytes, {} {}:{}",
-                step.path, step.new_size, step.mode, step.owner, step.group
-            ),
-        };
-    }
-    if let Some(command) = &plan.command {
-        let _ = writeln!(text, "would run {} as {}", command.argv.join(" "), command.user);
-    }
-    text
-}
-
-fn package_word(action: Action, is_preview: bool) -> &'static str {
-    let (would, did) = match action {
-        Action::Install => ("would install", "installed"),
-        Action::Upgrade => ("would upgrade", "upgraded"),
-        Action::Downgrade => ("would downgrade", "downgraded"),
-        Action::Reinstall => ("would reinstall", "reinstalled"),
-        Action::Remove => ("would remove", "removed"),
-        Action::Purge => ("would purge", "purged"),
-        Action::Configure => ("would configure", "configured"),
-        Action::Unspecified => ("would change", "changed"),
-    };
-    if is_preview { would } else { did }
 }
 
 fn packages(done: &Completed, is_look: bool, text: &mut String) {
@@ -168,6 +120,24 @@ fn unit_block(info: &UnitInfo, text: &mut String) {
     }
 }
 
+/// What stands in a directory, as `ls -l` would say it.
+fn listing(files: &[FileInfo], width: Option<usize>) -> String {
+    let mut table = Table::default();
+    for info in files {
+        let kind = match info.r#type {
+            FileType::File => "file",
+            FileType::Directory => "directory",
+            FileType::Symlink => "link",
+            FileType::Other | FileType::Unspecified => "other",
+        };
+        let at = i64::try_from(info.mtime_unix_s).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
+        let at = at.filter(|_| info.mtime_unix_s > 0).map_or_else(String::new, |at| at.to_string());
+        let owner = format!("{}:{}", info.owner, info.group);
+        table.row([kind, &info.mode, &owner, &info.size.to_string(), &at, &info.path]);
+    }
+    table.render("", width)
+}
+
 fn file(info: &FileInfo, text: &mut String) {
     let _ = writeln!(text, "{}: {} bytes, {} {}:{}", info.path, info.size, info.mode, info.owner, info.group);
 }
@@ -176,9 +146,4 @@ fn field(text: &mut String, key: &str, value: &str) {
     if !value.is_empty() {
         let _ = writeln!(text, "  {key:<10} {value}");
     }
-}
-
-/// Bytes for people.
-fn size(bytes: u64) -> String {
-    indicatif::BinaryBytes(bytes).to_string()
 }

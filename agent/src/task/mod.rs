@@ -1,9 +1,11 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod requests;
 mod run;
 mod store;
 mod turn;
 
+pub use requests::{NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
 pub use turn::Turn;

@@ -1,6 +1,6 @@
 //! The tasks that the service knows. In memory: the one place that persistence will replace.
 
-use super::{Order, Task, TaskStatus};
+use super::{Order, Requests, Task, TaskStatus};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,13 @@ const KEPT_BYTES: usize = 8 << 20;
 const KEPT_NOTES: usize = 2000;
 /// Finished tasks whose events are kept whole; of older ones only those of the steps are.
 const KEPT_WHOLE: usize = 8;
-/// Request ids whose owner is remembered: as many as the helper keeps outcomes for.
-const KEPT_REQUESTS: usize = 10_000;
 
 /// All tasks, and who asked for which request.
 #[derive(Default)]
 pub struct Store {
     tasks: Mutex<VecDeque<Arc<Entry>>>,
-    requests: Mutex<VecDeque<(u32, String)>>,
+    /// Requests by whom they were sent for.
+    pub requests: Requests,
 }
 
 /// One task with its events.
@@ -120,24 +119,6 @@ impl Store {
             kept.push_front(entry);
         }
         *tasks = kept;
-    }
-
-    /// Remembers who a request is sent for; false if it was sent for somebody else.
-    pub fn claim_request(&self, uid: u32, id: &str) -> bool {
-        let mut requests = lock(&self.requests);
-        if let Some((owner, _)) = requests.iter().rev().find(|(_, known)| known == id) {
-            return *owner == uid;
-        }
-        if requests.len() == KEPT_REQUESTS {
-            requests.pop_front();
-        }
-        requests.push_back((uid, id.to_owned()));
-        true
-    }
-
-    /// Whether a request was sent for this person. To the helper all of them are the agent's.
-    pub fn owns_request(&self, uid: u32, id: &str) -> bool {
-        lock(&self.requests).iter().any(|(owner, known)| *owner == uid && known == id)
     }
 }
 

@@ -263,6 +263,7 @@ impl Place {
             config: directory.path().join("agent.toml"),
             operators: "no-such-group".to_owned(),
             terminals: Vec::new(),
+            editor: vec!["/bin/false".to_owned()],
         };
         Self { host, directory }
     }
@@ -333,6 +334,7 @@ impl Place {
             out_is_terminal: streams.is_terminal,
             err_is_terminal: streams.is_terminal,
             color: false,
+            width: streams.width,
             is_broken: false,
         };
         let args = std::iter::once("postern").chain(args.iter().copied()).map(OsString::from);
@@ -347,6 +349,7 @@ pub struct Streams {
     pub out: Kept,
     pub err: Kept,
     pub is_terminal: bool,
+    pub width: Option<usize>,
 }
 
 pub fn accepted() -> v1::event::Kind {

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::places::{Bodies, Places};
 use crate::policy::{Peer, Policy};
 use crate::requests::Requests;
+use crate::sys::log::Reserve;
 use crate::sys::{locked, store};
 use postern_proto::frame::METHOD_MAX;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,6 +25,8 @@ pub struct Helper {
     pub requests: Requests,
     /// What this host lacks, each one sentence.
     pub notes: Vec<String>,
+    /// Room on the disk that is operators'.
+    pub reserve: Reserve,
     /// When it started, since 1970.
     pub started: Duration,
     /// Requests under way, so that no client takes all threads.
@@ -60,6 +63,7 @@ impl Helper {
         policy: Option<Policy>,
         paused: Option<String>,
         notes: Vec<String>,
+        reserve: Reserve,
     ) -> Self {
         Self {
             started: host.unix(),
@@ -67,6 +71,7 @@ impl Helper {
             audit,
             requests,
             notes,
+            reserve,
             running: Arc::new(Places::default()),
             bodies: Bodies::default(),
             simulations: Mutex::new(()),

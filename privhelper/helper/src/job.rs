@@ -8,21 +8,20 @@ use crate::context::{Context, too_late};
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::{Done, failed};
-use crate::plan::{Action, PackageStep};
 use crate::policy::{Authorized, Command};
 use crate::reply::Watchers;
 use crate::sandbox;
 use crate::sys::process::{self, Finished, JobUnit};
 use crate::sys::store::{self, JOB_MAX};
 use crate::types::Digest;
-use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome};
+use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome, RequestRecord, Transaction};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How often the files of a job are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(20);
 /// How often systemd is asked whether the job's unit still is.
 const ASK: Duration = Duration::from_secs(2);
 /// How long an ended command's unit may take to be gone: longer than its `TimeoutStopSec=` twice over.
@@ -99,11 +98,11 @@ fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutc
 ///
 /// # Errors
 /// What the job says, `interrupted` if it ended without an outcome, or a fault.
-pub fn execute(cx: &Context, ticket: &Ticket, job: Job, limit: Duration) -> Result<Done, Stop> {
+pub fn execute(cx: &Context, ticket: &Ticket, job: &Job, limit: Duration) -> Result<Done, Stop> {
     let id = record(cx, job)?;
     started(&process::start_job(&cx.helper.host, ticket, &id)?)?;
     let outcome = follow(&cx.helper, ticket, (JobUnit::Run, &id), &cx.watchers, limit)?;
-    done(outcome, &cx.watchers)
+    Ok(done(job, outcome, &cx.watchers))
 }
 
 /// Runs one named command in the sandbox of its row: an effect. After `limit` as [`execute`].
@@ -113,7 +112,7 @@ pub fn execute(cx: &Context, ticket: &Ticket, job: Job, limit: Duration) -> Resu
 pub fn run_command(
     cx: &Context,
     ticket: &Ticket,
-    job: Job,
+    job: &Job,
     row: &Command,
     limit: Duration,
 ) -> Result<Done, Stop> {
@@ -125,13 +124,13 @@ pub fn run_command(
 }
 
 /// Writes the record of a job, and gives it its id.
-fn record(cx: &Context, job: Job) -> Result<String, Stop> {
+fn record(cx: &Context, job: &Job) -> Result<String, Stop> {
     let helper = &*cx.helper;
     needs_systemd(helper)?;
     let id = id_of(cx.peer.uid, cx.meta.request_id.as_str());
     let path = directory(helper, &id);
     store::make_directory(&path)?;
-    store::replace(&path.join("job.pb"), &Job { id: id.clone(), ..job }.encode_to_vec())?;
+    store::replace(&path.join("job.pb"), &Job { id: id.clone(), ..job.clone() }.encode_to_vec())?;
     Ok(id)
 }
 
@@ -144,13 +143,20 @@ fn started(finished: &Finished) -> Result<(), Fault> {
 
 /// Takes up a job that an earlier helper started; none if it never wrote its record.
 #[must_use]
-pub fn recover(helper: &Helper, ticket: &Ticket, id: &str, watchers: &Watchers) -> Option<Done> {
+pub fn recover(
+    helper: &Helper,
+    ticket: &Ticket,
+    request: &RequestRecord,
+    watchers: &Watchers,
+) -> Option<Done> {
+    let id = &id_of(request.uid, &request.request_id);
     let known = store::read(&directory(helper, id).join("job.pb"), RECORD_MAX).ok()??;
-    let is_command = Job::decode(known.as_slice()).is_ok_and(|job| job.kind() == JobKind::Command);
+    let job = Job::decode(known.as_slice()).unwrap_or_default();
+    let is_command = job.kind() == JobKind::Command;
     let unit = if is_command { JobUnit::Command } else { JobUnit::Run };
     let followed = follow(helper, ticket, (unit, id), watchers, Duration::from_secs(60 * 60));
     let ended =
-        followed.and_then(|outcome| if is_command { Ok(ran(&outcome)) } else { done(outcome, watchers) });
+        followed.map(|outcome| if is_command { ran(&outcome) } else { done(&job, outcome, watchers) });
     Some(ended.unwrap_or_else(|stop| failed(stop).0))
 }
 
@@ -279,31 +285,56 @@ fn ran(outcome: &JobOutcome) -> Done {
     Done { completed, undo: Json::new() }
 }
 
-fn done(outcome: JobOutcome, watchers: &Watchers) -> Result<Done, Stop> {
-    if !outcome.code.is_empty() && !outcome.output.is_empty() {
+/// What became of a transaction. Where it failed, what dpkg has now is told too.
+fn done(job: &Job, outcome: JobOutcome, watchers: &Watchers) -> Done {
+    let mut completed = wire::Completed {
+        status: wire::Status::Done.into(),
+        packages: outcome.packages,
+        ..Default::default()
+    };
+    completed.message = outcome.detail.chars().take(500).collect();
+    // What takes it back is made of this, also where an earlier helper's plan is not known.
+    completed.plan = Some(wire::Plan { packages: outcome.steps.clone(), ..wire::Plan::default() });
+    if outcome.code.is_empty() {
+        // It says why there was nothing to do.
+        if !completed.message.is_empty() {
+            completed.status = wire::Status::Unchanged.into();
+        }
+        let undo = undo(job, &outcome.steps, &completed.packages);
+        return Done { completed, undo };
+    }
+    if !outcome.output.is_empty() {
         let data = outcome.output.iter().copied().take(postern_proto::frame::OUTPUT_MAX).collect();
         let stream = wire::Stream::Stdout.into();
         watchers.event(&wire::event::Kind::Output(wire::Output { stream, data, truncated: false }));
     }
-    let outcome = succeed(outcome)?;
-    let steps = outcome.steps.iter().map(PackageStep::of_wire).collect::<Result<Vec<_>, _>>()?;
-    let fresh = steps.iter().filter(|step| step.action == Action::Install).map(|step| step.name.as_str());
-    let undo = Json::new().texts("packages", fresh);
-    let undo = if undo.members().is_empty() {
-        undo
-    } else {
-        Json::new().text("kind", "package.remove").object("of", &undo)
+    completed.status = wire::Status::Failed.into();
+    Code::from_name(&outcome.code).unwrap_or(Code::PackageFailed).as_str().clone_into(&mut completed.code);
+    Done { completed, undo: Json::new() }
+}
+
+/// What takes it back, for the audit.
+fn undo(job: &Job, steps: &[wire::PackageStep], packages: &[wire::PackageInfo]) -> Json {
+    let of = |action: wire::Action, version: fn(&wire::PackageStep) -> &str| -> Vec<String> {
+        let steps = steps.iter().filter(|step| step.action() == action);
+        steps.map(|step| format!("{}{}", step.name, version(step))).collect()
     };
-    let packages = steps.iter().map(|step| wire::PackageInfo {
-        name: step.name.to_string(),
-        arch: step.arch.clone(),
-        state: "installed".to_owned(),
-        installed: step.new.clone(),
-        ..wire::PackageInfo::default()
-    });
-    let mut packages: Vec<_> = packages.collect();
-    packages.extend(outcome.packages);
-    let completed =
-        wire::Completed { status: wire::Status::Done.into(), packages, ..wire::Completed::default() };
-    Ok(Done { completed, undo })
+    let (kind, names) = match (job.kind(), job.transaction()) {
+        (JobKind::Hold | JobKind::Unhold, _) => {
+            let kind = if job.kind() == JobKind::Hold { "package.unhold" } else { "package.hold" };
+            (kind, packages.iter().map(|info| info.name.clone()).collect())
+        }
+        (_, Transaction::Install) => ("package.remove", of(wire::Action::Install, |_| "")),
+        (_, Transaction::Remove | Transaction::Autoremove) => {
+            ("package.install", of(wire::Action::Remove, |_| ""))
+        }
+        (_, Transaction::Purge) => ("package.install", of(wire::Action::Purge, |_| "")),
+        (_, Transaction::Upgrade) => ("package.install", of(wire::Action::Upgrade, |_| "")),
+        (_, Transaction::Repair | Transaction::Unspecified) => ("", Vec::new()),
+    };
+    if names.is_empty() {
+        return Json::new();
+    }
+    let packages = Json::new().texts("packages", names.iter().map(String::as_str));
+    Json::new().text("kind", kind).object("of", &packages)
 }

@@ -89,6 +89,7 @@ impl Leave for Ticket {
         };
         let mut completed = done.completed;
         completed.duration_us = micros(cx.started);
+        completed.undoable = completed.status() == wire::Status::Done && done.undo != Json::new();
         cx.record.plan = Json::new();
         cx.record.args = Json::new();
         cx.record.undo = done.undo;

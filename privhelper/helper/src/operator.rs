@@ -129,7 +129,7 @@ impl Operator {
     /// Takes back, on a thread of its own.
     fn undo(&self, undo: wire::OperatorUndoRequest, sink: Sink) {
         let (helper, peer, ended) = (Arc::clone(&self.helper), self.peer, sink.clone());
-        if spawn("undo", move || crate::undo::run(&helper, peer, &undo, &sink)).is_err() {
+        if spawn("undo", move || crate::undo::operator::run(&helper, peer, &undo, &sink)).is_err() {
             ended.end(Grpc::Unavailable, "no thread can be had; ask again later");
         }
     }
@@ -138,6 +138,7 @@ impl Operator {
     fn pause(&self, pause: &wire::OperatorPauseRequest) -> Result<wire::OperatorPaused, Refusal> {
         let reason = if pause.reason.is_empty() { "no reason given" } else { &pause.reason };
         let reason = Reason::new(reason)?;
+        let _room = self.helper.reserve.give();
         // Whoever begins holds this: after it, everything that runs is in the list.
         let _one_at_a_time = locked(&self.helper.begins);
         let written = self.helper.pause(Some(reason.as_str().to_owned()));

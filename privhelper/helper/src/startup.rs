@@ -9,6 +9,7 @@ use crate::leave::{Done, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
+use crate::sys::log::Reserve;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::sys::{confined, files, socket};
 use crate::table::TABLE;
@@ -110,6 +111,9 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
         check_ancestors(socket.parent().unwrap_or(Path::new("/")), host.owner_uid)?;
     }
     check_ancestors(&host.paths.run, host.owner_uid)?;
+    // Also on a full disk: without a helper no operator could do anything about it.
+    let reserve = Reserve::open(&host.paths.state.join("reserve"))?;
+    let room = reserve.give();
     let audit = Audit::open(&host.audit())?;
     let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
     let mut notes = Vec::new();
@@ -131,7 +135,8 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     audit.durable(Event::Start, &started)?;
     audit.sign()?;
     store::prune(&host.paths.state.join("undo"))?;
-    let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes));
+    drop(room);
+    let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes, reserve));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }
@@ -141,11 +146,16 @@ fn load_policy(host: &Host) -> Result<Option<Policy>, Fault> {
     bytes.map(|bytes| Policy::load(&bytes, host.accounts)).transpose()
 }
 
-/// Ends what an earlier helper began: a job is followed to its outcome, all else is `interrupted`.
+/// Ends what an earlier helper began: a job is followed to its outcome while others begin, a change of files is finished
+/// or taken back before they do, all else is `interrupted`.
 pub fn take_up(helper: &Arc<Helper>, unfinished: Vec<RequestRecord>) {
     for record in unfinished {
         let watchers = Arc::new(Watchers::default());
         helper.requests.watch(record.uid, &record.request_id, &watchers);
+        if !TABLE.iter().any(|row| row.id.name() == record.verb && row.is_job) {
+            end(helper, &record, &watchers);
+            continue;
+        }
         let helper = Arc::clone(helper);
         // Without a thread the request stays unfinished, and the next start takes it up.
         drop(
@@ -158,10 +168,10 @@ pub fn take_up(helper: &Arc<Helper>, unfinished: Vec<RequestRecord>) {
 
 fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
     let ticket = Audit::resume();
-    let id = job::id_of(request.uid, &request.request_id);
     let row = TABLE.iter().find(|row| row.id.name() == request.verb);
-    let done = row.and_then(|row| (row.recover)(helper, &ticket, &id, watchers));
-    let event = if done.is_some() { Event::End } else { Event::Interrupted };
+    let done = row.and_then(|row| (row.recover)(helper, &ticket, request, watchers));
+    let has_ended = |done: &Done| done.completed.status() != wire::Status::Interrupted;
+    let event = if done.as_ref().is_some_and(has_ended) { Event::End } else { Event::Interrupted };
     let Done { completed, undo } = done.unwrap_or_else(|| Done {
         completed: wire::Completed {
             status: wire::Status::Interrupted.into(),
@@ -177,7 +187,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         client: Some(Peer { uid: request.uid, gid: request.gid, pid: request.pid }),
         verb: request.verb.clone(),
         rule: request.rules.first().cloned().unwrap_or_default(),
-        outcome: outcome(&completed, "taken up after a restart"),
+        outcome: outcome(&completed, &format!("taken up after a restart; {}", completed.message)),
         undo,
         ..Record::default()
     };
@@ -243,6 +253,7 @@ pub fn tick_forever(helper: &Helper) {
     loop {
         std::thread::sleep(Duration::from_secs(1));
         helper.audit.tick();
+        helper.reserve.keep();
         helper.approvals.expire(helper.boottime());
     }
 }

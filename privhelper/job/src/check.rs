@@ -7,12 +7,12 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use postern_proto::root::v1::JobKind;
+use postern_proto::root::v1::{JobKind, Transaction};
 use postern_proto::v1::{Action, PackageStep};
 
-use crate::apt::one_line;
-use crate::record::JobId;
-use crate::{Fault, Host, sys};
+use crate::meaning::one_line;
+use crate::record::{JobId, Record};
+use crate::{Fault, Host, dpkg, sources, sys};
 
 /// Most bytes that apt-get says: its whole configuration, then the packages.
 const INPUT_MAX: u64 = 16 * 1024 * 1024;
@@ -28,7 +28,7 @@ pub const PASSED: &str = "checked";
 /// directory says which. apt-get must then be stopped by a non-zero exit.
 pub fn check(host: &Host, id: &JobId, input: impl Read) -> Result<(), Fault> {
     let directory = host.directory(id);
-    match compare(&directory, id, input) {
+    match compare(host, &directory, id, input) {
         Ok(()) => sys::create(&directory, PASSED).map(drop),
         Err(fault) => {
             let line = one_line(&fault.to_string());
@@ -40,29 +40,66 @@ pub fn check(host: &Host, id: &JobId, input: impl Read) -> Result<(), Fault> {
     }
 }
 
-fn compare(directory: &Path, id: &JobId, input: impl Read) -> Result<(), Fault> {
+fn compare(host: &Host, directory: &Path, id: &JobId, input: impl Read) -> Result<(), Fault> {
     let bytes = sys::read_capped(input, INPUT_MAX)?;
     let record = sys::read_record(directory, id)?;
-    if record.kind != JobKind::Install {
-        return Err(Fault::new("this job installs nothing"));
+    if record.kind != JobKind::Run {
+        return Err(Fault::new("this job is no transaction"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| Fault::new("apt-get's transaction is not UTF-8"))?;
     let real = transaction(text)?;
-    match difference(&real, record.expected.iter().map(comparable).collect()) {
-        Some(text) => Err(Fault::new(text)),
-        None => Ok(()),
+    if let Some(text) = difference(&real, &record) {
+        return Err(Fault::new(text));
     }
+    check_removals(host, &real)?;
+    check_sources(host, &record.expected)
 }
 
 /// The first step that one side has and the other has not, in words.
-fn difference(real: &[PackageStep], mut expected: Vec<PackageStep>) -> Option<String> {
+fn difference(real: &[PackageStep], record: &Record) -> Option<String> {
+    let mut expected: Vec<PackageStep> = record.expected.iter().map(comparable).collect();
     for step in real {
         match expected.iter().position(|other| other == step) {
             Some(at) => drop(expected.swap_remove(at)),
             None => return Some(format!("{} is not in the plan", words(step))),
         }
     }
+    // A repair has let dpkg configure what it could before apt-get was started.
+    if record.transaction == Transaction::Repair {
+        expected.retain(|step| step.action() != Action::Configure);
+    }
     expected.first().map(|step| format!("{} is in the plan, but would not happen", words(step)))
+}
+
+/// What the plan said without privilege, root sees for itself: nothing vital goes.
+fn check_removals(host: &Host, real: &[PackageStep]) -> Result<(), Fault> {
+    let gone: Vec<&PackageStep> = real.iter().filter(|step| step.action() == Action::Remove).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let rows = dpkg::rows(host, &gone.iter().map(|step| step.name.as_str()).collect::<Vec<_>>())?;
+    let is_gone = |row: &&dpkg::Row| gone.iter().any(|step| step.name == row.name && step.arch == row.arch);
+    let mut there = rows.iter().filter(is_gone).filter(|row| row.state != "config-files");
+    there.find_map(dpkg::vital).map_or(Ok(()), |why| Err(Fault::new(why)))
+}
+
+/// The lists of packages may have changed since the plan: each version still comes from what was decided on.
+fn check_sources(host: &Host, expected: &[PackageStep]) -> Result<(), Fault> {
+    let mut now: Vec<PackageStep> = expected.to_vec();
+    for step in &mut now {
+        step.sources.clear();
+    }
+    if expected.iter().any(|step| !step.sources.is_empty()) {
+        sources::tie(host, &mut now, &dpkg::native(host)?)?;
+    }
+    let differs = |(before, now): &(&PackageStep, &PackageStep)| before.sources != now.sources;
+    match expected.iter().zip(&now).find(differs) {
+        Some((step, now)) => {
+            let sources = now.sources.join(", ");
+            Err(Fault::new(format!("{} {} now comes from {sources:?}", step.name, step.new)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn words(step: &PackageStep) -> String {

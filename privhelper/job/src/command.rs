@@ -15,7 +15,7 @@ use postern_proto::v1::{Output, Stream};
 
 use crate::record::{RECORD_MAX, Record};
 use crate::sys::Events;
-use crate::{Fault, apt, sys};
+use crate::{Fault, meaning, sys};
 
 /// Most bytes of one event.
 const CHUNK: usize = 16 * 1024;
@@ -35,10 +35,10 @@ pub fn command(input: impl Read, output: impl Write) -> Result<(), Fault> {
     let outcome = match Record::decode(&bytes).map(|record| record.command) {
         Ok(Some(job)) => match run(&job, &mut events) {
             Ok(outcome) => outcome,
-            Err(fault) => apt::outcome("command_failed", &fault.to_string()),
+            Err(fault) => meaning::outcome("command_failed", &fault.to_string()),
         },
-        Ok(None) => apt::outcome("invalid_argument", "not a command's job"),
-        Err(fault) => apt::outcome("invalid_argument", &fault.to_string()),
+        Ok(None) => meaning::outcome("invalid_argument", "not a command's job"),
+        Err(fault) => meaning::outcome("invalid_argument", &fault.to_string()),
     };
     events.send(&JobEvent { outcome: Some(outcome), ..JobEvent::default() })
 }
@@ -73,10 +73,10 @@ fn run(job: &CommandJob, events: &mut Events<impl Write>) -> Result<JobOutcome, 
 fn outcome(status: ExitStatus, truncated: bool) -> JobOutcome {
     let said = match (status.code(), status.signal()) {
         (Some(0), _) => JobOutcome::default(),
-        (Some(code), _) => apt::outcome("command_failed", &format!("it ended with exit code {code}")),
+        (Some(code), _) => meaning::outcome("command_failed", &format!("it ended with exit code {code}")),
         (None, signal) => {
             let signal = signal.unwrap_or_default();
-            apt::outcome("command_failed", &format!("it was ended by signal {signal}"))
+            meaning::outcome("command_failed", &format!("it was ended by signal {signal}"))
         }
     };
     let (exit_code, signal) = (status.code().unwrap_or_default(), status.signal().unwrap_or_default());

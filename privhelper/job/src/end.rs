@@ -7,7 +7,7 @@ use postern_proto::root::v1::{JobEvent, JobKind, JobOutcome};
 use prost::Message;
 
 use crate::record::JobId;
-use crate::{Fault, Host, apt, sys};
+use crate::{Fault, Host, meaning, sys};
 
 /// Most bytes of one event: far more than a command's output or outcome has.
 const EVENT_MAX: u64 = 64 * 1024;
@@ -42,12 +42,12 @@ pub fn end(host: &Host, id: &JobId, ended: &Ended) -> Result<(), Fault> {
 fn told(ended: &Ended) -> JobOutcome {
     let Ended { result, code, status } = ended;
     if result == "timeout" {
-        return apt::outcome(
+        return meaning::outcome(
             "timeout",
             "it did not end within its time (`timeout`), so it and all that it started were killed",
         );
     }
-    apt::outcome("command_failed", &format!("it could not be run to its end: {result} ({code} {status})"))
+    meaning::outcome("command_failed", &format!("it could not be run to its end: {result} ({code} {status})"))
 }
 
 /// The outcome in the last event, if all are whole. One event at a time: how many there are is the command's to say.

@@ -1,7 +1,7 @@
 //! One approved package transaction or named command, in a systemd unit of its own.
 //!
-//! * [`run`]: root, in `postern-job@ID.service`. Runs apt-get as the record
-//!   `jobs/<id>/job.pb` says, follows it, and writes `outcome.pb` last.
+//! * [`run`]: root, in `postern-job@ID.service`. Runs apt-get, apt-mark or dpkg as the
+//!   record `jobs/<id>/job.pb` says, follows it, and writes `outcome.pb` last.
 //! * [`check`]: run by apt-get itself under its lock, before dpkg changes
 //!   anything. Stops it unless dpkg is about to do what was decided.
 //! * [`plan`]: unprivileged, in `postern-plan@ID.service`. Simulates or looks up.
@@ -15,12 +15,18 @@
 mod apt;
 mod check;
 mod command;
+mod dpkg;
 mod end;
+mod follow;
+mod hold;
+mod meaning;
 mod plan;
 mod record;
 mod run;
 mod show;
 mod simulation;
+mod sources;
+mod states;
 mod status;
 mod sys;
 
@@ -41,6 +47,8 @@ pub struct Host {
     pub apt_get: PathBuf,
     /// apt-cache(8).
     pub apt_cache: PathBuf,
+    /// apt-mark(8).
+    pub apt_mark: PathBuf,
     /// dpkg(1).
     pub dpkg: PathBuf,
     /// dpkg-query(1).
@@ -53,6 +61,8 @@ pub struct Host {
     pub dpkg_lock: PathBuf,
     /// The lock of the package lists.
     pub lists_lock: PathBuf,
+    /// Where an interrupted dpkg leaves updates of its records.
+    pub dpkg_updates: PathBuf,
 }
 
 impl Host {
@@ -62,12 +72,14 @@ impl Host {
         Self {
             apt_get: "/usr/bin/apt-get".into(),
             apt_cache: "/usr/bin/apt-cache".into(),
+            apt_mark: "/usr/bin/apt-mark".into(),
             dpkg: "/usr/bin/dpkg".into(),
             dpkg_query: "/usr/bin/dpkg-query".into(),
             job: "/usr/libexec/postern/postern-job".into(),
             jobs: "/var/lib/postern-helper/jobs".into(),
             dpkg_lock: "/var/lib/dpkg/lock-frontend".into(),
             lists_lock: "/var/lib/apt/lists/lock".into(),
+            dpkg_updates: "/var/lib/dpkg/updates".into(),
         }
     }
 

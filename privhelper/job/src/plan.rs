@@ -1,14 +1,15 @@
-//! What an install would do, asked of apt-get without privilege.
+//! What a transaction would do, asked of apt-get without privilege.
 
 use std::io::{Read, Write};
 
-use postern_proto::root::v1::{JobEvent, JobKind, JobOutcome};
+use postern_proto::root::v1::{JobEvent, JobKind, JobOutcome, Transaction};
 use postern_proto::v1::{Action, PackageStep};
 
+use crate::dpkg::Row;
 use crate::record::{RECORD_MAX, Record};
 use crate::simulation::{self, Line};
 use crate::sys::Events;
-use crate::{Fault, Host, apt, show, sys};
+use crate::{Fault, Host, apt, dpkg, meaning, show, sources, sys};
 
 /// Answers one record with one event that carries the outcome.
 ///
@@ -19,46 +20,100 @@ pub fn plan(host: &Host, input: impl Read, output: impl Write) -> Result<(), Fau
     let bytes = sys::read_capped(input, RECORD_MAX)?;
     let outcome = match Record::decode(&bytes) {
         Ok(record) => match record.kind {
-            JobKind::PlanInstall => simulate(host, &record),
+            JobKind::Plan => simulate(host, &record),
             JobKind::Show => show::show(host, &record),
-            JobKind::Unspecified | JobKind::Update | JobKind::Install | JobKind::Command => {
-                Ok(apt::outcome("invalid_argument", "not a job without privilege"))
-            }
+            JobKind::Unspecified
+            | JobKind::Update
+            | JobKind::Run
+            | JobKind::Command
+            | JobKind::Hold
+            | JobKind::Unhold => Ok(meaning::outcome("invalid_argument", "not a job without privilege")),
         }
-        .unwrap_or_else(|fault| apt::outcome("package_failed", &fault.to_string())),
-        Err(fault) => apt::outcome("invalid_argument", &fault.to_string()),
+        .unwrap_or_else(|fault| meaning::outcome("package_failed", &fault.to_string())),
+        Err(fault) => meaning::outcome("invalid_argument", &fault.to_string()),
     };
     Events(output).send(&JobEvent { outcome: Some(outcome), ..JobEvent::default() })
 }
 
-/// One simulation. `apt-get -s` prints no sizes: they stay 0.
+/// One simulation, and what apt and dpkg say besides of the packages in it.
 fn simulate(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
+    let repairs = record.transaction == Transaction::Repair;
+    if dpkg::interrupted(host) && !repairs {
+        return Ok(needs_repair("dpkg was interrupted"));
+    }
     let argv = apt::simulate(record);
     let answer = sys::ask(&host.apt_get, &argv.iter().map(String::as_str).collect::<Vec<_>>())?;
     if !answer.status.success() {
-        let mut outcome = apt::failure(&[answer.stdout, answer.stderr].concat());
+        let mut outcome = meaning::failure(&[answer.stdout, answer.stderr].concat());
         outcome.exit_code = answer.status.code().unwrap_or_default();
         return Ok(outcome);
     }
-    let lines = String::from_utf8(answer.stdout)
-        .map_err(|_| Fault::new("apt-get -s wrote no UTF-8"))
-        .and_then(|text| {
-            simulation::parse(&text)
-                .map_err(|line| Fault::new(format!("cannot read apt-get's line {line:?}")))
-        })?;
-    let steps = steps(host, record, &lines)?;
-    Ok(JobOutcome { steps, ..JobOutcome::default() })
+    let text = String::from_utf8(answer.stdout).map_err(|_| Fault::new("apt-get -s wrote no UTF-8"))?;
+    let lines = simulation::parse(&text)
+        .map_err(|line| Fault::new(format!("cannot read apt-get's line {line:?}")))?;
+    let native = dpkg::native(host)?;
+    let known = known(host, record, &lines)?;
+    if let Some(name) = not_upgradable(record, &native, &known) {
+        return Ok(meaning::outcome("not_found", &format!("{name} is not installed")));
+    }
+    let mut steps = steps(host, record, &lines, &native, &known)?;
+    if repairs {
+        add_half_done(&mut steps, &known);
+    } else if let Some(step) = steps.iter().find(|s| s.action() == Action::Configure && !s.asked) {
+        return Ok(needs_repair(&format!("{} is unpacked and not configured", step.name)));
+    }
+    if let Some(why) = removed(&steps, &known).find_map(dpkg::vital) {
+        return Ok(meaning::outcome("protected", &why));
+    }
+    sources::tie(host, &mut steps, &native)?;
+    let (download_bytes, disk_bytes) = sizes(host, &steps, &native, &known)?;
+    let kept_back = simulation::kept_back(&text);
+    Ok(JobOutcome { steps, download_bytes, disk_bytes, kept_back, ..JobOutcome::default() })
 }
 
-fn steps(host: &Host, record: &Record, lines: &[Line]) -> Result<Vec<PackageStep>, Fault> {
+fn needs_repair(why: &str) -> JobOutcome {
+    meaning::outcome("needs_repair", &format!("{why}; repair the packages first (package.repair)"))
+}
+
+/// What dpkg has of the packages in the lines and in the request. For a repair, of all: any may be half done.
+fn known(host: &Host, record: &Record, lines: &[Line]) -> Result<Vec<Row>, Fault> {
+    let mut names = record.names();
+    names.extend(lines.iter().map(|line| line.name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    if record.transaction == Transaction::Repair {
+        names.clear();
+    } else if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    dpkg::rows(host, &names)
+}
+
+/// The first package of an upgrade by name that is not there; apt would leave it out without a word.
+fn not_upgradable<'a>(record: &'a Record, native: &str, known: &[Row]) -> Option<&'a str> {
+    let is_there =
+        |name: &&str| dpkg::find(known, native, name).is_some_and(|row| row.state != "config-files");
+    record.names().into_iter().find(|name| record.transaction == Transaction::Upgrade && !is_there(name))
+}
+
+fn steps(
+    host: &Host,
+    record: &Record,
+    lines: &[Line],
+    native: &str,
+    known: &[Row],
+) -> Result<Vec<PackageStep>, Fault> {
     let names = record.names();
     let mut steps: Vec<PackageStep> = Vec::new();
     for line in lines {
-        let (new, arch) = match &line.new {
-            Some((version, arch)) => (version.clone(), arch.clone()),
-            None => (String::new(), removed_arch(host, line)?),
-        };
         let mut old = line.old.clone().unwrap_or_default();
+        let (new, arch) = if let Some((version, arch)) = &line.new {
+            (version.clone(), arch.clone())
+        } else {
+            let row = removed_row(line, native, known)?;
+            old.clone_from(&row.version);
+            (String::new(), row.arch.clone())
+        };
         let mut action = line.action;
         if action == Action::Configure {
             // Of a package installed above: no step. Alone: an earlier run left it half done.
@@ -67,7 +122,7 @@ fn steps(host: &Host, record: &Record, lines: &[Line]) -> Result<Vec<PackageStep
             }
             old.clone_from(&new);
         } else if action == Action::Install && !old.is_empty() {
-            action = change(host, &old, &new)?;
+            action = dpkg::change(host, &old, &new)?;
         }
         let asked = line.foreign.is_none() && names.contains(&line.name.as_str());
         let (action, name) = (action.into(), line.name.clone());
@@ -76,26 +131,80 @@ fn steps(host: &Host, record: &Record, lines: &[Line]) -> Result<Vec<PackageStep
     Ok(steps)
 }
 
-/// apt does not say the architecture of what it removes; dpkg knows it.
-fn removed_arch(host: &Host, line: &Line) -> Result<String, Fault> {
-    if let Some(arch) = &line.foreign {
-        return Ok(arch.clone());
-    }
-    let native = show::native(host)?;
-    show::installed(host, &[&line.name])?
-        .into_iter()
-        .find(|row| row.arch == native || row.arch == "all")
-        .map(|row| row.arch)
+/// apt does not say the architecture of what it removes, nor the version of mere configuration; dpkg knows both.
+fn removed_row<'a>(line: &Line, native: &str, known: &'a [Row]) -> Result<&'a Row, Fault> {
+    let is_it = |row: &&Row| {
+        row.name == line.name
+            && match &line.foreign {
+                Some(arch) => row.arch == *arch,
+                None => row.arch == native || row.arch == "all",
+            }
+    };
+    known
+        .iter()
+        .find(is_it)
         .ok_or_else(|| Fault::new(format!("dpkg does not know {:?}, which would be removed", line.name)))
 }
 
-/// What a new version is to the old one, as dpkg orders them.
-fn change(host: &Host, old: &str, new: &str) -> Result<Action, Fault> {
-    for (relation, action) in [("lt", Action::Upgrade), ("eq", Action::Reinstall), ("gt", Action::Downgrade)]
+fn row_of<'a>(step: &PackageStep, known: &'a [Row]) -> Option<&'a Row> {
+    known.iter().find(|row| row.name == step.name && row.arch == step.arch)
+}
+
+fn removed<'a>(steps: &[PackageStep], known: &'a [Row]) -> impl Iterator<Item = &'a Row> {
+    let gone = steps.iter().filter(|step| matches!(step.action(), Action::Remove | Action::Purge));
+    gone.filter_map(|step| row_of(step, known)).filter(|row| row.state != "config-files")
+}
+
+/// What dpkg itself finishes before apt is asked.
+fn add_half_done(steps: &mut Vec<PackageStep>, known: &[Row]) {
+    for row in known.iter().filter(|row| row.half_done()) {
+        if steps.iter().any(|step| step.name == row.name && step.arch == row.arch) {
+            continue;
+        }
+        let [name, arch, version] = [&row.name, &row.arch, &row.version].map(Clone::clone);
+        let action = Action::Configure.into();
+        steps.push(PackageStep {
+            action,
+            name,
+            arch,
+            old: version.clone(),
+            new: version,
+            ..Default::default()
+        });
+    }
+}
+
+/// Bytes of all packages that are fetched, and of disk afterwards, as the packages say themselves.
+fn sizes(host: &Host, steps: &[PackageStep], native: &str, known: &[Row]) -> Result<(u64, i64), Fault> {
+    let (mut download, mut disk) = (0_u64, 0_i64);
+    for row in steps.iter().filter(|step| step.action() != Action::Configure).filter_map(|s| row_of(s, known))
     {
-        if sys::ask(&host.dpkg, &["--compare-versions", old, relation, new])?.status.success() {
-            return Ok(action);
+        if row.state != "config-files" {
+            disk = disk.saturating_sub(row.size_kib.saturating_mul(1024));
         }
     }
-    Err(Fault::new(format!("dpkg cannot compare {old:?} and {new:?}")))
+    let fetched: Vec<&PackageStep> = steps.iter().filter(|step| sources::fetches(step)).collect();
+    if fetched.is_empty() {
+        return Ok((download, disk));
+    }
+    let operand = |step: &&PackageStep| format!("{}={}", sources::exact(step, native), step.new);
+    let operands: Vec<String> = fetched.iter().map(operand).collect();
+    let mut argv = vec!["show", "-o", "APT::Cmd::Pattern-Only=true", "--"];
+    argv.extend(operands.iter().map(String::as_str));
+    let answer = sys::ask(&host.apt_cache, &argv)?;
+    let text = String::from_utf8_lossy(&answer.stdout);
+    let stanzas: Vec<&str> = text.split("\n\n").collect();
+    for step in fetched {
+        let is_it = |stanza: &&&str| {
+            let is = |key, value: &str| show::field(stanza, key) == Some(value);
+            is("Package", &step.name) && is("Architecture", &step.arch) && is("Version", &step.new)
+        };
+        if let Some(stanza) = stanzas.iter().find(is_it) {
+            let number =
+                |key| show::field(stanza, key).and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+            download = download.saturating_add(number("Size").into());
+            disk = disk.saturating_add(i64::from(number("Installed-Size")).saturating_mul(1024));
+        }
+    }
+    Ok((download, disk))
 }

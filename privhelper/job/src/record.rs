@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use postern_proto::root::v1::{CommandJob, Job, JobKind};
+use postern_proto::root::v1::{CommandJob, Job, JobKind, Transaction};
 use postern_proto::v1::{Package, PackageStep};
 use prost::Message;
 
@@ -110,13 +110,17 @@ fn command(job: CommandJob) -> Result<CommandJob, Fault> {
 
 /// One approved thing.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the policy file")]
 pub struct Record {
     pub id: JobId,
     pub kind: JobKind,
+    /// Of kinds plan and run alone.
+    pub transaction: Transaction,
     pub targets: Vec<Target>,
     pub recommends: bool,
     pub allow_downgrades: bool,
     pub allow_removals: bool,
+    pub new_packages: bool,
     pub lock_timeout_s: u32,
     pub expected: Vec<PackageStep>,
     /// Of a command's job alone.
@@ -137,15 +141,29 @@ impl Record {
         if names.len() != targets.len() {
             return Err(Fault::new("a package is named twice"));
         }
-        let counted = match kind {
-            JobKind::Unspecified => return Err(Fault::new("unknown kind of job")),
-            JobKind::Update | JobKind::Command => targets.is_empty(),
-            JobKind::PlanInstall | JobKind::Show | JobKind::Install => {
-                (1..=PACKAGES_MAX).contains(&targets.len())
+        let transaction =
+            Transaction::try_from(job.transaction).map_err(|_| Fault::new("unknown transaction"))?;
+        let is_transaction = matches!(kind, JobKind::Plan | JobKind::Run);
+        if is_transaction == (transaction == Transaction::Unspecified) {
+            return Err(Fault::new("a transaction and no job for one, or the other way round"));
+        }
+        let some = 1..=PACKAGES_MAX;
+        let counted = match (kind, transaction) {
+            (JobKind::Unspecified, _) => return Err(Fault::new("unknown kind of job")),
+            (JobKind::Update | JobKind::Command, _)
+            | (JobKind::Plan | JobKind::Run, Transaction::Autoremove | Transaction::Repair) => {
+                targets.is_empty()
+            }
+            (JobKind::Plan | JobKind::Run, Transaction::Upgrade) => targets.len() <= PACKAGES_MAX,
+            (JobKind::Show | JobKind::Hold | JobKind::Unhold | JobKind::Plan | JobKind::Run, _) => {
+                some.contains(&targets.len())
             }
         };
         if !counted {
             return Err(Fault::new("wrong number of packages"));
+        }
+        if transaction != Transaction::Install && targets.iter().any(|target| target.version.is_some()) {
+            return Err(Fault::new("only an install names versions"));
         }
         let command = job.command.map(command).transpose()?;
         if command.is_some() != (kind == JobKind::Command) {
@@ -154,10 +172,12 @@ impl Record {
         Ok(Self {
             id,
             kind,
+            transaction,
             targets,
             recommends: job.recommends,
             allow_downgrades: job.allow_downgrades,
             allow_removals: job.allow_removals,
+            new_packages: job.new_packages,
             lock_timeout_s: job.lock_timeout_s.min(LOCK_TIMEOUT_MAX),
             expected: job.expected,
             command,

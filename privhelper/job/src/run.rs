@@ -1,32 +1,23 @@
 //! The transaction itself, as root in a unit of its own.
-//!
-//! apt-get writes to files, never to a pipe of ours: if this program is killed,
-//! dpkg goes on and every maintainer script still has somewhere to write.
 
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::ExitStatus;
+use std::time::Duration;
 
 use nix::sys::stat::{Mode, umask};
-use postern_proto::root::v1::{JobEvent, JobKind, JobOutcome};
-use postern_proto::v1::{Phase, Progress};
+use postern_proto::root::v1::{JobKind, JobOutcome, Transaction};
+use postern_proto::v1::Phase;
 use prost::Message;
 
+use crate::dpkg::{self, Row};
+use crate::follow::{Follower, spawn};
 use crate::record::{JobId, Record};
-use crate::status::{self, Line};
-use crate::sys::{self, Events};
-use crate::{Fault, Host, apt, check};
+use crate::{Fault, Host, apt, check, hold, meaning, states, sys};
 
-/// How often apt-get's progress is looked at.
-const TICK: Duration = Duration::from_millis(75);
 /// Most bytes of output in the outcome.
 const OUTPUT_MAX: u64 = 16 * 1024;
-/// Longest line of progress, in bytes; apt-get's are far shorter.
-const LINE_MAX: usize = 64 * 1024;
 
 /// Runs the job of this id and writes its outcome.
 ///
@@ -41,55 +32,76 @@ pub fn run(host: &Host, id: &JobId) -> Result<(), Fault> {
         .map_err(|fault| Fault::new(format!("no directory, or the job has run before: {fault}")))?;
     let mut outcome = match sys::read_record(&directory, id) {
         Ok(record) => match record.kind {
-            JobKind::Install | JobKind::Update => transact(host, &directory, &record, output)
-                .unwrap_or_else(|fault| apt::outcome("package_failed", &fault.to_string())),
-            JobKind::Unspecified | JobKind::PlanInstall | JobKind::Show | JobKind::Command => {
-                apt::outcome("invalid_argument", "not a job for root")
+            JobKind::Run => transact(host, &directory, &record, &output),
+            JobKind::Update => update(host, &directory, &record, &output),
+            JobKind::Hold | JobKind::Unhold => hold::mark(host, &directory, &record, &output),
+            JobKind::Unspecified | JobKind::Plan | JobKind::Show | JobKind::Command => {
+                Ok(meaning::outcome("invalid_argument", "not a job for root"))
             }
-        },
-        Err(fault) => apt::outcome("invalid_argument", &fault.to_string()),
+        }
+        .unwrap_or_else(|fault| meaning::outcome("package_failed", &fault.to_string())),
+        Err(fault) => meaning::outcome("invalid_argument", &fault.to_string()),
     };
     outcome.output = sys::tail(&directory.join("output"), OUTPUT_MAX);
     sys::write_whole(&directory, "outcome.pb", &outcome.encode_to_vec())
 }
 
-fn transact(host: &Host, directory: &Path, record: &Record, output: File) -> Result<JobOutcome, Fault> {
-    let errors = output.try_clone().map_err(|error| Fault::at(directory, &error))?;
+fn update(host: &Host, directory: &Path, record: &Record, output: &File) -> Result<JobOutcome, Fault> {
+    let status = sys::create(directory, "status")?;
+    let mut follower = Follower::new(directory, &host.lists_lock, Phase::Update)?;
+    follower.wait_for_lock(Duration::from_secs(record.lock_timeout_s.into()));
+    let argv = apt::update(sys::inheritable(&status)?);
+    let ended = follower.follow(spawn(&host.apt_get, &argv, output)?)?;
+    Ok(outcome(directory, record, ended, follower.failed))
+}
+
+fn transact(host: &Host, directory: &Path, record: &Record, output: &File) -> Result<JobOutcome, Fault> {
+    let repairs = record.transaction == Transaction::Repair;
+    if repairs
+        && record.expected.is_empty()
+        && !dpkg::interrupted(host)
+        && !dpkg::rows(host, &[])?.iter().any(Row::half_done)
+    {
+        return Ok(meaning::outcome("", "nothing is left half done"));
+    }
     let status = sys::create(directory, "status")?;
     let number = sys::inheritable(&status)?;
-    let (argv, lock, downloading) = if record.kind == JobKind::Update {
-        (apt::update(number), &host.lists_lock, Phase::Update)
-    } else {
-        (apt::install(record, number, &host.job), &host.dpkg_lock, Phase::Download)
-    };
-    let mut follower = Follower::new(directory, lock, downloading)?;
-    if record.kind == JobKind::Update {
+    let mut follower = Follower::new(directory, &host.dpkg_lock, Phase::Download)?;
+    if repairs {
         follower.wait_for_lock(Duration::from_secs(record.lock_timeout_s.into()));
+        // Where it fails for want of another package, apt-get may bring that: what counts is the state afterwards.
+        follower.follow(spawn(&host.dpkg, &apt::configure(number), output)?)?;
+        follower.failed = None;
     }
-    let child = sys::command(&host.apt_get, sys::ROOT)
-        .args(argv)
-        .stdout(output)
-        .stderr(errors)
-        .spawn()
-        .map_err(|error| Fault::at(&host.apt_get, &error))?;
-    drop(status);
-    let ended = follower.follow(child)?;
-    Ok(outcome(directory, record, ended, follower.failed))
+    let argv = apt::transaction(record, number, &host.job);
+    let ended = follower.follow(spawn(&host.apt_get, &argv, output)?)?;
+    let mut outcome = outcome(directory, record, ended, follower.failed);
+    let was_let_go_on = !outcome.steps.is_empty();
+    if (repairs || was_let_go_on)
+        && let Err(fault) = states::add(host, directory, record, &mut outcome)
+    {
+        // How it went is known; what dpkg has now is not.
+        let said = meaning::one_line(&format!("{} ({fault})", outcome.detail));
+        if !outcome.code.is_empty() {
+            outcome.detail = said;
+        }
+    }
+    Ok(outcome)
 }
 
 /// What became of it: the strongest evidence first.
 fn outcome(directory: &Path, record: &Record, ended: ExitStatus, failed: Option<String>) -> JobOutcome {
     let output = sys::tail(&directory.join("output"), OUTPUT_MAX);
     let changed = sys::tail(&directory.join(check::CHANGED), OUTPUT_MAX);
-    let general = apt::failure(&output);
+    let general = meaning::failure(&output);
     let mut outcome = if ended.success() {
         JobOutcome::default()
     } else if !changed.is_empty() {
-        apt::outcome("plan_changed", &String::from_utf8_lossy(&changed))
+        meaning::outcome("plan_changed", &String::from_utf8_lossy(&changed))
     } else if let Some(signal) = ended.signal() {
-        apt::outcome("package_failed", &format!("apt-get was killed by signal {signal}"))
+        meaning::outcome("package_failed", &format!("apt-get was killed by signal {signal}"))
     } else if let Some(text) = failed.filter(|_| general.code != "no_space") {
-        apt::outcome("package_failed", &text)
+        meaning::outcome("package_failed", &text)
     } else {
         general
     };
@@ -100,95 +112,4 @@ fn outcome(directory: &Path, record: &Record, ended: ExitStatus, failed: Option<
         outcome.steps.clone_from(&record.expected);
     }
     outcome
-}
-
-/// Turns what apt-get writes into events.
-struct Follower<'a> {
-    status: File,
-    partial: Vec<u8>,
-    events: Events<File>,
-    lock: &'a Path,
-    downloading: Phase,
-    last: Option<Progress>,
-    /// apt-get has written something, so it waits for no lock.
-    heard: bool,
-    /// The first package that dpkg could not finish, and why.
-    failed: Option<String>,
-}
-
-impl<'a> Follower<'a> {
-    fn new(directory: &Path, lock: &'a Path, downloading: Phase) -> Result<Self, Fault> {
-        let path = directory.join("status");
-        let status = File::open(&path).map_err(|error| Fault::at(&path, &error))?;
-        let events = Events(sys::create(directory, "events")?);
-        let (partial, last, failed) = (Vec::new(), None, None);
-        Ok(Self { status, partial, events, lock, downloading, last, heard: false, failed })
-    }
-
-    /// apt-get does not wait for the lists' lock by itself; without luck it then fails as `busy`.
-    fn wait_for_lock(&mut self, limit: Duration) {
-        let start = Instant::now();
-        while self.report_holder(None) && start.elapsed() < limit {
-            sleep(TICK);
-        }
-    }
-
-    fn follow(&mut self, mut child: Child) -> Result<ExitStatus, Fault> {
-        let own = i32::try_from(child.id()).ok();
-        loop {
-            let ended = child.try_wait().map_err(|error| Fault::new(format!("cannot wait: {error}")))?;
-            self.read_status();
-            if let Some(ended) = ended {
-                return Ok(ended);
-            }
-            if !self.heard {
-                self.report_holder(own);
-            }
-            sleep(TICK);
-        }
-    }
-
-    /// apt-get says only on stderr that it waits; whether somebody else has the lock.
-    fn report_holder(&mut self, own: Option<i32>) -> bool {
-        let holder = sys::lock_holder(self.lock).filter(|pid| Some(*pid) != own);
-        if let Some(pid) = holder {
-            let detail = format!("the lock is held by {} (process {pid})", sys::process_name(pid));
-            self.report(Progress { phase: Phase::Waiting.into(), detail, ..Progress::default() });
-        }
-        holder.is_some()
-    }
-
-    fn read_status(&mut self) {
-        // What cannot be read now is read at the next tick; progress never stops the work.
-        if self.status.read_to_end(&mut self.partial).is_err() {
-            return;
-        }
-        let Some(end) = self.partial.iter().rposition(|byte| *byte == b'\n') else {
-            if self.partial.len() > LINE_MAX {
-                self.partial.clear();
-            }
-            return;
-        };
-        let rest = self.partial.split_off(end.saturating_add(1));
-        let lines = std::mem::replace(&mut self.partial, rest);
-        self.heard = true;
-        for line in String::from_utf8_lossy(&lines).lines() {
-            match status::parse(line, self.downloading) {
-                Some(Line::Progress(progress)) => self.report(progress),
-                Some(Line::Failed { package, text }) => {
-                    self.failed.get_or_insert_with(|| format!("{package}: {text}"));
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn report(&mut self, progress: Progress) {
-        if self.last.as_ref() == Some(&progress) {
-            return;
-        }
-        self.last = Some(progress.clone());
-        // A full disk loses progress; it must not stop a transaction half way.
-        drop(self.events.send(&JobEvent { progress: Some(progress), ..JobEvent::default() }));
-    }
 }

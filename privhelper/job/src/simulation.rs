@@ -1,7 +1,7 @@
 //! Lines of `apt-get -s`: what would happen. Does no I/O.
 //!
 //! `Inst NAME [OLD] (NEW LABELS [ARCH]) [BROKEN...]`, `Conf NAME (NEW LABELS [ARCH])`,
-//! `Remv NAME [OLD]`, `Purg NAME [OLD]`. The labels are the repository's own
+//! `Remv NAME [OLD]`, `Purg NAME [OLD]` or `Purg NAME`. The labels are the repository's own
 //! words: nothing is decided on them, and they may hold brackets of any kind.
 
 use postern_proto::v1::Action;
@@ -19,6 +19,14 @@ pub struct Line {
     pub old: Option<String>,
     /// The new version and its architecture, if the line names them.
     pub new: Option<(String, String)>,
+}
+
+/// What an upgrade leaves at its version: the indented lines behind apt's words for it.
+pub fn kept_back(output: &str) -> Vec<String> {
+    let mut lines = output.lines().skip_while(|line| *line != "The following packages have been kept back:");
+    lines.next();
+    let names = lines.take_while(|line| line.starts_with("  ")).flat_map(str::split_whitespace);
+    names.map(str::to_owned).collect()
 }
 
 /// All steps of a simulation's output, or the line that is not understood.
@@ -56,7 +64,16 @@ fn line(action: Action, text: &str) -> Option<Line> {
         let (_, arch) = inside.strip_suffix(']')?.rsplit_once('[')?;
         Some((version.to_owned(), arch.to_owned()))
     });
-    let removal = matches!(action, Action::Remove | Action::Purge);
-    let complete = if removal { old.is_some() } else { new.is_some() };
+    let complete = match action {
+        Action::Remove => old.is_some(),
+        // Of a package of which only configuration is left, no version is told.
+        Action::Purge => true,
+        Action::Unspecified
+        | Action::Install
+        | Action::Upgrade
+        | Action::Downgrade
+        | Action::Reinstall
+        | Action::Configure => new.is_some(),
+    };
     complete.then(|| Line { action, name: name.to_owned(), foreign, old, new })
 }

@@ -1,8 +1,8 @@
-//! Lines of `APT::Status-Fd` (apt's README.progress-reporting). Does no I/O.
+//! Lines of `APT::Status-Fd` (apt's README.progress-reporting) and of dpkg's own `--status-fd` (dpkg(1)). Does no I/O.
 
 use postern_proto::v1::{Phase, Progress};
 
-use crate::apt::one_line;
+use crate::meaning::one_line;
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,11 @@ pub enum Line {
 /// A line's meaning; none for what is of no interest here (`media-change`, `pmconffile`).
 pub fn parse(line: &str, downloading: Phase) -> Option<Line> {
     let (kind, rest) = line.split_once(':')?;
+    match kind {
+        "processing" => return rest.trim().strip_prefix("configure: ").map(configures),
+        "status" => return failed(rest),
+        _ => {}
+    }
     let (item, percent, text) = fields(rest)?;
     let phase = match kind {
         "dlstatus" => downloading,
@@ -26,6 +31,18 @@ pub fn parse(line: &str, downloading: Phase) -> Option<Line> {
     // The item of a download is its number, that of dpkg's own start is `dpkg-exec`.
     let item = if kind == "dlstatus" || item == "dpkg-exec" { String::new() } else { one_line(item) };
     Some(Line::Progress(Progress { phase: phase.into(), item, percent, detail: one_line(text) }))
+}
+
+/// dpkg itself tells no percentage.
+fn configures(package: &str) -> Line {
+    let (phase, item) = (Phase::Configure.into(), one_line(package));
+    Line::Progress(Progress { phase, item, ..Progress::default() })
+}
+
+/// `package : error : text`; a mere `package: state` is of no interest.
+fn failed(rest: &str) -> Option<Line> {
+    let (package, text) = rest.split_once(" : error : ")?;
+    Some(Line::Failed { package: one_line(package), text: one_line(text) })
 }
 
 /// `item:percent:text`, where item may hold a colon (`libc6:amd64`) and so may text.

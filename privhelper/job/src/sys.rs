@@ -13,7 +13,7 @@ use postern_proto::root::v1::JobEvent;
 use prost::Message;
 
 use crate::Fault;
-use crate::apt::one_line;
+use crate::meaning::one_line;
 use crate::record::{JobId, RECORD_MAX, Record};
 
 /// The whole environment of every program started here, but for `HOME`.

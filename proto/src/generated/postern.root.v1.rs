@@ -456,6 +456,12 @@ pub struct Job {
     /// What a named command runs.
     #[prost(message, optional, tag = "9")]
     pub command: ::core::option::Option<CommandJob>,
+    /// What apt-get is to do, of kinds PLAN and RUN.
+    #[prost(enumeration = "Transaction", tag = "10")]
+    pub transaction: i32,
+    /// Whether an upgrade of everything may bring packages that were not installed.
+    #[prost(bool, tag = "11")]
+    pub new_packages: bool,
 }
 /// A named command with its parameters filled in. Its user, working directory, sandbox and time are not here:
 /// PID 1 applies them to the unit before this is read.
@@ -500,13 +506,15 @@ pub struct JobOutcome {
     pub exit_code: i32,
     #[prost(int32, tag = "4")]
     pub signal: i32,
-    /// What would happen (plan), or what dpkg was told to do (install).
+    /// What would happen (plan), or what dpkg was told to do (run).
     #[prost(message, repeated, tag = "5")]
     pub steps: ::prost::alloc::vec::Vec<super::super::v1::PackageStep>,
     #[prost(uint64, tag = "6")]
     pub download_bytes: u64,
     #[prost(int64, tag = "7")]
     pub disk_bytes: i64,
+    /// What was looked up; after a run, what dpkg now has of the packages that it was about. Of hold and unhold: those
+    /// that were not so before.
     #[prost(message, repeated, tag = "8")]
     pub packages: ::prost::alloc::vec::Vec<super::super::v1::PackageInfo>,
     /// The tail of what apt-get and the maintainer scripts wrote, at most 16 KiB.
@@ -515,19 +523,69 @@ pub struct JobOutcome {
     /// Of a named command: it wrote more than its row lets through.
     #[prost(bool, tag = "10")]
     pub truncated: bool,
+    /// Of a plan: what an upgrade leaves at its version.
+    #[prost(string, repeated, tag = "11")]
+    pub kept_back: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// No packages named: everything there is to upgrade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Transaction {
+    Unspecified = 0,
+    Install = 1,
+    Remove = 2,
+    Purge = 3,
+    Autoremove = 4,
+    Upgrade = 5,
+    /// What an interrupted or failed transaction left half done.
+    Repair = 6,
+}
+impl Transaction {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TRANSACTION_UNSPECIFIED",
+            Self::Install => "TRANSACTION_INSTALL",
+            Self::Remove => "TRANSACTION_REMOVE",
+            Self::Purge => "TRANSACTION_PURGE",
+            Self::Autoremove => "TRANSACTION_AUTOREMOVE",
+            Self::Upgrade => "TRANSACTION_UPGRADE",
+            Self::Repair => "TRANSACTION_REPAIR",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TRANSACTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "TRANSACTION_INSTALL" => Some(Self::Install),
+            "TRANSACTION_REMOVE" => Some(Self::Remove),
+            "TRANSACTION_PURGE" => Some(Self::Purge),
+            "TRANSACTION_AUTOREMOVE" => Some(Self::Autoremove),
+            "TRANSACTION_UPGRADE" => Some(Self::Upgrade),
+            "TRANSACTION_REPAIR" => Some(Self::Repair),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum JobKind {
     Unspecified = 0,
-    /// Simulate an install, unprivileged.
-    PlanInstall = 1,
+    /// Simulate the transaction, unprivileged.
+    Plan = 1,
     /// Read what is known of packages, unprivileged.
     Show = 2,
     Update = 3,
-    Install = 4,
+    /// Run the transaction.
+    Run = 4,
     /// Run a named command, in the sandbox of its row.
     Command = 5,
+    /// Packages stay at the version that they have.
+    Hold = 6,
+    Unhold = 7,
 }
 impl JobKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -537,22 +595,26 @@ impl JobKind {
     pub fn as_str_name(&self) -> &'static str {
         match self {
             Self::Unspecified => "JOB_KIND_UNSPECIFIED",
-            Self::PlanInstall => "JOB_KIND_PLAN_INSTALL",
+            Self::Plan => "JOB_KIND_PLAN",
             Self::Show => "JOB_KIND_SHOW",
             Self::Update => "JOB_KIND_UPDATE",
-            Self::Install => "JOB_KIND_INSTALL",
+            Self::Run => "JOB_KIND_RUN",
             Self::Command => "JOB_KIND_COMMAND",
+            Self::Hold => "JOB_KIND_HOLD",
+            Self::Unhold => "JOB_KIND_UNHOLD",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
             "JOB_KIND_UNSPECIFIED" => Some(Self::Unspecified),
-            "JOB_KIND_PLAN_INSTALL" => Some(Self::PlanInstall),
+            "JOB_KIND_PLAN" => Some(Self::Plan),
             "JOB_KIND_SHOW" => Some(Self::Show),
             "JOB_KIND_UPDATE" => Some(Self::Update),
-            "JOB_KIND_INSTALL" => Some(Self::Install),
+            "JOB_KIND_RUN" => Some(Self::Run),
             "JOB_KIND_COMMAND" => Some(Self::Command),
+            "JOB_KIND_HOLD" => Some(Self::Hold),
+            "JOB_KIND_UNHOLD" => Some(Self::Unhold),
             _ => None,
         }
     }
@@ -588,26 +650,48 @@ pub struct RequestRecord {
     /// The client's own task id: a claim.
     #[prost(string, tag = "11")]
     pub task: ::prost::alloc::string::String,
-    /// An operator has taken it back.
+    /// It was taken back.
     #[prost(bool, tag = "12")]
     pub undone: bool,
 }
-/// undo/<uid>-\<request_id>: what a file was before a request changed it.
+/// undo/<uid>-\<request_id>: what files were before a request changed them. It is on disk before the first of them
+/// changes, so that after a crash it also says how far the change came.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FilesUndo {
+    #[prost(message, repeated, tag = "1")]
+    pub files: ::prost::alloc::vec::Vec<FileUndo>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileUndo {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    #[prost(bool, tag = "2")]
-    pub existed: bool,
-    #[prost(bytes = "vec", tag = "3")]
+    /// None: nothing stood there.
+    #[prost(message, optional, tag = "2")]
+    pub before: ::core::option::Option<FileState>,
+    /// None: it was removed.
+    #[prost(message, optional, tag = "3")]
+    pub after: ::core::option::Option<FileState>,
+    /// What `before` held, if it was a file.
+    #[prost(bytes = "vec", tag = "4")]
     pub content: ::prost::alloc::vec::Vec<u8>,
-    #[prost(uint32, tag = "4")]
+    /// The name beside it under which the new file waits for its turn, and the old one for its end; empty = none.
+    #[prost(string, tag = "5")]
+    pub temporary: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FileState {
+    #[prost(bool, tag = "1")]
+    pub directory: bool,
+    #[prost(uint32, tag = "2")]
     pub mode: u32,
-    #[prost(uint32, tag = "5")]
+    #[prost(uint32, tag = "3")]
     pub uid: u32,
-    #[prost(uint32, tag = "6")]
+    #[prost(uint32, tag = "4")]
     pub gid: u32,
-    /// SHA-256 of what the request wrote, 32 bytes.
-    #[prost(bytes = "vec", tag = "7")]
-    pub written: ::prost::alloc::vec::Vec<u8>,
+    /// Of the content that the request wrote, 32 bytes; empty = it wrote none.
+    #[prost(bytes = "vec", tag = "5")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+    /// Of `before`: which file of its directory it was.
+    #[prost(uint64, tag = "6")]
+    pub inode: u64,
 }

@@ -511,6 +511,9 @@ pub struct Plan {
     pub files: ::prost::alloc::vec::Vec<FileStep>,
     #[prost(message, optional, tag = "6")]
     pub command: ::core::option::Option<CommandStep>,
+    /// Packages that an upgrade leaves at their version: held, or it would take more than may be done.
+    #[prost(string, repeated, tag = "7")]
+    pub kept_back: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PackageStep {
@@ -525,6 +528,8 @@ pub struct PackageStep {
     pub old: ::prost::alloc::string::String,
     #[prost(string, tag = "5")]
     pub new: ::prost::alloc::string::String,
+    /// Every configured source that offers the new version: `ENTRY URI KEYS`, where the entry is apt's `FILE:NUMBER` and
+    /// the keys are what the file's entries say in Signed-By, or `-`. Empty: it can't be told where it comes from.
     #[prost(string, repeated, tag = "6")]
     pub sources: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Named in the request, not drawn in by it.
@@ -550,6 +555,7 @@ pub struct UnitStep {
 pub struct FileStep {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
+    /// Unspecified: no content changes; a directory is made (new), or mode, owner and group are set.
     #[prost(enumeration = "ChangeKind", tag = "2")]
     pub kind: i32,
     /// old\_\* only where the client may also file.read the path.
@@ -598,6 +604,8 @@ pub struct PackageInfo {
     pub essential: bool,
     #[prost(string, tag = "9")]
     pub summary: ::prost::alloc::string::String,
+    /// After a transaction: configuration files that were changed on this host and left so; the package's own stands
+    /// beside each as `.dpkg-dist`.
     #[prost(string, repeated, tag = "10")]
     pub conffiles_kept: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -634,8 +642,10 @@ pub struct UnitInfo {
 pub struct FileInfo {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
+    /// Unspecified: nothing stands there any more.
     #[prost(enumeration = "FileType", tag = "2")]
     pub r#type: i32,
+    /// size, sha256 and mtime of a change only where the client may also file.read the path, or wrote the content.
     #[prost(uint64, tag = "3")]
     pub size: u64,
     #[prost(string, tag = "4")]

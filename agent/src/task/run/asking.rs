@@ -42,7 +42,9 @@ impl Runner<'_> {
         }
         (self.on)(
             "request",
-            json!({ "step": number, "request_id": ask.id, "verb": ask.request.verb() }),
+            json!({
+                "step": number, "request_id": ask.id, "verb": ask.request.verb(), "undoes": ask.request.undoes(),
+            }),
             task,
         );
         let mut telling = Telling { turn: self.turn, on: self.on, ask: &ask, number, rule: String::new() };

@@ -2,8 +2,8 @@
 
 use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{
-    All, Change, ChangeKind, FileChange, Names, Nothing, OneChange, Package, Packages, ReadRange, RemoveFile,
-    Unit, UnitLook, UnitNow, any,
+    All, Change, FileChange, Names, Nothing, OneChange, Package, Packages, ReadRange, RemoveFile, Unit,
+    UnitLook, UnitNow, any,
 };
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
@@ -134,15 +134,7 @@ fn request(tool: &Tool) -> Request {
         Tool::Service { action, name } => service(*action, unit_name(name)),
         Tool::EnsureRunning { name } => service(Action::Start, unit_name(name)),
         Tool::WriteFile { path, content } => Request::FileWrite(Change {
-            change: OneChange(FileChange {
-                path: path.clone(),
-                kind: ChangeKind::Write,
-                content: content.clone().into_bytes(),
-                expect: any(),
-                mode: String::new(),
-                owner: String::new(),
-                group: String::new(),
-            }),
+            change: OneChange(FileChange::write(path.clone(), content.clone().into_bytes(), any())),
         }),
         Tool::ReadFile { path } => Request::FileRead(ReadRange { path: path.clone(), offset: 0, limit: 0 }),
         Tool::RemoveFile { path } => Request::FileRemove(RemoveFile { path: path.clone(), expect: any() }),
@@ -162,7 +154,7 @@ fn service(action: Action, unit: String) -> Request {
 }
 
 fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
-    let (stdout, cut) = cut(show::found(outcome));
+    let (stdout, cut) = cut(show::found(outcome, None));
     let status = step_status(&outcome.end, outcome.truncated || cut);
     let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
     let (exit_code, error) = match &outcome.end {

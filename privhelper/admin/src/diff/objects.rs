@@ -4,7 +4,7 @@ use super::automaton::{Alphabet, Budget, Exhausted, Machine, ONE, Star};
 use super::commands;
 use super::facet::Facet;
 use super::parents::{self, Parent};
-use postern_helper::policy::{Object, protect};
+use postern_helper::policy::{Decision, Object, protect};
 use postern_helper::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -152,7 +152,9 @@ fn packages(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budg
     }
     let known = protect.iter().flat_map(|protect| protect.packages.iter().map(String::as_str));
     patterns.tell_apart(&format!("{ONE}{ONE}*"), Star::Any);
-    for text in PACKAGE_RULES.iter().chain(&protect::PACKAGES).copied().chain(known) {
+    for text in
+        PACKAGE_RULES.iter().chain(&protect::OWN_PACKAGES).chain(&protect::PACKAGES).copied().chain(known)
+    {
         patterns.tell_apart(text, Star::Any);
     }
     patterns.explore(&PACKAGE, budget, |name, members, apart| {
@@ -192,7 +194,7 @@ fn undos(found: &mut Found<'_>) {
         let id = &facet.known.rule.id;
         let members = found.facets.iter().enumerate().filter(|(_, facet)| facet.known.rule.id == *id);
         let members = members.map(|(place, _)| place).collect();
-        found.add(Some(Object::Undo { rule: id.clone() }), id, members);
+        found.add(Some(Object::Undo { rule: id.clone(), least: Decision::Allow }), id, members);
     }
 }
 

@@ -59,10 +59,6 @@ fn packages(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
         if wire.sources.is_empty() {
             table.error(at, "`sources` is empty: no package would come from anywhere");
         }
-        table.warn(
-            at,
-            "`sources` is not built yet: every change of packages by this rule is refused until then",
-        );
     }
     wire.max_new_packages = small(table, "max_new_packages", if installs { 50 } else { 0 });
     wire.allow_upgrades = table.flag("allow_upgrades").unwrap_or(false);

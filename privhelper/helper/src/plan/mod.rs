@@ -1,12 +1,15 @@
 //! What exactly would happen. Plain data: made by the verbs, judged by the policy.
 
 mod command;
+mod files;
+pub mod inverse;
 mod show;
 pub mod units;
 
 pub use command::CommandPlan;
+pub use files::{FileAction, FilePlan, FilesPlan, OldFile};
 
-use crate::types::{Digest, FileMode, PackageName, TargetPath, UserName};
+use crate::types::{FileMode, PackageName, TargetPath, UserName};
 use std::collections::BTreeSet;
 
 /// A plan as the policy sees it.
@@ -18,8 +21,21 @@ pub enum Subject<'a> {
     Packages(&'a PackagePlan),
     /// A unit and what it drags along.
     Unit(&'a UnitPlan),
-    /// One file.
-    File(&'a FilePlan),
+    /// Files and directories that would be new.
+    NewFiles(Vec<NewFile<'a>>),
+}
+
+/// What would be new.
+#[derive(Debug, Clone, Copy)]
+pub struct NewFile<'a> {
+    /// Where.
+    pub path: &'a TargetPath,
+    /// Permission bits.
+    pub mode: FileMode,
+    /// Owner.
+    pub owner: Option<&'a UserName>,
+    /// Group.
+    pub group: Option<&'a UserName>,
 }
 
 /// What is done to a package.
@@ -70,8 +86,21 @@ pub struct PackageStep {
     pub old: String,
     /// The version to be, or empty.
     pub new: String,
+    /// Every configured source that offers it; empty where that can't be told.
+    pub sources: Vec<Origin>,
     /// Named in the request.
     pub asked: bool,
+}
+
+/// An entry of apt's sources that offers a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// `FILE:NUMBER`, as apt says.
+    pub entry: String,
+    /// The repository's address in it.
+    pub uri: String,
+    /// What the file's entries say in `Signed-By`; empty where one of them says nothing.
+    pub keys: Vec<String>,
 }
 
 /// A transaction of apt.
@@ -83,6 +112,8 @@ pub struct PackagePlan {
     pub download_bytes: u64,
     /// Disk space used afterwards, as far as the simulation says.
     pub disk_bytes: i64,
+    /// What an upgrade leaves at its version.
+    pub kept_back: Vec<PackageName>,
 }
 
 /// The state of a unit as systemd reports it.
@@ -156,38 +187,4 @@ pub struct Dragged {
     pub verb: &'static str,
     /// Before the effect.
     pub state: UnitState,
-}
-
-/// What is known of a file that stands there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OldFile {
-    /// SHA-256 of its content.
-    pub sha256: Digest,
-    /// In bytes.
-    pub size: u64,
-}
-
-/// One file's new state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlan {
-    /// Where.
-    pub path: TargetPath,
-    /// What stands there; none = a new file.
-    pub old: Option<OldFile>,
-    /// Whether the client may also read it, and so be told of `old`.
-    pub readable: bool,
-    /// SHA-256 of the new content.
-    pub new_sha256: Digest,
-    /// In bytes.
-    pub new_size: u64,
-    /// Permission bits afterwards.
-    pub mode: FileMode,
-    /// Owner that is set; none = kept.
-    pub owner: Option<UserName>,
-    /// Group that is set; none = kept.
-    pub group: Option<UserName>,
-    /// Content, mode and owner are so already.
-    pub unchanged: bool,
-    /// What changes in the content, where a person must agree to it.
-    pub diff: Vec<u8>,
 }

@@ -1,11 +1,12 @@
 //! Plans as the client and the audit see them.
 
-use super::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
+use super::{Action, Origin, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
 use crate::audit::Json;
 use crate::error::Fault;
-use crate::types::{PackageName, UserName};
+use crate::types::PackageName;
 use crate::verb::Planned;
 use postern_proto::v1 as wire;
+use std::fmt;
 
 impl Action {
     const fn wire(self) -> wire::Action {
@@ -44,7 +45,7 @@ impl PackageStep {
             arch: self.arch.clone(),
             old: self.old.clone(),
             new: self.new.clone(),
-            sources: Vec::new(),
+            sources: self.sources.iter().map(Origin::to_string).collect(),
             asked: self.asked,
         }
     }
@@ -61,8 +62,32 @@ impl PackageStep {
             arch: step.arch.clone(),
             old: step.old.clone(),
             new: step.new.clone(),
+            sources: step
+                .sources
+                .iter()
+                .map(|text| Origin::new(text))
+                .collect::<Option<_>>()
+                .ok_or_else(corrupt)?,
             asked: step.asked,
         })
+    }
+}
+
+impl Origin {
+    /// `ENTRY URI KEYS`; none if it is not that.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let words = text.split(' ').collect::<Vec<_>>();
+        let [entry, uri, keys] = *words.as_slice() else { return None };
+        let keys = if keys == "-" { Vec::new() } else { keys.split(',').map(str::to_owned).collect() };
+        Some(Self { entry: entry.to_owned(), uri: uri.to_owned(), keys })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = if self.keys.is_empty() { "-".to_owned() } else { self.keys.join(",") };
+        write!(f, "{} {} {keys}", self.entry, self.uri)
     }
 }
 
@@ -76,6 +101,7 @@ impl Planned for PackagePlan {
             packages: self.steps.iter().map(PackageStep::wire).collect(),
             download_bytes: self.download_bytes,
             disk_bytes: self.disk_bytes,
+            kept_back: self.kept_back.iter().map(ToString::to_string).collect(),
             ..wire::Plan::default()
         }
     }
@@ -86,20 +112,29 @@ impl Planned for PackagePlan {
             json.text("arch", &step.arch)
                 .text("old", &step.old)
                 .text("new", &step.new)
+                .texts(
+                    "sources",
+                    step.sources.iter().map(Origin::to_string).collect::<Vec<_>>().iter().map(String::as_str),
+                )
                 .flag("asked", step.asked)
         });
-        Json::new().objects("packages", steps)
+        let kept_back = self.kept_back.iter().map(PackageName::as_str);
+        Json::new().objects("packages", steps).texts("kept_back", kept_back)
     }
 
     fn text(&self) -> Vec<u8> {
         let step = |step: &PackageStep| {
             let asked = if step.asked { "asked for" } else { "comes along" };
             let (name, arch, old, new) = (&step.name, &step.arch, or_none(&step.old), or_none(&step.new));
-            format!("{name} ({arch}) is {}: {old} -> {new}, {asked}\n", step.action.done())
+            let from =
+                step.sources.iter().map(|source| format!(", from {source}")).collect::<Vec<_>>().concat();
+            format!("{name} ({arch}) is {}: {old} -> {new}, {asked}{from}\n", step.action.done())
         };
+        let kept_back = self.kept_back.iter().map(|name| format!("{name} is left as it is\n"));
         let (download, disk) = (self.download_bytes, self.disk_bytes);
         let steps = self.steps.iter().map(step).collect::<String>();
-        format!("{steps}fetches {download} bytes, takes {disk} bytes of disk\n").into_bytes()
+        let kept_back = kept_back.collect::<String>();
+        format!("{steps}{kept_back}fetches {download} bytes, takes {disk} bytes of disk\n").into_bytes()
     }
 }
 
@@ -166,51 +201,5 @@ impl UnitPlan {
         let own = [Some(self.action), self.now].into_iter().flatten();
         let others = self.cascade.iter().map(|other| (other.verb, &other.state, true));
         own.map(|verb| (verb, &self.state, false)).chain(others)
-    }
-}
-
-impl Planned for FilePlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::File(self)
-    }
-
-    /// What stands there is told only to a client that may read it.
-    fn wire(&self) -> wire::Plan {
-        let old = self.old.as_ref().filter(|_| self.readable);
-        let step = wire::FileStep {
-            path: self.path.to_string(),
-            kind: wire::ChangeKind::Write.into(),
-            old_sha256: old.map(|old| old.sha256.to_string()).unwrap_or_default(),
-            old_size: old.map(|old| old.size).unwrap_or_default(),
-            new_sha256: self.new_sha256.to_string(),
-            new_size: self.new_size,
-            mode: self.mode.to_string(),
-            owner: self.owner.as_ref().map(ToString::to_string).unwrap_or_default(),
-            group: self.group.as_ref().map(ToString::to_string).unwrap_or_default(),
-        };
-        wire::Plan { files: vec![step], ..wire::Plan::default() }
-    }
-
-    fn json(&self) -> Json {
-        let mut file = Json::new().text("path", self.path.as_str());
-        if let Some(old) = &self.old {
-            file = file.number("old_size", old.size).text("old_sha256", &old.sha256.to_string());
-        }
-        file = file.number("new_size", self.new_size).text("new_sha256", &self.new_sha256.to_string());
-        Json::new().objects("files", [file.text("mode", &self.mode.to_string())])
-    }
-
-    fn text(&self) -> Vec<u8> {
-        let name = |name: Option<&UserName>| name.map_or_else(|| "kept".to_owned(), ToString::to_string);
-        let (owner, group) = (name(self.owner.as_ref()), name(self.group.as_ref()));
-        let old = self.old.as_ref().map_or_else(
-            || "a new file".to_owned(),
-            |old| format!("a file of {} bytes, sha256 {}", old.size, old.sha256),
-        );
-        let text = format!(
-            "write {}, {old}\nafterwards {} bytes, sha256 {}, mode {}, owner {owner}, group {group}\n",
-            self.path, self.new_size, self.new_sha256, self.mode
-        );
-        [text.as_bytes(), &self.diff].concat()
     }
 }

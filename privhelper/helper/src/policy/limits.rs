@@ -1,32 +1,50 @@
 //! Limits that only a plan can break.
 
-use super::Rule;
 use super::rule::list;
+use super::{Object, Rule, Source};
 use crate::error::{Code, Refusal};
-use crate::plan::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan};
+use crate::plan::{Action, NewFile, Origin, PackagePlan, PackageStep, Subject, UnitPlan};
 use crate::verb_id::VerbId;
 
 impl Rule {
-    /// Whether the plan keeps this rule's limits.
+    /// Whether the plan keeps this rule's limits, where the rule was asked about `object`. What an undo brings back is
+    /// judged by the rules of its own verbs.
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
-    pub fn holds_plan(&self, verb: VerbId, plan: &Subject<'_>) -> Result<(), Refusal> {
+    pub fn holds_plan(
+        &self,
+        verb: VerbId,
+        object: Option<&Object>,
+        plan: &Subject<'_>,
+        sources: &[Source],
+    ) -> Result<(), Refusal> {
+        if verb == VerbId::RequestUndo {
+            return Ok(());
+        }
         match plan {
             Subject::Nothing => Ok(()),
-            Subject::Packages(packages) => self.holds_packages(verb, packages),
+            Subject::Packages(packages) => self.holds_packages(verb, packages, sources),
             Subject::Unit(unit) => self.holds_unit(verb, unit),
-            Subject::File(file) => self.holds_file(file),
+            Subject::NewFiles(files) => {
+                let is_named = |file: &&NewFile<'_>| object.is_some_and(|object| object.is_file(file.path));
+                files.iter().filter(is_named).try_for_each(|file| self.holds_new_file(file))
+            }
         }
     }
 
-    fn holds_packages(&self, verb: VerbId, plan: &PackagePlan) -> Result<(), Refusal> {
+    fn holds_packages(&self, verb: VerbId, plan: &PackagePlan, sources: &[Source]) -> Result<(), Refusal> {
         let refused = |what: String| Err(Refusal::new(Code::PlanRefused, what));
-        if !self.sources.is_empty() && !plan.steps.is_empty() {
-            let sources = self.sources.join(", ");
+        if !self.sources.is_empty()
+            && let Some(step) = plan.steps.iter().find(|step| !self.has_sources(step, sources))
+        {
+            let (granted, id) = (self.sources.join(", "), &self.id);
+            let from = step.sources.iter().map(Origin::to_string).collect::<Vec<_>>().join(" and from ");
+            let from =
+                if from.is_empty() { "no configured source that can be told".to_owned() } else { from };
             return refused(format!(
-                "rule {} grants packages from {sources} only (`sources`); this helper cannot tell yet where a package comes from",
-                self.id
+                "{} {} would come from {from}; rule {id} grants packages from {granted} only (`sources`)",
+                step.name, step.new
             ));
         }
         let new = plan.steps.iter().filter(|step| step.action == Action::Install).count();
@@ -36,7 +54,9 @@ impl Rule {
                 self.id
             ));
         }
-        if usize::try_from(self.max_new_packages).is_ok_and(|most| new > most) {
+        // What a repair needs is not known before; its rules have no such limit.
+        let is_counted = verb != VerbId::PackageRepair;
+        if is_counted && usize::try_from(self.max_new_packages).is_ok_and(|most| new > most) {
             return refused(format!(
                 "{new} packages would be new; rule {} grants {} (`max_new_packages`)",
                 self.id, self.max_new_packages
@@ -53,13 +73,28 @@ impl Rule {
         }
     }
 
+    /// Whether all that offer what this step fetches are granted. apt may take the bytes from any of them.
+    fn has_sources(&self, step: &PackageStep, sources: &[Source]) -> bool {
+        let granted = |origin: &Origin| {
+            sources.iter().any(|source| self.sources.contains(&source.name) && source.has(origin))
+        };
+        match step.action {
+            Action::Remove | Action::Purge | Action::Configure => true,
+            Action::Install | Action::Upgrade | Action::Downgrade | Action::Reinstall => {
+                !step.sources.is_empty() && step.sources.iter().all(granted)
+            }
+        }
+    }
+
     /// The limit that one step of a transaction breaks.
     fn broken_by(&self, verb: VerbId, step: &PackageStep) -> Option<&'static str> {
         // What the verb is for, rather than what comes with it. An upgrade of all decides each package for itself.
         let is_removal = matches!(verb, VerbId::PackageRemove | VerbId::PackagePurge) && step.asked;
         let (granted, key) = match step.action {
             Action::Install | Action::Reinstall | Action::Configure => return None,
-            Action::Upgrade => (self.allow_upgrades || step.asked, "allow_upgrades"),
+            Action::Upgrade => {
+                (self.allow_upgrades || step.asked || verb == VerbId::PackageRepair, "allow_upgrades")
+            }
             Action::Downgrade => (self.allow_downgrades, "allow_downgrades"),
             Action::Purge if verb == VerbId::PackageRemove => (false, "verbs"),
             Action::Remove | Action::Purge => {
@@ -85,11 +120,8 @@ impl Rule {
         ))
     }
 
-    fn holds_file(&self, plan: &FilePlan) -> Result<(), Refusal> {
+    fn holds_new_file(&self, plan: &NewFile<'_>) -> Result<(), Refusal> {
         let over = |what: String| Err(Refusal::new(Code::LimitExceeded, what));
-        if plan.old.is_some() {
-            return Ok(());
-        }
         if !self.allow_create {
             return over(format!("rule {} grants no new files (`allow_create`)", self.id));
         }
@@ -103,9 +135,9 @@ impl Rule {
             ));
         }
         for (name, granted, key) in
-            [(&plan.owner, &self.owners, "owners"), (&plan.group, &self.groups, "groups")]
+            [(plan.owner, &self.owners, "owners"), (plan.group, &self.groups, "groups")]
         {
-            if name.as_ref().is_some_and(|name| !granted.contains(name)) {
+            if name.is_some_and(|name| !granted.contains(name)) {
                 return over(format!(
                     "a new file would be root's; rule {} grants {} (`{key}`)",
                     self.id,

@@ -12,12 +12,14 @@ mod object;
 pub mod protect;
 mod risk;
 mod rule;
+mod source;
 
 pub use command::Command;
 pub use decide::{Authorized, Decision};
 pub use object::{Object, Selector};
 pub use risk::Risk;
 pub use rule::{Rate, Rule};
+pub use source::Source;
 
 use crate::error::Fault;
 use crate::types::{Digest, UserName};
@@ -74,8 +76,8 @@ pub struct Peer {
 /// What holds where the accepted form says nothing of approvals.
 const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
 
-/// An accepted policy.
-#[derive(Debug)]
+/// An accepted policy. The default admits nobody.
+#[derive(Debug, Default)]
 pub struct Policy {
     digest: Digest,
     clients: Vec<Client>,
@@ -83,6 +85,7 @@ pub struct Policy {
     /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.
     index: Vec<(usize, u64)>,
     commands: Vec<Command>,
+    sources: Vec<Source>,
     protect: Protect,
     approvals: root::ApprovalLimits,
     audit: root::AuditLimits,
@@ -144,7 +147,8 @@ impl Policy {
         let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
         let approvals = rules.approvals.unwrap_or(APPROVALS);
         let audit = rules.audit.unwrap_or_default();
-        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals, audit })
+        let sources = rules.sources.iter().map(Source::new).collect();
+        Ok(Self { digest, clients, rules: compiled, index, commands, sources, protect, approvals, audit })
     }
 
     /// SHA-256 of the encoded rules.

@@ -9,8 +9,12 @@ use postern_proto::root::v1 as root;
 
 /// Units that no effect may touch: ours, and PID 1's own.
 pub const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
-/// Packages that no transaction may change: the tools that the helper stands on.
-pub const PACKAGES: [&str; 6] = ["postern", "systemd", "dpkg", "apt", "libc6", "base-files"];
+/// Packages that no transaction may change: the helper itself.
+pub const OWN_PACKAGES: [&str; 1] = ["postern"];
+/// Packages that no transaction may remove or bring back to an earlier version: what the helper stands on. A job
+/// refuses the same for all that is essential or required, and for the kernel that runs.
+pub const PACKAGES: [&str; 8] =
+    ["systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring"];
 /// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
 /// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
 pub const DIRECTORIES: [&str; 37] = [
@@ -71,7 +75,7 @@ pub const FILES: [&str; 14] = [
 ];
 
 /// What a policy adds to these lists (`[protect]`).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Protect {
     packages: Vec<Pattern>,
     units: Vec<Pattern>,
@@ -99,7 +103,12 @@ impl Protect {
     /// Checks an object before any rule is asked. Looking at a unit or package is free.
     pub(super) fn check_object(&self, verb: VerbId, object: &Object) -> Result<(), Refusal> {
         let is_protected = match object {
-            Object::Package { name, .. } => verb.is_effect() && self.has_package(name.as_str()),
+            Object::Package { name, .. } => {
+                let name = name.as_str();
+                // To a later version they may go, which the plan shows.
+                let stays = matches!(verb, VerbId::PackageInstall | VerbId::PackageUpgrade);
+                verb.is_effect() && (self.has_package(name) || (!stays && PACKAGES.contains(&name)))
+            }
             Object::Unit(name) => verb.is_effect() && self.has_unit(name.as_str()),
             Object::File { path, .. } => self.has_path(verb, path.as_str()),
             Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => false,
@@ -113,19 +122,29 @@ impl Protect {
             Subject::Packages(packages) => packages
                 .steps
                 .iter()
-                .filter(|step| step.action != Action::Configure)
-                .map(|step| step.name.as_str())
-                .find(|name| self.has_package(name)),
+                .find(|step| self.keeps(step.action, step.name.as_str()))
+                .map(|step| step.name.as_str()),
             Subject::Unit(unit) => {
                 unit.cascade.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
             }
-            Subject::File(_) | Subject::Nothing => None,
+            Subject::NewFiles(_) | Subject::Nothing => None,
         };
         touched.map_or(Ok(()), protected)
     }
 
+    /// Whether this may not be done to this package.
+    fn keeps(&self, action: Action, name: &str) -> bool {
+        match action {
+            Action::Configure => false,
+            Action::Install | Action::Upgrade | Action::Reinstall => self.has_package(name),
+            Action::Remove | Action::Purge | Action::Downgrade => {
+                self.has_package(name) || PACKAGES.contains(&name)
+            }
+        }
+    }
+
     fn has_package(&self, name: &str) -> bool {
-        PACKAGES.contains(&name) || self.packages.iter().any(|pattern| pattern.matches(name))
+        OWN_PACKAGES.contains(&name) || self.packages.iter().any(|pattern| pattern.matches(name))
     }
 
     /// What is protected, what stands below it, and for changes also what stands above: who owns a directory can put

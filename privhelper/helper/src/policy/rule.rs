@@ -134,7 +134,7 @@ impl Rule {
     #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
         let is_selected = match object {
-            Object::Undo { rule } => verb == VerbId::RequestUndo && *rule == self.id,
+            Object::Undo { rule, .. } => verb == VerbId::RequestUndo && *rule == self.id,
             Object::Nothing
             | Object::Package { .. }
             | Object::AllPackages

@@ -1,5 +1,6 @@
 //! The audit log's files and the seal's: what is done to them, and what tells that somebody else did.
 
+use crate::error::Fault;
 use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -136,6 +137,50 @@ pub fn keeps_old(path: &Path) -> Option<String> {
     let is_journaled = |line: &str| line.contains(&device) && line.contains("data=journal");
     let journaled = String::from_utf8_lossy(&mounts).lines().any(is_journaled);
     journaled.then(|| "ext4 with data=journal keeps copies in its journal".to_owned())
+}
+
+/// Room on the disk for what operators do when there is none left otherwise.
+#[derive(Debug)]
+pub struct Reserve(File);
+
+/// While this lives, the room is free.
+#[derive(Debug)]
+pub struct Room<'a>(&'a Reserve);
+
+impl Reserve {
+    /// 4 MiB: what a pause writes, and an undo of a file of usual size.
+    const SIZE: u64 = 4 * 1024 * 1024;
+
+    /// Takes the room, in a file that holds nothing.
+    ///
+    /// # Errors
+    /// The file can't be opened. That there is no room for it now is no error: it is taken later.
+    pub fn open(path: &Path) -> Result<Self, Fault> {
+        let Slot(file) = Slot::open(path).map_err(Fault::io("open the reserve"))?;
+        let reserve = Self(file);
+        reserve.keep();
+        Ok(reserve)
+    }
+
+    /// Takes the room again if it can be had.
+    pub fn keep(&self) {
+        // On a full disk it can't; a second later it is tried again.
+        drop(allocate(&self.0, 0, Self::SIZE));
+    }
+
+    /// Gives the room back for a while.
+    #[must_use]
+    pub fn give(&self) -> Room<'_> {
+        // What needs room finds out by itself whether there is any.
+        drop(self.0.set_len(0));
+        Room(self)
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.0.keep();
+    }
 }
 
 /// The files of a directory.

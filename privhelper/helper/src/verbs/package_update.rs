@@ -2,8 +2,8 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Invalid, Stop};
-use crate::helper::wait_for;
+use crate::error::{Invalid, Refusal, Stop};
+use crate::helper::{Helper, wait_for};
 use crate::job;
 use crate::leave::Done;
 use crate::policy::{Authorized, Object};
@@ -26,8 +26,8 @@ impl Verb for Update {
         (wire.meta, Ok(Self))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        vec![(Self::ID, Object::Nothing)]
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        Ok(vec![(Self::ID, Object::Nothing)])
     }
 
     fn args(&self) -> Json {
@@ -42,6 +42,6 @@ impl Verb for Update {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-        job::execute(cx, leave, Job { kind: JobKind::Update.into(), lock_timeout_s, ..Job::default() }, wait)
+        job::execute(cx, leave, &Job { kind: JobKind::Update.into(), lock_timeout_s, ..Job::default() }, wait)
     }
 }

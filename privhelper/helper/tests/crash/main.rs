@@ -2,6 +2,17 @@
 //! that was acknowledged is lost, the chain and its seals hold, and nothing is taken for tampering.
 //!
 //! A program of its own without a test harness: the one that is killed is this one again, on one thread.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::zombie_processes,
+    reason = "a test stops at the first surprise, and this one tells its result itself"
+)]
 
 #[path = "../helper/reader.rs"]
 mod reader;
@@ -74,7 +85,6 @@ fn kill_everywhere() {
 
 /// Runs the victim up to its n-th system call and kills it there; whether it ended before, and what it acknowledged last.
 fn killed_behind(calls: usize, directory: &Path) -> (bool, u64) {
-    #[expect(clippy::disallowed_methods, reason = "this program again")]
     let mut child = Command::new(std::env::current_exe().unwrap())
         .arg("victim")
         .arg(directory)
@@ -98,7 +108,11 @@ fn killed_behind(calls: usize, directory: &Path) -> (bool, u64) {
                 ended = true;
                 break;
             }
-            other => panic!("{other:?}"),
+            other @ (WaitStatus::Signaled(..)
+            | WaitStatus::Stopped(..)
+            | WaitStatus::PtraceEvent(..)
+            | WaitStatus::Continued(_)
+            | WaitStatus::StillAlive) => panic!("{other:?}"),
         }
     }
     if !ended {

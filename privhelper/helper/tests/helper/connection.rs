@@ -17,7 +17,7 @@ fn describe() -> wire::PolicyDescribeRequest {
 fn an_unknown_verb_is_unimplemented_and_recorded() {
     let world = World::new(site_rules);
     let mut channel = world.connect(CLIENT_UID);
-    for method in ["Helper/Nope", "Helper/PackageRemove", "Operator/Reload", "Helper/", "x", ""] {
+    for method in ["Helper/Nope", "Helper/UnitKill", "Operator/Reload", "Helper/", "x", ""] {
         let answer = channel.ask(method, &describe());
         assert_eq!((answer.code, answer.events.len()), (12, 0), "{method}");
     }

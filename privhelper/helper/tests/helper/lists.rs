@@ -105,7 +105,7 @@ fn the_table_has_each_verb_once_and_nothing_else_is_found() {
         "Helper/UnitStart ",
         "helper/UnitStart",
         "Operator/Status",
-        "Helper/PackagePurge",
+        "Helper/UnitKill",
     ] {
         assert!(find(method).is_none(), "{method}");
     }

@@ -1,9 +1,9 @@
 //! Limits that only a plan can break, and limits that this helper cannot check yet.
 
 use crate::common::{CLIENT_UID, peer, rule, strings};
-use crate::policy::{decide, decided, file, package, policy, said, site, written};
+use crate::policy::{decide, decided, file, package, policy, policy_with, said, site, written};
 use postern_helper::error::{Code, Refusal};
-use postern_helper::plan::{Action, PackagePlan, PackageStep, Subject};
+use postern_helper::plan::{Action, Origin, PackagePlan, PackageStep, Subject};
 use postern_helper::policy::{Accounts, Object, Policy};
 use postern_helper::types::{Digest, PackageName};
 use postern_helper::verb_id::VerbId;
@@ -21,21 +21,6 @@ fn what_this_helper_cannot_check_yet_refuses() {
     assert_eq!(said(&rules, VerbId::FileRemove, &file("/srv/x/a")), Err(Code::Unsupported));
     assert!(said(&rules, VerbId::FileRead, &file("/srv/x/a")).is_ok());
 
-    let sources = root::Rule {
-        packages: strings(&["*"]),
-        sources: strings(&["debian"]),
-        ..rule("debian", &["package.install", "package.remove"])
-    };
-    let refusal = plan(
-        &policy(vec![sources]),
-        VerbId::PackageInstall,
-        &[package("a0")],
-        &[step(Action::Install, "a0", true)],
-    );
-    let refusal = refusal.unwrap_err();
-    assert_eq!(refusal.code, Code::PlanRefused);
-    assert!(refusal.message.contains("rule debian grants packages from debian only"), "{}", refusal.message);
-
     let none = root::Rule { backup: root::Backup::None.into(), ..site("r", &["file.write"], 1, &["*"]) };
     let rules = root::Rules { rules: vec![none], ..root::Rules::default() };
     let accounts = Accounts { user: |_| None, group: |_| None };
@@ -52,6 +37,7 @@ pub fn step(action: Action, name: &str, asked: bool) -> PackageStep {
         arch: "amd64".to_owned(),
         old: String::new(),
         new: "1".to_owned(),
+        sources: Vec::new(),
         asked,
     }
 }
@@ -61,6 +47,168 @@ pub fn plan(policy: &Policy, verb: VerbId, objects: &[Object], steps: &[PackageS
     let by = decide(policy, &wishes)?;
     let plan = PackagePlan { steps: steps.to_vec(), ..PackagePlan::default() };
     policy.decide_plan(peer(CLIENT_UID), by, &wishes, &Subject::Packages(&plan)).map(drop)
+}
+
+fn from(step: PackageStep, origins: &[&str]) -> PackageStep {
+    let sources = origins.iter().map(|text| Origin::new(text).unwrap()).collect();
+    PackageStep { sources, ..step }
+}
+
+const DEBIAN: &str =
+    "/etc/apt/sources.list.d/debian.sources:2 https://deb.debian.org/debian /usr/share/keyrings/d.gpg";
+
+/// A policy whose only rule grants packages from its only source.
+fn from_source(source: root::Source, verb: &str) -> Policy {
+    let rule = root::Rule {
+        packages: strings(&["*"]),
+        sources: vec![source.name.clone()],
+        allow_downgrades: true,
+        allow_removals: true,
+        ..rule("r", &[verb])
+    };
+    let other = root::Source {
+        name: "other".to_owned(),
+        entries: strings(&["/etc/apt/sources.list.d/other.list"]),
+        ..root::Source::default()
+    };
+    policy_with(root::Rules { rules: vec![rule], sources: vec![other, source], ..root::Rules::default() })
+}
+
+fn debian() -> root::Source {
+    let entries = strings(&["/etc/apt/sources.list.d/debian.sources"]);
+    root::Source { name: "debian".to_owned(), entries, ..root::Source::default() }
+}
+
+#[test]
+fn a_package_comes_from_the_granted_entries_host_and_keys_or_not_at_all() {
+    let entry = |entry: &str| root::Source { entries: strings(&[entry]), ..debian() };
+    let host = |host: &str| root::Source { hosts: strings(&[host]), ..debian() };
+    let keys = |keys: &[&str]| root::Source { signed_by: strings(keys), ..debian() };
+    let two_keys = format!("{DEBIAN},/x.gpg");
+    let no_keys = DEBIAN.replace("/usr/share/keyrings/d.gpg", "-");
+    let other_host = DEBIAN.replace("deb.debian.org", "deb.debian.org.evil.example");
+    let user = DEBIAN.replace("https://", "https://deb.debian.org@evil.example:443/");
+    let file = DEBIAN.replace("https://deb.debian.org/debian", "file:/srv/deb.debian.org");
+    let mirror = DEBIAN.replace("https://", "mirror+http://");
+    let port = DEBIAN.replace("deb.debian.org/", "deb.debian.org:8443/");
+    for (source, origin, is_granted) in [
+        (debian(), DEBIAN, true),
+        (entry("/etc/apt/sources.list.d/debian.sources:2"), DEBIAN, true),
+        (entry("/etc/apt/sources.list.d/debian.sources:1"), DEBIAN, false),
+        (entry("/etc/apt/sources.list.d/debian.source"), DEBIAN, false),
+        (entry("/etc/apt/sources.list"), DEBIAN, false),
+        (host("deb.debian.org"), DEBIAN, true),
+        (host("deb.debian.org"), &port, true),
+        (host("deb.debian.org"), &other_host, false),
+        (host("deb.debian.org"), &user, false),
+        (host("deb.debian.org"), &file, false),
+        (host("deb.debian.org"), &mirror, false),
+        (debian(), &file, true),
+        (keys(&["/usr/share/keyrings/d.gpg"]), DEBIAN, true),
+        (keys(&["/usr/share/keyrings/d.gpg", "/x.gpg"]), &two_keys, true),
+        (keys(&["/usr/share/keyrings/d.gpg"]), &two_keys, false),
+        (keys(&["/usr/share/keyrings/d.gpg"]), &no_keys, false),
+        (keys(&["-"]), &no_keys, false),
+        (keys(&["/x.gpg"]), DEBIAN, false),
+    ] {
+        let shown = format!("{source:?} {origin}");
+        let policy = from_source(source, "package.install");
+        for action in [Action::Install, Action::Upgrade, Action::Downgrade, Action::Reinstall] {
+            let steps = [from(step(action, "a0", true), &[origin])];
+            let answer = plan(&policy, VerbId::PackageInstall, &[package("a0")], &steps);
+            assert_eq!(answer.map_err(|refusal| refusal.code).is_ok(), is_granted, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn every_source_of_every_fetched_package_must_be_granted() {
+    let other =
+        "/etc/apt/sources.list.d/evil.sources:1 https://deb.debian.org/debian /usr/share/keyrings/d.gpg";
+    let policy = from_source(debian(), "package.install");
+    let asked = || from(step(Action::Install, "a0", true), &[DEBIAN]);
+    let along = |origins: &[&str]| from(step(Action::Install, "b0", false), origins);
+    for (origins, is_granted) in
+        [(&[DEBIAN] as &[&str], true), (&[other], false), (&[DEBIAN, other], false), (&[], false)]
+    {
+        let refusal = plan(&policy, VerbId::PackageInstall, &[package("a0")], &[asked(), along(origins)]);
+        assert_eq!(refusal.is_ok(), is_granted, "{origins:?}");
+        if let Err(refusal) = refusal {
+            assert_eq!(refusal.code, Code::PlanRefused);
+            assert!(refusal.message.starts_with("b0 1 would come from "), "{}", refusal.message);
+            assert!(refusal.message.ends_with("from debian only (`sources`)"), "{}", refusal.message);
+        }
+    }
+    // What fetches nothing comes from nowhere.
+    let gone = [asked(), step(Action::Remove, "b0", false), step(Action::Configure, "c0", false)];
+    assert!(plan(&policy, VerbId::PackageInstall, &[package("a0")], &gone).is_ok());
+    // A source that the policy does not have grants nothing.
+    let unknown = root::Rule {
+        packages: strings(&["*"]),
+        sources: strings(&["debian"]),
+        ..rule("r", &["package.install"])
+    };
+    assert!(
+        plan(&crate::policy::policy(vec![unknown]), VerbId::PackageInstall, &[package("a0")], &[asked()])
+            .is_err()
+    );
+}
+
+#[test]
+fn what_the_helper_stands_on_goes_only_to_later_versions() {
+    let verbs = [
+        "package.install",
+        "package.remove",
+        "package.purge",
+        "package.upgrade",
+        "package.hold",
+        "package.unhold",
+    ];
+    let all = root::Rule {
+        packages: strings(&["*"]),
+        max_new_packages: 5,
+        allow_upgrades: true,
+        allow_removals: true,
+        allow_downgrades: true,
+        new_packages: true,
+        ..rule("all", &verbs)
+    };
+    let policy = policy(vec![all]);
+    let code = |verb, action, name: &str| {
+        plan(&policy, verb, &[package("a0")], &[step(action, name, false)]).map_err(|refusal| refusal.code)
+    };
+    for name in ["libc6", "systemd", "dpkg", "apt"] {
+        for action in [Action::Remove, Action::Purge, Action::Downgrade] {
+            assert_eq!(code(VerbId::PackageInstall, action, name), Err(Code::Protected), "{name} {action:?}");
+        }
+        assert_eq!(code(VerbId::PackageUpgrade, Action::Upgrade, name), Ok(()), "{name}");
+        for verb in [VerbId::PackageRemove, VerbId::PackagePurge, VerbId::PackageHold, VerbId::PackageUnhold]
+        {
+            assert_eq!(said(&policy, verb, &package(name)), Err(Code::Protected), "{name} {verb:?}");
+        }
+        assert!(said(&policy, VerbId::PackageUpgrade, &package(name)).is_ok());
+    }
+    for action in [Action::Install, Action::Upgrade, Action::Downgrade, Action::Reinstall, Action::Remove] {
+        assert_eq!(code(VerbId::PackageInstall, action, "postern"), Err(Code::Protected), "{action:?}");
+    }
+    for verb in [VerbId::PackageInstall, VerbId::PackageUpgrade, VerbId::PackageHold] {
+        assert_eq!(said(&policy, verb, &package("postern")), Err(Code::Protected), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_repair_brings_what_is_missing_and_takes_nothing_away() {
+    let policy = policy(vec![root::Rule { max_new_packages: 0, ..rule("repair", &["package.repair"]) }]);
+    let code = |action| {
+        let steps = [step(Action::Configure, "b0", false), step(action, "a0", false)];
+        plan(&policy, VerbId::PackageRepair, &[Object::Nothing], &steps).map_err(|refusal| refusal.code)
+    };
+    for action in [Action::Configure, Action::Install, Action::Upgrade, Action::Reinstall] {
+        assert_eq!(code(action), Ok(()), "{action:?}");
+    }
+    for action in [Action::Remove, Action::Purge, Action::Downgrade] {
+        assert_eq!(code(action), Err(Code::PlanRefused), "{action:?}");
+    }
 }
 
 #[test]

@@ -203,6 +203,10 @@ fn step(action: wire::Action, name: &str) -> wire::PackageStep {
     }
 }
 
+fn info(name: &str) -> wire::PackageInfo {
+    wire::PackageInfo { name: name.to_owned(), state: "installed".to_owned(), ..Default::default() }
+}
+
 /// A systemctl under which plans find `steps`, and runs end with `outcome`. The messages are made beforehand.
 fn apt(world: &World, steps: Vec<wire::PackageStep>, outcome: &root::JobOutcome) {
     let planned = root::JobOutcome { steps, ..root::JobOutcome::default() };
@@ -234,7 +238,8 @@ fn apt(world: &World, steps: Vec<wire::PackageStep>, outcome: &root::JobOutcome)
 fn an_install_is_planned_then_run_as_planned() {
     let world = World::new(rules);
     let steps = vec![step(wire::Action::Install, "nginx-light"), step(wire::Action::Install, "nginx-common")];
-    apt(&world, steps.clone(), &root::JobOutcome { steps, ..root::JobOutcome::default() });
+    let packages = steps.iter().map(|step| info(&step.name)).collect();
+    apt(&world, steps.clone(), &root::JobOutcome { steps, packages, ..root::JobOutcome::default() });
     let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["nginx-light"]));
     let completed = answer.completed();
     assert_eq!((completed.status(), completed.packages.len()), (Status::Done, 2));
@@ -243,7 +248,7 @@ fn an_install_is_planned_then_run_as_planned() {
         plan.packages.iter().filter(|step| step.asked).map(|step| step.name.as_str()).collect();
     assert_eq!(asked, ["nginx-light"]);
     let job = root::Job::decode(std::fs::read(world.path("job.pb")).unwrap().as_slice()).unwrap();
-    assert_eq!((job.kind(), job.expected.len(), job.allow_removals), (root::JobKind::Install, 2, false));
+    assert_eq!((job.kind(), job.expected.len(), job.allow_removals), (root::JobKind::Run, 2, false));
     assert!(
         answer
             .events
@@ -394,8 +399,7 @@ fn a_restarted_helper_picks_up_the_outcome_of_a_running_job() {
     let log = world.path("state/requests/log");
     std::fs::write(&log, request.encode_length_delimited_to_vec()).unwrap();
     world.restart();
-    let outcome =
-        root::JobOutcome { steps: vec![step(wire::Action::Install, "hello")], ..root::JobOutcome::default() };
+    let outcome = root::JobOutcome { packages: vec![info("hello")], ..root::JobOutcome::default() };
     std::fs::write(job.join("o"), outcome.encode_to_vec()).unwrap();
     std::fs::rename(job.join("o"), job.join("outcome.pb")).unwrap();
     let mut channel = world.connect(CLIENT_UID);
@@ -417,4 +421,123 @@ fn without_systemd_units_and_packages_are_unsupported() {
     let mut channel = world.connect(CLIENT_UID);
     assert_eq!(channel.ask("Helper/UnitStatus", &status("nginx.service")).refused().code, "unsupported");
     assert_eq!(channel.ask("Helper/PackageInstall", &install(&["hello"])).refused().code, "unsupported");
+}
+
+#[test]
+fn each_verb_of_packages_is_its_own_transaction_with_its_own_record() {
+    let verbs =
+        ["package.remove", "package.purge", "package.autoremove", "package.upgrade", "package.repair"];
+    let marks = ["package.hold", "package.unhold"];
+    let world = World::new(|_| {
+        let named = rule("named", &[verbs[0], verbs[1], verbs[3], marks[0], marks[1]]);
+        vec![root::Rule { packages: strings(&["hello", "*"]), ..named }, rule("rest", &[verbs[2], verbs[4]])]
+    });
+    let mut channel = world.connect(CLIENT_UID);
+    let names = || strings(&["hello"]);
+    let mut ask = |method: &str, message: &[u8], action| {
+        let steps = vec![wire::PackageStep { old: "1".to_owned(), ..step(action, "hello") }];
+        let packages = vec![info("hello")];
+        apt(&world, steps.clone(), &root::JobOutcome { steps, packages, ..root::JobOutcome::default() });
+        let stream = channel.send(&format!("Helper/{method}"), message);
+        let answer = channel.answer(stream);
+        assert_eq!(answer.completed().status(), Status::Done, "{method}: {answer:?}");
+        let job = root::Job::decode(std::fs::read(world.path("job.pb")).unwrap().as_slice()).unwrap();
+        let end = world.log().into_iter().rfind(|line| line.contains("\"event\":\"end\"")).unwrap();
+        let undo = end.split("\"undo\":").nth(1).map(|rest| rest.split("]}").next().unwrap().to_owned());
+        (job, undo.unwrap_or_default())
+    };
+    let remove = wire::PackageRemoveRequest { meta: meta(Mode::Execute), names: names() }.encode_to_vec();
+    let (job, undo) = ask("PackageRemove", &remove, wire::Action::Remove);
+    assert_eq!(
+        (job.kind(), job.transaction(), job.packages.len()),
+        (root::JobKind::Run, root::Transaction::Remove, 1)
+    );
+    assert_eq!(undo, r#"{"kind":"package.install","of":{"packages":["hello""#);
+    let purge = wire::PackagePurgeRequest { meta: meta(Mode::Execute), names: names() }.encode_to_vec();
+    assert_eq!(ask("PackagePurge", &purge, wire::Action::Purge).0.transaction(), root::Transaction::Purge);
+    let upgrade = |names: Vec<String>, all| {
+        wire::PackageUpgradeRequest { meta: meta(Mode::Execute), names, all }.encode_to_vec()
+    };
+    let (job, _) = ask("PackageUpgrade", &upgrade(names(), false), wire::Action::Upgrade);
+    assert_eq!((job.transaction(), job.packages.len()), (root::Transaction::Upgrade, 1));
+    let (job, _) = ask("PackageUpgrade", &upgrade(Vec::new(), true), wire::Action::Upgrade);
+    assert_eq!((job.transaction(), job.packages.len()), (root::Transaction::Upgrade, 0));
+    let autoremove = wire::PackageAutoremoveRequest { meta: meta(Mode::Execute) }.encode_to_vec();
+    let (job, _) = ask("PackageAutoremove", &autoremove, wire::Action::Remove);
+    assert_eq!((job.transaction(), job.packages.len()), (root::Transaction::Autoremove, 0));
+    let repair = wire::PackageRepairRequest { meta: meta(Mode::Execute) }.encode_to_vec();
+    assert_eq!(
+        ask("PackageRepair", &repair, wire::Action::Configure).0.transaction(),
+        root::Transaction::Repair
+    );
+    let hold = wire::PackageHoldRequest { meta: meta(Mode::Execute), names: names() }.encode_to_vec();
+    let (job, undo) = ask("PackageHold", &hold, wire::Action::Configure);
+    assert_eq!((job.kind(), job.expected.len()), (root::JobKind::Hold, 0));
+    assert_eq!(undo, r#"{"kind":"package.unhold","of":{"packages":["hello""#);
+    let unhold = wire::PackageUnholdRequest { meta: meta(Mode::Execute), names: names() }.encode_to_vec();
+    assert_eq!(ask("PackageUnhold", &unhold, wire::Action::Configure).0.kind(), root::JobKind::Unhold);
+}
+
+#[test]
+fn an_upgrade_names_packages_or_all_and_not_both_or_neither() {
+    let world = World::new(rules);
+    world.systemctl("exit 0");
+    let mut channel = world.connect(CLIENT_UID);
+    for (names, all) in [(strings(&["hello"]), true), (Vec::new(), false)] {
+        let upgrade = wire::PackageUpgradeRequest { meta: meta(Mode::Execute), names, all };
+        assert_eq!(channel.ask("Helper/PackageUpgrade", &upgrade).refused().code, "invalid_argument");
+    }
+}
+
+#[test]
+fn a_job_that_had_nothing_to_do_is_told_as_unchanged() {
+    let world = World::new(|_| vec![rule("repair", &["package.repair"])]);
+    let outcome = root::JobOutcome { detail: "nothing is left half done".to_owned(), ..Default::default() };
+    apt(&world, Vec::new(), &outcome);
+    let repair = wire::PackageRepairRequest { meta: meta(Mode::Execute) };
+    let answer = world.connect(CLIENT_UID).ask("Helper/PackageRepair", &repair);
+    assert_eq!(
+        (answer.completed().status(), answer.completed().message.as_str()),
+        (Status::Unchanged, "nothing is left half done")
+    );
+}
+
+#[test]
+fn what_is_kept_back_is_told_with_the_plan_and_where_nothing_else_is_to_be_done() {
+    let world =
+        World::new(|_| vec![root::Rule { packages: strings(&["*"]), ..rule("all", &["package.upgrade"]) }]);
+    apt(&world, Vec::new(), &root::JobOutcome::default());
+    let planned = root::JobOutcome { kept_back: strings(&["held-1"]), ..root::JobOutcome::default() };
+    let event = root::JobEvent { outcome: Some(planned), ..root::JobEvent::default() }.encode_to_vec();
+    let framed = [u32::try_from(event.len()).unwrap().to_le_bytes().as_slice(), &event].concat();
+    std::fs::write(world.path("planned"), framed).unwrap();
+    let upgrade = wire::PackageUpgradeRequest { meta: meta(Mode::Execute), names: Vec::new(), all: true };
+    let answer = world.connect(CLIENT_UID).ask("Helper/PackageUpgrade", &upgrade);
+    let completed = answer.completed();
+    assert_eq!(
+        (completed.status(), completed.message.as_str()),
+        (Status::Unchanged, "nothing to do; kept back: held-1")
+    );
+    assert_eq!(completed.plan.as_ref().unwrap().kept_back, ["held-1"]);
+}
+
+#[test]
+fn a_failed_transaction_tells_what_dpkg_has_now() {
+    let world = World::new(rules);
+    let steps = vec![step(wire::Action::Install, "nginx-light")];
+    let half = wire::PackageInfo { state: "half-configured".to_owned(), ..info("nginx-light") };
+    let outcome = root::JobOutcome {
+        code: "package_failed".to_owned(),
+        detail: "nginx-light: its script failed".to_owned(),
+        packages: vec![half],
+        output: b"the tail".to_vec(),
+        steps: steps.clone(),
+        ..root::JobOutcome::default()
+    };
+    apt(&world, steps, &outcome);
+    let answer = world.connect(CLIENT_UID).ask("Helper/PackageInstall", &install(&["nginx-light"]));
+    let completed = answer.completed();
+    assert_eq!((completed.status(), completed.code.as_str()), (Status::Failed, "package_failed"));
+    assert_eq!(completed.packages[0].state, "half-configured");
+    assert_eq!(answer.content(), b"the tail");
 }

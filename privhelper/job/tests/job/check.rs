@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::support::{Bed, id, install, step};
-use postern_proto::root::v1::Job;
+use crate::support::{Bed, has, id, install, step, transaction};
+use postern_proto::root::v1::{Job, JobKind, Transaction};
 use postern_proto::v1::{Action, PackageStep};
 
 const HELLO: &str = "hello - - none < 2.10-3 amd64 none /var/cache/apt/archives/hello_2.10-3_amd64.deb
@@ -104,14 +104,106 @@ fn stops_apt_when_it_is_not_understood() {
 }
 
 #[test]
-fn stops_apt_when_the_record_is_not_of_an_install() {
+fn stops_apt_when_the_record_is_not_of_a_transaction() {
     let bed = Bed::new();
     assert!(postern_job::check(&bed.host, &id(), said(HELLO).as_bytes()).is_err());
     let bed = Bed::new();
     bed.record(&crate::support::plan_install(&["hello"]));
     assert!(postern_job::check(&bed.host, &id(), said(HELLO).as_bytes()).is_err());
     let bed = Bed::new();
+    bed.record(&Job { kind: JobKind::Hold.into(), transaction: 0, ..install(&["hello"]) });
+    assert!(postern_job::check(&bed.host, &id(), said(HELLO).as_bytes()).is_err());
+    let bed = Bed::new();
     let unknown = PackageStep { action: 0, ..hello() };
     bed.record(&Job { expected: vec![unknown], ..install(&["hello"]) });
     assert!(postern_job::check(&bed.host, &id(), said(HELLO).as_bytes()).is_err());
+}
+
+/// A removal alone, as apt tells it; a purge looks the same.
+const GONE: &str = "hello 2.10-3 amd64 none > - - none **REMOVE**\n";
+
+#[test]
+fn a_removal_is_compared_too() {
+    for (of, action) in [
+        (Transaction::Remove, Action::Remove),
+        (Transaction::Purge, Action::Purge),
+        (Transaction::Autoremove, Action::Remove),
+    ] {
+        let names: &[&str] = if of == Transaction::Autoremove { &[] } else { &["hello"] };
+        let expected = vec![step(action, "hello", "amd64", "2.10-3", "")];
+        let bed = Bed::new();
+        bed.record(&Job { expected: expected.clone(), ..transaction(of, names) });
+        postern_job::check(&bed.host, &id(), said(GONE).as_bytes()).unwrap();
+        let more = format!("{GONE}other 1 all none > - - none **REMOVE**\n");
+        for input in [&more, &GONE.replace("2.10-3", "2.10-4"), &GONE.replace("hello", "hullo"), HELLO] {
+            let bed = Bed::new();
+            bed.record(&Job { expected: expected.clone(), ..transaction(of, names) });
+            assert!(postern_job::check(&bed.host, &id(), said(input).as_bytes()).is_err(), "{input}");
+        }
+    }
+}
+
+#[test]
+fn root_sees_for_itself_that_nothing_vital_goes() {
+    // The plan, made without privilege, has let it through.
+    let kernel = nix::sys::utsname::uname().unwrap().release().to_str().unwrap().to_owned();
+    for (row, stops) in [
+        ("hello amd64 installed 2.10-3 required".to_owned(), true),
+        ("hello amd64 config-files 2.10-3 required".to_owned(), false),
+        ("hello i386 installed 2.10-3 required".to_owned(), false),
+        ("hello amd64 installed 2.10-3".to_owned(), false),
+        (format!("linux-image-{kernel} amd64 installed 2.10-3"), true),
+    ] {
+        let name = row.split(' ').next().unwrap();
+        let bed = Bed::new();
+        bed.script("dpkg-query", &has(&[&row]));
+        let expected = vec![step(Action::Remove, name, "amd64", "2.10-3", "")];
+        bed.record(&Job { expected, ..transaction(Transaction::Remove, &["hello"]) });
+        let input = said(&GONE.replace("hello", name));
+        assert_eq!(postern_job::check(&bed.host, &id(), input.as_bytes()).is_err(), stops, "{row}");
+    }
+}
+
+#[test]
+fn a_version_that_now_comes_from_elsewhere_stops_apt() {
+    let source = "/etc/apt/none.list:1 http://a.example.org/ -";
+    let table = "hello:\n  Version table:\n     2.10-3 500\n        500 http://a.example.org/ ./ Packages\n";
+    let more = format!("{table}        500 http://b.example.org/ ./ Packages\n");
+    for (table, stops) in [(table, false), (more.as_str(), true), ("", true)] {
+        let bed = Bed::new();
+        bed.script(
+            "apt-get",
+            "printf '%s\\t%s\\t%s\\n' /etc/apt/none.list:1 http://a.example.org/ 'http://a.example.org/ ./ Packages' \
+             /etc/apt/none.list:2 http://b.example.org/ 'http://b.example.org/ ./ Packages'",
+        );
+        bed.script("apt-cache", &format!("cat <<'END'\n{table}END\n"));
+        let expected = vec![PackageStep { sources: vec![source.to_owned()], ..hello() }];
+        bed.record(&Job { expected, ..install(&["hello"]) });
+        let answer = postern_job::check(&bed.host, &id(), said(HELLO).as_bytes());
+        assert_eq!(answer.is_err(), stops, "{table}");
+        if stops {
+            let line = fs::read_to_string(bed.file("plan_changed")).unwrap();
+            assert!(line.starts_with("hello 2.10-3 now comes from "), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_repair_may_find_configured_what_dpkg_has_configured_before() {
+    let half = |name| step(Action::Configure, name, "all", "1", "1");
+    let lib = step(Action::Install, "lib", "all", "", "1");
+    let lib_line = "lib - - none < 1 all none /var/cache/apt/archives/lib.deb\n";
+    let app_line = "app 1 all none = 1 all none **CONFIGURE**\n";
+    for (lines, stops) in [
+        (format!("{lib_line}{app_line}"), false),
+        (lib_line.to_owned(), false),
+        (app_line.to_owned(), true),
+        (format!("{lib_line}{}", GONE), true),
+        (format!("{lib_line}{}", lib_line.replace("lib -", "more -")), true),
+    ] {
+        let bed = Bed::new();
+        let expected = vec![half("app"), half("other"), lib.clone()];
+        bed.record(&Job { expected, ..transaction(Transaction::Repair, &[]) });
+        assert_eq!(postern_job::check(&bed.host, &id(), said(&lines).as_bytes()).is_err(), stops, "{lines}");
+    }
 }

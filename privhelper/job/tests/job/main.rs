@@ -3,8 +3,10 @@
 
 mod check;
 mod command;
+mod hold;
 mod plan;
 mod run;
+mod sources;
 #[path = "../support/mod.rs"]
 mod support;
 mod usage;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Bed, ID, id, install, progress, step};
-use postern_proto::root::v1::{Job, JobKind};
+use crate::support::{Bed, ID, has, id, install, progress, step, transaction};
+use postern_proto::root::v1::{Job, JobKind, Transaction};
 use postern_proto::v1::{Action, Phase};
 
 fn update() -> Job {
@@ -261,11 +261,19 @@ fn refuses_hostile_and_broken_records() {
         install(&["hello", "hello"]),
         install(&[]),
         other,
-        Job { kind: JobKind::PlanInstall.into(), ..named("hello") },
-        Job { kind: JobKind::Show.into(), ..named("hello") },
+        Job { kind: JobKind::Plan.into(), ..named("hello") },
+        Job { kind: JobKind::Show.into(), transaction: 0, ..named("hello") },
+        Job { transaction: 0, ..named("hello") },
+        Job { transaction: 99, ..named("hello") },
         Job { kind: 0, ..named("hello") },
         Job { kind: 99, ..named("hello") },
-        Job { kind: JobKind::Update.into(), ..named("hello") },
+        Job { kind: JobKind::Update.into(), transaction: 0, ..named("hello") },
+        Job { kind: JobKind::Update.into(), ..install(&[]) },
+        transaction(Transaction::Remove, &["hello=1"]),
+        transaction(Transaction::Remove, &[]),
+        transaction(Transaction::Autoremove, &["hello"]),
+        transaction(Transaction::Repair, &["hello"]),
+        transaction(Transaction::Upgrade, &["hello=1"]),
     ] {
         let bed = Bed::new();
         let outcome = bed.run(&job);
@@ -292,4 +300,115 @@ fn names_that_apt_would_read_as_something_else_are_pinned() {
     let argv = bed.noted("apt-get", "argv");
     let end = argv.iter().position(|word| word == "--").unwrap();
     assert_eq!(argv.get(end + 1..).unwrap(), ["curl-:native", "hello+:native", "x.deb:native", "g++:native"]);
+}
+
+#[test]
+fn says_what_state_dpkg_is_in_after_a_script_has_failed() {
+    let job = Job { expected: vec![step(Action::Install, "bad", "all", "", "1")], ..install(&["bad"]) };
+    let bed = Bed::new();
+    bed.script("dpkg-query", &has(&["bad all half-configured 1"]));
+    bed.script(
+        "apt-get",
+        &format!(
+            ": >{}; say 'pmerror:bad:50:post-installation script failed'; exit 100",
+            bed.file("checked").display()
+        ),
+    );
+    let outcome = bed.run(&job);
+    assert_eq!(outcome.code, "package_failed");
+    assert_eq!(outcome.detail, "bad: post-installation script failed; bad is half-configured");
+    assert_eq!(outcome.packages[0].state, "half-configured");
+}
+
+#[test]
+fn what_is_left_half_done_is_no_success_whatever_apt_get_ends_with() {
+    let job = Job { expected: vec![step(Action::Install, "bad", "all", "", "1")], ..install(&["bad"]) };
+    let bed = Bed::new();
+    bed.script("dpkg-query", &has(&["bad all unpacked 1"]));
+    bed.script("apt-get", &format!(": >{}", bed.file("checked").display()));
+    assert_eq!(bed.run(&job).code, "package_failed");
+}
+
+#[test]
+fn what_dpkg_has_forgotten_is_told_as_gone() {
+    let job = Job {
+        expected: vec![step(Action::Purge, "hello", "all", "1", "")],
+        ..transaction(Transaction::Purge, &["hello"])
+    };
+    let bed = Bed::new();
+    bed.script("apt-get", &format!(": >{}", bed.file("checked").display()));
+    let outcome = bed.run(&job);
+    assert_eq!((outcome.code.as_str(), outcome.packages[0].state.as_str()), ("", "not-installed"));
+}
+
+#[test]
+fn reports_the_configuration_files_that_it_has_kept() {
+    let bed = Bed::new();
+    let at = |name: &str| bed.host.jobs.join(name);
+    // One that an earlier upgrade has left: made before the record is written.
+    fs::write(at("old.conf.dpkg-dist"), "").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let (old, new, whole) = (at("old.conf"), at("a new.conf"), at("whole.conf"));
+    bed.script(
+        "dpkg-query",
+        &format!(
+            "case $2 in *Conffiles*) printf 'hello\\tall\\n %s 0123\\n %s 4567\\n %s 89ab obsolete\\n' '{}' '{}' '{}';;\n*) {};; esac",
+            old.display(),
+            new.display(),
+            whole.display(),
+            has(&["hello all installed 2"]).trim(),
+        ),
+    );
+    bed.script("apt-get", &format!(": >{}; : >'{}.dpkg-dist'", bed.file("checked").display(), new.display()));
+    let job = Job { expected: vec![step(Action::Upgrade, "hello", "all", "1", "2")], ..install(&["hello"]) };
+    let outcome = bed.run(&job);
+    assert_eq!(outcome.packages[0].conffiles_kept, [new.to_str().unwrap()]);
+}
+
+#[test]
+fn a_repair_lets_dpkg_finish_and_apt_mend_without_removing() {
+    let bed = Bed::new();
+    bed.script("dpkg-query", &has(&["app all half-configured 1"]));
+    let dpkg = bed.host.jobs.join("order");
+    bed.script(
+        "dpkg",
+        &format!(
+            "case $1 in --print-architecture) echo amd64;; *) echo dpkg >>{0}; exit 1;; esac",
+            dpkg.display()
+        ),
+    );
+    bed.script("apt-get", &format!("echo apt-get >>{}", dpkg.display()));
+    let outcome = bed.run(&transaction(Transaction::Repair, &[]));
+    assert_eq!(fs::read_to_string(&dpkg).unwrap(), "dpkg\napt-get\n");
+    let argv = bed.noted("dpkg", "argv");
+    assert!(argv[0].starts_with("--status-fd="), "{argv:?}");
+    assert_eq!(argv[1..], ["--force-confdef", "--force-confold", "--configure", "--pending"]);
+    assert!(bed.noted("apt-get", "argv").contains(&"--no-remove".to_owned()));
+    // What it could not mend is no success.
+    assert_eq!(
+        (outcome.code.as_str(), outcome.detail.as_str()),
+        ("package_failed", "app is half-configured")
+    );
+}
+
+#[test]
+fn a_repair_of_nothing_starts_nothing() {
+    let bed = Bed::new();
+    bed.script("dpkg-query", &has(&["app all installed 1", "rest all config-files 1"]));
+    let outcome = bed.run(&transaction(Transaction::Repair, &[]));
+    assert_eq!((outcome.code.as_str(), outcome.detail.as_str()), ("", "nothing is left half done"));
+    assert!(bed.noted("apt-get", "argv").is_empty() && bed.noted("dpkg", "argv").is_empty());
+}
+
+#[test]
+fn reads_dpkgs_own_progress_too() {
+    let bed = Bed::new();
+    bed.script("dpkg-query", &has(&["app all half-configured 1"]));
+    bed.script(
+        "dpkg",
+        "for word; do case $word in --status-fd=*) status=${word#*=};; esac; done
+         say 'processing: configure: app:amd64'; say 'status: app: half-configured'",
+    );
+    bed.run(&transaction(Transaction::Repair, &[]));
+    assert_eq!(bed.progress(), [progress(Phase::Configure, "app:amd64", 0, "")]);
 }

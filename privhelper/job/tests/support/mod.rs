@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use postern_job::{Host, JobId};
-use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome};
+use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome, Transaction};
 use postern_proto::v1::{Action, Package, PackageStep, Phase, Progress};
 use prost::Message;
 
@@ -24,7 +24,7 @@ impl Bed {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        for name in ["apt-get", "apt-cache", "dpkg", "dpkg-query"] {
+        for name in ["apt-get", "apt-cache", "apt-mark", "dpkg", "dpkg-query"] {
             symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fakes/program"), at(name)).unwrap();
             fs::write(at(name).with_extension("sh"), "").unwrap();
         }
@@ -32,12 +32,14 @@ impl Bed {
         let host = Host {
             apt_get: at("apt-get"),
             apt_cache: at("apt-cache"),
+            apt_mark: at("apt-mark"),
             dpkg: at("dpkg"),
             dpkg_query: at("dpkg-query"),
             job: "/usr/libexec/postern/postern-job".into(),
             jobs: at("jobs"),
             dpkg_lock: at("lock-frontend"),
             lists_lock: at("lists-lock"),
+            dpkg_updates: at("updates"),
         };
         let bed = Self { directory, host };
         bed.script("dpkg", "case $1 in --print-architecture) echo amd64 ;; esac");
@@ -111,16 +113,34 @@ pub fn install(packages: &[&str]) -> Job {
     };
     Job {
         id: ID.to_owned(),
-        kind: JobKind::Install.into(),
+        kind: JobKind::Run.into(),
+        transaction: Transaction::Install.into(),
         packages: packages.iter().map(package).collect(),
         lock_timeout_s: 60,
         ..Job::default()
     }
 }
 
+/// A dpkg-query that has these packages: name, architecture, state, version, and what is not `optional`, not wanted
+/// as `install`.
+pub fn has(rows: &[&str]) -> String {
+    let row = |row: &&str| {
+        let words: Vec<&str> = row.split(' ').collect();
+        let [name, arch, state, version] = *words.get(..4).unwrap() else { unreachable!() };
+        let (priority, want) = (words.get(4).unwrap_or(&"optional"), words.get(5).unwrap_or(&"install"));
+        format!("printf '{name}\\t{arch}\\t{want}\\t{state}\\t{version}\\tno\\t\\t{priority}\\t100\\tx\\n'\n")
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Another transaction of the same packages.
+pub fn transaction(of: Transaction, packages: &[&str]) -> Job {
+    Job { transaction: of.into(), ..install(packages) }
+}
+
 /// The same request, to be simulated.
 pub fn plan_install(packages: &[&str]) -> Job {
-    Job { kind: JobKind::PlanInstall.into(), ..install(packages) }
+    Job { kind: JobKind::Plan.into(), ..install(packages) }
 }
 
 /// A step of a plan.

@@ -1,0 +1,175 @@
+//! `postern model`.
+
+use super::Session;
+use crate::config::values::{BaseUrl, Provider, SecretRef, Value as _};
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::model::endpoint::{Format, ToolCalls};
+use crate::model::reader::{self, Code, Reading};
+use crate::model::tools::{Call, TOOLS};
+use crate::model::trial::{Asked, trial};
+use crate::{config, model};
+use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum Model {
+    /// What is made of a model's reply, taken from stdin: a call or an error's code
+    Read {
+        /// Read a JSON Lines file of rows {id, text, expect, multiple} instead and count the rows that hold
+        #[arg(long, value_name = "FILE")]
+        corpus: Option<PathBuf>,
+    },
+    /// Try the endpoint of [model] in agent.toml and say what it can do
+    Test(Endpoint),
+}
+
+/// Over agent.toml and the environment.
+#[derive(Args, Debug)]
+pub struct Endpoint {
+    /// The kind of endpoint
+    #[arg(long)]
+    provider: Option<Provider>,
+    /// Where it answers
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::from_text)]
+    base_url: Option<BaseUrl>,
+    /// The model's name there
+    #[arg(long)]
+    name: Option<String>,
+    /// Where its key is kept, as in agent.toml
+    #[arg(long, value_name = "WHERE", value_parser = SecretRef::from_text)]
+    key: Option<SecretRef>,
+}
+
+/// A reading as it is printed.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Printed<'r> {
+    Call {
+        #[serde(flatten)]
+        call: &'r Call,
+        multiple: bool,
+    },
+    Error {
+        error: Code,
+        multiple: bool,
+    },
+}
+
+impl<'r> From<&'r Reading> for Printed<'r> {
+    fn from(reading: &'r Reading) -> Self {
+        let multiple = reading.is_multiple;
+        match &reading.call {
+            Ok(call) => Self::Call { call, multiple },
+            Err(misread) => Self::Error { error: misread.code, multiple },
+        }
+    }
+}
+
+/// A row of a corpus: `expect` is a call or an error's code.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    text: String,
+    expect: Value,
+    multiple: bool,
+}
+
+impl Session<'_> {
+    pub(super) async fn model(&mut self, command: Model) -> Exit {
+        let done = match command {
+            Model::Read { corpus: None } => self.read_reply(),
+            Model::Read { corpus: Some(corpus) } => self.read_corpus(&corpus),
+            Model::Test(endpoint) => self.test_model(endpoint).await,
+        };
+        done.unwrap_or_else(|why| self.fail(&Fault::new("failed", why)))
+    }
+
+    fn read_reply(&mut self) -> Result<Exit, String> {
+        let mut reply = String::new();
+        self.console.input.read_to_string(&mut reply).map_err(|e| format!("cannot read the reply: {e}"))?;
+        let reading = reader::read(&reply, TOOLS);
+        self.console.json(&Printed::from(&reading));
+        if let Err(misread) = &reading.call
+            && !self.is_silent()
+        {
+            self.console.say(&misread.why);
+        }
+        Ok(Exit::Done)
+    }
+
+    fn read_corpus(&mut self, corpus: &PathBuf) -> Result<Exit, String> {
+        let name = corpus.display();
+        let text = std::fs::read_to_string(corpus).map_err(|e| format!("cannot read {name}: {e}"))?;
+        let (mut rows, mut held) = (0, 0);
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let row: Row = serde_json::from_str(line).map_err(|e| format!("{name}:{}: {e}", index + 1))?;
+            let reading = reader::read(&row.text, TOOLS);
+            let got = match &reading.call {
+                Ok(call) => json!(call),
+                Err(misread) => json!(misread.code),
+            };
+            rows += 1;
+            if got == row.expect && reading.is_multiple == row.multiple {
+                held += 1;
+                continue;
+            }
+            let differs =
+                |expect: &Value, multiple| format!("{expect}{}", if multiple { " of several" } else { "" });
+            let (expected, got) = (differs(&row.expect, row.multiple), differs(&got, reading.is_multiple));
+            self.console.result(&format!("{}: expected {expected}, read {got}", row.id));
+        }
+        self.console.result(&format!("{held} of {rows}"));
+        Ok(if held == rows { Exit::Done } else { Exit::Failed })
+    }
+
+    async fn test_model(&mut self, over: Endpoint) -> Result<Exit, String> {
+        let mut config = config::read(&self.host.config)?;
+        let own = &mut config.model;
+        own.provider = over.provider.unwrap_or(own.provider);
+        own.base_url = over.base_url.or(own.base_url.take());
+        own.name = over.name.unwrap_or(std::mem::take(&mut own.name));
+        own.key = over.key.or(own.key.take());
+        let endpoint = model::endpoint::Endpoint::new(&config.model, &config.retry)?;
+        let none =
+            "there is no endpoint: give provider in [model] of agent.toml, or --provider and --base-url";
+        let endpoint = endpoint.ok_or(none)?;
+        let limit = self.global.timeout.unwrap_or(config.model.timeout.0);
+        let found =
+            trial(&endpoint, limit).await.map_err(|failure| format!("{}: {failure}", endpoint.url()))?;
+        let works = found.call.is_call();
+        if self.global.json.is_some() {
+            self.console.json(&found);
+        } else {
+            let usage = found.usage;
+            let streamed = if found.is_streamed { "streamed" } else { "in one piece" };
+            let told = |asked: &Asked| match asked {
+                Asked::Call(call) => format!("reads well: {}", json!(call)),
+                Asked::NoCall(why) => format!("asked for, but {why}"),
+            };
+            let tools = match found.abilities.tools {
+                ToolCalls::Taken => told(&found.call),
+                ToolCalls::Untried | ToolCalls::Refused => "refused: calls are text".to_owned(),
+            };
+            let text = match (&found.call_in_text, found.abilities.tools) {
+                (Some(asked), _) => told(asked),
+                (None, ToolCalls::Refused) => told(&found.call),
+                (None, ToolCalls::Taken | ToolCalls::Untried) => "not needed".to_owned(),
+            };
+            let form = match found.abilities.format {
+                Format::Schema => "json_schema",
+                Format::Object => "json_object",
+                Format::None => "none",
+            };
+            self.console.result(&format!(
+                "endpoint     {}\nanswers      in {} ms, {streamed}; {} tokens in, {} out\ntool calls   {tools}\n\
+                 text calls   {text}\nform         {form}\n",
+                found.url, found.latency_ms, usage.input, usage.output
+            ));
+        }
+        Ok(if works { Exit::Done } else { Exit::Failed })
+    }
+}

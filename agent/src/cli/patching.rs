@@ -1,0 +1,127 @@
+//! `file patch`: a diff, applied to what may be read, and sent as one request.
+
+use super::Session;
+use super::typed::{content_of, limited};
+use super::verbs::Patch;
+use crate::args::Changes;
+use crate::ask::Mode;
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::patching::{Old, Resolved, Unread, resolve};
+use crate::request::Request;
+use postern_patch::{FileDiff, Kind, parse};
+use std::collections::HashSet;
+
+impl Session<'_> {
+    pub(super) async fn patch(&mut self, patch: Patch) -> Exit {
+        let files = match self.files_of(&patch) {
+            Ok(files) => files,
+            Err(why) => return self.fail(&Fault::new("invalid_argument", why)),
+        };
+        let mut resolved = match self.resolved(&files).await {
+            Ok(resolved) => resolved,
+            Err(exit) => return exit,
+        };
+        if patch.interactive {
+            match self.picked(resolved).await {
+                Ok(picked) => resolved = picked,
+                Err(fault) => return self.fail(&fault),
+            }
+        }
+        let (changes, views): (Vec<_>, Vec<_>) =
+            resolved.into_iter().map(|one| (one.change, one.view)).unzip();
+        if changes.is_empty() {
+            self.console.say("nothing to do: no file would change");
+            return Exit::Done;
+        }
+        let mode = self.mode();
+        let (mut outcome, ask) = self.asked(Request::FilePatch(Changes { changes }), mode).await;
+        outcome.views = if mode == Mode::Preview { views } else { Vec::new() };
+        self.ended(&outcome, ask.mode)
+    }
+
+    /// The diff's files less those that are left out.
+    fn files_of(&mut self, patch: &Patch) -> Result<Vec<FileDiff>, String> {
+        let diff = match &patch.from {
+            Some(from) => content_of(from)?,
+            None => limited(&mut self.console.input).map_err(|e| format!("cannot read stdin: {e}"))?,
+        };
+        let mut files = parse(&diff).map_err(|fault| fault.to_string())?;
+        for path in &patch.exclude {
+            if !files.iter().any(|file| file.path == *path) {
+                return Err(format!("--exclude: {path:?} is not in the diff"));
+            }
+        }
+        let left_out: HashSet<&String> = patch.exclude.iter().collect();
+        files.retain(|file| !left_out.contains(&file.path));
+        if files.is_empty() { Err("no file of the diff is left".to_owned()) } else { Ok(files) }
+    }
+
+    /// What the files shall hold. Every hunk that does not fit is told, not only the first.
+    async fn resolved(&mut self, files: &[FileDiff]) -> Result<Vec<Resolved>, Exit> {
+        let (mut resolved, mut conflicts) = (Vec::new(), Vec::new());
+        for file in files {
+            // A new file needs no look: the helper finds out whether it is there.
+            let old = if file.kind == Kind::Create { Old::default() } else { self.old(&file.path).await? };
+            match resolve(file, &old) {
+                Ok(one) => resolved.extend(one),
+                Err(conflict) => conflicts.push(conflict),
+            }
+        }
+        if !conflicts.is_empty() {
+            let what = format!("{}; nothing has been done", conflicts.join("; "));
+            return Err(self.fail(&Fault::new("precondition_failed", what)));
+        }
+        for one in resolved.iter().filter(|_| !self.global.quiet) {
+            for moved in &one.moved {
+                let (hunk, path, from, to) = (moved.hunk, &one.change.path, moved.from, moved.to);
+                self.console.say(&format!("hunk {hunk} of {path} stands at line {to}, not {from}"));
+            }
+        }
+        Ok(resolved)
+    }
+
+    /// What a file holds that a change is made from; why not is told.
+    pub(super) async fn old(&mut self, path: &str) -> Result<Old, Exit> {
+        match self.read(path).await {
+            Ok(old) => Ok(old),
+            Err(Unread::TooLarge) => {
+                Err(self.fail(&Fault::new("too_large", format!("{path:?} is larger than may be read"))))
+            }
+            Err(Unread::Refused(outcome)) => {
+                if !self.is_silent() {
+                    self.console
+                        .say(&format!("{path} must be read first, since what is written is made from it:"));
+                }
+                Err(self.ended(&outcome, Mode::Execute))
+            }
+        }
+    }
+
+    /// Those that the person wants sent.
+    async fn picked(&mut self, resolved: Vec<Resolved>) -> Result<Vec<Resolved>, Fault> {
+        let (mut picked, mut all) = (Vec::new(), false);
+        for one in resolved {
+            if all {
+                picked.push(one);
+                continue;
+            }
+            self.console.say_diff(&one.view.text());
+            let question = format!(
+                "{} {}: send it? [y]es, [n]o, [a]ll that follow, [q]uit: ",
+                one.view.path,
+                one.view.counts()
+            );
+            match self.answer(&question).await?.as_str() {
+                "y" | "yes" => picked.push(one),
+                "a" | "all" => {
+                    all = true;
+                    picked.push(one);
+                }
+                "n" | "no" => {}
+                _ => return Err(Fault::new("cancelled", "nothing has been sent")),
+            }
+        }
+        Ok(picked)
+    }
+}

@@ -1,0 +1,115 @@
+//! The tables of the configuration: keys, kinds and defaults from one list.
+
+use super::values::{
+    AbsolutePath, BaseUrl, LogFormat, LogLevel, Loopback, Profile, Provider, ResponseFormat, SecretRef, Span,
+    TokenParameter, Value,
+};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$key_doc:meta])* $key:ident: $type:ty = $default:expr,)+ })+) => {
+        $($(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name { $($(#[$key_doc])* pub $key: $type,)+ }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default,)+ }
+            }
+        }
+
+        impl Table for $name {
+            fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
+                match key {
+                    $(stringify!($key) => self.$key = Value::from_text(text)?,)+
+                    _ => return Err(format!("there is no key {key:?}; the keys are {}", [$(stringify!($key)),+].join(", "))),
+                }
+                Ok(())
+            }
+        })+
+    };
+}
+
+/// A table whose keys can be set one by one.
+pub trait Table {
+    /// Sets a key from text.
+    ///
+    /// # Errors
+    /// There is no such key, or the text is no value for it.
+    fn set(&mut self, key: &str, text: &str) -> Result<(), String>;
+}
+
+tables! {
+    /// `[model]`: who makes the steps of a task.
+    Model {
+        /// Its kind.
+        provider: Provider = Provider::Offline,
+        /// Where it answers; the provider's own address if absent.
+        base_url: Option<BaseUrl> = None,
+        /// The model's name there.
+        name: String = String::new(),
+        /// Where its key is kept.
+        key: Option<SecretRef> = None,
+        /// Most tokens of one answer.
+        max_tokens: NonZeroU32 = NonZeroU32::MIN.saturating_add(4095),
+        /// What that limit is called.
+        token_parameter: TokenParameter = TokenParameter::MaxTokens,
+        /// The longest that one try may take.
+        timeout: Span = Span::seconds(300),
+        /// What is asked of the form of an answer.
+        response_format: ResponseFormat = ResponseFormat::Auto,
+    }
+    /// `[retry]`: what is done when an endpoint fails for the moment.
+    Retry {
+        /// Tries after the first.
+        max_attempts: u32 = 3,
+        /// The first wait; it doubles with each try.
+        backoff_base: Span = Span::seconds(1),
+        /// The longest wait, also where the endpoint asks for a longer one.
+        backoff_max: Span = Span::seconds(30),
+    }
+    /// `[limits]`: what ends a task that does not end itself.
+    Limits {
+        /// Replies in a row that are no call.
+        misformats: NonZeroU32 = NonZeroU32::MIN.saturating_add(4),
+        /// Steps of one run.
+        steps: NonZeroU32 = NonZeroU32::MIN.saturating_add(24),
+        /// Runs of one task.
+        runs: NonZeroU32 = NonZeroU32::MIN.saturating_add(3),
+        /// Repairs of a plan.
+        repairs: u32 = 2,
+        /// Tokens, in and out.
+        tokens: u64 = 500_000,
+        /// Time.
+        time: Span = Span::seconds(1800),
+        /// Requests that change something.
+        changes: u32 = 50,
+        /// Tasks that wait.
+        queue: NonZeroU32 = NonZeroU32::MIN.saturating_add(99),
+    }
+    /// `[http]`: the service beyond its socket.
+    Http {
+        /// An address of this host.
+        tcp: Option<Loopback> = None,
+        /// Where the token is kept that TCP asks for.
+        token: Option<SecretRef> = None,
+    }
+    /// `[tools]`: the agent's own tools.
+    Tools {
+        /// What their children may do.
+        profile: Profile = Profile::ReadOnly,
+        /// What they may read.
+        read_roots: Vec<AbsolutePath> = Vec::new(),
+        /// Local ports that they may reach.
+        ports: Vec<u16> = Vec::new(),
+    }
+    /// `[log]`.
+    Log {
+        /// How lines look.
+        format: LogFormat = LogFormat::Text,
+        /// Which lines there are.
+        level: LogLevel = LogLevel::Info,
+    }
+}

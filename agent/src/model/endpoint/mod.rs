@@ -1,0 +1,380 @@
+//! Endpoints of models over HTTP: one wire format each, one way of failing and trying again.
+
+pub mod chat;
+pub mod failure;
+pub mod messages;
+pub mod retry;
+pub mod sse;
+mod wire;
+
+use super::conversation::{Prompt, Reply};
+use crate::config::secret;
+use crate::config::tables::{Model, Retry};
+use crate::config::values::{BaseUrl, Provider, ResponseFormat, Value as _};
+use failure::{Failure, Kind};
+use reqwest::header::{HeaderMap, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, timeout};
+
+/// A connection stands by then, or there is none.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// More is no answer of a model.
+const ANSWER_LIMIT: usize = 16 << 20;
+/// As much of an error's text is read.
+const ERROR_LIMIT: usize = 64 << 10;
+
+/// What is asked of the form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// A JSON Schema.
+    Schema,
+    /// Any JSON object.
+    Object,
+    /// Nothing.
+    None,
+}
+
+/// Whether an endpoint has calls of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCalls {
+    /// Nobody has tried.
+    Untried,
+    /// A request with tools was answered.
+    Taken,
+    /// It refused them: calls are text.
+    Refused,
+}
+
+impl ToolCalls {
+    fn may_be_used(self) -> bool {
+        self != Self::Refused
+    }
+}
+
+/// What an endpoint is known to take. Refusals are met once and remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Abilities {
+    /// Tools.
+    pub tools: ToolCalls,
+    /// The strictest form of an answer, where calls are text.
+    pub format: Format,
+    /// Counts of tokens at the end of a stream.
+    pub stream_usage: bool,
+}
+
+impl Abilities {
+    fn of(format: ResponseFormat) -> Self {
+        let format = match format {
+            ResponseFormat::Auto | ResponseFormat::JsonSchema => Format::Schema,
+            ResponseFormat::JsonObject => Format::Object,
+            ResponseFormat::Off => Format::None,
+        };
+        Self { tools: ToolCalls::Untried, format, stream_usage: true }
+    }
+
+    /// What is left after a failure that refuses something of these; `None` if it is about something else.
+    fn without_refused(self, failure: &Failure, has_tools: bool) -> Option<Self> {
+        let Kind::Status(400 | 404 | 415 | 422 | 500 | 501) = failure.kind else { return None };
+        let text = failure.message.to_ascii_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        if self.stream_usage && says(&["stream_options", "include_usage"]) {
+            return Some(Self { stream_usage: false, ..self });
+        }
+        if !has_tools {
+            return None;
+        }
+        match self.tools {
+            ToolCalls::Untried => {
+                says(&["tool", "function"]).then_some(Self { tools: ToolCalls::Refused, ..self })
+            }
+            ToolCalls::Refused if says(&["format", "schema", "grammar", "json"]) => match self.format {
+                Format::Schema => Some(Self { format: Format::Object, ..self }),
+                Format::Object => Some(Self { format: Format::None, ..self }),
+                Format::None => None,
+            },
+            // An endpoint that took tools before means something else.
+            ToolCalls::Taken | ToolCalls::Refused => None,
+        }
+    }
+}
+
+/// What is heard while an answer comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard<'t> {
+    /// More words.
+    Words(&'t str),
+    /// The answer begins anew: what was heard of it is void.
+    Again,
+}
+
+/// An endpoint.
+#[derive(Debug)]
+pub struct Endpoint {
+    client: reqwest::Client,
+    model: Model,
+    retry: Retry,
+    url: String,
+    headers: HeaderMap,
+    key: Option<SecretString>,
+    abilities: Mutex<Abilities>,
+}
+
+impl Endpoint {
+    /// The endpoint that the configuration names; `None` if it names none.
+    ///
+    /// # Errors
+    /// Its key is not to be had, or TLS does not start.
+    pub fn new(model: &Model, retry: &Retry) -> Result<Option<Self>, String> {
+        let (address, path) = match model.provider {
+            Provider::Offline => return Ok(None),
+            Provider::Openai => ("https://api.openai.com/v1", "chat/completions"),
+            Provider::Anthropic => ("https://api.anthropic.com", "v1/messages"),
+        };
+        let base = model.base_url.clone().map_or_else(|| BaseUrl::from_text(address), Ok)?;
+        let key = model.key.as_ref().map(secret::fetch).transpose()?;
+        // The first of a process counts; a second one is the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_LIMIT)
+            // A redirect would take the key to somebody else.
+            .redirect(reqwest::redirect::Policy::none());
+        if base.is_loopback() {
+            builder = builder.no_proxy();
+        }
+        let client =
+            builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))?;
+        let headers = headers(model.provider, key.as_ref())?;
+        Ok(Some(Self {
+            client,
+            url: base.join(path),
+            headers,
+            key,
+            abilities: Mutex::new(Abilities::of(model.response_format)),
+            model: model.clone(),
+            retry: retry.clone(),
+        }))
+    }
+
+    /// Where it answers.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What is known of it so far.
+    #[must_use]
+    pub fn abilities(&self) -> Abilities {
+        *self.abilities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same endpoint, used as if it had no calls of its own; `None` where the wire format always has.
+    #[must_use]
+    pub fn with_calls_in_text(&self) -> Option<Self> {
+        let abilities = match self.model.provider {
+            Provider::Anthropic | Provider::Offline => return None,
+            Provider::Openai => Abilities { tools: ToolCalls::Refused, ..self.abilities() },
+        };
+        Some(Self {
+            client: self.client.clone(),
+            model: self.model.clone(),
+            retry: self.retry.clone(),
+            url: self.url.clone(),
+            headers: self.headers.clone(),
+            key: self.key.clone(),
+            abilities: Mutex::new(abilities),
+        })
+    }
+
+    /// Asks the model, again if the failure may pass, until `deadline`. `hear` gets the words as they come.
+    ///
+    /// # Errors
+    /// The last failure.
+    pub async fn ask(
+        &self,
+        prompt: &Prompt<'_>,
+        deadline: Instant,
+        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+    ) -> Result<Reply, Failure> {
+        loop {
+            let abilities = self.abilities();
+            let attempt = || self.attempt(prompt, abilities, hear);
+            match retry::persist(&self.retry, deadline, attempt).await? {
+                Tried::Answered(reply) => {
+                    if !prompt.tools.is_empty() && abilities.tools == ToolCalls::Untried {
+                        self.learn(Abilities { tools: ToolCalls::Taken, ..abilities });
+                    }
+                    return Ok(reply);
+                }
+                // Each time round there is less to refuse.
+                Tried::Refused(less) => self.learn(less),
+            }
+        }
+    }
+
+    fn learn(&self, abilities: Abilities) {
+        *self.abilities.lock().unwrap_or_else(PoisonError::into_inner) = abilities;
+    }
+
+    /// One try, limited in time. That something is refused is an answer: trying the same again is no use,
+    /// whatever the status.
+    async fn attempt(
+        &self,
+        prompt: &Prompt<'_>,
+        abilities: Abilities,
+        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+    ) -> Result<Tried, Failure> {
+        let limit = self.model.timeout.0;
+        let asked = timeout(limit, self.once(prompt, abilities, hear)).await;
+        let late = || {
+            Failure::new(Kind::Timeout, format!("the endpoint did not answer within {}", self.model.timeout))
+        };
+        let failure = match asked.unwrap_or_else(|_| Err(late())) {
+            Ok(reply) => return Ok(Tried::Answered(reply)),
+            Err(failure) => self.without_key(failure),
+        };
+        let less = abilities.without_refused(&failure, !prompt.tools.is_empty());
+        if less.is_some() {
+            tracing::info!(event = "model_ability", "the endpoint refuses a part of the request: {failure}");
+        }
+        less.map(Tried::Refused).ok_or(failure)
+    }
+
+    async fn once(
+        &self,
+        prompt: &Prompt<'_>,
+        abilities: Abilities,
+        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+    ) -> Result<Reply, Failure> {
+        hear(Heard::Again);
+        let mut answer = match self.model.provider {
+            Provider::Anthropic => Answer::Messages(messages::Answer::default()),
+            Provider::Openai | Provider::Offline => Answer::Chat(chat::Answer::default()),
+        };
+        let body = match &answer {
+            Answer::Messages(_) => messages::request(&self.model, prompt),
+            Answer::Chat(_) => chat::request(&self.model, prompt, abilities),
+        };
+        let request = self.client.post(&self.url).headers(self.headers.clone()).body(body.to_string());
+        let mut response = request.send().await.map_err(|e| Failure::of_connection(&e))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(refusal(response).await);
+        }
+        let is_stream = content_type(response.headers()).starts_with("text/event-stream");
+        if is_stream {
+            let mut decoder = sse::Decoder::default();
+            let mut read = 0;
+            while let Some(bytes) = response.chunk().await.map_err(|e| Failure::of_connection(&e))? {
+                read += bytes.len();
+                let mut events = Vec::new();
+                let pushed = decoder.push(&bytes, |data| events.push(data.to_owned()));
+                pushed.map_err(|why| Failure::new(Kind::Form, why))?;
+                answer.take_all(&events, hear)?;
+                if read > ANSWER_LIMIT {
+                    return Err(Failure::new(Kind::Form, "the endpoint's answer does not end"));
+                }
+            }
+            let mut events = Vec::new();
+            decoder.finish(|data| events.push(data.to_owned()));
+            answer.take_all(&events, hear)?;
+        } else {
+            let text = body_text(&mut response, ANSWER_LIMIT).await?;
+            if text.trim_start().starts_with('<') {
+                let why = "the endpoint answers with a page of HTML; see base_url in [model]";
+                return Err(Failure::new(Kind::Form, why));
+            }
+            answer.take_all(&[text], hear)?;
+        }
+        answer.finish()
+    }
+
+    /// Endpoints repeat what they got: the key is taken out of their words.
+    fn without_key(&self, failure: Failure) -> Failure {
+        let Some(key) = &self.key else { return failure };
+        Failure { message: failure.message.replace(key.expose_secret(), "[REDACTED]"), ..failure }
+    }
+}
+
+/// What a try came to that did not fail.
+enum Tried {
+    Answered(Reply),
+    Refused(Abilities),
+}
+
+enum Answer {
+    Chat(chat::Answer),
+    Messages(messages::Answer),
+}
+
+impl Answer {
+    fn take_all(&mut self, data: &[String], hear: &(dyn Fn(Heard<'_>) + Send + Sync)) -> Result<(), Failure> {
+        for data in data.iter().filter(|data| !data.trim().is_empty()) {
+            let words = match self {
+                Self::Chat(answer) => answer.take(data)?,
+                Self::Messages(answer) => answer.take(data)?,
+            };
+            if !words.is_empty() {
+                hear(Heard::Words(&words));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Reply, Failure> {
+        match self {
+            Self::Chat(answer) => answer.finish(),
+            Self::Messages(answer) => answer.finish(),
+        }
+    }
+}
+
+fn headers(provider: Provider, key: Option<&SecretString>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
+    let (name, prefix) = match provider {
+        Provider::Anthropic => {
+            headers.insert("anthropic-version", HeaderValue::from_static(messages::VERSION));
+            ("x-api-key", "")
+        }
+        Provider::Openai | Provider::Offline => ("authorization", "Bearer "),
+    };
+    if let Some(key) = key {
+        let value = HeaderValue::from_str(&format!("{prefix}{}", key.expose_secret()));
+        let mut value = value.map_err(|_| "the key has characters that no header can hold".to_owned())?;
+        // Not shown in debug output.
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// What an answer with another status than success says.
+async fn refusal(mut response: reqwest::Response) -> Failure {
+    let status = response.status().as_u16();
+    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let retry_after = failure::retry_after(header, SystemTime::now());
+    // The status alone says enough if the text breaks off.
+    let text = body_text(&mut response, ERROR_LIMIT).await.unwrap_or_default();
+    Failure { retry_after, ..Failure::of_status(status, &text) }
+}
+
+async fn body_text(response: &mut reqwest::Response, limit: usize) -> Result<String, Failure> {
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.map_err(|e| Failure::of_connection(&e))? {
+        body.extend_from_slice(&bytes);
+        if body.len() > limit {
+            return Err(Failure::new(Kind::Form, "the endpoint's answer is too long"));
+        }
+    }
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}

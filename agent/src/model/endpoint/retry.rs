@@ -1,0 +1,79 @@
+//! When a call that failed for the moment is tried again.
+
+use super::failure::{Failure, Kind};
+use crate::config::tables::Retry;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// Past this many doublings every wait is the longest one.
+const DOUBLINGS_LIMIT: u32 = 30;
+
+/// The waits of one call.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    retry: Retry,
+    failures: u32,
+}
+
+impl Schedule {
+    /// Of a call that was not tried yet.
+    #[must_use]
+    pub fn new(retry: &Retry) -> Self {
+        Self { retry: retry.clone(), failures: 0 }
+    }
+
+    /// How long to wait after a failure; `None` if it is the last word. `jitter` lies from 0 to 1.
+    ///
+    /// Full jitter: any wait up to the doubled one, so that many clients do not come back together. What
+    /// the endpoint asks for stands instead, up to the longest wait. A model that is being loaded costs no
+    /// try: it will be there.
+    pub fn wait(&mut self, failure: &Failure, jitter: f64) -> Option<Duration> {
+        let longest = self.retry.backoff_max.0;
+        if !failure.is_passing() {
+            return None;
+        }
+        if failure.kind != Kind::Loading {
+            if self.failures == self.retry.max_attempts {
+                return None;
+            }
+            self.failures += 1;
+        }
+        if let Some(asked) = failure.retry_after {
+            return Some(asked.min(longest));
+        }
+        if failure.kind == Kind::Loading {
+            return Some(self.retry.backoff_base.0.min(longest));
+        }
+        let doubled = 2_u32.saturating_pow((self.failures - 1).min(DOUBLINGS_LIMIT));
+        let most = self.retry.backoff_base.0.saturating_mul(doubled).min(longest);
+        Some(most.mul_f64(jitter.clamp(0.0, 1.0)))
+    }
+}
+
+/// Tries until it is done, until trying again cannot help, or until the next try would begin after `deadline`.
+///
+/// # Errors
+/// The last failure.
+pub async fn persist<T, F: Future<Output = Result<T, Failure>>>(
+    retry: &Retry,
+    deadline: Instant,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Failure> {
+    let mut schedule = Schedule::new(retry);
+    loop {
+        let failure = match tokio::time::timeout_at(deadline, attempt()).await {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(failure)) => failure,
+            Err(_) => return Err(Failure::new(Kind::Timeout, "the time for this call is over")),
+        };
+        let Some(wait) = schedule.wait(&failure, fastrand::f64()) else { return Err(failure) };
+        if Instant::now() + wait >= deadline {
+            return Err(Failure {
+                message: format!("{failure}; there is no time for another try"),
+                ..failure
+            });
+        }
+        tracing::info!(event = "model_retry", wait_ms = wait.as_millis(), "{failure}");
+        sleep(wait).await;
+    }
+}

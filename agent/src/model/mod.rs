@@ -1,0 +1,14 @@
+//! Models: what a reply of theirs asks for, and the endpoints that they answer at.
+//!
+//! A model's words are hostile input. What of them becomes a call is decided in [`reader`] alone, and a
+//! call is typed: its arguments are exactly those of one tool.
+
+pub mod breaker;
+pub mod budget;
+pub mod conversation;
+pub mod endpoint;
+pub mod guard;
+pub mod protocol;
+pub mod reader;
+pub mod tools;
+pub mod trial;

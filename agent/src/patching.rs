@@ -1,0 +1,104 @@
+//! From a diff and what the files hold to the changes that are asked for.
+
+use crate::args::{FileChange, ReadRange};
+use crate::ask::Outcome;
+use crate::event::{Event, FileInfo, Status};
+use crate::request::Request;
+use crate::show::FileView;
+use postern_patch::{FileDiff, Kind, Moved, apply, difference};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// A file that was read whole, or that is not there.
+#[derive(Clone, Debug, Default)]
+pub struct Old {
+    /// Its content; `None` where there is no file.
+    pub content: Option<Vec<u8>>,
+    /// Its mode and owner.
+    pub info: Option<FileInfo>,
+}
+
+/// Why a file could not be read whole.
+#[derive(Debug)]
+pub enum Unread {
+    /// The helper's answer.
+    Refused(Box<Outcome>),
+    /// It is larger than the client may read.
+    TooLarge,
+}
+
+/// A file of a diff that would change.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// What is asked for.
+    pub change: FileChange,
+    /// What a person sees of it.
+    pub view: FileView,
+    /// The hunks that stand elsewhere than the diff says.
+    pub moved: Vec<Moved>,
+}
+
+/// A request to read a file whole.
+pub fn read_of(path: &str) -> Request {
+    Request::FileRead(ReadRange { path: path.to_owned(), offset: 0, limit: 0 })
+}
+
+impl Old {
+    /// What a reading came to.
+    pub fn of(outcome: Outcome) -> Result<Self, Unread> {
+        match &outcome.end {
+            Event::Completed(done) if done.status == Status::Done => {
+                if outcome.truncated {
+                    return Err(Unread::TooLarge);
+                }
+                let info = done.files.first().cloned();
+                Ok(Self { content: Some(outcome.content), info })
+            }
+            end if end.code() == "not_found" => Ok(Self::default()),
+            _ => Err(Unread::Refused(Box::new(outcome))),
+        }
+    }
+
+    /// What a change of it may expect: that it is still so.
+    pub fn expect(&self) -> String {
+        self.content.as_deref().map_or_else(|| "absent".to_owned(), sha256)
+    }
+
+    /// How it would differ from what it shall hold.
+    pub fn view(&self, path: &str, new: Option<&[u8]>) -> FileView {
+        FileView {
+            path: path.to_owned(),
+            was: self.info.clone(),
+            lines: self.content.as_deref().unwrap_or_default().split_inclusive(|b| *b == b'\n').count(),
+            difference: difference(path, self.content.as_deref(), new),
+        }
+    }
+}
+
+/// One file of a diff; `None` where it would not change.
+///
+/// # Errors
+/// A hunk that does not fit, named.
+pub fn resolve(file: &FileDiff, old: &Old) -> Result<Option<Resolved>, String> {
+    let path = &file.path;
+    if old.content.is_none() && file.kind != Kind::Create {
+        return Err(format!("{path:?} does not exist"));
+    }
+    let applied = apply(file, old.content.as_deref()).map_err(|conflict| conflict.to_string())?;
+    let (change, view) = if file.kind == Kind::Delete {
+        (FileChange::remove(path.clone(), old.expect()), old.view(path, None))
+    } else if old.content.as_ref() == Some(&applied.content) {
+        return Ok(None);
+    } else {
+        let view = old.view(path, Some(&applied.content));
+        (FileChange::write(path.clone(), applied.content, old.expect()), view)
+    };
+    Ok(Some(Resolved { change, view, moved: applied.moved }))
+}
+
+fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,179 @@
+//! What a word of a script comes to, as far as its text tells, and the commands that stand inside it.
+
+use super::read::{Reader, options, read};
+use super::script::{Certainty, Fact, Flow, Word};
+use brush_parser::ast;
+use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
+
+/// Programs whose output comes from elsewhere.
+const DOWNLOADERS: &[&str] = &[
+    "curl", "wget", "fetch", "aria2c", "nc", "ncat", "netcat", "socat", "ftp", "tftp", "sftp", "scp", "lynx",
+    "links", "w3m", "http", "https", "httpie", "ssh", "telnet",
+];
+/// Programs whose output no longer looks like what it is.
+const DECODERS: &[&str] =
+    &["base64", "base32", "basenc", "xxd", "openssl", "uudecode", "gpg", "rev", "tr", "zcat", "gunzip"];
+
+/// What the words of a command say of its output. A name anywhere counts: it may stand behind a wrapper or
+/// in a script of its own.
+pub fn flow(words: &[Word]) -> Flow {
+    let mut flow = words.iter().fold(Flow::default(), |flow, word| flow | word.flow);
+    for word in words {
+        let edges = |c: char| c.is_whitespace() || "/;|&()`'\"<>$=".contains(c);
+        for name in word.text.split(edges) {
+            flow.is_downloaded |= DOWNLOADERS.contains(&name);
+            flow.is_decoded |= DECODERS.contains(&name);
+        }
+    }
+    flow
+}
+
+/// A word as it is put together.
+struct Building {
+    text: String,
+    certainty: Certainty,
+    flow: Flow,
+}
+
+impl Building {
+    fn unknown(&mut self) {
+        self.text.push('$');
+        self.certainty = Certainty::Unknown;
+    }
+}
+
+/// Whether a piece stands between double quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoted {
+    No,
+    Yes,
+}
+
+impl Reader<'_> {
+    /// A word of the tree.
+    pub fn word(&mut self, word: &ast::Word) -> Word {
+        self.text(&word.value)
+    }
+
+    /// A word's source.
+    pub fn text(&mut self, source: &str) -> Word {
+        let Ok(pieces) = word::parse(source, &options()) else {
+            self.fact(Fact::ParseError);
+            return Word { text: source.to_owned(), ..Word::unknown() };
+        };
+        let mut building =
+            Building { text: String::new(), certainty: Certainty::Literal, flow: Flow::default() };
+        for piece in &pieces {
+            self.piece(piece, source, Quoted::No, &mut building);
+        }
+        let Building { text, certainty, flow } = building;
+        Word { text, certainty, flow }
+    }
+
+    /// A here-document: quotes are text in it.
+    pub fn document(&mut self, source: &str) -> Word {
+        let source = source.replace('"', "\\\"");
+        self.text(&format!("\"{source}\""))
+    }
+
+    fn piece(&mut self, piece: &WordPieceWithSource, source: &str, quoted: Quoted, into: &mut Building) {
+        match &piece.piece {
+            WordPiece::Text(text) => {
+                into.text.push_str(text);
+                if quoted == Quoted::No {
+                    into.certainty = into.certainty.max(plain(text));
+                }
+            }
+            WordPiece::SingleQuotedText(text) => into.text.push_str(text),
+            WordPiece::AnsiCQuotedText(text) => {
+                self.fact(Fact::Dialect);
+                into.text.push_str(text);
+                into.certainty = Certainty::Unknown;
+            }
+            WordPiece::DoubleQuotedSequence(pieces) => {
+                for inner in pieces {
+                    self.piece(inner, source, Quoted::Yes, into);
+                }
+            }
+            WordPiece::GettextDoubleQuotedSequence(pieces) => {
+                self.fact(Fact::Dialect);
+                for inner in pieces {
+                    self.piece(inner, source, Quoted::Yes, into);
+                }
+                into.certainty = Certainty::Unknown;
+            }
+            WordPiece::TildePrefix(user) => {
+                into.text.push('~');
+                into.text.push_str(user);
+                if user.starts_with(['+', '-']) {
+                    into.certainty = Certainty::Unknown;
+                }
+            }
+            WordPiece::ParameterExpansion(parameter) => {
+                self.parameter(parameter, source.get(piece.start_index..piece.end_index), into);
+            }
+            WordPiece::CommandSubstitution(script) => self.substitution(script, into),
+            WordPiece::BackquotedCommandSubstitution(script) => {
+                let script = script.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");
+                self.substitution(&script, into);
+            }
+            WordPiece::EscapeSequence(text) => {
+                let text = text.strip_prefix('\\').unwrap_or(text);
+                // A line that goes on.
+                into.text.push_str(if text == "\n" { "" } else { text });
+            }
+            WordPiece::ArithmeticExpression(expr) => {
+                self.text(&expr.value);
+                into.unknown();
+            }
+        }
+    }
+
+    fn substitution(&mut self, script: &str, into: &mut Building) {
+        into.flow = into.flow | read(script, self.power, self.depth + 1, self.into);
+        into.unknown();
+    }
+
+    fn parameter(&mut self, parameter: &ParameterExpr, source: Option<&str>, into: &mut Building) {
+        if let ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false } = parameter
+            && name == "HOME"
+        {
+            into.text.push('~');
+            into.certainty = Certainty::Unknown;
+            return;
+        }
+        let is_plain =
+            matches!(parameter, ParameterExpr::Parameter { parameter, .. } if !is_indexed(parameter));
+        if !is_plain {
+            // Commands can stand in the word of `${x:-word}`.
+            let inner = source.and_then(|s| s.strip_prefix("${")).and_then(|s| s.strip_suffix('}'));
+            match inner {
+                Some(inner) => {
+                    let word = self.text(inner);
+                    into.flow = into.flow | word.flow;
+                    into.text.push_str(&word.text);
+                }
+                None => self.fact(Fact::ParseError),
+            }
+        }
+        into.unknown();
+    }
+}
+
+fn is_indexed(parameter: &Parameter) -> bool {
+    match parameter {
+        Parameter::Positional(_) | Parameter::Special(_) | Parameter::Named(_) => false,
+        Parameter::NamedWithIndex { .. } | Parameter::NamedWithAllIndices { .. } => true,
+    }
+}
+
+/// Unquoted text: file name patterns, and braces that one shell expands and another does not.
+fn plain(text: &str) -> Certainty {
+    if text.replace("{}", "").contains('{') {
+        Certainty::Unknown
+    } else if text.contains(['*', '?', '[']) && text != "[" {
+        Certainty::Pattern
+    } else {
+        Certainty::Literal
+    }
+}

@@ -1,0 +1,316 @@
+//! The decision on a text: every command in it by every rule, the strictest wins.
+
+use super::level::{Capability, Level, Profile};
+use super::paths::Places;
+use super::read::{DEPTH, read};
+use super::rule::Rule;
+use super::rules::Rules;
+use super::script::{Certainty, Fact, Flow, Power, Script, Simple, Word};
+use super::wrap::{Frame, Inside, inside, is_shell};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// A command's text is at most so long.
+pub const LONGEST: usize = 2048;
+/// So many commands are looked at.
+const MOST: usize = 512;
+
+/// A rule that applies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hit {
+    /// The rule.
+    pub id: String,
+    /// What it says.
+    pub level: Level,
+    /// Why.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What is to be done with a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// The strictest of all rules that apply.
+    pub level: Level,
+    /// 0 to 100, the highest of all.
+    pub score: u8,
+    /// All that any of them says, each once.
+    pub capabilities: Vec<Capability>,
+    /// The rules, the strictest first.
+    pub rules: Vec<Hit>,
+    /// The sandbox to run it in.
+    pub profile: Profile,
+    /// Whether a person's yes may count for the same words again in this session.
+    pub can_remember: bool,
+}
+
+impl Decision {
+    /// Why, in the words of the strictest rule.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.rules.first().map_or("", |hit| &hit.reason)
+    }
+}
+
+impl Rules {
+    /// Judges a command's text as `sh -c` would get it.
+    #[must_use]
+    pub fn judge(&self, text: &str) -> Decision {
+        let mut judging = Judging::default();
+        if is_bad(text) {
+            judging.script.facts.insert(Fact::BadInput);
+            return self.decide(&judging);
+        }
+        read(text, Power::Own, 0, &mut judging.script);
+        if judging.script.commands.is_empty() {
+            judging.script.facts.insert(Fact::Empty);
+        }
+        judging.unwrap_all();
+        self.decide(&judging)
+    }
+
+    /// Judges a program with its arguments, no shell between.
+    #[must_use]
+    pub fn judge_argv(&self, argv: &[String]) -> Decision {
+        let mut judging = Judging::default();
+        let length = argv.iter().map(|word| word.len() + 1).sum::<usize>();
+        if length > LONGEST || argv.iter().any(|word| is_bad(word)) {
+            judging.script.facts.insert(Fact::BadInput);
+        } else if argv.is_empty() {
+            judging.script.facts.insert(Fact::Empty);
+        } else {
+            let words = argv.iter().map(Word::literal).collect();
+            judging.script.commands.push(Simple {
+                words,
+                input: super::script::Input::default(),
+                power: Power::Own,
+                depth: 0,
+            });
+            judging.unwrap_all();
+        }
+        self.decide(&judging)
+    }
+
+    fn decide(&self, judging: &Judging) -> Decision {
+        let mut hits: Vec<&Rule> = Vec::new();
+        let mut facts = judging.script.facts.clone();
+        for command in &judging.plain {
+            let paths = judging.paths(command);
+            let before = hits.len();
+            hits.extend(self.iter().filter(|rule| rule.applies(command, &paths)));
+            if hits.len() == before {
+                facts.insert(Fact::UnknownCommand);
+            }
+        }
+        let mut unruled = false;
+        for fact in &facts {
+            let before = hits.len();
+            hits.extend(self.iter().filter(|rule| rule.text.when == Some(*fact)));
+            unruled |= hits.len() == before;
+        }
+        let mut seen = std::collections::HashSet::new();
+        hits.retain(|rule| seen.insert(rule.text.id.as_str()));
+        hits.sort_by_key(|rule| std::cmp::Reverse((rule.text.level, rule.text.score)));
+        sum(&hits, unruled)
+    }
+}
+
+/// What the rules that apply come to. A fact that no rule speaks of is no proof of anything.
+fn sum(hits: &[&Rule], unruled: bool) -> Decision {
+    let least = if unruled || hits.is_empty() { Level::Confirm } else { Level::Safe };
+    let level = hits.iter().map(|rule| rule.text.level).max().unwrap_or(least).max(least);
+    let mut capabilities: Vec<Capability> = Vec::new();
+    for capability in hits.iter().flat_map(|rule| &rule.text.capabilities) {
+        if !capabilities.contains(capability) {
+            capabilities.push(*capability);
+        }
+    }
+    let profile = match level {
+        Level::Block => Profile::None,
+        Level::Confirm => Profile::WorkspaceWrite,
+        Level::Safe => hits.iter().map(|rule| rule.profile()).max().unwrap_or(Profile::ReadOnly),
+    };
+    Decision {
+        level,
+        score: hits.iter().map(|rule| rule.text.score).max().unwrap_or(0).max(if unruled { 50 } else { 0 }),
+        can_remember: level == Level::Confirm && !unruled && !capabilities.iter().any(|c| c.is_destructive()),
+        capabilities,
+        rules: hits
+            .iter()
+            .map(|rule| Hit {
+                id: rule.text.id.clone(),
+                level: rule.text.level,
+                reason: rule.text.reason.clone(),
+            })
+            .collect(),
+        profile,
+    }
+}
+
+/// Characters that no command needs, and that hide what it does.
+fn is_bad(text: &str) -> bool {
+    let hides = |c: char| {
+        matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}'
+            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.len() > LONGEST || text.chars().any(hides)
+}
+
+/// One text as it is judged.
+#[derive(Default)]
+struct Judging {
+    script: Script,
+    /// The commands for rules to look at.
+    plain: Vec<Simple>,
+    places: Places,
+}
+
+impl Judging {
+    fn unwrap_all(&mut self) {
+        let mut queue: VecDeque<Simple> = std::mem::take(&mut self.script.commands).into();
+        let mut count = 0;
+        while let Some(command) = queue.pop_front() {
+            count += 1;
+            if count > MOST {
+                self.script.facts.insert(Fact::TooDeep);
+                break;
+            }
+            self.note(&command);
+            self.interpreted(&command, &mut queue);
+            match inside(&command) {
+                Inside::Nothing => self.plain.push(command),
+                Inside::Commands(frame, commands) => {
+                    // Nested deeper with every step, so that an endless chain ends.
+                    let inner = commands.into_iter().map(|inner| Simple { depth: inner.depth, ..inner });
+                    queue.extend(inner);
+                    self.frame(frame, command);
+                }
+                Inside::Scripts(frame, scripts) => {
+                    for (word, power) in scripts {
+                        self.nested(&word, power, command.depth + 1, &mut queue);
+                    }
+                    self.frame(frame, command);
+                }
+                Inside::Unclear => {
+                    self.script.facts.insert(Fact::UnknownWrapper);
+                    if command.words.iter().any(|word| word.certainty == Certainty::Unknown) {
+                        self.script.facts.insert(Fact::UnknownProgram);
+                    }
+                    // Where the inner command begins is not known, so it is looked for everywhere.
+                    for at in 1..command.words.len().min(24) {
+                        let rest = command.words.get(at..).unwrap_or_default().to_vec();
+                        if rest.first().is_some_and(|word| !word.text.starts_with('-')) {
+                            self.plain.push(command.with(rest));
+                        }
+                    }
+                    self.plain.push(command);
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, frame: Frame, command: Simple) {
+        match frame {
+            Frame::Transparent => {}
+            Frame::Judged => self.plain.push(command),
+        }
+    }
+
+    /// A script inside a word.
+    fn nested(&mut self, word: &Word, power: Power, depth: usize, queue: &mut VecDeque<Simple>) {
+        self.flow_into_interpreter(word.flow);
+        if word.certainty == Certainty::Unknown {
+            self.script.facts.insert(Fact::UnknownProgram);
+        }
+        if depth > DEPTH + 1 {
+            self.script.facts.insert(Fact::TooDeep);
+            return;
+        }
+        let mut script = Script::default();
+        read(&word.text, power, depth, &mut script);
+        self.script.facts.extend(&script.facts);
+        queue.extend(script.commands);
+    }
+
+    fn flow_into_interpreter(&mut self, flow: Flow) {
+        if flow.is_downloaded {
+            self.script.facts.insert(Fact::DownloadedScript);
+        }
+        if flow.is_decoded {
+            self.script.facts.insert(Fact::DecodedScript);
+        }
+    }
+
+    /// What the command does to the reading of the others.
+    fn note(&mut self, command: &Simple) {
+        let Some(program) = command.words.first() else { return };
+        if program.certainty != Certainty::Literal {
+            self.script.facts.insert(Fact::UnknownProgram);
+            self.flow_into_interpreter(program.flow);
+        }
+        if matches!(command.program(), "cd" | "pushd" | "chdir") {
+            let mut to = command.arguments().iter().filter(|word| !matches!(word.text.as_str(), "-P" | "-L"));
+            let is_followed = match (to.next(), to.next()) {
+                (None, _) => self.places.change("~"),
+                (Some(word), None) if word.certainty == Certainty::Literal && word.text != "-" => {
+                    self.places.change(&word.text)
+                }
+                (Some(_), _) => false,
+            };
+            if !is_followed {
+                self.script.facts.insert(Fact::UnknownDirectory);
+            }
+        }
+    }
+
+    /// An interpreter that gets its program from elsewhere.
+    fn interpreted(&mut self, command: &Simple, queue: &mut VecDeque<Simple>) {
+        let name = command.program();
+        if matches!(name, "eval" | "source" | ".") || is_interpreter(name) {
+            for word in command.arguments() {
+                self.flow_into_interpreter(word.flow);
+            }
+        }
+        let is_file = |word: &Word| !word.text.starts_with('-') && word.text != "/dev/stdin";
+        let reads_input = is_interpreter(name)
+            && (!command.arguments().iter().any(is_file) || command.arguments().iter().any(|w| w.is("-s")))
+            && !command.arguments().iter().any(|w| is_program_option(name, &w.text));
+        if !reads_input || !command.input.is_fed {
+            return;
+        }
+        self.script.facts.insert(Fact::FedInterpreter);
+        self.flow_into_interpreter(command.input.flow);
+        if let Some(word) = &command.input.text
+            && is_shell(name)
+        {
+            self.nested(&word.clone(), command.power, command.depth + 1, queue);
+        }
+    }
+
+    fn paths(&self, command: &Simple) -> Vec<String> {
+        let mut paths: Vec<String> = Vec::new();
+        for word in &command.words {
+            for path in self.places.paths(&word.text) {
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        paths
+    }
+}
+
+/// `-c`, `-e` and such: the program stands in the command.
+fn is_program_option(name: &str, text: &str) -> bool {
+    let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    if is_shell(name) { letters.contains('c') } else { letters.contains(['c', 'e', 'r', 'm', 'E', 'V']) }
+}
+
+/// Programs that run what they read.
+pub fn is_interpreter(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    is_shell(name)
+        || matches!(bare, "python" | "pypy" | "perl" | "ruby" | "node" | "nodejs" | "php" | "lua" | "tclsh")
+        || matches!(bare, "bun" | "deno" | "Rscript" | "guile" | "osascript" | "pwsh" | "csh" | "tcsh")
+}

@@ -1,0 +1,20 @@
+//! What a command's text says it would do: advice before the sandbox, never instead of it.
+//!
+//! A real shell grammar reads the text; every command in it, through pipes, lists, substitutions and programs
+//! that start others, meets every rule, and the strictest wins. `SAFE` is a proof: each command is known with
+//! all its options, and no word of it is left to chance. What nobody knows is `CONFIRM`.
+
+mod expand;
+mod judge;
+mod level;
+mod options;
+mod paths;
+mod read;
+mod rule;
+mod rules;
+mod script;
+mod wrap;
+
+pub use judge::{Decision, Hit, LONGEST};
+pub use level::{Capability, Level, Profile};
+pub use rules::Rules;

@@ -1,0 +1,242 @@
+//! One rule: what it looks at, and what it says.
+
+use super::level::{Capability, Level, Profile};
+use super::options::{Options, Order};
+use super::script::{Certainty, Fact, Power, Simple, Word};
+use regex::{Regex, RegexSet};
+use serde::Deserialize;
+
+/// A rule as its file has it. Every key that is given must hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleText {
+    /// Its stable name.
+    pub id: String,
+    /// What it says.
+    pub level: Level,
+    /// 0 to 100; 0 for `safe` alone.
+    #[serde(default)]
+    pub score: u8,
+    /// What it says of the host.
+    #[serde(default)]
+    pub capabilities: Vec<Capability>,
+    /// Why, and what to use instead.
+    #[serde(default)]
+    pub reason: String,
+    /// The sandbox of a `safe` rule; `read_only` if left out.
+    #[serde(default)]
+    pub inspects: bool,
+    /// About the text as a whole. No other key then.
+    pub when: Option<Fact>,
+    /// Programs by name, `*` at the end for any ending; none = every command. `>` and `<` are redirections,
+    /// `=` an assignment.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Programs that it does not look at.
+    #[serde(default)]
+    pub not_command: Vec<String>,
+    /// The first operand.
+    #[serde(default)]
+    pub subcommand: Vec<String>,
+    /// One of these options is there: `r`, `--recursive`.
+    #[serde(default)]
+    pub option: Vec<String>,
+    /// Some argument is this, whole (regular expressions).
+    #[serde(default)]
+    pub argument: Vec<String>,
+    /// Some file that an argument means is this, whole.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// No file that an argument means is this.
+    #[serde(default)]
+    pub not_path: Vec<String>,
+    /// Whom the command runs as; either if left out.
+    pub power: Option<Power>,
+    /// `safe` only: the options that it may have, and no others.
+    pub options: Option<String>,
+    /// `safe` only: what the first operand must be (a regular expression).
+    pub first: Option<String>,
+    /// `safe` only: what every operand must be, but for the subcommand or the first.
+    pub operand: Option<String>,
+    /// `safe` only: at most so many operands.
+    pub operands: Option<usize>,
+    /// `safe` only: whatever its words come to.
+    #[serde(default)]
+    pub any_words: bool,
+    /// Texts that it applies to, tried when it is loaded.
+    #[serde(default, rename = "match")]
+    pub examples: Vec<String>,
+    /// Texts that it does not apply to.
+    #[serde(default)]
+    pub not_match: Vec<String>,
+}
+
+/// What makes a `safe` rule a proof.
+#[derive(Debug)]
+struct Proof {
+    options: Options,
+    first: Option<Regex>,
+    operand: Option<Regex>,
+    operands: usize,
+    any_words: bool,
+}
+
+/// A rule, ready.
+#[derive(Debug)]
+pub struct Rule {
+    /// As its file has it.
+    pub text: RuleText,
+    argument: Option<RegexSet>,
+    path: Option<RegexSet>,
+    not_path: Option<RegexSet>,
+    proof: Option<Proof>,
+}
+
+/// Directories whose programs are what their names say.
+const PROGRAMS: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
+/// Where a file name pattern finds nothing that a rule forbids.
+const PATTERNS: &[&str] = &["./", "/usr/", "/var/log/", "/var/www/", "/srv/", "/opt/", "/tmp/", "/etc/nginx/"];
+
+impl Rule {
+    /// Checks a rule.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(text: RuleText) -> Result<Self, String> {
+        let is_safe = text.level == Level::Safe;
+        let looks = !(text.command.is_empty() && text.argument.is_empty() && text.path.is_empty());
+        if text.id.is_empty() || !text.id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+            return Err("an id is made of letters, digits, '-', '_' and '.'".to_owned());
+        }
+        if text.when.is_some() == looks {
+            return Err("either 'when' or some of 'command', 'argument' and 'path'".to_owned());
+        }
+        if text.score > 100 || is_safe != (text.score == 0) {
+            return Err("'score' is 1 to 100, for 'safe' 0".to_owned());
+        }
+        if !is_safe && text.reason.is_empty() {
+            return Err("a 'reason' is missing".to_owned());
+        }
+        let proves = text.any_words || text.options.is_some();
+        if is_safe != (proves && !text.command.is_empty()) {
+            return Err("'safe' needs 'command', and 'options' or 'any_words'; no other level takes these".into());
+        }
+        let [first, operand] = [&text.first, &text.operand].map(|key| key.as_deref().map(whole).transpose());
+        let proof = Proof {
+            options: Options::new(text.options.as_deref().unwrap_or_default()),
+            first: first?,
+            operand: operand?,
+            operands: text.operands.unwrap_or(usize::MAX),
+            any_words: text.any_words,
+        };
+        let proof = is_safe.then_some(proof);
+        let (argument, path, not_path) = (set(&text.argument)?, set(&text.path)?, set(&text.not_path)?);
+        Ok(Self { argument, path, not_path, proof, text })
+    }
+
+    /// Whether the rule applies to a command, whose arguments may mean these files.
+    pub fn applies(&self, command: &Simple, paths: &[String]) -> bool {
+        let text = &self.text;
+        let name = command.program();
+        text.when.is_none()
+            && (text.command.is_empty() || text.command.iter().any(|known| named(known, name)))
+            && !text.not_command.iter().any(|known| named(known, name))
+            && text.power.is_none_or(|power| power == command.power)
+            && (text.subcommand.is_empty() || self.has_subcommand(command))
+            && (text.option.is_empty() || text.option.iter().any(|o| has_option(command.arguments(), o)))
+            && self.argument.as_ref().is_none_or(|set| {
+                command.arguments().iter().any(|word| set.is_match(&word.text))
+            })
+            && self.path.as_ref().is_none_or(|set| paths.iter().any(|path| set.is_match(path)))
+            && self.not_path.as_ref().is_none_or(|set| !paths.iter().any(|path| set.is_match(path)))
+            && self.proof.as_ref().is_none_or(|proof| self.is_proven(proof, command))
+    }
+
+    /// The sandbox that the rule asks for.
+    pub fn profile(&self) -> Profile {
+        match (self.text.level, self.text.inspects) {
+            (Level::Block, _) => Profile::None,
+            (Level::Confirm, _) => Profile::WorkspaceWrite,
+            (Level::Safe, true) => Profile::SystemInspect,
+            (Level::Safe, false) => Profile::ReadOnly,
+        }
+    }
+
+    /// For rules that forbid: the first operands are looked at, since an option's value may stand before.
+    fn has_subcommand(&self, command: &Simple) -> bool {
+        let operands = command.arguments().iter().filter(|word| !word.text.starts_with('-'));
+        let looked_at = if self.proof.is_some() { 1 } else { 3 };
+        operands.take(looked_at).any(|word| self.text.subcommand.contains(&word.text))
+    }
+
+    fn is_proven(&self, proof: &Proof, command: &Simple) -> bool {
+        let Some(program) = command.words.first() else { return false };
+        let is_known = match program.text.rsplit_once('/') {
+            Some((directory, _)) => PROGRAMS.contains(&directory),
+            None => true,
+        };
+        let arguments = command.arguments();
+        if !is_known || program.certainty != Certainty::Literal {
+            return false;
+        }
+        if proof.any_words {
+            return arguments.iter().all(|word| proof.admits(word));
+        }
+        let Some(parsed) = proof.options.parse(arguments, Order::Any) else { return false };
+        let skip = usize::from(!self.text.subcommand.is_empty() || proof.first.is_some());
+        let mut operands = parsed.operands.iter().filter_map(|&at| arguments.get(at));
+        arguments.iter().all(is_provable)
+            && parsed.operands.len().saturating_sub(skip) <= proof.operands
+            && proof.first.as_ref().is_none_or(|regex| {
+                operands.clone().next().is_some_and(|word| regex.is_match(&word.text))
+            })
+            && operands.by_ref().skip(skip).all(|word| proof.admits(word))
+    }
+}
+
+impl Proof {
+    fn admits(&self, word: &Word) -> bool {
+        self.operand.as_ref().is_none_or(|regex| regex.is_match(&word.text))
+    }
+}
+
+/// Whether a word's value is known well enough to call a command harmless.
+fn is_provable(word: &Word) -> bool {
+    match word.certainty {
+        Certainty::Literal => true,
+        Certainty::Pattern => {
+            PATTERNS.iter().any(|place| word.text.starts_with(place)) && !word.text.contains("..")
+        }
+        Certainty::Unknown => false,
+    }
+}
+
+fn named(known: &str, name: &str) -> bool {
+    match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == known,
+    }
+}
+
+/// Whether an option may be there: alone, among others, with its value, or shortened.
+fn has_option(arguments: &[Word], option: &str) -> bool {
+    arguments.iter().any(|word| match option.strip_prefix("--") {
+        Some(long) => word.text.strip_prefix("--").is_some_and(|text| {
+            let name = text.split('=').next().unwrap_or_default();
+            name.len() > 1 && long.starts_with(name)
+        }),
+        None => word.text.strip_prefix('-').is_some_and(|text| !text.starts_with('-') && text.contains(option)),
+    })
+}
+
+fn set(patterns: &[String]) -> Result<Option<RegexSet>, String> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let whole = patterns.iter().map(|pattern| format!("(?s)^(?:{pattern})$"));
+    RegexSet::new(whole).map(Some).map_err(|e| e.to_string().replace('\n', " "))
+}
+
+fn whole(pattern: &str) -> Result<Regex, String> {
+    Regex::new(&format!("(?s)^(?:{pattern})$")).map_err(|e| e.to_string().replace('\n', " "))
+}

@@ -1,0 +1,41 @@
+//! How a file would differ, as the client can tell from what it may read.
+
+use crate::event::FileInfo;
+use postern_patch::Difference;
+
+/// A share of a file's lines from which on removing them is told: it is a new file under an old name.
+const MANY: (usize, usize) = (8, 30);
+
+/// One file of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct FileView {
+    /// The file.
+    pub path: String,
+    /// The file as it is, if there is one.
+    pub was: Option<FileInfo>,
+    /// How many lines it has.
+    pub lines: usize,
+    /// What would change in it.
+    pub difference: Difference,
+}
+
+impl FileView {
+    /// `+3 -1`, and what a person should know of it.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let Difference { added, removed, .. } = self.difference;
+        let percent = removed * 100 / self.lines.max(1);
+        let most = if removed >= MANY.0 && percent >= MANY.1 {
+            format!(" (drops {percent} % of its lines)")
+        } else {
+            String::new()
+        };
+        format!("+{added} -{removed}{most}")
+    }
+
+    /// The diff; what is not UTF-8 in it is replaced.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.difference.text).into_owned()
+    }
+}

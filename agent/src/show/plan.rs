@@ -1,0 +1,121 @@
+//! What a request would do, as tables: packages by what becomes of them, units with what they draw along, files
+//! with their modes and owners.
+
+use super::FileView;
+use super::table::Table;
+use crate::event::{Action, ChangeKind, FileStep, Plan, UnitStep};
+use std::fmt::Write;
+
+/// The groups of a package plan, in the order in which they are shown: what happens, before and after.
+const GROUPS: &[(Action, &str, &str)] = &[
+    (Action::Install, "would install", "installed"),
+    (Action::Upgrade, "would upgrade", "upgraded"),
+    (Action::Downgrade, "would downgrade", "downgraded"),
+    (Action::Reinstall, "would reinstall", "reinstalled"),
+    (Action::Remove, "would remove", "removed"),
+    (Action::Purge, "would purge", "purged"),
+    (Action::Configure, "would configure", "configured"),
+    (Action::Unspecified, "would change", "changed"),
+];
+
+/// What would happen; `views` are the files as the client sees them, `width` that of the terminal.
+#[must_use]
+pub fn plan(plan: &Plan, views: &[FileView], width: Option<usize>) -> String {
+    let mut text = String::new();
+    packages(plan, width, &mut text);
+    units(&plan.units, width, &mut text);
+    files(&plan.files, views, width, &mut text);
+    if let Some(command) = &plan.command {
+        let _ = writeln!(text, "would run {} as {}", command.argv.join(" "), command.user);
+    }
+    text
+}
+
+fn packages(plan: &Plan, width: Option<usize>, text: &mut String) {
+    for (action, would, _) in GROUPS {
+        let mut table = Table::default();
+        for step in plan.packages.iter().filter(|step| step.action == *action) {
+            let why = if step.asked { "" } else { "(needed by it)" };
+            table.row([&step.name, &version(&step.old, &step.new), &step.sources.join(", "), why]);
+        }
+        if table.len() > 0 {
+            let _ = write!(text, "{would} {}:\n{}", table.len(), table.render("  ", width));
+        }
+    }
+    if plan.download_bytes > 0 {
+        let _ = writeln!(text, "to download: {}", size(plan.download_bytes));
+    }
+    if plan.disk_bytes != 0 {
+        let word = if plan.disk_bytes > 0 { "more" } else { "less" };
+        let _ = writeln!(text, "on disk: {} {word}", size(plan.disk_bytes.unsigned_abs()));
+    }
+}
+
+/// What happened to the packages, a line each.
+#[must_use]
+pub fn packages_done(plan: &Plan) -> String {
+    let mut text = String::new();
+    for step in &plan.packages {
+        let word = GROUPS.iter().find(|(action, ..)| *action == step.action).map_or("", |(.., did)| did);
+        let why = if step.asked { "" } else { " (needed by it)" };
+        let _ = writeln!(text, "{word} {} {}{why}", step.name, version(&step.old, &step.new));
+    }
+    text
+}
+
+fn version(old: &str, new: &str) -> String {
+    match (old, new) {
+        ("", new) => new.to_owned(),
+        (old, "") => old.to_owned(),
+        (old, new) => format!("{old} -> {new}"),
+    }
+}
+
+fn units(steps: &[UnitStep], width: Option<usize>, text: &mut String) {
+    let mut table = Table::default();
+    for step in steps {
+        let along = if step.cascade { "(drawn along)" } else { "" };
+        let states = [step.active.as_str(), step.enabled.as_str()].map(str::to_owned);
+        let now: Vec<_> = states.into_iter().filter(|state| !state.is_empty()).collect();
+        let now = if now.is_empty() { String::new() } else { format!("now {}", now.join(", ")) };
+        table.row([&format!("would {}", step.verb), &step.id, &now, along]);
+    }
+    text.push_str(&table.render("", width));
+}
+
+fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mut String) {
+    let mut table = Table::default();
+    for step in steps {
+        let view = views.iter().find(|view| view.path == step.path);
+        let was = view.and_then(|view| view.was.as_ref());
+        let lines = view.map(FileView::counts).unwrap_or_default();
+        let would = match step.kind {
+            ChangeKind::Remove => "would remove",
+            ChangeKind::Write | ChangeKind::Unspecified if was.is_none() && view.is_some() => "would create",
+            ChangeKind::Write | ChangeKind::Unspecified => "would write",
+        };
+        let [mode, owner] = match (step.kind, was) {
+            (ChangeKind::Remove, _) => Default::default(),
+            (_, None) => [step.mode.clone(), format!("{}:{}", step.owner, step.group)],
+            (_, Some(was)) => [
+                changed(&was.mode, &step.mode),
+                changed(&format!("{}:{}", was.owner, was.group), &format!("{}:{}", step.owner, step.group)),
+            ],
+        };
+        let bytes = match step.kind {
+            ChangeKind::Remove => String::new(),
+            ChangeKind::Write | ChangeKind::Unspecified => format!("{} bytes", step.new_size),
+        };
+        table.row([would, &step.path, &lines, &bytes, &mode, &owner]);
+    }
+    text.push_str(&table.render("", width));
+}
+
+fn changed(old: &str, new: &str) -> String {
+    if old == new || old.is_empty() { new.to_owned() } else { format!("{old} -> {new}") }
+}
+
+/// Bytes for people.
+pub fn size(bytes: u64) -> String {
+    indicatif::BinaryBytes(bytes).to_string()
+}

@@ -1,0 +1,87 @@
+//! Whose request is whose: to the helper all of them are the agent's.
+
+use crate::event::{Event, Status};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Requests whose owner is remembered: as many as the helper keeps outcomes for.
+const KEPT: usize = 10_000;
+
+/// The requests that were sent, the oldest first.
+#[derive(Default)]
+pub struct Requests(Mutex<VecDeque<Sent>>);
+
+/// One of them.
+struct Sent {
+    uid: u32,
+    id: String,
+    is_undo: bool,
+    /// It changed something, and nobody has taken it back.
+    stands: bool,
+}
+
+/// Why an id is not one request's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOne {
+    /// None of this person's begins so, or there is nothing to undo.
+    Unknown,
+    /// Several begin so.
+    Several,
+}
+
+impl Requests {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Sent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers who a request is sent for; false if it was sent for somebody else.
+    pub fn claim(&self, uid: u32, id: &str, verb: &str) -> bool {
+        let mut requests = self.lock();
+        if let Some(known) = requests.iter().rev().find(|known| known.id == id) {
+            return known.uid == uid;
+        }
+        if requests.len() == KEPT {
+            requests.pop_front();
+        }
+        let is_undo = verb == "request.undo";
+        requests.push_back(Sent { uid, id: id.to_owned(), is_undo, stands: false });
+        true
+    }
+
+    /// Whether a request was sent for this person.
+    pub fn owns(&self, uid: u32, id: &str) -> bool {
+        self.lock().iter().any(|known| known.uid == uid && known.id == id)
+    }
+
+    /// Remembers how a request ended; `undoes` is the one that it takes back.
+    pub fn settle(&self, id: &str, undoes: Option<&str>, end: &Event) {
+        let Event::Completed(done) = end else { return };
+        let is_done = matches!(done.status, Status::Done | Status::Partly);
+        for known in self.lock().iter_mut() {
+            if known.id == id {
+                known.stands = is_done && done.undoable;
+            } else if undoes == Some(known.id.as_str()) && is_done {
+                known.stands = false;
+            }
+        }
+    }
+
+    /// A person's request by its id, the beginning of it, or `last`: the newest change that stands and is no undo
+    /// itself, so that asking again goes one further back.
+    pub fn find(&self, uid: u32, id: &str) -> Result<String, NotOne> {
+        let requests = self.lock();
+        let mut own = requests.iter().rev().filter(|known| known.uid == uid);
+        if id == "last" {
+            return own
+                .find(|known| known.stands && !known.is_undo)
+                .map(|known| known.id.clone())
+                .ok_or(NotOne::Unknown);
+        }
+        let mut found = own.filter(|known| known.id.starts_with(id));
+        match (found.next(), found.next()) {
+            (Some(known), None) => Ok(known.id.clone()),
+            (None, _) => Err(NotOne::Unknown),
+            (Some(_), Some(_)) => Err(NotOne::Several),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Requests named by their beginning or as `last`: the agent remembers whose they are.
+
+mod common;
+
+use common::{Place, Play, completed, ended, unit};
+use postern_agent::Exit;
+use postern_proto::v1::{self, Status};
+
+fn id(ran: &common::Ran) -> String {
+    ran.json()["request_id"].as_str().expect(&ran.out).to_owned()
+}
+
+fn undone() -> Play {
+    let status = Status::Done.into();
+    Play::Events(vec![completed(v1::Completed { status, undoable: true, ..v1::Completed::default() })])
+}
+
+fn changed() -> Play {
+    Play::Events(vec![unit(Status::Done, "nginx.service", "active", "running")])
+}
+
+fn of(seen: &common::Seen) -> String {
+    seen.decode::<v1::RequestUndoRequest>().of
+}
+
+#[tokio::test]
+async fn undo_last_goes_back_change_by_change() {
+    let place = Place::new();
+    let look = Play::Events(vec![unit(Status::Unchanged, "nginx.service", "active", "running")]);
+    let failed = Play::Events(vec![ended(Status::Failed, "unit_failed")]);
+    let helper = place.helper(vec![changed(), changed(), look, failed, changed()]);
+    place.serve();
+    let start = ["service", "restart", "nginx", "--json"];
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(id(&place.run(&start).await));
+    }
+    // One of a task's.
+    let task = place.run(&["run", "restart nginx", "--json"]).await.json();
+    ids.push(task["changes"][0]["request_id"].as_str().unwrap().to_owned());
+    let (before, mut undos) = (helper.seen().len(), Vec::new());
+    for _ in 0..3 {
+        helper.add(undone());
+        let ran = place.run(&["undo", "last", "--json"]).await;
+        assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+        undos.push(id(&ran));
+    }
+    let asked: Vec<_> = helper.seen()[before..].iter().map(of).collect();
+    assert_eq!(asked, [&*ids[4], &ids[1], &ids[0]], "what did not change anything is no change");
+    let ran = place.run(&["undo", "last"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+    assert!(ran.err.contains("unknown_request: this agent remembers no change of yours"), "{ran:?}");
+    // An undo is undone by its own id.
+    helper.add(undone());
+    assert_eq!(place.run(&["undo", &undos[2]]).await.exit, Exit::Done);
+    assert_eq!(of(helper.seen().last().unwrap()), undos[2]);
+}
+
+#[tokio::test]
+async fn a_dry_run_of_an_undo_takes_nothing_back() {
+    let place = Place::new();
+    let helper = place.helper(vec![changed(), Play::Events(vec![ended(Status::Previewed, "")]), undone()]);
+    place.serve();
+    place.run(&["service", "restart", "nginx"]).await;
+    assert_eq!(place.run(&["undo", "last", "--dry-run"]).await.exit, Exit::Done);
+    assert_eq!(place.run(&["undo", "last"]).await.exit, Exit::Done);
+    assert_eq!(of(&helper.seen()[1]), of(&helper.seen()[2]));
+}
+
+#[tokio::test]
+async fn an_id_may_be_shortened_to_what_no_other_begins_with() {
+    let place = Place::new();
+    let ids = ["018f0000-0000-7000-8000-00000000000a", "018f0000-0000-7000-8000-00000000000b"];
+    let helper = place.helper(vec![changed(), changed(), Play::Events(vec![ended(Status::Done, "")])]);
+    place.serve();
+    for id in ids {
+        assert_eq!(place.run(&["service", "restart", "nginx", "--request-id", id]).await.exit, Exit::Done);
+    }
+    let ran = place.run(&["result", "018f"]).await;
+    assert_eq!(ran.exit, Exit::Usage, "{ran:?}");
+    assert!(ran.err.contains("several of your requests begin so"), "{ran:?}");
+    let ran = place.run(&["result", "019"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+    assert!(ran.err.contains("unknown_request: no request of yours has this id"), "{ran:?}");
+    let ran = place.run(&["result", &ids[1].to_uppercase()[..36]]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert_eq!(helper.seen()[2].decode::<v1::RequestResultRequest>().of, ids[1]);
+}
+
+#[tokio::test]
+async fn what_is_no_id_is_wrong_usage_and_asks_nobody() {
+    let place = Place::new();
+    let helper = place.helper(Vec::new());
+    for (args, why) in [
+        (&["undo", "--direct", "last"][..], "with --direct nobody remembers yours"),
+        (&["result", "--direct", "018f"], "with --direct nobody remembers yours"),
+        (&["undo", "../tasks"], "is no request's id"),
+        (&["undo", ""], "is no request's id"),
+    ] {
+        let ran = place.run(args).await;
+        assert_eq!(ran.exit, Exit::Usage, "{args:?}: {ran:?}");
+        assert!(ran.err.contains(why), "{ran:?}");
+    }
+    assert!(helper.seen().is_empty());
+}

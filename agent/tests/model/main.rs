@@ -1,0 +1,12 @@
+//! What becomes of a model's words, and how they are fetched.
+
+mod arbitrary;
+mod command;
+mod configuration;
+mod corpus;
+mod endpoints;
+mod events;
+mod loops;
+mod reading;
+mod retries;
+mod server;

@@ -1,0 +1,3 @@
+//! What is said of commands' texts, and what becomes of commands that need root.
+
+mod rules;

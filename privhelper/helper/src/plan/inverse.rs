@@ -1,0 +1,114 @@
+//! How a change of packages is taken back: as an ordinary request of another verb. Does no I/O.
+//!
+//! The inverse is decided and planned like any request; [`Inverse::conflict`] then says whether its plan is more than
+//! the inverse.
+
+use super::{Action, PackagePlan, PackageStep};
+use crate::error::{Code, Refusal};
+use crate::types::PackageName;
+use crate::verb_id::VerbId;
+use postern_proto::v1 as wire;
+
+/// What takes a change of packages back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inverse {
+    /// The request's verb: `package.remove`, `package.install`, `package.hold` or `package.unhold`.
+    pub verb: VerbId,
+    /// Name and version. An install asks for the version; a removal expects it to be there still.
+    pub packages: Vec<wire::Package>,
+    /// It brings earlier versions back: done only if a person agrees.
+    pub downgrades: bool,
+}
+
+/// For each verb what takes it back, and the steps of its plan that are meant; none: what it reports to have changed.
+const INVERSES: [(VerbId, VerbId, Option<wire::Action>); 7] = [
+    (VerbId::PackageInstall, VerbId::PackageRemove, Some(wire::Action::Install)),
+    (VerbId::PackageRemove, VerbId::PackageInstall, Some(wire::Action::Remove)),
+    (VerbId::PackageAutoremove, VerbId::PackageInstall, Some(wire::Action::Remove)),
+    (VerbId::PackagePurge, VerbId::PackageInstall, Some(wire::Action::Purge)),
+    (VerbId::PackageUpgrade, VerbId::PackageInstall, Some(wire::Action::Upgrade)),
+    (VerbId::PackageHold, VerbId::PackageUnhold, None),
+    (VerbId::PackageUnhold, VerbId::PackageHold, None),
+];
+
+/// The inverse of what `verb` has done.
+///
+/// # Errors
+/// `undo_gone`: nothing was changed, or it is kept no longer what. `unsupported`: the verb has none, or it changed
+/// packages of another architecture, which no request can name.
+pub fn of(verb: VerbId, done: &wire::Completed) -> Result<Inverse, Refusal> {
+    let gone = |what: &str| Err(Refusal::new(Code::UndoGone, what));
+    if done.status() != wire::Status::Done {
+        return gone("it changed nothing, or not all of it");
+    }
+    let Some((_, inverse, action)) = INVERSES.iter().find(|(of, ..)| *of == verb) else {
+        return Err(Refusal::new(Code::Unsupported, format!("{} can't be undone", verb.name())));
+    };
+    let Some(action) = action else {
+        let package =
+            |info: &wire::PackageInfo| wire::Package { name: info.name.clone(), version: String::new() };
+        let packages = done.packages.iter().map(package).collect();
+        return named_once(Inverse { verb: *inverse, packages, downgrades: false });
+    };
+    let Some(plan) = &done.plan else { return gone("what it did is kept no longer") };
+    let steps = plan.packages.iter().filter(|step| step.action() == *action);
+    let package = |step: &wire::PackageStep| {
+        let version = if *inverse == VerbId::PackageRemove { &step.new } else { &step.old };
+        wire::Package { name: step.name.clone(), version: version.clone() }
+    };
+    let downgrades = *action == wire::Action::Upgrade;
+    named_once(Inverse { verb: *inverse, packages: steps.map(package).collect(), downgrades })
+}
+
+/// A package that stands there on two architectures can't be named alone.
+fn named_once(inverse: Inverse) -> Result<Inverse, Refusal> {
+    let mut names = inverse.packages.iter().map(|package| package.name.as_str()).collect::<Vec<_>>();
+    names.sort_unstable();
+    names.dedup();
+    match (names.len(), inverse.packages.len()) {
+        (_, 0) => Err(Refusal::new(Code::UndoGone, "it changed nothing that can be taken back")),
+        (names, all) if names != all || all > 64 => Err(Refusal::new(
+            Code::Unsupported,
+            "it changed more than 64 packages, or one on two architectures: take it back by name",
+        )),
+        _ => Ok(inverse),
+    }
+}
+
+impl Inverse {
+    /// Whether the plan of the inverse does only that: the recorded packages at the recorded versions, and no other.
+    ///
+    /// # Errors
+    /// `undo_conflict`, with the package that is not as it was left, or would change too.
+    pub fn conflict(&self, plan: &PackagePlan) -> Result<(), Refusal> {
+        let recorded = |name: &PackageName| {
+            self.packages.iter().find(|package| package.name == name.as_str()).map(|package| &package.version)
+        };
+        let is_inverse = |step: &&PackageStep| match (self.verb, step.action) {
+            (VerbId::PackageRemove, Action::Remove) => recorded(&step.name) == Some(&step.old),
+            (VerbId::PackageInstall, Action::Install) => {
+                !self.downgrades && recorded(&step.name) == Some(&step.new)
+            }
+            (VerbId::PackageInstall, Action::Downgrade) => {
+                self.downgrades && recorded(&step.name) == Some(&step.new)
+            }
+            _ => false,
+        };
+        match plan.steps.iter().find(|step| !is_inverse(step)) {
+            None => Ok(()),
+            Some(PackageStep { action: Action::Install, name, new, .. })
+                if !self.downgrades && recorded(name).is_some() =>
+            {
+                let why = format!(
+                    "apt would install {name} {new} now, which is another version; ask for the version"
+                );
+                Err(Refusal::new(Code::UndoGone, why))
+            }
+            Some(step) => {
+                let (name, done) = (&step.name, step.action.done());
+                let why = format!("{name} would be {done} too, or has changed since; nothing is undone");
+                Err(Refusal::new(Code::UndoConflict, why))
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Where a version comes from. The answers are those of apt 2.6 and 3.0.
+
+use std::fs;
+
+use crate::support::{Bed, plan_install};
+
+const DEB822: &str = "# ours\nTypes: deb deb-src\nURIs: https://deb.example.org/debian\nSuites: stable\nSigned-By: /usr/share/keyrings/a.gpg\n\nTypes: deb\nEnabled: no\nURIs: https://off.example.org/\nSuites: ./\n";
+
+/// A machine with three configured indexes, two of them in `one.sources`, and this file as the first.
+fn bed(file: &str, table: &str) -> Bed {
+    let bed = Bed::new();
+    let one = bed.host.jobs.join("one.sources");
+    fs::write(&one, file).unwrap();
+    let two = bed.host.jobs.join("two.list");
+    fs::write(&two, "# x\ndeb [ arch=amd64 signed-by=/etc/apt/keyrings/b.asc ] http://b.example.org/x ./\n")
+        .unwrap();
+    let (one, two) = (one.display(), two.display());
+    bed.script(
+        "apt-get",
+        &format!(
+            "case $1 in
+             indextargets) printf '%s\\t%s\\t%s\\n' \
+                 {one}:1 https://deb.example.org/debian 'https://deb.example.org/debian stable/main amd64 Packages' \
+                 {one}:1 https://deb.example.org/debian 'https://deb.example.org/debian stable/contrib amd64 Packages' \
+                 {two}:2 http://b.example.org/x 'http://b.example.org/x ./ Packages' ;;
+             *) echo 'Inst hello (2 Debian:12/stable [amd64])' ;;
+             esac"
+        ),
+    );
+    bed.script("apt-cache", &format!("case $1 in policy) cat <<'END'\n{table}\nEND\n;; esac"));
+    bed
+}
+
+/// What the version is said to come from, with the directory's name left out.
+fn sources(bed: &Bed) -> Vec<String> {
+    let outcome = bed.plan(&plan_install(&["hello"]));
+    assert_eq!((outcome.code.as_str(), outcome.detail.as_str()), ("", ""));
+    let directory = format!("{}/", bed.host.jobs.display());
+    outcome.steps[0].sources.iter().map(|source| source.replace(&directory, "")).collect()
+}
+
+const ONE: &str = "hello:
+  Installed: (none)
+  Candidate: 2
+  Version table:
+     2 500
+        500 https://deb.example.org/debian stable/main amd64 Packages
+     1 500
+        500 http://b.example.org/x ./ Packages
+ *** 0.9 100
+        100 /var/lib/dpkg/status";
+
+#[test]
+fn a_version_is_tied_to_the_entry_that_offers_it_and_not_to_its_label() {
+    let bed = bed(DEB822, ONE);
+    assert_eq!(sources(&bed), ["one.sources:1 https://deb.example.org/debian /usr/share/keyrings/a.gpg"]);
+    let argv = bed.noted("apt-cache", "argv").join(" ");
+    assert!(argv.starts_with("policy -o APT::Cmd::Pattern-Only=true -- hello:native"), "{argv}");
+    assert!(bed.noted("apt-get", "argv").contains(&"Created-By: Packages".to_owned()));
+}
+
+#[test]
+fn every_source_that_offers_the_same_version_counts() {
+    let both = ONE.replace("     1 500\n", "");
+    let bed = bed(DEB822, &both);
+    assert_eq!(
+        sources(&bed),
+        [
+            "one.sources:1 https://deb.example.org/debian /usr/share/keyrings/a.gpg",
+            "two.list:2 http://b.example.org/x /etc/apt/keyrings/b.asc"
+        ]
+    );
+    // Also where apt takes the two for different packages of one version.
+    let twice = ONE.replace("     1 500\n", "     2 500\n");
+    assert_eq!(sources(&self::bed(DEB822, &twice)).len(), 2);
+}
+
+#[test]
+fn what_cannot_be_tied_to_an_entry_comes_from_nowhere() {
+    for table in [
+        "",
+        &ONE.replace("hello:", "hello:i386:"),
+        &ONE.replace("hello:", "hell:"),
+        &ONE.replace("     2 500", "     3 500"),
+        &ONE.replace("stable/main", "stable/other"),
+        // One that is known and one that is not.
+        &ONE.replace("     1 500\n", "").replace("http://b.example.org/x ./", "http://c.example.org/x ./"),
+    ] {
+        assert!(sources(&bed(DEB822, table)).is_empty(), "{table}");
+    }
+}
+
+#[test]
+fn keys_are_told_only_where_every_entry_of_the_file_names_them() {
+    let keys = |file: &str| sources(&bed(file, ONE))[0].rsplit_once(' ').unwrap().1.to_owned();
+    let two = "\n\nTypes: deb\nURIs: https://x.example.org/\nSuites: ./\n";
+    for (file, wanted) in [
+        (DEB822.to_owned(), "/usr/share/keyrings/a.gpg"),
+        (format!("{DEB822}{two}Signed-By: /b.gpg\n"), "/b.gpg,/usr/share/keyrings/a.gpg"),
+        (format!("{DEB822}{two}signed-by:\n /b.gpg,\n /c.gpg\n"), "/b.gpg,/c.gpg,/usr/share/keyrings/a.gpg"),
+        (format!("{DEB822}{two}"), "-"),
+        (format!("{DEB822}{two}").replace("\n\n", "\n \n"), "-"),
+        (DEB822.replace("Enabled: no\n", ""), "-"),
+        (DEB822.replace("Signed-By:", "#Signed-By:"), "-"),
+        (DEB822.replace("/usr/share/keyrings/a.gpg", "\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n x"), "-"),
+        (String::new(), "-"),
+    ] {
+        assert_eq!(keys(&file), wanted, "{file}");
+    }
+}
