@@ -101,7 +101,7 @@ impl Audit {
             )?;
         }
         if let Some(file) = opened.rotated {
-            audit.begin_file(&mut locked(&audit.chain), &file)?;
+            audit.begin_file(&mut locked(&audit.chain), &file, None)?;
         }
         for what in opened.tampered {
             audit.tampered(&mut locked(&audit.chain), &what)?;

@@ -86,26 +86,25 @@ impl Audit {
         }
         self.sign_in(&mut chain)?;
         let name = chain.rotate()?;
-        self.begin_file(&mut chain, &name)
-    }
-
-    /// The first record of a file: where those before it stand, and which are kept. Then the others are removed.
-    pub(super) fn begin_file(&self, chain: &mut Chain, name: &str) -> Result<(), Fault> {
-        let limits = *locked(&self.limits);
-        let now = (self.now)();
         let files = rotated(chain.directory())?;
         let surplus = files.len().saturating_sub(limits.keep_files);
         let is_past = |written: SystemTime| now.duration_since(written).is_ok_and(|age| age > limits.keep);
         let past = files.iter().take(surplus).take_while(|file| file.written.is_some_and(is_past)).count();
+        // Said only of what goes now: what somebody else removed is not to look as if it had been in order.
+        let kept = files.get(past).filter(|_| past > 0).map(|first| first.first);
+        self.begin_file(&mut chain, &name, kept)?;
+        files.iter().take(past).try_for_each(|file| store::remove_file(&file.path))
+    }
+
+    /// The first record of a file: where those before it stand, and from which on they are kept.
+    pub(super) fn begin_file(&self, chain: &mut Chain, name: &str, kept: Option<u64>) -> Result<(), Fault> {
         let own = Json::new().text("file", name);
-        // Said only of what this removes: what somebody else removed is not to look as if it had been in order.
-        let own = match files.get(past).filter(|_| past > 0) {
-            Some(first) => own.number("kept", first.first),
+        let own = match kept {
+            Some(kept) => own.number("kept", kept),
             None => own,
         };
         self.append(chain, Event::Rotated, &Record { own, ..Record::default() })?;
-        chain.sync()?;
-        files.iter().take(past).try_for_each(|file| store::remove_file(&file.path))
+        chain.sync()
     }
 
     /// Records that the log is not as the helper left it, and remembers it for status.
