@@ -9,6 +9,9 @@ use crate::{Machine, Output, Release};
 /// The ordinary user that gives the agent tasks.
 const VISITOR: &str = "visitor";
 
+/// A budget of records that no test uses up by accident.
+const PLENTY: &str = "[audit]\nrecords_per_minute = 100000\nrecords_per_hour = 100000\n";
+
 /// A machine with the Debian package installed, the demonstration's policy in force and one user in
 /// `postern-users`.
 #[derive(Debug)]
@@ -45,6 +48,10 @@ impl Installed {
         let installed = Self::as_shipped(release);
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policy/demo.toml");
         installed.write_policy(&demo, "/etc/postern/policy.toml");
+        // Tests ask faster than people do.
+        let _ = installed
+            .shell(&format!("install -m 0640 /dev/stdin /etc/postern/policy.d/10-test.toml <<'E'\n{PLENTY}E"))
+            .ok();
         let _ = installed.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
         installed
     }

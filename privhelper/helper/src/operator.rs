@@ -1,6 +1,6 @@
 //! operator.sock: what people who watch over this host may ask. No gateway, no gRPC, the same frames.
 
-use crate::audit::{Event, Json, Record};
+use crate::audit::{Event, Json, Payer, Record};
 use crate::connection::Service;
 use crate::dispatch::Refuse;
 use crate::error::{Code, Fault, Refusal};
@@ -120,7 +120,7 @@ impl Operator {
             running: count(helper.running.count()),
             audit_seq: helper.audit.seq(),
             audit_fault: helper.audit.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
-            notes: helper.notes.clone(),
+            notes: [helper.notes.clone(), helper.audit.notes()].concat(),
             paused: helper.paused().unwrap_or_default(),
             pending: count(helper.approvals.list().len()),
         }
@@ -138,6 +138,7 @@ impl Operator {
     fn pause(&self, pause: &wire::OperatorPauseRequest) -> Result<wire::OperatorPaused, Refusal> {
         let reason = if pause.reason.is_empty() { "no reason given" } else { &pause.reason };
         let reason = Reason::new(reason)?;
+        let _room = self.helper.reserve.give();
         // Whoever begins holds this: after it, everything that runs is in the list.
         let _one_at_a_time = locked(&self.helper.begins);
         let written = self.helper.pause(Some(reason.as_str().to_owned()));
@@ -155,8 +156,8 @@ impl Operator {
 
     fn note(&self, event: Event, detail: &str) -> Result<(), Fault> {
         let outcome = Json::new().text("detail", detail);
-        self.helper.audit.note(event, &Record { client: Some(self.peer), outcome, ..Record::default() })?;
-        self.helper.audit.sync()
+        let record = Record { client: Some(self.peer), outcome, origin: Payer::Helper, ..Record::default() };
+        self.helper.audit.durable(event, &record).map(drop)
     }
 
     /// Root alone: takes the accepted policy anew, all or nothing.
@@ -178,8 +179,12 @@ impl Operator {
             policy_digest: policy.digest().to_string(),
             rules: u32::try_from(policy.rules().len()).unwrap_or(u32::MAX),
         };
-        let record =
-            Record { client: Some(self.peer), policy: reloaded.policy_digest.clone(), ..Record::default() };
+        let record = Record {
+            client: Some(self.peer),
+            policy: reloaded.policy_digest.clone(),
+            origin: Payer::Helper,
+            ..Record::default()
+        };
         helper.apply(policy, &record)?;
         Ok(reloaded)
     }

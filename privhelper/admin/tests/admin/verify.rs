@@ -174,19 +174,25 @@ fn rotated_files_are_one_chain() {
     assert!(ran.out.contains("valid before it: 3 records"), "{}", ran.out);
 }
 
+/// Where the helper writes, unsealed.
+fn place(log: &std::path::Path) -> postern_helper::audit::Place {
+    postern_helper::audit::Place {
+        log: log.to_owned(),
+        next: log.join("none/next"),
+        running: log.join("none/seal"),
+        journal: log.join("none/journal"),
+        boot_id: "6b2f8a0e-0000-4000-8000-000000000000".to_owned(),
+        now: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_763_700_000),
+        since_boot: || std::time::Duration::ZERO,
+    }
+}
+
 #[test]
 fn verifies_what_the_helper_writes() {
     use postern_helper::audit::{Audit, Event, Record};
-    use std::time::{Duration, UNIX_EPOCH};
     let host = TestHost::new("");
     let path = host.host.log.join("audit.jsonl");
-    let open = || {
-        let file = fs::OpenOptions::new().read(true).append(true).create(true).open(&path).unwrap();
-        Audit::open(file, "6b2f8a0e-0000-4000-8000-000000000000", || {
-            UNIX_EPOCH + Duration::from_secs(1_763_700_000)
-        })
-        .unwrap()
-    };
+    let open = || Audit::open(&place(&host.host.log)).unwrap();
     let record = Record { verb: "file.write".to_owned(), ..Record::default() };
     for cut in [0, 1, 40] {
         let audit = open();
@@ -205,13 +211,9 @@ fn verifies_what_the_helper_writes() {
 #[test]
 fn verifies_what_the_helper_writes_after_a_crash_while_it_names_a_torn_line() {
     use postern_helper::audit::{Audit, Event, Record};
-    use std::time::UNIX_EPOCH;
     let host = TestHost::new("");
     let path = host.host.log.join("audit.jsonl");
-    let open = || {
-        let file = fs::OpenOptions::new().read(true).append(true).create(true).open(&path).unwrap();
-        Audit::open(file, "6b2f8a0e-0000-4000-8000-000000000000", || UNIX_EPOCH).unwrap()
-    };
+    let open = || Audit::open(&place(&host.host.log)).unwrap();
     open().note(Event::Start, &Record::default()).unwrap();
     for _ in 0..3 {
         let len = fs::metadata(&path).unwrap().len();

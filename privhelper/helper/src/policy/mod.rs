@@ -88,6 +88,7 @@ pub struct Policy {
     sources: Vec<Source>,
     protect: Protect,
     approvals: root::ApprovalLimits,
+    audit: root::AuditLimits,
 }
 
 impl Policy {
@@ -145,8 +146,9 @@ impl Policy {
         }
         let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
         let approvals = rules.approvals.unwrap_or(APPROVALS);
+        let audit = rules.audit.unwrap_or_default();
         let sources = rules.sources.iter().map(Source::new).collect();
-        Ok(Self { digest, clients, rules: compiled, index, commands, sources, protect, approvals })
+        Ok(Self { digest, clients, rules: compiled, index, commands, sources, protect, approvals, audit })
     }
 
     /// SHA-256 of the encoded rules.
@@ -171,6 +173,12 @@ impl Policy {
     #[must_use]
     pub fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    /// How the audit log is kept, and how much of it is a client's; 0 = not said.
+    #[must_use]
+    pub fn audit(&self) -> &root::AuditLimits {
+        &self.audit
     }
 
     /// How many requests may wait for a person.

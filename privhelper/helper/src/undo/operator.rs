@@ -1,7 +1,7 @@
 //! What an operator takes back: newest first, up to the first that changed since.
 
 use super::{Inverse, has_changed};
-use crate::audit::{Json, Record, Ticket};
+use crate::audit::{Json, Payer, Record, Ticket};
 use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
@@ -104,6 +104,7 @@ fn target(record: &RequestRecord) -> String {
 
 /// As a client's undo from step 5 on: planned, begun, done, ended. Also while paused.
 fn take_back(helper: &Arc<Helper>, peer: Peer, record: &RequestRecord) -> Result<(), Stop> {
+    let _room = helper.reserve.give();
     let inverse = Inverse::of(helper, record)?;
     let mut cx = context(helper, peer, record)?;
     let by = Authorized::<Undo>::of_operator();
@@ -137,6 +138,7 @@ fn context(helper: &Arc<Helper>, peer: Peer, record: &RequestRecord) -> Result<C
         client: Some(peer),
         verb: VerbId::RequestUndo.name().to_owned(),
         args,
+        origin: Payer::Helper,
         ..Record::default()
     };
     let meta = Meta {
