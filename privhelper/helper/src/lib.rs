@@ -9,6 +9,7 @@ pub mod approvals;
 pub mod audit;
 pub mod connection;
 pub mod context;
+pub mod copies;
 pub mod dispatch;
 pub mod error;
 pub mod frame;

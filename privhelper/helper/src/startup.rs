@@ -1,6 +1,7 @@
 //! Before the first request: drop what was given, check what is relied on, take up what was left.
 
 use crate::audit::{Audit, Event, Json, Record};
+use crate::copies::Copies;
 use crate::error::Fault;
 use crate::helper::Helper;
 use crate::host::Host;
@@ -129,8 +130,11 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     };
     audit.note(Event::Start, &started)?;
     audit.sync()?;
-    store::prune(&host.paths.state.join("undo"))?;
-    let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes));
+    let copies = Copies::open(&host.paths.state.join("undo"))?;
+    if let Some(policy) = &policy {
+        copies.expire(policy.undo(), host.unix())?;
+    }
+    let helper = Arc::new(Helper::new(host, audit, requests, copies, policy, paused, notes));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }

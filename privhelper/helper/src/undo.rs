@@ -19,7 +19,6 @@ use crate::verb_id::VerbId;
 use postern_proto::root::v1::{FileUndo, RequestRecord};
 use postern_proto::v1 as wire;
 use prost::Message;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long another change of the same kind is waited for, and a unit.
@@ -139,7 +138,7 @@ fn look(helper: &Helper, record: &RequestRecord) -> Result<Inverse, Stop> {
     }
     match (VerbId::from_name(&record.verb), &done.unit) {
         (Some(VerbId::FileWrite), _) => {
-            let bytes = store::read(&copy(helper, record), u64::MAX)?;
+            let bytes = helper.copies.read(record.uid, &record.request_id)?;
             let bytes = bytes.ok_or_else(|| Refusal::new(Code::UndoGone, "what it was is kept no longer"))?;
             let undo =
                 FileUndo::decode(bytes.as_slice()).map_err(|_| Fault::Corrupt { what: "a copy for undo" })?;
@@ -161,10 +160,6 @@ fn look(helper: &Helper, record: &RequestRecord) -> Result<Inverse, Stop> {
             Err(Refusal::new(Code::Unsupported, why).into())
         }
     }
-}
-
-fn copy(helper: &Helper, record: &RequestRecord) -> PathBuf {
-    helper.host.paths.state.join("undo").join(format!("{}-{}", record.uid, record.request_id))
 }
 
 fn take_back(helper: &Helper, peer: Peer, record: &RequestRecord) -> Result<(), Stop> {
@@ -197,7 +192,7 @@ fn take_back(helper: &Helper, peer: Peer, record: &RequestRecord) -> Result<(), 
     result?;
     helper.requests.undone(record.uid, &record.request_id)?;
     if matches!(inverse, Inverse::File(..)) {
-        store::remove_file(&copy(helper, record))?;
+        helper.copies.forget(record.uid, &record.request_id)?;
     }
     Ok(())
 }

@@ -76,6 +76,8 @@ pub struct Rule {
     pub lines: Vec<Pattern>,
     /// The command that must agree with a candidate; empty = none.
     pub validate: String,
+    /// Whether what is replaced is kept for undo.
+    pub keeps_copy: bool,
 }
 
 impl Rule {
@@ -94,9 +96,6 @@ impl Rule {
             root::Decision::Ask => Decision::Ask,
             root::Decision::Unspecified => return Err("no decision".to_owned()),
         };
-        if rule.backup() == root::Backup::None {
-            return Err("asks for no backup, which this helper cannot do yet".to_owned());
-        }
         let rate = (rule.rate_count > 0)
             .then(|| Rate { count: rule.rate_count, window: Duration::from_secs(rule.rate_window_s) });
         Ok(Self {
@@ -127,6 +126,7 @@ impl Rule {
             allow_create: rule.allow_create,
             lines: each(&rule.lines, Pattern::of_text)?,
             validate: rule.validate.clone(),
+            keeps_copy: rule.backup() != root::Backup::None,
         })
     }
 

@@ -10,7 +10,7 @@ use crate::plan::{FilePlan, OldFile};
 use crate::policy::{Authorized, Decision, Object};
 use crate::question;
 use crate::sys::files::{NewFile, Standing};
-use crate::sys::{confined, files, store};
+use crate::sys::{confined, files};
 use crate::types::{Digest, Expect, FileMode, TargetPath, UserName};
 use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
@@ -138,10 +138,6 @@ impl Write {
 
     /// Keeps what the file was, on disk before it changes.
     fn keep(&self, cx: &Context, plan: &FilePlan, old: Option<&mut Standing>) -> Result<(), Stop> {
-        let directory = cx.helper.host.paths.state.join("undo");
-        if cx.helper.next_number().is_multiple_of(32) {
-            store::prune(&directory)?;
-        }
         let undo = match old {
             None => FileUndo::default(),
             Some(old) => FileUndo {
@@ -155,13 +151,13 @@ impl Write {
         };
         let undo =
             FileUndo { path: self.path.to_string(), written: plan.new_sha256.as_bytes().to_vec(), ..undo };
-        let name = format!("{}-{}", cx.peer.uid, cx.meta.request_id);
         if plan.old.as_ref().is_some_and(|old| old.sha256 != Digest::of(&[&undo.content])) {
             return Err(
                 Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()
             );
         }
-        Ok(store::replace(&directory.join(name), &undo.encode_to_vec())?)
+        let of = (cx.peer.uid, cx.meta.request_id.as_str());
+        cx.helper.copies.keep(of, &undo.encode_to_vec(), cx.policy.undo(), cx.helper.host.unix())
     }
 }
 
@@ -236,6 +232,7 @@ impl Verb for Write {
         let (directory, below) = directory_of(cx, by, &self.path)?;
         let undo = files::open_own(&cx.helper.host.paths.state.join("undo"))?;
         let owners = Self::resolve(cx, plan)?;
+        let is_kept = by.rules().all(|rule| rule.keeps_copy);
         let name = self.path.split().1;
         let temporary = format!(".postern-{}", cx.meta.request_id);
         let file = confined::run(cx.helper.host.landlock, &[&directory, &undo], || {
@@ -246,7 +243,9 @@ impl Verb for Write {
                 );
             }
             if !plan.unchanged {
-                self.keep(cx, plan, old.as_mut().map(|(standing, _)| standing))?;
+                if is_kept {
+                    self.keep(cx, plan, old.as_mut().map(|(standing, _)| standing))?;
+                }
                 let standing = old.as_ref().map(|(standing, _)| standing);
                 let (uid, gid) = owners.or_kept(standing);
                 let new = NewFile { content: &self.content, mode: plan.mode, uid, gid };
@@ -258,7 +257,8 @@ impl Verb for Write {
         })?;
         let status = if plan.unchanged { wire::Status::Unchanged } else { wire::Status::Done };
         let files = vec![info(cx, &self.path, &file, plan.new_sha256.to_string())];
-        let undo = if plan.unchanged { Json::new() } else { Json::new().text("kind", "file.write") };
+        let undo =
+            if plan.unchanged || !is_kept { Json::new() } else { Json::new().text("kind", "file.write") };
         Ok(Done { completed: wire::Completed { status: status.into(), files, ..Default::default() }, undo })
     }
 }

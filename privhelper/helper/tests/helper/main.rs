@@ -18,6 +18,7 @@ mod commands;
 mod common;
 mod confined;
 mod connection;
+mod copies;
 mod describe;
 mod files;
 mod lists;

@@ -4,8 +4,8 @@ use crate::common::{CLIENT_UID, peer, rule, strings};
 use crate::policy::{decide, decided, file, package, policy, said, site, written};
 use postern_helper::error::{Code, Refusal};
 use postern_helper::plan::{Action, PackagePlan, PackageStep, Subject};
-use postern_helper::policy::{Accounts, Object, Policy};
-use postern_helper::types::{Digest, PackageName};
+use postern_helper::policy::{Object, Policy};
+use postern_helper::types::PackageName;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Deny};
@@ -35,14 +35,6 @@ fn what_this_helper_cannot_check_yet_refuses() {
     let refusal = refusal.unwrap_err();
     assert_eq!(refusal.code, Code::PlanRefused);
     assert!(refusal.message.contains("rule debian grants packages from debian only"), "{}", refusal.message);
-
-    let none = root::Rule { backup: root::Backup::None.into(), ..site("r", &["file.write"], 1, &["*"]) };
-    let rules = root::Rules { rules: vec![none], ..root::Rules::default() };
-    let accounts = Accounts { user: |_| None, group: |_| None };
-    let client = root::Client { name: "agent".to_owned(), user: "a".to_owned(), group: String::new() };
-    let why =
-        Policy::compile(&root::Rules { clients: vec![client], ..rules }, Digest::ZERO, accounts).unwrap_err();
-    assert!(why.contains("no backup"), "{why}");
 }
 
 pub fn step(action: Action, name: &str, asked: bool) -> PackageStep {
