@@ -32,6 +32,7 @@ pub mod sys;
 pub mod table;
 pub mod types;
 pub mod undo;
+pub mod validate;
 pub mod verb;
 pub mod verb_id;
 pub mod verbs;

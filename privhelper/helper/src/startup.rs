@@ -13,6 +13,7 @@ use crate::requests::Requests;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::sys::{confined, files, socket};
 use crate::table::TABLE;
+use crate::validate;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigSet, Signal};
@@ -113,6 +114,7 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     let audit =
         Audit::open(store::open_log(&host.paths.log.join("audit.jsonl"), 0o640)?, &host.boot_id, host.now)?;
     let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
+    validate::clear(&host.paths.state)?;
     let mut notes = Vec::new();
     if !host.landlock {
         notes.push("this kernel has no Landlock: file verbs run without it".to_owned());

@@ -211,7 +211,7 @@ impl Rule {
     /// # Errors
     /// `limit_exceeded` with the limit's name, `unsupported` for a limit that this helper cannot check yet.
     pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Refusal> {
-        let is_change = matches!(verb, VerbId::FileWrite | VerbId::FilePatch | VerbId::FileRemove);
+        let is_change = matches!(verb, VerbId::FilePatch | VerbId::FileRemove);
         if is_change && !self.validate.is_empty() {
             let why = format!("rule {} asks {} to agree first (`validate`)", self.id, self.validate);
             return Err(Refusal::new(Code::Unsupported, format!("{why}; this helper cannot do that yet")));

@@ -5,8 +5,8 @@
 
 use crate::error::{Fault, Stop};
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetError,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError,
 };
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -18,6 +18,38 @@ use std::os::fd::{AsFd, OwnedFd};
 pub fn run<T: Send>(
     enforce: bool,
     directories: &[&OwnedFd],
+    work: impl FnOnce() -> Result<T, Stop> + Send,
+) -> Result<T, Stop> {
+    let granted = AccessFs::ReadFile
+        | AccessFs::ReadDir
+        | AccessFs::WriteFile
+        | AccessFs::MakeReg
+        | AccessFs::RemoveFile;
+    let directories = directories.iter().map(|directory| (*directory, granted)).collect::<Vec<_>>();
+    within(enforce, &directories, work)
+}
+
+/// As [`run`], to copy what stands in one directory, which stays as it is, to another, links and directories too.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_copy<T: Send>(
+    enforce: bool,
+    from: &OwnedFd,
+    to: &OwnedFd,
+    work: impl FnOnce() -> Result<T, Stop> + Send,
+) -> Result<T, Stop> {
+    let look = AccessFs::ReadFile | AccessFs::ReadDir;
+    let make = AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::MakeDir | AccessFs::MakeSym;
+    within(enforce, &[(from, look), (to, look | make)], work)
+}
+
+/// A directory and what may be done below it.
+type Granted<'a> = (&'a OwnedFd, BitFlags<AccessFs>);
+
+fn within<T: Send>(
+    enforce: bool,
+    directories: &[Granted<'_>],
     work: impl FnOnce() -> Result<T, Stop> + Send,
 ) -> Result<T, Stop> {
     std::thread::scope(|scope| {
@@ -43,18 +75,13 @@ pub fn available() -> bool {
 }
 
 /// Everything of ABI 1 is handled, and required: best effort would report success with nothing enforced.
-fn restrict(directories: &[&OwnedFd]) -> Result<(), RulesetError> {
-    let granted = AccessFs::ReadFile
-        | AccessFs::ReadDir
-        | AccessFs::WriteFile
-        | AccessFs::MakeReg
-        | AccessFs::RemoveFile;
+fn restrict(directories: &[Granted<'_>]) -> Result<(), RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V1))?
         .create()?;
-    for directory in directories {
-        rules = rules.add_rule(PathBeneath::new(directory.as_fd(), granted))?;
+    for (directory, granted) in directories {
+        rules = rules.add_rule(PathBeneath::new(directory.as_fd(), *granted))?;
     }
     rules.restrict_self().map(drop)
 }

@@ -10,8 +10,10 @@ use crate::plan::{FilePlan, OldFile};
 use crate::policy::{Authorized, Decision, Object};
 use crate::question;
 use crate::sys::files::{NewFile, Standing};
+use crate::sys::staging::Staged;
 use crate::sys::{confined, files};
 use crate::types::{Digest, Expect, FileMode, TargetPath, UserName};
+use crate::validate::{self, Candidate};
 use crate::verb::{Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::FileUndo;
@@ -201,6 +203,8 @@ impl Verb for Write {
         })?;
         let (standing, old) = old.unzip();
         self.check_expected(old.as_ref(), readable)?;
+        // Who can't be asked later is found out before anybody else is.
+        validate::rows(cx, by)?;
         let root = |field| standing.is_none().then(|| UserName::new(field, "root")).transpose();
         let mut plan = FilePlan {
             path: self.path.clone(),
@@ -232,6 +236,12 @@ impl Verb for Write {
         let (directory, below) = directory_of(cx, by, &self.path)?;
         let undo = files::open_own(&cx.helper.host.paths.state.join("undo"))?;
         let owners = Self::resolve(cx, plan)?;
+        if !plan.unchanged {
+            let owners = (owners.uid, owners.gid);
+            let new = Some(Staged { content: &self.content, mode: plan.mode.bits(), owners });
+            let candidate = Candidate { path: &self.path, place: (&directory, below), new };
+            validate::check(cx, leave, by, &[candidate])?;
+        }
         let is_kept = by.rules().all(|rule| rule.keeps_copy);
         let name = self.path.split().1;
         let temporary = format!(".postern-{}", cx.meta.request_id);

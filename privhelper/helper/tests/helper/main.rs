@@ -31,3 +31,4 @@ mod requests;
 mod systemd;
 mod undo;
 mod units;
+mod validate;
