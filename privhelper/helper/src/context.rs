@@ -7,6 +7,7 @@ use crate::meta::Meta;
 use crate::policy::{Authorized, Peer, Policy};
 use crate::reply::Watchers;
 use crate::types::Digest;
+use crate::verb::Wish;
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
@@ -28,6 +29,8 @@ pub struct Context {
     pub watchers: Arc<Watchers>,
     /// What the audit will be told.
     pub record: Record,
+    /// What policy sees of it.
+    pub wishes: Vec<Wish>,
     /// SHA-256 of rpc and message.
     pub digest: Digest,
     /// The same without what every request carries: another try of the same thing has the same.

@@ -14,7 +14,7 @@ use crate::reply::{Sink, Watchers};
 use crate::requests::Seen;
 use crate::startup::spawn;
 use crate::types::Digest;
-use crate::verb::{Planned, Verb};
+use crate::verb::{Planned, Verb, Wish};
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,7 +48,7 @@ enum First<V: Verb> {
     /// The answer is there: an earlier outcome, or a mere check.
     Answered(Event, Box<wire::Completed>),
     /// The policy lets it through.
-    Go(Meta, V, Arc<Policy>, Authorized<V>),
+    Go(Meta, V, Arc<Policy>, Authorized<V>, Vec<Wish>),
 }
 
 /// Runs one request. What needs no waiting is done on the connection's own thread, the rest on another.
@@ -71,18 +71,19 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
     let watchers = Arc::new(Watchers::of(sink.clone()));
     let digests = Digests { digest, canonical };
-    let (meta, verb, policy, by) = match first_steps::<V>(&helper, peer, wire, digests, &sink, &mut record) {
-        Ok(First::Go(meta, verb, policy, by)) => (meta, verb, policy, by),
-        Ok(First::Attached) => return Ok(()),
-        Ok(First::Answered(event, completed)) => {
-            note(&helper, &watchers, record, started, event, *completed);
-            return Ok(());
-        }
-        Err(refusal) => {
-            refuse(&helper, &watchers, record, started, refusal.into());
-            return Ok(());
-        }
-    };
+    let (meta, verb, policy, by, wishes) =
+        match first_steps::<V>(&helper, peer, wire, digests, &sink, &mut record) {
+            Ok(First::Go(meta, verb, policy, by, wishes)) => (meta, verb, policy, by, wishes),
+            Ok(First::Attached) => return Ok(()),
+            Ok(First::Answered(event, completed)) => {
+                note(&helper, &watchers, record, started, event, *completed);
+                return Ok(());
+            }
+            Err(refusal) => {
+                refuse(&helper, &watchers, record, started, refusal.into());
+                return Ok(());
+            }
+        };
     let (decision, rule) = (by.decision().wire().into(), by.rule_id().to_owned());
     watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
     let Some(place) = helper.running.take(peer.uid) else {
@@ -90,8 +91,19 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
         refuse(&helper, &watchers, record, started, many.into());
         return Ok(());
     };
-    let cx =
-        Context { helper, peer, meta, policy, watchers, record, digest, canonical, has_id: false, started };
+    let cx = Context {
+        helper,
+        peer,
+        meta,
+        policy,
+        watchers,
+        record,
+        wishes,
+        digest,
+        canonical,
+        has_id: false,
+        started,
+    };
     spawn(V::ID.name(), move || finish(cx, verb, by, (place, share))).map_err(|_| Refuse)
 }
 
@@ -131,7 +143,7 @@ fn first_steps<V: Verb>(
         return Ok(known);
     }
     // 4. Decide, before anything that the caller named is touched.
-    let wishes = verb.wishes();
+    let wishes = verb.wishes(helper, peer.uid)?;
     let by = policy.decide::<V>(peer, &wishes)?;
     by.rule_id().clone_into(&mut record.rule);
     record.decision = by.decision().as_str();
@@ -154,7 +166,7 @@ fn first_steps<V: Verb>(
             helper.approvals.admit(about, policy.approvals(), helper.boottime())?;
         }
     }
-    Ok(First::Go(meta, verb, policy, by))
+    Ok(First::Go(meta, verb, policy, by, wishes))
 }
 
 /// What is known of this id: its outcome, or that it runs or waits, and the caller is attached to it.
@@ -207,7 +219,7 @@ enum Prepared<V: Verb> {
 fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Prepared<V>, Stop> {
     // 5. Plan, and decide the plan too.
     let plan = verb.plan(cx, &by)?;
-    let by = cx.policy.decide_plan(cx.peer, by, &verb.wishes(), &plan.subject())?;
+    let by = cx.policy.decide_plan(cx.peer, by, &cx.wishes, &plan.subject())?;
     by.rule_id().clone_into(&mut cx.record.rule);
     cx.record.decision = by.decision().as_str();
     cx.record.plan = plan.json();

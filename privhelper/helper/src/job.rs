@@ -15,7 +15,7 @@ use crate::sandbox;
 use crate::sys::process::{self, Finished, JobUnit};
 use crate::sys::store::{self, JOB_MAX};
 use crate::types::Digest;
-use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome};
+use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome, RequestRecord};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::path::{Path, PathBuf};
@@ -170,7 +170,13 @@ fn started(finished: &Finished) -> Result<(), Fault> {
 
 /// Takes up a job that an earlier helper started; none if it never wrote its record.
 #[must_use]
-pub fn recover(helper: &Helper, ticket: &Ticket, id: &str, watchers: &Watchers) -> Option<Done> {
+pub fn recover(
+    helper: &Helper,
+    ticket: &Ticket,
+    request: &RequestRecord,
+    watchers: &Watchers,
+) -> Option<Done> {
+    let id = &id_of(request.uid, &request.request_id);
     let known = store::read(&directory(helper, id).join("job.pb"), RECORD_MAX).ok()??;
     let is_command = Job::decode(known.as_slice()).is_ok_and(|job| job.kind() == JobKind::Command);
     let unit = if is_command { JobUnit::Command } else { JobUnit::Run };

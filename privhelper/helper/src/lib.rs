@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod approvals;
 pub mod audit;
+pub mod change;
 pub mod connection;
 pub mod context;
 pub mod copies;

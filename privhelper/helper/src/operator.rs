@@ -129,7 +129,7 @@ impl Operator {
     /// Takes back, on a thread of its own.
     fn undo(&self, undo: wire::OperatorUndoRequest, sink: Sink) {
         let (helper, peer, ended) = (Arc::clone(&self.helper), self.peer, sink.clone());
-        if spawn("undo", move || crate::undo::run(&helper, peer, &undo, &sink)).is_err() {
+        if spawn("undo", move || crate::undo::operator::run(&helper, peer, &undo, &sink)).is_err() {
             ended.end(Grpc::Unavailable, "no thread can be had; ask again later");
         }
     }

@@ -46,7 +46,7 @@ impl Context {
     /// # Errors
     /// `plan_too_large`, or no random number can be had.
     pub fn question<V: Verb>(&self, verb: &V, by: &Authorized<V>, plan: &V::Plan) -> Result<Question, Stop> {
-        let wishes = &verb.wishes();
+        let wishes = &self.wishes;
         let wait = self.meta.wait.map_or(by.approval_ttl(), |wait| wait.max(WAIT_MIN).min(by.approval_ttl()));
         let since = self.helper.host.unix();
         let risk = Risk::of(wishes);

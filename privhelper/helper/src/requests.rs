@@ -141,6 +141,16 @@ impl Requests {
         }
     }
 
+    /// One of a client's own requests that has ended.
+    ///
+    /// # Errors
+    /// `unknown_request`, or `busy` while it runs.
+    pub fn ended_of(&self, uid: u32, id: &RequestId) -> Result<RequestRecord, Refusal> {
+        self.result(uid, id)?;
+        let record = locked(&self.inner).slots.get(&(uid, id.to_string())).map(|slot| slot.record.clone());
+        record.ok_or_else(|| Refusal::new(Code::UnknownRequest, "no request of yours has this id"))
+    }
+
     /// Begin records of this rule since a time: what rates count.
     #[must_use]
     pub fn begun_since(&self, rule: &str, since_unix_s: u64) -> usize {

@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::helper::Helper;
 use crate::host::Host;
 use crate::job;
-use crate::leave::{Done, outcome};
+use crate::leave::{Done, forget, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
@@ -146,11 +146,16 @@ fn load_policy(host: &Host) -> Result<Option<Policy>, Fault> {
     bytes.map(|bytes| Policy::load(&bytes, host.accounts)).transpose()
 }
 
-/// Ends what an earlier helper began: a job is followed to its outcome, all else is `interrupted`.
+/// Ends what an earlier helper began: a job is followed to its outcome while others begin, a change of files is finished
+/// or taken back before they do, all else is `interrupted`.
 pub fn take_up(helper: &Arc<Helper>, unfinished: Vec<RequestRecord>) {
     for record in unfinished {
         let watchers = Arc::new(Watchers::default());
         helper.requests.watch(record.uid, &record.request_id, &watchers);
+        if !TABLE.iter().any(|row| row.id.name() == record.verb && row.is_job) {
+            end(helper, &record, &watchers);
+            continue;
+        }
         let helper = Arc::clone(helper);
         // Without a thread the request stays unfinished, and the next start takes it up.
         drop(
@@ -163,10 +168,10 @@ pub fn take_up(helper: &Arc<Helper>, unfinished: Vec<RequestRecord>) {
 
 fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
     let ticket = Audit::resume();
-    let id = job::id_of(request.uid, &request.request_id);
     let row = TABLE.iter().find(|row| row.id.name() == request.verb);
-    let done = row.and_then(|row| (row.recover)(helper, &ticket, &id, watchers));
-    let event = if done.is_some() { Event::End } else { Event::Interrupted };
+    let done = row.and_then(|row| (row.recover)(helper, &ticket, request, watchers));
+    let has_ended = |done: &Done| done.completed.status() != wire::Status::Interrupted;
+    let event = if done.as_ref().is_some_and(has_ended) { Event::End } else { Event::Interrupted };
     let Done { completed, undo } = done.unwrap_or_else(|| Done {
         completed: wire::Completed {
             status: wire::Status::Interrupted.into(),
@@ -176,13 +181,14 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         },
         undo: Json::new(),
     });
+    let leaves_nothing = undo.members().is_empty();
     let record = Record {
         request_id: request.request_id.clone(),
         client_name: request.client.clone(),
         client: Some(Peer { uid: request.uid, gid: request.gid, pid: request.pid }),
         verb: request.verb.clone(),
         rule: request.rules.first().cloned().unwrap_or_default(),
-        outcome: outcome(&completed, "taken up after a restart"),
+        outcome: outcome(&completed, &format!("taken up after a restart; {}", completed.message)),
         undo,
         ..Record::default()
     };
@@ -191,7 +197,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         .end(ticket, event, &record)
         .and_then(|()| helper.requests.finish(request.uid, &request.request_id, &completed));
     if kept.is_ok() {
-        job::forget(helper, request.uid, &request.request_id);
+        forget(helper, (request.uid, &request.request_id), &completed, leaves_nothing);
     }
     watchers.finish(&wire::event::Kind::Completed(completed));
 }

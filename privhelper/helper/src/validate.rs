@@ -10,9 +10,10 @@ use crate::error::{Code, Fault, Refusal, Stop};
 use crate::job;
 use crate::policy::{Authorized, Command, Object};
 use crate::sandbox::{self, Stand};
-use crate::sys::staging::{self, Room, Staged};
-use crate::sys::{confined, files, programs, store};
-use crate::types::{Arguments, TargetPath};
+use crate::sys::confined::{self, Need};
+use crate::sys::staging::{self, Room};
+use crate::sys::{files, programs, store};
+use crate::types::{Arguments, Attributes, TargetPath};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::{CommandJob, Job, JobKind, JobOutcome, Sandbox};
 use postern_proto::v1 as wire;
@@ -30,10 +31,10 @@ const SLACK: Duration = Duration::from_secs(30);
 pub struct Candidate<'a> {
     /// Where.
     pub path: &'a TargetPath,
-    /// The rule's directory and what of the path stands below it.
-    pub place: (&'a OwnedFd, &'a str),
+    /// Its directory.
+    pub parent: &'a OwnedFd,
     /// What is to stand there; none = nothing.
-    pub new: Option<Staged<'a>>,
+    pub new: Option<(&'a [u8], Attributes)>,
 }
 
 /// The commands that must agree with what these rules let through, each once.
@@ -73,7 +74,7 @@ pub fn check<V>(
     candidates: &[Candidate<'_>],
 ) -> Result<(), Stop> {
     let rows = rows(cx, by)?;
-    if rows.is_empty() {
+    if rows.is_empty() || candidates.is_empty() {
         return Ok(());
     }
     let at =
@@ -103,15 +104,14 @@ fn stage(cx: &Context, ticket: &Ticket, candidates: &[Candidate<'_>], at: &Path)
             let copy = at.join(stands.len().to_string());
             store::make_directory(&copy)?;
             let to = files::open_own_directory(&copy)?;
-            let (directory, below) = candidate.place;
-            confined::run_copy(host.landlock, directory, &to, || {
-                let from = files::open_parent(directory, below, host.owner_uid)?;
-                staging::copy(ticket, &from, &to, &mut room)
-            })?;
+            let from = candidate.parent;
+            confined::run_copy(host.landlock, from, &to, || staging::copy(ticket, from, &to, &mut room))?;
             stands.push((Stand { copy, live: live.to_owned() }, to));
         }
         if let Some((_, to)) = known.map_or(stands.last(), |known| stands.get(known)) {
-            confined::run(host.landlock, &[to], || staging::put(ticket, to, name, candidate.new))?;
+            confined::run(host.landlock, Need::Change, &[to], || {
+                staging::put(ticket, to, name, candidate.new)
+            })?;
         }
     }
     Ok(stands.into_iter().map(|(stand, _)| stand).collect())

@@ -2,7 +2,8 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Stop};
+use crate::error::{Invalid, Refusal, Stop};
+use crate::helper::Helper;
 use crate::leave::{Done, Leave};
 use crate::plan::Subject;
 use crate::policy::{Authorized, Object};
@@ -57,8 +58,12 @@ pub trait Verb: Sized + Send + 'static {
 
     /// 2. Validates. The meta is returned also when the rest is not valid, so that the refusal names its request.
     fn parse(wire: Self::Wire) -> (Option<wire::Meta>, Result<Self, Invalid>);
-    /// 3. What policy sees.
-    fn wishes(&self) -> Vec<Wish>;
+    /// 3. What policy sees, of a request of this client. Nothing that the caller named is touched; an undo asks the
+    ///    helper's own memory.
+    ///
+    /// # Errors
+    /// `unknown_request` and what an undo is refused for.
+    fn wishes(&self, helper: &Helper, uid: u32) -> Result<Vec<Wish>, Refusal>;
     /// 4. What the audit sees.
     fn args(&self) -> Json;
     /// 5a. What exactly would happen. Probes only.

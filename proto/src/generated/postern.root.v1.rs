@@ -576,26 +576,51 @@ pub struct RequestRecord {
     /// The client's own task id: a claim.
     #[prost(string, tag = "11")]
     pub task: ::prost::alloc::string::String,
-    /// An operator has taken it back.
+    /// It was taken back.
     #[prost(bool, tag = "12")]
     pub undone: bool,
 }
-/// undo/<uid>-\<request_id>: what a file was before a request changed it.
+/// undo/<uid>-\<request_id>: what files were before a request changed them. It is on disk before the first of them
+/// changes, so that after a crash it also says how far the change came.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FilesUndo {
+    #[prost(message, repeated, tag = "1")]
+    pub files: ::prost::alloc::vec::Vec<FileUndo>,
+    /// Without what the files held (`backup` = "none"): only for after a crash, and gone when the change is done.
+    #[prost(bool, tag = "2")]
+    pub incomplete: bool,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileUndo {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    #[prost(bool, tag = "2")]
-    pub existed: bool,
-    #[prost(bytes = "vec", tag = "3")]
+    /// None: nothing stood there.
+    #[prost(message, optional, tag = "2")]
+    pub before: ::core::option::Option<FileState>,
+    /// None: it was removed.
+    #[prost(message, optional, tag = "3")]
+    pub after: ::core::option::Option<FileState>,
+    /// What `before` held, if it was a file.
+    #[prost(bytes = "vec", tag = "4")]
     pub content: ::prost::alloc::vec::Vec<u8>,
-    #[prost(uint32, tag = "4")]
+    /// The name beside it under which the new file waits for its turn, and the old one for its end; empty = none.
+    #[prost(string, tag = "5")]
+    pub temporary: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FileState {
+    #[prost(bool, tag = "1")]
+    pub directory: bool,
+    #[prost(uint32, tag = "2")]
     pub mode: u32,
-    #[prost(uint32, tag = "5")]
+    #[prost(uint32, tag = "3")]
     pub uid: u32,
-    #[prost(uint32, tag = "6")]
+    #[prost(uint32, tag = "4")]
     pub gid: u32,
-    /// SHA-256 of what the request wrote, 32 bytes.
-    #[prost(bytes = "vec", tag = "7")]
-    pub written: ::prost::alloc::vec::Vec<u8>,
+    /// Of the content that the request wrote, 32 bytes; empty = it wrote none.
+    #[prost(bytes = "vec", tag = "5")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+    /// Of `before`: which file of its directory it was.
+    #[prost(uint64, tag = "6")]
+    pub inode: u64,
 }

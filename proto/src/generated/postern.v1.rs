@@ -550,6 +550,7 @@ pub struct UnitStep {
 pub struct FileStep {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
+    /// Unspecified: no content changes; a directory is made (new), or mode, owner and group are set.
     #[prost(enumeration = "ChangeKind", tag = "2")]
     pub kind: i32,
     /// old\_\* only where the client may also file.read the path.
@@ -634,8 +635,10 @@ pub struct UnitInfo {
 pub struct FileInfo {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
+    /// Unspecified: nothing stands there any more.
     #[prost(enumeration = "FileType", tag = "2")]
     pub r#type: i32,
+    /// size, sha256 and mtime of a change only where the client may also file.read the path, or wrote the content.
     #[prost(uint64, tag = "3")]
     pub size: u64,
     #[prost(string, tag = "4")]

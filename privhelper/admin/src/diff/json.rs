@@ -87,7 +87,7 @@ fn request(probe: &Probe) -> Value {
     match &probe.object {
         Object::Nothing => {}
         Object::AllPackages => put("all", true.into()),
-        Object::Undo { rule } => put("undo_of_rule", rule.as_str().into()),
+        Object::Undo { rule, .. } => put("undo_of_rule", rule.as_str().into()),
         Object::Command { name, arguments } => {
             put("command", name.as_str().into());
             let values = arguments.iter().map(|(name, value)| (name.to_owned(), value.into()));

@@ -5,10 +5,10 @@ use super::facet::Identity;
 use super::probe::{Plan, Probe};
 use postern_helper::error::Code;
 use postern_helper::plan::{
-    Action, Dragged, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
+    Action, Dragged, NewFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
 };
 use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
-use postern_helper::types::{Digest, FileMode, PackageName, UserName};
+use postern_helper::types::{Digest, FileMode, PackageName, TargetPath, UserName};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
@@ -136,7 +136,7 @@ enum Planned {
     Nothing,
     Packages(PackagePlan),
     Unit(Box<UnitPlan>),
-    File(Box<FilePlan>),
+    NewFile { path: TargetPath, mode: FileMode, owner: Option<UserName>, group: Option<UserName> },
 }
 
 impl Planned {
@@ -183,21 +183,14 @@ impl Planned {
                 let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
                 Self::Unit(Box::new(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() }))
             }
-            (Plan::File { create }, Object::File { path, bytes, mode, owner, group, .. }) => {
-                let digest = Digest::of(&[]);
-                let root = || UserName::new("owner", "root").ok().filter(|_| *create);
-                Self::File(Box::new(FilePlan {
+            (Plan::File { create: true }, Object::File { path, mode, owner, group, .. }) => {
+                let root = || UserName::new("owner", "root").ok();
+                Self::NewFile {
                     path: path.clone(),
-                    old: (!create).then_some(OldFile { sha256: digest, size: 0 }),
-                    readable: false,
-                    new_sha256: digest,
-                    new_size: *bytes,
                     mode: mode.unwrap_or(FileMode::DEFAULT),
                     owner: owner.clone().or_else(root),
                     group: group.clone().or_else(root),
-                    unchanged: false,
-                    diff: Vec::new(),
-                }))
+                }
             }
             (
                 Plan::Nothing
@@ -221,7 +214,12 @@ impl Planned {
             Self::Nothing => Subject::Nothing,
             Self::Packages(plan) => Subject::Packages(plan),
             Self::Unit(plan) => Subject::Unit(plan),
-            Self::File(plan) => Subject::File(plan),
+            Self::NewFile { path, mode, owner, group } => Subject::NewFiles(vec![NewFile {
+                path,
+                mode: *mode,
+                owner: owner.as_ref(),
+                group: group.as_ref(),
+            }]),
         }
     }
 }

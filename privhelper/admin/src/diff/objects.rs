@@ -4,7 +4,7 @@ use super::automaton::{Alphabet, Budget, Exhausted, Machine, ONE, Star};
 use super::commands;
 use super::facet::Facet;
 use super::parents::{self, Parent};
-use postern_helper::policy::{Object, protect};
+use postern_helper::policy::{Decision, Object, protect};
 use postern_helper::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -192,7 +192,7 @@ fn undos(found: &mut Found<'_>) {
         let id = &facet.known.rule.id;
         let members = found.facets.iter().enumerate().filter(|(_, facet)| facet.known.rule.id == *id);
         let members = members.map(|(place, _)| place).collect();
-        found.add(Some(Object::Undo { rule: id.clone() }), id, members);
+        found.add(Some(Object::Undo { rule: id.clone(), least: Decision::Allow }), id, members);
     }
 }
 

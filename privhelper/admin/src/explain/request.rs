@@ -3,7 +3,7 @@
 use crate::policy::keys::Kind;
 use crate::text::did_you_mean;
 use postern_helper::error::Invalid;
-use postern_helper::policy::Object;
+use postern_helper::policy::{Decision, Object};
 use postern_helper::types::{
     Arguments, CommandName, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
 };
@@ -99,7 +99,7 @@ impl Target {
         match self {
             Self::Nothing => Ok(Object::Nothing),
             Self::AllPackages => Ok(Object::AllPackages),
-            Self::Undo(rule) => Ok(Object::Undo { rule: rule.clone() }),
+            Self::Undo(rule) => Ok(Object::Undo { rule: rule.clone(), least: Decision::Allow }),
             Self::Command(name, parameters) => Ok(Object::Command {
                 name: CommandName::new(name)?,
                 arguments: Arguments::new(parameters.clone())?,

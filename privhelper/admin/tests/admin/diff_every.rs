@@ -5,7 +5,7 @@
 
 use postern_admin::diff::{self, Effect, Identity, Plan, Report, Side, Verdict};
 use postern_helper::plan::{
-    Action, Dragged, FilePlan, OldFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
+    Action, Dragged, NewFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
 };
 use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
 use postern_helper::types::{
@@ -61,7 +61,7 @@ static REQUESTS: LazyLock<Vec<Request>> = LazyLock::new(|| {
         vec![Request { verb: VerbId::PackageUpdate, object: Object::Nothing, plan: Plan::Nothing }];
     requests.extend(words("ab1", 3).iter().filter_map(|value| command(value)));
     requests.extend(["r0", "r1", "r2", "r3", "r4", "n0", "n1"].map(|id| {
-        let object = Object::Undo { rule: id.to_owned() };
+        let object = Object::Undo { rule: id.to_owned(), least: Decision::Allow };
         Request { verb: VerbId::RequestUndo, object, plan: Plan::Nothing }
     }));
     for (new, removals) in [(0, false), (0, true), (1, false), (2, false)] {
@@ -179,7 +179,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
     let wishes = [(request.verb, request.object.clone())];
     let packages;
     let unit;
-    let file;
+    let (new_owner, new_group);
     let subject = match (&request.plan, &request.object) {
         (
             Plan::Packages { new, upgrades, removals, downgrades },
@@ -207,19 +207,10 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
         }
         (Plan::File { create }, Object::File { path, mode, owner, group, .. }) => {
             let root = || UserName::new("owner", "root").ok().filter(|_| *create);
-            file = FilePlan {
-                path: path.clone(),
-                old: (!create).then_some(OldFile { sha256: Digest::of(&[]), size: 0 }),
-                readable: false,
-                new_sha256: Digest::of(&[]),
-                new_size: 0,
-                mode: mode.unwrap_or(FileMode::DEFAULT),
-                owner: owner.clone().or_else(root),
-                group: group.clone().or_else(root),
-                unchanged: false,
-                diff: Vec::new(),
-            };
-            Subject::File(&file)
+            (new_owner, new_group) = (owner.clone().or_else(root), group.clone().or_else(root));
+            let (owner, group) = (new_owner.as_ref(), new_group.as_ref());
+            let new = NewFile { path, mode: mode.unwrap_or(FileMode::DEFAULT), owner, group };
+            Subject::NewFiles(if *create { vec![new] } else { Vec::new() })
         }
         _ => Subject::Nothing,
     };

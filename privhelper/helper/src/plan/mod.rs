@@ -1,12 +1,14 @@
 //! What exactly would happen. Plain data: made by the verbs, judged by the policy.
 
 mod command;
+mod files;
 mod show;
 pub mod units;
 
 pub use command::CommandPlan;
+pub use files::{FileAction, FilePlan, FilesPlan, OldFile};
 
-use crate::types::{Digest, FileMode, PackageName, TargetPath, UserName};
+use crate::types::{FileMode, PackageName, TargetPath, UserName};
 use std::collections::BTreeSet;
 
 /// A plan as the policy sees it.
@@ -18,8 +20,21 @@ pub enum Subject<'a> {
     Packages(&'a PackagePlan),
     /// A unit and what it drags along.
     Unit(&'a UnitPlan),
-    /// One file.
-    File(&'a FilePlan),
+    /// Files and directories that would be new.
+    NewFiles(Vec<NewFile<'a>>),
+}
+
+/// What would be new.
+#[derive(Debug, Clone, Copy)]
+pub struct NewFile<'a> {
+    /// Where.
+    pub path: &'a TargetPath,
+    /// Permission bits.
+    pub mode: FileMode,
+    /// Owner.
+    pub owner: Option<&'a UserName>,
+    /// Group.
+    pub group: Option<&'a UserName>,
 }
 
 /// What is done to a package.
@@ -156,38 +171,4 @@ pub struct Dragged {
     pub verb: &'static str,
     /// Before the effect.
     pub state: UnitState,
-}
-
-/// What is known of a file that stands there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OldFile {
-    /// SHA-256 of its content.
-    pub sha256: Digest,
-    /// In bytes.
-    pub size: u64,
-}
-
-/// One file's new state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlan {
-    /// Where.
-    pub path: TargetPath,
-    /// What stands there; none = a new file.
-    pub old: Option<OldFile>,
-    /// Whether the client may also read it, and so be told of `old`.
-    pub readable: bool,
-    /// SHA-256 of the new content.
-    pub new_sha256: Digest,
-    /// In bytes.
-    pub new_size: u64,
-    /// Permission bits afterwards.
-    pub mode: FileMode,
-    /// Owner that is set; none = kept.
-    pub owner: Option<UserName>,
-    /// Group that is set; none = kept.
-    pub group: Option<UserName>,
-    /// Content, mode and owner are so already.
-    pub unchanged: bool,
-    /// What changes in the content, where a person must agree to it.
-    pub diff: Vec<u8>,
 }

@@ -1,9 +1,9 @@
 //! Plans as the client and the audit see them.
 
-use super::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
+use super::{Action, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
 use crate::audit::Json;
 use crate::error::Fault;
-use crate::types::{PackageName, UserName};
+use crate::types::PackageName;
 use crate::verb::Planned;
 use postern_proto::v1 as wire;
 
@@ -166,51 +166,5 @@ impl UnitPlan {
         let own = [Some(self.action), self.now].into_iter().flatten();
         let others = self.cascade.iter().map(|other| (other.verb, &other.state, true));
         own.map(|verb| (verb, &self.state, false)).chain(others)
-    }
-}
-
-impl Planned for FilePlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::File(self)
-    }
-
-    /// What stands there is told only to a client that may read it.
-    fn wire(&self) -> wire::Plan {
-        let old = self.old.as_ref().filter(|_| self.readable);
-        let step = wire::FileStep {
-            path: self.path.to_string(),
-            kind: wire::ChangeKind::Write.into(),
-            old_sha256: old.map(|old| old.sha256.to_string()).unwrap_or_default(),
-            old_size: old.map(|old| old.size).unwrap_or_default(),
-            new_sha256: self.new_sha256.to_string(),
-            new_size: self.new_size,
-            mode: self.mode.to_string(),
-            owner: self.owner.as_ref().map(ToString::to_string).unwrap_or_default(),
-            group: self.group.as_ref().map(ToString::to_string).unwrap_or_default(),
-        };
-        wire::Plan { files: vec![step], ..wire::Plan::default() }
-    }
-
-    fn json(&self) -> Json {
-        let mut file = Json::new().text("path", self.path.as_str());
-        if let Some(old) = &self.old {
-            file = file.number("old_size", old.size).text("old_sha256", &old.sha256.to_string());
-        }
-        file = file.number("new_size", self.new_size).text("new_sha256", &self.new_sha256.to_string());
-        Json::new().objects("files", [file.text("mode", &self.mode.to_string())])
-    }
-
-    fn text(&self) -> Vec<u8> {
-        let name = |name: Option<&UserName>| name.map_or_else(|| "kept".to_owned(), ToString::to_string);
-        let (owner, group) = (name(self.owner.as_ref()), name(self.group.as_ref()));
-        let old = self.old.as_ref().map_or_else(
-            || "a new file".to_owned(),
-            |old| format!("a file of {} bytes, sha256 {}", old.size, old.sha256),
-        );
-        let text = format!(
-            "write {}, {old}\nafterwards {} bytes, sha256 {}, mode {}, owner {owner}, group {group}\n",
-            self.path, self.new_size, self.new_sha256, self.mode
-        );
-        [text.as_bytes(), &self.diff].concat()
     }
 }

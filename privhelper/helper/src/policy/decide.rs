@@ -47,13 +47,15 @@ impl Decision {
 ///
 /// ```compile_fail
 /// use postern_helper::policy::Authorized;
-/// let forged: Authorized<()> = Authorized { verb: std::marker::PhantomData, elements: Vec::new() };
+/// let forged: Authorized<()> = Authorized { verb: std::marker::PhantomData, elements: Vec::new(), least: postern_helper::policy::Decision::Allow };
 /// ```
 #[derive(Debug)]
 pub struct Authorized<V> {
     verb: PhantomData<fn(V)>,
     /// For each element its verb and the rules that let it through and whose limits hold, in the policy's order.
     elements: Vec<(VerbId, Vec<Arc<Rule>>)>,
+    /// What it is at least, whatever the rules say: a person approved what would be undone.
+    least: Decision,
 }
 
 impl<V> Authorized<V> {
@@ -66,13 +68,14 @@ impl<V> Authorized<V> {
     #[must_use]
     pub fn rule_id(&self) -> &str {
         let decision = self.decision();
-        self.rules().find(|rule| rule.decision == decision).map_or("", |rule| rule.id.as_str())
+        let decides = self.rules().find(|rule| rule.decision == decision).or_else(|| self.rules().next());
+        decides.map_or("", |rule| rule.id.as_str())
     }
 
     /// The strictest decision of the rules used. Verbs that are open are allowed.
     #[must_use]
     pub fn decision(&self) -> Decision {
-        self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow)
+        self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow).max(self.least)
     }
 
     /// How many people must agree: the most that any rule asks for that lets it through.
@@ -89,13 +92,18 @@ impl<V> Authorized<V> {
 
     fn asking(&self) -> impl Iterator<Item = &Arc<Rule>> {
         let all = self.elements.iter().flat_map(|(_, rules)| rules);
-        all.filter(|rule| rule.decision == Decision::Ask)
+        all.filter(|rule| rule.decision.max(self.least) == Decision::Ask)
     }
 
     /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.rules().map(|rule| rule.timeout).min().unwrap_or(Duration::from_secs(60))
+    }
+
+    /// The leave of an operator, whom no rule grants anything: what they take back was decided before.
+    pub(crate) const fn of_operator() -> Self {
+        Self { verb: PhantomData, elements: Vec::new(), least: Decision::Allow }
     }
 }
 
@@ -118,7 +126,8 @@ impl Policy {
             let rules = self.element(&clients, *verb, object, patched)?;
             elements.push((*verb, rules));
         }
-        Ok(Authorized { verb: PhantomData, elements })
+        let least = wishes.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
+        Ok(Authorized { verb: PhantomData, elements, least })
     }
 
     /// Whether the same client may also do `verb` to `object`: for what an answer may tell.
@@ -154,9 +163,9 @@ impl Policy {
     ) -> Result<Authorized<V>, Refusal> {
         self.protect.check_plan(plan)?;
         let clients = self.places_of(peer);
-        let mut elements = authorized.elements;
+        let Authorized { mut elements, least, .. } = authorized;
         match plan {
-            Subject::Nothing | Subject::File(_) => {}
+            Subject::Nothing | Subject::NewFiles(_) => {}
             Subject::Unit(unit) => {
                 for other in &unit.cascade {
                     let object = Object::Unit(UnitName::new(&other.state.id)?);
@@ -165,7 +174,8 @@ impl Policy {
                 // Each name counts like one that was asked for, with its rule's limits and strictness.
                 for name in unit.state.all_names() {
                     let object = Object::Unit(UnitName::new(name)?);
-                    for (verb, _) in wishes.iter().filter(|(_, named)| *named != object) {
+                    let others = |named: &Object| matches!(named, Object::Unit(_)) && *named != object;
+                    for (verb, _) in wishes.iter().filter(|(_, named)| others(named)) {
                         elements.push((*verb, self.element(&clients, *verb, &object, 0)?));
                     }
                 }
@@ -185,10 +195,11 @@ impl Policy {
                 }
             }
         }
-        for (verb, rules) in &mut elements {
-            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, plan))?;
+        let named = wishes.iter().filter(|(verb, _)| !verb.is_open()).map(|(_, object)| Some(object));
+        for ((verb, rules), object) in elements.iter_mut().zip(named.chain(std::iter::repeat(None))) {
+            *rules = fit(std::mem::take(rules), |rule| rule.holds_plan(*verb, object, plan))?;
         }
-        Ok(Authorized { verb: PhantomData, elements })
+        Ok(Authorized { verb: PhantomData, elements, least })
     }
 
     /// What a rule denies by name does not come along with something else either, neither by the request's verbs nor

@@ -1,22 +1,34 @@
 //! Limits that only a plan can break.
 
-use super::Rule;
 use super::rule::list;
+use super::{Object, Rule};
 use crate::error::{Code, Refusal};
-use crate::plan::{Action, FilePlan, PackagePlan, PackageStep, Subject, UnitPlan};
+use crate::plan::{Action, NewFile, PackagePlan, PackageStep, Subject, UnitPlan};
 use crate::verb_id::VerbId;
 
 impl Rule {
-    /// Whether the plan keeps this rule's limits.
+    /// Whether the plan keeps this rule's limits, where the rule was asked about `object`. What an undo brings back is
+    /// judged by the rules of its own verbs.
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
-    pub fn holds_plan(&self, verb: VerbId, plan: &Subject<'_>) -> Result<(), Refusal> {
+    pub fn holds_plan(
+        &self,
+        verb: VerbId,
+        object: Option<&Object>,
+        plan: &Subject<'_>,
+    ) -> Result<(), Refusal> {
+        if verb == VerbId::RequestUndo {
+            return Ok(());
+        }
         match plan {
             Subject::Nothing => Ok(()),
             Subject::Packages(packages) => self.holds_packages(verb, packages),
             Subject::Unit(unit) => self.holds_unit(verb, unit),
-            Subject::File(file) => self.holds_file(file),
+            Subject::NewFiles(files) => {
+                let is_named = |file: &&NewFile<'_>| object.is_some_and(|object| object.is_file(file.path));
+                files.iter().filter(is_named).try_for_each(|file| self.holds_new_file(file))
+            }
         }
     }
 
@@ -85,11 +97,8 @@ impl Rule {
         ))
     }
 
-    fn holds_file(&self, plan: &FilePlan) -> Result<(), Refusal> {
+    fn holds_new_file(&self, plan: &NewFile<'_>) -> Result<(), Refusal> {
         let over = |what: String| Err(Refusal::new(Code::LimitExceeded, what));
-        if plan.old.is_some() {
-            return Ok(());
-        }
         if !self.allow_create {
             return over(format!("rule {} grants no new files (`allow_create`)", self.id));
         }
@@ -103,9 +112,9 @@ impl Rule {
             ));
         }
         for (name, granted, key) in
-            [(&plan.owner, &self.owners, "owners"), (&plan.group, &self.groups, "groups")]
+            [(plan.owner, &self.owners, "owners"), (plan.group, &self.groups, "groups")]
         {
-            if name.as_ref().is_some_and(|name| !granted.contains(name)) {
+            if name.is_some_and(|name| !granted.contains(name)) {
                 return over(format!(
                     "a new file would be root's; rule {} grants {} (`{key}`)",
                     self.id,

@@ -78,8 +78,8 @@ const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100,
 const UNDO: root::UndoLimits =
     root::UndoLimits { max_bytes: 256 * 1024 * 1024, max_count: 1000, max_age_s: 30 * 24 * 60 * 60 };
 
-/// An accepted policy.
-#[derive(Debug)]
+/// An accepted policy. The default admits nobody.
+#[derive(Debug, Default)]
 pub struct Policy {
     digest: Digest,
     clients: Vec<Client>,

@@ -1,5 +1,6 @@
 //! What a decision is about, and which of it a rule selects.
 
+use super::Decision;
 use crate::types::{
     Arguments, CommandName, FileMode, PackageName, PackageVersion, Pattern, TargetPath, UnitName, UserName,
 };
@@ -48,6 +49,8 @@ pub enum Object {
     Undo {
         /// That rule's id.
         rule: String,
+        /// What was decided of the request: its undo is not let through more easily.
+        least: Decision,
     },
 }
 
@@ -56,6 +59,34 @@ impl Object {
     #[must_use]
     pub fn read(path: TargetPath) -> Self {
         Self::File { path, bytes: 0, content: None, mode: None, owner: None, group: None }
+    }
+
+    /// What a request about this is at least, whatever the rules say.
+    #[must_use]
+    pub fn least(&self) -> Decision {
+        match self {
+            Self::Undo { least, .. } => *least,
+            Self::Nothing
+            | Self::Package { .. }
+            | Self::AllPackages
+            | Self::Unit(_)
+            | Self::File { .. }
+            | Self::Command { .. } => Decision::Allow,
+        }
+    }
+
+    /// Whether it is the file of this path.
+    #[must_use]
+    pub fn is_file(&self, at: &TargetPath) -> bool {
+        match self {
+            Self::File { path, .. } => path == at,
+            Self::Nothing
+            | Self::Package { .. }
+            | Self::AllPackages
+            | Self::Unit(_)
+            | Self::Command { .. }
+            | Self::Undo { .. } => false,
+        }
     }
 
     /// What a person reads after the verb: never a value or content.
@@ -68,7 +99,7 @@ impl Object {
             Self::Unit(name) => name.as_str(),
             Self::File { path, .. } => path.as_str(),
             Self::Command { name, .. } => name.as_str(),
-            Self::Undo { rule } => rule,
+            Self::Undo { rule, .. } => rule,
         }
     }
 }

@@ -71,7 +71,7 @@ pub const FILES: [&str; 14] = [
 ];
 
 /// What a policy adds to these lists (`[protect]`).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Protect {
     packages: Vec<Pattern>,
     units: Vec<Pattern>,
@@ -119,7 +119,7 @@ impl Protect {
             Subject::Unit(unit) => {
                 unit.cascade.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
             }
-            Subject::File(_) | Subject::Nothing => None,
+            Subject::NewFiles(_) | Subject::Nothing => None,
         };
         touched.map_or(Ok(()), protected)
     }

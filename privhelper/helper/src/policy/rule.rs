@@ -134,7 +134,7 @@ impl Rule {
     #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
         let is_selected = match object {
-            Object::Undo { rule } => verb == VerbId::RequestUndo && *rule == self.id,
+            Object::Undo { rule, .. } => verb == VerbId::RequestUndo && *rule == self.id,
             Object::Nothing
             | Object::Package { .. }
             | Object::AllPackages
@@ -209,13 +209,8 @@ impl Rule {
     /// Whether the verb on this many files at once keeps the limits.
     ///
     /// # Errors
-    /// `limit_exceeded` with the limit's name, `unsupported` for a limit that this helper cannot check yet.
+    /// `limit_exceeded` with the limit's name.
     pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Refusal> {
-        let is_change = matches!(verb, VerbId::FilePatch | VerbId::FileRemove);
-        if is_change && !self.validate.is_empty() {
-            let why = format!("rule {} asks {} to agree first (`validate`)", self.id, self.validate);
-            return Err(Refusal::new(Code::Unsupported, format!("{why}; this helper cannot do that yet")));
-        }
         if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
             return Err(over(format!(
                 "rule {} grants at most {} files (`max_files`)",

@@ -1,32 +1,64 @@
-//! Threads that have Landlocked themselves before their first path.
+//! Threads that have given up paths and power before their first path.
 //!
 //! It guards against mistakes in path code: descriptors and memory are shared,
 //! so programs are never started from such a thread, and it is not used again.
 
 use crate::error::{Fault, Stop};
+use caps::{CapSet, Capability, CapsHashSet};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError,
 };
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Runs `work` on a thread of its own that can reach nothing but what is below these directories.
-/// Where the kernel lacks Landlock (`enforce` false, said at start and in status) on a thread without it.
+/// What a thread does with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// It only looks.
+    Look,
+    /// It changes them.
+    Change,
+}
+
+impl Need {
+    fn access(self) -> BitFlags<AccessFs> {
+        let look = AccessFs::ReadFile | AccessFs::ReadDir;
+        let change = AccessFs::WriteFile
+            | AccessFs::MakeReg
+            | AccessFs::MakeDir
+            | AccessFs::RemoveFile
+            | AccessFs::RemoveDir;
+        match self {
+            Self::Look => look,
+            Self::Change => look | change,
+        }
+    }
+
+    /// To look takes the right to pass by modes, to change all that the helper has.
+    fn capabilities(self) -> CapsHashSet {
+        match self {
+            Self::Look => [Capability::CAP_DAC_OVERRIDE].into(),
+            Self::Change => {
+                [Capability::CAP_DAC_OVERRIDE, Capability::CAP_CHOWN, Capability::CAP_FOWNER].into()
+            }
+        }
+    }
+}
+
+/// Runs `work` on a thread of its own that can reach nothing but what is below these directories, with no capability
+/// beyond its need. Where the kernel lacks Landlock (`enforce` false, said at start and in status) paths are not
+/// confined.
 ///
 /// # Errors
 /// What `work` returns; a fault if the thread or its confinement can't be had.
 pub fn run<T: Send>(
     enforce: bool,
+    need: Need,
     directories: &[&OwnedFd],
     work: impl FnOnce() -> Result<T, Stop> + Send,
 ) -> Result<T, Stop> {
-    let granted = AccessFs::ReadFile
-        | AccessFs::ReadDir
-        | AccessFs::WriteFile
-        | AccessFs::MakeReg
-        | AccessFs::RemoveFile;
-    let directories = directories.iter().map(|directory| (*directory, granted)).collect::<Vec<_>>();
-    within(enforce, &directories, work)
+    let directories = directories.iter().map(|directory| (*directory, need.access())).collect::<Vec<_>>();
+    within(enforce, need, &directories, work)
 }
 
 /// As [`run`], to copy what stands in one directory, which stays as it is, to another, links and directories too.
@@ -39,9 +71,8 @@ pub fn run_copy<T: Send>(
     to: &OwnedFd,
     work: impl FnOnce() -> Result<T, Stop> + Send,
 ) -> Result<T, Stop> {
-    let look = AccessFs::ReadFile | AccessFs::ReadDir;
-    let make = AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::MakeDir | AccessFs::MakeSym;
-    within(enforce, &[(from, look), (to, look | make)], work)
+    let make = Need::Change.access() | AccessFs::MakeSym;
+    within(enforce, Need::Change, &[(from, Need::Look.access()), (to, make)], work)
 }
 
 /// A directory and what may be done below it.
@@ -49,15 +80,17 @@ type Granted<'a> = (&'a OwnedFd, BitFlags<AccessFs>);
 
 fn within<T: Send>(
     enforce: bool,
+    need: Need,
     directories: &[Granted<'_>],
     work: impl FnOnce() -> Result<T, Stop> + Send,
 ) -> Result<T, Stop> {
     std::thread::scope(|scope| {
         let confined = move || {
+            let failed = |what: String| Fault::Program { what };
             if enforce {
-                restrict(directories)
-                    .map_err(|error| Fault::Program { what: format!("Landlock: {error}") })?;
+                restrict(directories).map_err(|error| failed(format!("Landlock: {error}")))?;
             }
+            drop_capabilities(need).map_err(|error| failed(format!("capabilities: {error}")))?;
             work()
         };
         let thread = std::thread::Builder::new().name("file".to_owned()).spawn_scoped(scope, confined);
@@ -84,4 +117,12 @@ fn restrict(directories: &[Granted<'_>]) -> Result<(), RulesetError> {
         rules = rules.add_rule(PathBeneath::new(directory.as_fd(), *granted))?;
     }
     rules.restrict_self().map(drop)
+}
+
+/// Capabilities are a thread's own (capabilities(7)).
+fn drop_capabilities(need: Need) -> Result<(), caps::errors::CapsError> {
+    let had = caps::read(None, CapSet::Permitted)?;
+    let kept = had.intersection(&need.capabilities()).copied().collect::<CapsHashSet>();
+    caps::set(None, CapSet::Effective, &kept)?;
+    caps::set(None, CapSet::Permitted, &kept)
 }

@@ -6,6 +6,7 @@
 use super::files::{beneath, open};
 use crate::audit::Ticket;
 use crate::error::{Code, Fault, Refusal, Stop};
+use crate::types::Attributes;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
@@ -30,17 +31,6 @@ pub struct Room {
     pub entries: u32,
 }
 
-/// What is to stand at a name of the copy.
-#[derive(Debug, Clone, Copy)]
-pub struct Staged<'a> {
-    /// The whole content.
-    pub content: &'a [u8],
-    /// Permission bits.
-    pub mode: u32,
-    /// Owner and group; none = those of what stands there, or root's.
-    pub owners: (Option<u32>, Option<u32>),
-}
-
 /// Copies what stands in a directory, and its own owner and mode, into an empty one: an effect on root's own state.
 ///
 /// # Errors
@@ -53,21 +43,18 @@ pub fn copy(_: &Ticket, from: &OwnedFd, to: &OwnedFd, room: &mut Room) -> Result
 ///
 /// # Errors
 /// It can't be written.
-pub fn put(_: &Ticket, to: &OwnedFd, name: &str, new: Option<Staged<'_>>) -> Result<(), Stop> {
-    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let old = open(to.as_fd(), name, flags, beneath()).and_then(fstat).ok();
+pub fn put(_: &Ticket, to: &OwnedFd, name: &str, new: Option<(&[u8], Attributes)>) -> Result<(), Stop> {
     match unlinkat(to, name, UnlinkatFlags::NoRemoveDir) {
         Ok(()) | Err(Errno::ENOENT) => {}
         Err(errno) => return Err(fault(errno)),
     }
-    let Some(new) = new else {
+    let Some((content, Attributes { mode, uid, gid })) = new else {
         return Ok(());
     };
-    let mut file = create(to, name)?;
-    file.write_all(new.content).map_err(Fault::io(DOING))?;
-    let uid = new.owners.0.or(old.map(|old| old.st_uid)).unwrap_or(0);
-    let gid = new.owners.1.or(old.map(|old| old.st_gid)).unwrap_or(0);
-    own(&file, uid, gid, new.mode)
+    let how = OpenHow::new().flags(NEW).mode(Mode::S_IRUSR | Mode::S_IWUSR).resolve(beneath());
+    let mut file = File::from(openat2(to, name, how).map_err(fault)?);
+    file.write_all(content).map_err(Fault::io(DOING))?;
+    own(&file, uid, gid, mode.bits())
 }
 
 fn directory(from: &OwnedFd, to: &OwnedFd, room: &mut Room, depth: usize) -> Result<(), Stop> {
@@ -143,11 +130,6 @@ fn copy_file(file: OwnedFd, stat: &FileStat, to: &OwnedFd, name: &CStr, room: &m
 
 /// What makes a file that was not there.
 const NEW: OFlag = OFlag::O_WRONLY.union(OFlag::O_CREAT).union(OFlag::O_EXCL).union(OFlag::O_CLOEXEC);
-
-fn create(to: &OwnedFd, name: &str) -> Result<File, Stop> {
-    let how = OpenHow::new().flags(NEW).mode(Mode::S_IRUSR | Mode::S_IWUSR).resolve(beneath());
-    Ok(File::from(openat2(to, name, how).map_err(fault)?))
-}
 
 /// Nothing in a copy is setuid, setgid or sticky.
 fn own(copy: impl AsFd, uid: u32, gid: u32, mode: u32) -> Result<(), Stop> {

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 
 /// A SHA-256 digest; shown as 64 lower-case hex digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {

@@ -18,7 +18,7 @@ mod user;
 pub use arguments::{Arguments, CommandName};
 pub use digest::Digest;
 pub use expect::Expect;
-pub use mode::FileMode;
+pub use mode::{Attributes, FileKind, FileMode};
 pub use package::{PackageName, PackageVersion};
 pub use parameter::ParameterKind;
 pub use path::TargetPath;

@@ -11,6 +11,9 @@ impl FileMode {
     /// What a new file gets when nothing else is asked for.
     pub const DEFAULT: Self = Self(0o644);
 
+    /// What a new directory gets when nothing else is asked for.
+    pub const DIRECTORY: Self = Self(0o755);
+
     /// Four octal digits of which the first is 0.
     ///
     /// # Errors
@@ -37,6 +40,26 @@ impl FileMode {
     pub fn bits(self) -> u32 {
         self.0
     }
+}
+
+/// What a name may stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A plain file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// Permission bits, owner and group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// Permission bits.
+    pub mode: FileMode,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
 }
 
 impl fmt::Display for FileMode {

@@ -2,6 +2,7 @@
 
 use crate::error::Invalid;
 use std::fmt;
+use std::time::Duration;
 
 /// A version 7 UUID (RFC 9562) as 36 lower-case characters. Holds its own time, so that an old id can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -25,6 +26,19 @@ impl RequestId {
         } else {
             Err(Invalid::new("request_id", "must be a UUIDv7 in 36 lower-case characters"))
         }
+    }
+
+    /// A new id, of 32 random hex digits.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn made(unix: Duration, random: &str) -> Result<Self, Invalid> {
+        let time = format!("{:012x}", unix.as_millis() & 0xffff_ffff_ffff);
+        let part =
+            |text: &str, from: usize, len: usize| text.chars().skip(from).take(len).collect::<String>();
+        let (high, low) = (part(&time, 0, 8), part(&time, 8, 4));
+        let (a, b, c) = (part(random, 0, 3), part(random, 3, 3), part(random, 6, 12));
+        Self::new(&format!("{high}-{low}-7{a}-8{b}-{c}"))
     }
 
     /// The id.

@@ -3,6 +3,7 @@
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
 use crate::error::{Code, Invalid, Refusal, Stop};
+use crate::helper::Helper;
 use crate::job;
 use crate::leave::Done;
 use crate::plan::CommandPlan;
@@ -43,9 +44,9 @@ impl Verb for Run {
         (wire.meta, parsed)
     }
 
-    fn wishes(&self) -> Vec<Wish> {
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
         let (name, arguments) = (self.name.clone(), self.arguments.clone());
-        vec![(Self::ID, Object::Command { name, arguments })]
+        Ok(vec![(Self::ID, Object::Command { name, arguments })])
     }
 
     /// Names alone: only the policy knows which value is a secret. The values stand in the plan's argv.

@@ -3,11 +3,12 @@
 use crate::audit::Json;
 use crate::context::Context;
 use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::helper::Helper;
 use crate::leave::{Done, Looked};
 use crate::policy::{Authorized, Object};
-use crate::sys::files::Standing;
-use crate::sys::{confined, files};
-use crate::types::TargetPath;
+use crate::sys::confined::{self, Need};
+use crate::sys::files::{self, Standing};
+use crate::types::{FileKind, TargetPath};
 use crate::verb::{NoPlan, Verb, Wish};
 use crate::verb_id::VerbId;
 use postern_proto::frame::OUTPUT_MAX;
@@ -29,23 +30,24 @@ pub(super) fn directory_of<'a, V: Verb>(
     path: &'a TargetPath,
 ) -> Result<(OwnedFd, &'a str), Stop> {
     let directory = by.rules().find_map(|rule| rule.selector.directory_of(V::ID, path).cloned());
-    let missing = || Stop::from(Refusal::new(Code::NoGrant, "no rule's directory holds this path"));
+    let missing = || Refusal::new(Code::NoGrant, "no rule's directory holds this path");
     let directory = directory.ok_or_else(missing)?;
-    let below = path.below(&directory).ok_or_else(missing)?;
+    // A listed directory may be the rule's own.
+    let below = path.below(&directory).unwrap_or_default();
     Ok((files::open_directory(&directory, cx.helper.host.owner_uid)?, below))
 }
 
 /// A file as the client is told of it.
-pub(super) fn info(cx: &Context, path: &TargetPath, file: &Standing, sha256: String) -> wire::FileInfo {
+fn info(cx: &Context, path: &TargetPath, file: &Standing, sha256: String) -> wire::FileInfo {
     wire::FileInfo {
         path: path.to_string(),
         r#type: wire::FileType::File.into(),
         size: file.size,
-        mode: file.mode.to_string(),
-        owner: (cx.helper.host.user_name)(file.uid),
-        group: (cx.helper.host.group_name)(file.gid),
+        mode: file.attributes.mode.to_string(),
+        owner: (cx.helper.host.user_name)(file.attributes.uid),
+        group: (cx.helper.host.group_name)(file.attributes.gid),
         sha256,
-        mtime_unix_s: file.mtime,
+        mtime_unix_s: u64::try_from(file.mtime.0).unwrap_or(0),
     }
 }
 
@@ -60,8 +62,8 @@ impl Verb for Read {
         (wire.meta, path.map(|path| Self { path, offset: wire.offset, limit: wire.limit }))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        vec![(Self::ID, Object::read(self.path.clone()))]
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        Ok(vec![(Self::ID, Object::read(self.path.clone()))])
     }
 
     fn args(&self) -> Json {
@@ -77,15 +79,16 @@ impl Verb for Read {
         let limit = if self.limit == 0 { most } else { most.min(self.limit.into()) };
         let (directory, below) = directory_of(cx, by, &self.path)?;
         let name = self.path.split().1;
-        let (file, content, sha256) = confined::run(cx.helper.host.landlock, &[&directory], || {
-            let parent = files::open_parent(&directory, below, cx.helper.host.owner_uid)?;
-            let mut file = files::look(&parent, name)?
-                .ok_or_else(|| Refusal::new(Code::NotFound, format!("{} does not exist", self.path)))?;
-            // The digest of what may be read whole is what a later write may expect.
-            let sha256 = if file.size <= most { file.sha256()?.to_string() } else { String::new() };
-            let content = file.read(self.offset, limit.saturating_add(1))?;
-            Ok((file, content, sha256))
-        })?;
+        let (file, content, sha256) =
+            confined::run(cx.helper.host.landlock, Need::Look, &[&directory], || {
+                let parent = files::open_parent(&directory, below, cx.helper.host.owner_uid)?;
+                let mut file = files::look(&parent, name, &[FileKind::File])?
+                    .ok_or_else(|| Refusal::new(Code::NotFound, format!("{} does not exist", self.path)))?;
+                // The digest of what may be read whole is what a later write may expect.
+                let sha256 = if file.size <= most { file.sha256()?.to_string() } else { String::new() };
+                let content = file.read(self.offset, limit.saturating_add(1))?;
+                Ok((file, content, sha256))
+            })?;
         let limit =
             usize::try_from(limit).map_err(|_| Fault::Program { what: "a limit is too large".to_owned() })?;
         let truncated = content.len() > limit;

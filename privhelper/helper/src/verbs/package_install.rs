@@ -2,8 +2,8 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Invalid, Stop};
-use crate::helper::wait_for;
+use crate::error::{Invalid, Refusal, Stop};
+use crate::helper::{Helper, wait_for};
 use crate::job;
 use crate::leave::Done;
 use crate::plan::{PackagePlan, PackageStep};
@@ -67,11 +67,11 @@ impl Verb for Install {
         (wire.meta, packages.map(|packages| Self { packages }))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
         let of = |(name, version): &(PackageName, Option<PackageVersion>)| {
             (Self::ID, Object::Package { name: name.clone(), version: version.clone() })
         };
-        self.packages.iter().map(of).collect()
+        Ok(self.packages.iter().map(of).collect())
     }
 
     fn args(&self) -> Json {

@@ -3,7 +3,8 @@
 use super::package_install::distinct;
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Stop};
+use crate::error::{Invalid, Refusal, Stop};
+use crate::helper::Helper;
 use crate::job;
 use crate::leave::{Done, Looked};
 use crate::policy::{Authorized, Object};
@@ -30,11 +31,9 @@ impl Verb for Show {
         (wire.meta, names.and_then(|names| distinct(names, |name| name)).map(|names| Self { names }))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        self.names
-            .iter()
-            .map(|name| (Self::ID, Object::Package { name: name.clone(), version: None }))
-            .collect()
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        let of = |name: &PackageName| (Self::ID, Object::Package { name: name.clone(), version: None });
+        Ok(self.names.iter().map(of).collect())
     }
 
     fn args(&self) -> Json {

@@ -2,8 +2,8 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Invalid, Stop};
-use crate::helper::wait_for;
+use crate::error::{Invalid, Refusal, Stop};
+use crate::helper::{Helper, wait_for};
 use crate::job;
 use crate::leave::Done;
 use crate::policy::{Authorized, Object};
@@ -26,8 +26,8 @@ impl Verb for Update {
         (wire.meta, Ok(Self))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        vec![(Self::ID, Object::Nothing)]
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        Ok(vec![(Self::ID, Object::Nothing)])
     }
 
     fn args(&self) -> Json {

@@ -2,7 +2,8 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Stop};
+use crate::error::{Invalid, Refusal, Stop};
+use crate::helper::Helper;
 use crate::leave::{Done, Looked};
 use crate::policy::{Authorized, Object};
 use crate::types::RequestId;
@@ -27,8 +28,8 @@ impl Verb for RequestResult {
         (wire.meta, of.map(|of| Self { of }))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        vec![(Self::ID, Object::Nothing)]
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        Ok(vec![(Self::ID, Object::Nothing)])
     }
 
     fn args(&self) -> Json {

@@ -4,7 +4,7 @@ use super::unit_status::{has_own_journal, send_journal, show, show_one};
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
 use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
-use crate::helper::wait_for;
+use crate::helper::{Helper, wait_for};
 use crate::leave::Done;
 use crate::plan::units::Shown;
 use crate::plan::{Dragged, UnitPlan, UnitState};
@@ -19,12 +19,18 @@ use std::time::Duration;
 
 /// A unit, and whether enabling, disabling or masking acts on it at once.
 #[derive(Debug)]
-struct Change {
+pub struct Change {
     unit: UnitName,
     now: bool,
 }
 
 impl Change {
+    /// A change of this unit and nothing at once besides.
+    #[must_use]
+    pub const fn new(unit: UnitName) -> Self {
+        Self { unit, now: false }
+    }
+
     /// With `now` what is done at once must be granted too.
     fn wishes(&self, id: VerbId) -> Vec<Wish> {
         let object = || Object::Unit(self.unit.clone());
@@ -41,7 +47,10 @@ impl Change {
     }
 
     /// The unit's state, and which active units would go down with the change.
-    fn plan<V>(&self, cx: &Context, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
+    ///
+    /// # Errors
+    /// It does not exist, or systemd can't be asked.
+    pub fn plan<V>(&self, cx: &Context, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
         let shown = show_one(cx, by, &self.unit)?;
         if shown.state.is_missing() {
             return Err(
@@ -71,7 +80,11 @@ impl Change {
         Ok(UnitPlan { state: shown.state, action: action.word(), now, cascade, journal_lines: 0 })
     }
 
-    fn act<V>(
+    /// Does it, if the unit still is what was planned.
+    ///
+    /// # Errors
+    /// It is not, or systemd can't be asked.
+    pub fn act<V>(
         &self,
         cx: &Context,
         by: &Authorized<V>,
@@ -242,8 +255,8 @@ macro_rules! change {
                 (wire.meta, UnitName::new(&wire.unit).map(|unit| Self(Change { unit, now })))
             }
 
-            fn wishes(&self) -> Vec<Wish> {
-                self.0.wishes(Self::ID)
+            fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+                Ok(self.0.wishes(Self::ID))
             }
 
             fn args(&self) -> Json {

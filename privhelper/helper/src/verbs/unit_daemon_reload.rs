@@ -3,7 +3,7 @@
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
 use crate::error::{Code, Fault, Invalid, Refusal, Stop};
-use crate::helper::wait_for;
+use crate::helper::{Helper, wait_for};
 use crate::leave::Done;
 use crate::policy::{Authorized, Object};
 use crate::sys::process;
@@ -25,8 +25,8 @@ impl Verb for DaemonReload {
         (wire.meta, Ok(Self))
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        vec![(Self::ID, Object::Nothing)]
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        Ok(vec![(Self::ID, Object::Nothing)])
     }
 
     fn args(&self) -> Json {

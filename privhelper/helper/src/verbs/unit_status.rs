@@ -3,6 +3,7 @@
 use crate::audit::Json;
 use crate::context::Context;
 use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::helper::Helper;
 use crate::leave::{Done, Looked};
 use crate::plan::UnitPlan;
 use crate::plan::units::{PROPERTIES, Shown, parse};
@@ -104,8 +105,8 @@ impl Verb for Status {
         (wire.meta, status)
     }
 
-    fn wishes(&self) -> Vec<Wish> {
-        vec![(Self::ID, Object::Unit(self.unit.clone()))]
+    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+        Ok(vec![(Self::ID, Object::Unit(self.unit.clone()))])
     }
 
     fn args(&self) -> Json {

@@ -1,7 +1,8 @@
 //! Landlock, without the path code in the way.
 
 use postern_helper::error::{Fault, Stop};
-use postern_helper::sys::{confined, files};
+use postern_helper::sys::confined::{self, Need};
+use postern_helper::sys::files;
 
 #[test]
 fn a_confined_thread_reaches_nothing_else() {
@@ -14,7 +15,7 @@ fn a_confined_thread_reaches_nothing_else() {
     }
     let granted = files::open_own(&inside).unwrap();
     let tries = |enforce| {
-        confined::run(enforce, &[&granted], || -> Result<Vec<bool>, Stop> {
+        confined::run(enforce, Need::Change, &[&granted], || -> Result<Vec<bool>, Stop> {
             let fault = |error| Stop::from(Fault::Io { doing: "read inside", error });
             std::fs::read(inside.join("file")).map_err(fault)?;
             std::fs::write(inside.join("new"), "y").map_err(fault)?;

@@ -73,6 +73,10 @@ fn a_command_is_selected_by_name_and_values_and_then_checked_by_its_types() {
     assert!(message.contains("name must be name") && !message.contains("da ta"), "{message}");
 }
 
+fn undo_of(rule: &str) -> Object {
+    Object::Undo { rule: rule.to_owned(), least: Decision::Allow }
+}
+
 #[test]
 fn an_undo_is_granted_by_the_rule_that_decided_and_no_other() {
     let policy = policy(vec![
@@ -83,7 +87,7 @@ fn an_undo_is_granted_by_the_rule_that_decided_and_no_other() {
         ),
         decided(root::Rule { packages: strings(&["*"]), ..rule("three", &["package.hold"]) }, Allow),
     ]);
-    let undo = |rule: &str| said(&policy, VerbId::RequestUndo, &Object::Undo { rule: rule.to_owned() });
+    let undo = |rule: &str| said(&policy, VerbId::RequestUndo, &undo_of(rule));
     assert_eq!(undo("one"), Ok((Decision::Allow, "one".to_owned())));
     assert_eq!(undo("two"), Ok((Decision::Ask, "two".to_owned())));
     assert_eq!(undo("three"), Err(Code::NoGrant));
@@ -91,14 +95,11 @@ fn an_undo_is_granted_by_the_rule_that_decided_and_no_other() {
     assert_eq!(undo(""), Err(Code::NoGrant));
     // The undo is decided as the inverse request too.
     let inverse = (VerbId::FileWrite, written("/srv/y/a", b""));
-    let both = decide(&policy, &[(VerbId::RequestUndo, Object::Undo { rule: "one".to_owned() }), inverse]);
+    let both = decide(&policy, &[(VerbId::RequestUndo, undo_of("one")), inverse]);
     assert_eq!(both.unwrap_err().code, Code::NoGrant);
     // Nor does one of the two open the other.
     assert_eq!(said(&policy, VerbId::RequestUndo, &file("/srv/x/a")), Err(Code::NoGrant));
-    assert_eq!(
-        said(&policy, VerbId::FileWrite, &Object::Undo { rule: "one".to_owned() }),
-        Err(Code::NoGrant)
-    );
+    assert_eq!(said(&policy, VerbId::FileWrite, &undo_of("one")), Err(Code::NoGrant));
 }
 
 #[test]

@@ -12,14 +12,6 @@ use root::Decision::{Allow, Deny};
 
 #[test]
 fn what_this_helper_cannot_check_yet_refuses() {
-    let rules = root::Rule {
-        validate: "nginx".to_owned(),
-        ..site("r", &["file.write", "file.remove", "file.read"], 1, &["*"])
-    };
-    let rules = policy(vec![rules]);
-    assert_eq!(said(&rules, VerbId::FileRemove, &file("/srv/x/a")), Err(Code::Unsupported));
-    assert!(said(&rules, VerbId::FileRead, &file("/srv/x/a")).is_ok());
-
     let sources = root::Rule {
         packages: strings(&["*"]),
         sources: strings(&["debian"]),

@@ -207,6 +207,81 @@ fn a_directory_that_is_too_large_is_not_copied_and_the_file_not_written() {
 }
 
 #[test]
+fn a_patch_is_judged_as_a_whole_one_directory_for_another_and_so_is_what_is_removed() {
+    let mut world = World::new(|_| Vec::new());
+    world.host.group_name =
+        |gid| if gid == nix::unistd::Gid::effective().as_raw() { "root".to_owned() } else { gid.to_string() };
+    let directories = ["site", "more"].map(|name| world.text(name));
+    fs::create_dir(&directories[1]).unwrap();
+    let site = root::Rule {
+        directories: directories.to_vec(),
+        files: strings(&["*.html"]),
+        validate: "agrees".to_owned(),
+        ..rule("site", &["file.write", "file.patch", "file.remove", "request.undo"])
+    };
+    let accepted = root::Rules { rules: vec![site], commands: vec![row()], ..root::Rules::default() };
+    fs::write(world.path("state/policy/accepted.pb"), accept_whole(accepted)).unwrap();
+    world.restart();
+    for name in ["site/a.html", "site/b.html", "more/c.html"] {
+        fs::write(world.path(name), "old").unwrap();
+    }
+    let change = |name: &str, kind: wire::ChangeKind, content: &str| wire::FileChange {
+        path: world.text(name),
+        kind: kind.into(),
+        content: content.as_bytes().to_vec(),
+        expect: "any".to_owned(),
+        ..wire::FileChange::default()
+    };
+    let patch = || wire::FilePatchRequest {
+        meta: meta(Mode::Execute),
+        changes: vec![
+            change("site/a.html", wire::ChangeKind::Write, "new"),
+            change("site/b.html", wire::ChangeKind::Remove, ""),
+            change("more/c.html", wire::ChangeKind::Write, "new"),
+        ],
+    };
+    // The last of the two is what `$copy` says; the first stands beside it.
+    let at = world.text("");
+    let look = format!("cp -a $(dirname $copy) {at}/kept");
+    answers(&world, &look, 1);
+    let mut channel = world.connect(CLIENT_UID);
+    assert_eq!(channel.ask("Helper/FilePatch", &patch()).completed().code, "validation_failed");
+    let read = |name: &str| fs::read_to_string(world.path(name)).ok();
+    let all = |prefix: &str, names: [&str; 3]| names.map(|name| read(&format!("{prefix}{name}")));
+    let live = ["site/a.html", "site/b.html", "more/c.html"];
+    let old = Some("old".to_owned());
+    assert_eq!(all("", live), [old.clone(), old.clone(), old.clone()]);
+    let new = Some("new".to_owned());
+    assert_eq!(all("kept/", ["0/a.html", "0/b.html", "1/c.html"]), [new.clone(), None, new.clone()]);
+    let binds = properties(&world).into_iter().filter(|one| one.starts_with("BindReadOnlyPaths=")).count();
+    assert_eq!(binds, 2);
+
+    answers(&world, "", 0);
+    let request = patch();
+    assert_eq!(channel.ask("Helper/FilePatch", &request).completed().status(), Status::Done);
+    assert_eq!(all("", live), [new.clone(), None, new]);
+    // A client's own undo is a change by the same rule: it is judged too.
+    answers(&world, "", 1);
+    let of = request.meta.unwrap().request_id;
+    let undo = || wire::RequestUndoRequest { meta: meta(Mode::Execute), of: of.clone() };
+    assert_eq!(channel.ask("Helper/RequestUndo", &undo()).completed().code, "validation_failed");
+    answers(&world, "", 0);
+    assert_eq!(channel.ask("Helper/RequestUndo", &undo()).completed().status(), Status::Done);
+    assert_eq!(all("", live), [old.clone(), old.clone(), old]);
+
+    let remove = wire::FileRemoveRequest {
+        meta: meta(Mode::Execute),
+        path: world.text("site/a.html"),
+        expect: "any".to_owned(),
+    };
+    answers(&world, "", 1);
+    assert_eq!(channel.ask("Helper/FileRemove", &remove).completed().code, "validation_failed");
+    assert!(
+        read("site/a.html").is_some() && is_empty(&world, "state/staging") && is_empty(&world, "state/jobs")
+    );
+}
+
+#[test]
 fn a_dry_run_asks_no_validator_and_neither_does_what_changes_nothing() {
     let world = world(&["file.write"], row());
     answers(&world, "", 1);

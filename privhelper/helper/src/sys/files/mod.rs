@@ -3,47 +3,37 @@
 //! Every fact is taken from a descriptor (openat2(2)), never from a path
 //! beforehand.
 
-use crate::audit::Ticket;
+mod list;
+mod swap;
+
+pub use list::list;
+pub use swap::{New, Step, clear, stage, swap, swap_back};
+
 use crate::error::{Code, Fault, Refusal, Stop};
-use crate::types::{Digest, FileMode, TargetPath};
+use crate::types::{Attributes, Digest, FileKind, FileMode, TargetPath};
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, RenameFlags, ResolveFlag, openat2, renameat2};
-use nix::sys::stat::{Mode, SFlag, fchmod, fstat};
-use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, unlinkat};
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
+use nix::sys::statfs::{self, FsType, fstatfs};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A file that stands at a target, as its descriptor says.
+/// What stands at a target, as its descriptor says.
 #[derive(Debug)]
 pub struct Standing {
     file: File,
     /// Device and inode: what is replaced must be what was read.
-    identity: (u64, u64),
+    pub identity: (u64, u64),
+    /// What it is.
+    pub kind: FileKind,
     /// In bytes.
     pub size: u64,
-    /// Permission bits.
-    pub mode: FileMode,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Last change of content, in seconds since 1970.
-    pub mtime: u64,
-}
-
-/// A file's new state.
-#[derive(Debug, Clone, Copy)]
-pub struct NewFile<'a> {
-    /// The whole content.
-    pub content: &'a [u8],
-    /// Permission bits.
-    pub mode: FileMode,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
+    /// Mode, owner, group.
+    pub attributes: Attributes,
+    /// Last change of content, in seconds since 1970, and nanoseconds.
+    pub mtime: (i64, i64),
 }
 
 /// What openat2 says of a symbolic link, another file system or a component that is no directory.
@@ -79,7 +69,57 @@ pub fn open_directory(directory: &TargetPath, owner_uid: u32) -> Result<OwnedFd,
         })?;
         check_owner(&at, owner_uid, parts.peek().is_some(), || format!("{part:?} in {directory}"))?;
     }
+    check_file_system(&at, directory)?;
     Ok(at)
+}
+
+/// Only file systems of this host's own, whose rename(2) and fsync(2) are known to be whole: a FUSE or network one
+/// answers what its server wants. Below the directory no other is entered.
+fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Stop> {
+    const ZFS: FsType = FsType(0x2fc1_2fc1);
+    const BCACHEFS: FsType = FsType(0xca45_1a4e);
+    const KNOWN: [FsType; 8] = [
+        statfs::EXT4_SUPER_MAGIC,
+        statfs::XFS_SUPER_MAGIC,
+        statfs::BTRFS_SUPER_MAGIC,
+        statfs::F2FS_SUPER_MAGIC,
+        statfs::TMPFS_MAGIC,
+        statfs::OVERLAYFS_SUPER_MAGIC,
+        ZFS,
+        BCACHEFS,
+    ];
+    let kind = fstatfs(directory).map_err(Fault::io("ask for a file system"))?.filesystem_type();
+    if KNOWN.contains(&kind) {
+        return Ok(());
+    }
+    let why =
+        format!("{name} is on a file system that is not known to be local and whole (type {:#x})", kind.0);
+    Err(Refusal::new(Code::UnsafePath, why).into())
+}
+
+/// Whether the directory takes `name` in other letters for the same: then a name that a rule denies has another.
+fn folds_case(at: BorrowedFd<'_>, name: &str, identity: (u64, u64)) -> bool {
+    let swap = |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+    let other = name.chars().map(swap).collect::<String>();
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let stat =
+        if other == name { Err(Errno::ENOENT) } else { open(at, &other, flags, beneath()).and_then(fstat) };
+    stat.is_ok_and(|stat| identity_of(&stat) == identity)
+}
+
+fn case_folded(name: &str) -> Stop {
+    let why = format!("the directory of {name:?} takes capital and small letters for the same");
+    Refusal::new(Code::UnsafePath, why).into()
+}
+
+fn identity_of(stat: &FileStat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// "is a link to …", for a component inside a granted directory.
+fn link(at: BorrowedFd<'_>, name: &str) -> Option<String> {
+    let to = readlinkat(at, name).ok()?;
+    Some(format!("{name:?} is a link to {:?}", to.to_string_lossy()))
 }
 
 /// Refuses a directory that others own or can write. On the way a sticky one such as /tmp passes: others may add
@@ -104,34 +144,43 @@ fn check_owner(
 /// # Errors
 /// `directory_missing`, `unsafe_path`.
 pub fn open_parent(directory: &OwnedFd, below: &str, owner_uid: u32) -> Result<OwnedFd, Stop> {
+    open_below(directory, below.rsplit_once('/').map_or("", |(parent, _)| parent), owner_uid)
+}
+
+/// Opens the directory `below` a rule's directory itself; empty = that one, for reading.
+///
+/// # Errors
+/// `directory_missing`, `unsafe_path`.
+pub fn open_below(directory: &OwnedFd, below: &str, owner_uid: u32) -> Result<OwnedFd, Stop> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let enter = |at: BorrowedFd<'_>, part: &str| {
         open(at, part, flags, beneath()).map_err(|errno| {
             let missing = (Code::DirectoryMissing, format!("{part:?} does not exist"));
-            let linked =
-                (Code::UnsafePath, format!("{part:?} is a link, another file system or no directory"));
-            stop(
-                errno,
-                "open a directory below a granted one",
-                &[(&[Errno::ENOENT], missing), (LINK, linked)],
-            )
+            let other = || format!("{part:?} is another file system or no directory");
+            let linked = (Code::UnsafePath, link(at, part).unwrap_or_else(other));
+            let known: [(&[Errno], _); 2] = [(&[Errno::ENOENT], missing), (LINK, linked)];
+            stop(errno, "open a directory below a granted one", &known)
         })
     };
     let mut at = enter(directory.as_fd(), ".")?;
-    for part in
-        below.rsplit_once('/').map_or("", |(parent, _)| parent).split('/').filter(|part| !part.is_empty())
-    {
-        at = enter(at.as_fd(), part)?;
-        check_owner(&at, owner_uid, false, || format!("{part:?}"))?;
+    for part in below.split('/').filter(|part| !part.is_empty()) {
+        let next = enter(at.as_fd(), part)?;
+        check_owner(&next, owner_uid, false, || format!("{part:?}"))?;
+        let identity = identity_of(&fstat(&next).map_err(Fault::io("stat a directory"))?);
+        if folds_case(at.as_fd(), part, identity) {
+            return Err(case_folded(part));
+        }
+        at = next;
     }
     Ok(at)
 }
 
-/// Opens what stands at `name`; none if nothing does. Only a plain file with one name passes.
+/// Opens what stands at `name`; none if nothing does. Only what is of these kinds passes, and of files only plain ones
+/// with one name.
 ///
 /// # Errors
 /// `special_file` for anything else: link, hard link, directory, device, FIFO, socket, setuid, setgid, sticky.
-pub fn look(parent: &OwnedFd, name: &str) -> Result<Option<Standing>, Stop> {
+pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<Standing>, Stop> {
     let special = |why: &str| Stop::from(Refusal::new(Code::SpecialFile, format!("{name:?} is {why}")));
     let linked = || (Code::SpecialFile, format!("{name:?} is a link or another file system"));
     let errors = |errno| stop(errno, "open a file", &[(LINK, linked())]);
@@ -143,28 +192,42 @@ pub fn look(parent: &OwnedFd, name: &str) -> Result<Option<Standing>, Stop> {
             Err(errno) => return Err(errors(errno)),
         };
     let seen = fstat(&path).map_err(Fault::io("stat a file"))?;
-    if SFlag::from_bits_truncate(seen.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
-        return Err(special("no plain file"));
-    }
+    let kind = match SFlag::from_bits_truncate(seen.st_mode) & SFlag::S_IFMT {
+        SFlag::S_IFREG if kinds.contains(&FileKind::File) => FileKind::File,
+        SFlag::S_IFDIR if kinds.contains(&FileKind::Directory) => FileKind::Directory,
+        SFlag::S_IFREG => return Err(special("no directory")),
+        SFlag::S_IFDIR => return Err(special("a directory")),
+        SFlag::S_IFLNK => {
+            let why = link(parent.as_fd(), name).unwrap_or_else(|| format!("{name:?} is a link"));
+            return Err(Refusal::new(Code::SpecialFile, why).into());
+        }
+        _ => return Err(special("no plain file")),
+    };
     let fd = open(parent.as_fd(), name, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC, beneath())
         .map_err(errors)?;
     let stat = fstat(&fd).map_err(Fault::io("stat a file"))?;
-    if (stat.st_dev, stat.st_ino) != (seen.st_dev, seen.st_ino) {
-        return Err(Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into());
+    if identity_of(&stat) != identity_of(&seen) {
+        return Err(changed());
     }
-    if stat.st_nlink != 1 {
+    if kind == FileKind::File && stat.st_nlink != 1 {
         return Err(special("known by more than one name (hard link)"));
+    }
+    if folds_case(parent.as_fd(), name, identity_of(&stat)) {
+        return Err(case_folded(name));
     }
     let mode = FileMode::of_stat(stat.st_mode).ok_or_else(|| special("setuid, setgid or sticky"))?;
     Ok(Some(Standing {
         file: File::from(fd),
-        identity: (stat.st_dev, stat.st_ino),
+        identity: identity_of(&stat),
+        kind,
         size: u64::try_from(stat.st_size).unwrap_or(0),
-        mode,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        mtime: u64::try_from(stat.st_mtime).unwrap_or(0),
+        attributes: Attributes { mode, uid: stat.st_uid, gid: stat.st_gid },
+        mtime: (stat.st_mtime, stat.st_mtime_nsec),
     }))
+}
+
+fn changed() -> Stop {
+    Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()
 }
 
 impl Standing {
@@ -200,106 +263,6 @@ impl Standing {
         (&mut self.file).take(limit).read_to_end(&mut content).map_err(Fault::io("read a file"))?;
         Ok(content)
     }
-}
-
-/// Puts a new file at `name`, or in the place of `old`: an effect. A temporary file beside it, synced, then one
-/// rename; what is replaced is exactly what was looked at, else it is put back.
-///
-/// # Errors
-/// `precondition_failed` if the target changed meanwhile; a fault if a step failed. The old file then stands.
-pub fn write(
-    _: &Ticket,
-    parent: &OwnedFd,
-    name: &str,
-    temporary: &str,
-    new: NewFile<'_>,
-    old: Option<&Standing>,
-) -> Result<(), Stop> {
-    let swapped = match stage(parent, temporary, new) {
-        Ok(()) => swap(parent, name, temporary, old),
-        Err(stop) => Err((stop, Left::Ours)),
-    };
-    let (result, left) = match swapped {
-        Ok(()) => (Ok(()), if old.is_some() { Left::Ours } else { Left::Nothing }),
-        Err((stop, left)) => (Err(stop), left),
-    };
-    if left == Left::Ours {
-        match unlinkat(parent, temporary, UnlinkatFlags::NoRemoveDir) {
-            Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => return result.and(Err(Fault::io("remove a temporary file")(errno).into())),
-        }
-    }
-    result?;
-    fsync(parent).map_err(Fault::io("sync a directory"))?;
-    Ok(())
-}
-
-/// Removes the file that was looked at: an effect. It is first given the temporary name, and its own name back if
-/// it was another by then.
-///
-/// # Errors
-/// `precondition_failed` if the target changed meanwhile; a fault if a step failed.
-pub fn remove(_: &Ticket, parent: &OwnedFd, name: &str, temporary: &str, old: &Standing) -> Result<(), Stop> {
-    let rename = |from: &str, to: &str| renameat2(parent, from, parent, to, RenameFlags::RENAME_NOREPLACE);
-    rename(name, temporary).map_err(Fault::io("rename a file"))?;
-    if !is_identity(parent, temporary, old) {
-        rename(temporary, name).map_err(Fault::io("put a file back"))?;
-        return Err(Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into());
-    }
-    unlinkat(parent, temporary, UnlinkatFlags::NoRemoveDir).map_err(Fault::io("remove a file"))?;
-    fsync(parent).map_err(Fault::io("sync a directory"))?;
-    Ok(())
-}
-
-fn is_identity(parent: &OwnedFd, name: &str, old: &Standing) -> bool {
-    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let stat = open(parent.as_fd(), name, flags, beneath()).and_then(|fd| fstat(&fd));
-    stat.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == old.identity)
-}
-
-/// What stands under the temporary name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
-    /// Nothing.
-    Nothing,
-    /// What may be removed: the rest of the new file, or the old one after it was replaced.
-    Ours,
-    /// The old file, which could not be put back: it stays for a person.
-    Theirs,
-}
-
-fn stage(parent: &OwnedFd, temporary: &str, new: NewFile<'_>) -> Result<(), Stop> {
-    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-    let how = OpenHow::new().flags(flags).mode(Mode::S_IRUSR | Mode::S_IWUSR).resolve(beneath());
-    let fd = openat2(parent, temporary, how).map_err(Fault::io("make a temporary file"))?;
-    let mut file = File::from(fd);
-    file.write_all(new.content).map_err(Fault::io("write a temporary file"))?;
-    fchown(&file, Some(Uid::from_raw(new.uid)), Some(Gid::from_raw(new.gid)))
-        .map_err(Fault::io("set a file's owner"))?;
-    fchmod(&file, Mode::from_bits_truncate(new.mode.bits())).map_err(Fault::io("set a file's mode"))?;
-    let stat = fstat(&file).map_err(Fault::io("stat a temporary file"))?;
-    if FileMode::of_stat(stat.st_mode) != Some(new.mode) {
-        return Err(Fault::Program { what: "a file did not take its mode".to_owned() }.into());
-    }
-    file.sync_all().map_err(Fault::io("sync a temporary file"))?;
-    Ok(())
-}
-
-fn swap(parent: &OwnedFd, name: &str, temporary: &str, old: Option<&Standing>) -> Result<(), (Stop, Left)> {
-    let changed = || (Code::PreconditionFailed, "the file changed meanwhile; ask again".to_owned());
-    let moved = |errno, sign| (stop(errno, "rename a file", &[(&[sign], changed())]), Left::Ours);
-    let Some(old) = old else {
-        return renameat2(parent, temporary, parent, name, RenameFlags::RENAME_NOREPLACE)
-            .map_err(|errno| moved(errno, Errno::EEXIST));
-    };
-    let exchange = || renameat2(parent, temporary, parent, name, RenameFlags::RENAME_EXCHANGE);
-    exchange().map_err(|errno| moved(errno, Errno::ENOENT))?;
-    if is_identity(parent, temporary, old) {
-        return Ok(());
-    }
-    exchange().map_err(|errno| (Fault::io("put a file back")(errno).into(), Left::Theirs))?;
-    let (code, why) = changed();
-    Err((Refusal::new(code, why).into(), Left::Ours))
 }
 
 /// Whether this kernel has openat2(2); without it the helper does not start.

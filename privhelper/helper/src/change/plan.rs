@@ -1,0 +1,215 @@
+//! What stands there, and what would become of it. Looks, and changes nothing.
+
+use super::{Change, To};
+use crate::context::Context;
+use crate::error::{Code, Invalid, Refusal, Stop};
+use crate::plan::{FilePlan, FilesPlan, OldFile};
+use crate::policy::{Authorized, Decision, Object};
+use crate::question;
+use crate::sys::confined::{self, Need};
+use crate::sys::files::{self, Standing};
+use crate::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
+use crate::validate;
+use crate::verb_id::VerbId;
+use std::os::fd::OwnedFd;
+
+/// Most bytes that the files of one request may have now, together: what is replaced is kept for undo.
+const OLD_MAX: u64 = 16 * 1024 * 1024;
+
+/// An opened directory, and the path below it.
+pub(super) type Place<'a> = (OwnedFd, &'a str);
+
+/// The directory through which each change was granted, opened, and what stands below it: the part of a path that is the
+/// client's. What is undone was reached through a grant before, and is reached by itself now.
+pub(super) fn places<'a, V>(
+    cx: &Context,
+    by: &Authorized<V>,
+    verb: VerbId,
+    changes: &'a [Change],
+) -> Result<Vec<Place<'a>>, Stop> {
+    let open = |path: &TargetPath| files::open_directory(path, cx.helper.host.owner_uid);
+    let mut places = Vec::with_capacity(changes.len());
+    let mut rules = by.rules();
+    for change in changes {
+        let rule = rules.next().filter(|_| verb != VerbId::RequestUndo);
+        let granted = rule.and_then(|rule| rule.selector.directory_of(verb, &change.path));
+        places.push(match (granted, verb) {
+            (Some(granted), _) => (open(granted)?, change.path.below(granted).unwrap_or_default()),
+            (None, VerbId::RequestUndo) => {
+                let (directory, name) = change.path.split();
+                (open(&TargetPath::new(directory)?)?, name)
+            }
+            (None, _) => {
+                return Err(Refusal::new(Code::NoGrant, "no rule's directory holds this path").into());
+            }
+        });
+    }
+    Ok(places)
+}
+
+/// What stands at a path, and in which directory.
+pub(super) struct Looked {
+    pub parent: OwnedFd,
+    pub there: Option<(Standing, OldFile)>,
+}
+
+/// Looks at one path and hashes what is there. Of `room` bytes its size is taken.
+pub(super) fn look(
+    cx: &Context,
+    change: &Change,
+    (directory, below): &Place<'_>,
+    room: &mut u64,
+) -> Result<Looked, Stop> {
+    let parent = files::open_parent(directory, below, cx.helper.host.owner_uid)?;
+    let Some(mut standing) = files::look(&parent, change.path.split().1, change.to.kinds())? else {
+        return Ok(Looked { parent, there: None });
+    };
+    let is_kept = matches!(change.to, To::Content(..) | To::Removed);
+    let size = if standing.kind == FileKind::File { standing.size } else { 0 };
+    *room = room.checked_sub(if is_kept { size } else { 0 }).ok_or_else(|| {
+        let why = "the files that stand there are larger than 16 MiB together; they would be kept for undo";
+        Refusal::new(Code::TooLarge, why)
+    })?;
+    let sha256 = if is_kept { standing.sha256()? } else { Digest::of(&[]) };
+    let old = OldFile { kind: standing.kind, sha256, size, attributes: standing.attributes };
+    Ok(Looked { parent, there: Some((standing, old)) })
+}
+
+/// Looks at all of them, in their order.
+pub(super) fn look_at_all(
+    cx: &Context,
+    changes: &[Change],
+    places: &[Place<'_>],
+) -> Result<Vec<Looked>, Stop> {
+    let mut room = OLD_MAX;
+    changes.iter().zip(places).map(|(change, place)| look(cx, change, place, &mut room)).collect()
+}
+
+/// What would become of them.
+///
+/// # Errors
+/// Something else stands there than must, or it can't be reached.
+pub fn plan<V>(
+    cx: &Context,
+    by: &Authorized<V>,
+    verb: VerbId,
+    changes: &[Change],
+) -> Result<FilesPlan, Stop> {
+    // Who cannot be asked later is found out before anybody else is.
+    validate::rows(cx, by)?;
+    let places = places(cx, by, verb, changes)?;
+    let directories = places.iter().map(|(directory, _)| directory).collect::<Vec<_>>();
+    let looked = confined::run(cx.helper.host.landlock, Need::Look, &directories, || {
+        let mut looked = look_at_all(cx, changes, &places)?;
+        let asks = by.decision() == Decision::Ask;
+        let diff = |(change, looked): (&Change, &mut Looked)| {
+            let diff = if asks { diff(change, looked)? } else { Vec::new() };
+            Ok((looked.there.as_ref().map(|(_, old)| *old), diff))
+        };
+        changes.iter().zip(&mut looked).map(diff).collect::<Result<Vec<_>, Stop>>()
+    })?;
+    let files = changes.iter().zip(looked).map(|(change, (old, diff))| {
+        let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(change.path.clone()));
+        check_expected(change, old.as_ref(), readable)?;
+        Ok(FilePlan { readable, diff, ..of(cx, change, old)? })
+    });
+    Ok(FilesPlan { files: files.collect::<Result<_, Stop>>()? })
+}
+
+fn of(cx: &Context, change: &Change, old: Option<OldFile>) -> Result<FilePlan, Stop> {
+    let root = |field| old.is_none().then(|| UserName::new(field, "root")).transpose();
+    let owner = change.owner.clone().or(root("owner")?);
+    let group = change.group.clone().or(root("group")?);
+    let default = if matches!(change.to, To::Directory) { FileMode::DIRECTORY } else { FileMode::DEFAULT };
+    let kept = old.map_or(Attributes { mode: default, uid: 0, gid: 0 }, |old| old.attributes);
+    let (uid, gid) = resolve(cx, owner.as_ref(), group.as_ref())?;
+    let attributes = Attributes {
+        mode: change.mode.unwrap_or(kept.mode),
+        uid: uid.unwrap_or(kept.uid),
+        gid: gid.unwrap_or(kept.gid),
+    };
+    let (new_sha256, new_size) = match &change.to {
+        To::Content(_, digest) => (*digest, change.size()),
+        To::Attributes => old.map_or((Digest::of(&[]), 0), |old| (old.sha256, old.size)),
+        To::Removed | To::Directory | To::RemovedDirectory => (Digest::of(&[]), 0),
+    };
+    let is_same = |old: &OldFile| (old.sha256, old.attributes) == (new_sha256, attributes);
+    Ok(FilePlan {
+        path: change.path.clone(),
+        action: change.to.action(),
+        unchanged: matches!(change.to, To::Content(..) | To::Attributes) && old.as_ref().is_some_and(is_same),
+        old,
+        readable: false,
+        new_sha256,
+        new_size,
+        attributes,
+        owner,
+        group,
+        diff: Vec::new(),
+    })
+}
+
+/// The numbers of the names that are set. Not from a confined thread: that one can't read the host's accounts.
+fn resolve(
+    cx: &Context,
+    owner: Option<&UserName>,
+    group: Option<&UserName>,
+) -> Result<(Option<u32>, Option<u32>), Refusal> {
+    let accounts = cx.helper.host.accounts;
+    let unknown =
+        |field, name: &UserName| Refusal::from(Invalid::new(field, "does not exist on this host")).with(name);
+    let uid = |name: &UserName| (accounts.user)(name.as_str()).ok_or_else(|| unknown("owner", name));
+    let gid = |name: &UserName| (accounts.group)(name.as_str()).ok_or_else(|| unknown("group", name));
+    Ok((owner.map(uid).transpose()?, group.map(gid).transpose()?.map(|(gid, _)| gid)))
+}
+
+/// Whether what stands there is what the change needs and its writer expects.
+fn check_expected(change: &Change, old: Option<&OldFile>, readable: bool) -> Result<(), Refusal> {
+    let path = &change.path;
+    match (&change.to, old) {
+        (To::Removed | To::RemovedDirectory | To::Attributes, None) => {
+            return Err(Refusal::new(Code::NotFound, format!("{path} does not exist")));
+        }
+        (To::Directory, Some(_)) => return Err(Refusal::new(Code::AlreadyExists, format!("{path} exists"))),
+        (To::Content(..) | To::Directory, None)
+        | (To::Content(..) | To::Removed | To::RemovedDirectory | To::Attributes, Some(_)) => {}
+    }
+    let fine = match (change.expect, old) {
+        (Expect::Any, _) | (Expect::Absent, None) => true,
+        (Expect::Content(want), Some(old)) => want == old.sha256,
+        (Expect::Absent, Some(_)) => {
+            return Err(Refusal::new(Code::AlreadyExists, format!("{path} exists")));
+        }
+        (Expect::Content(_), None) => false,
+    };
+    if fine {
+        return Ok(());
+    }
+    let now = match old {
+        Some(old) if readable => format!("; its content is {} now", old.sha256),
+        Some(_) | None => String::new(),
+    };
+    Err(Refusal::new(Code::PreconditionFailed, format!("{path} is not what was expected{now}")))
+}
+
+/// What a person who must agree sees of the content.
+fn diff(change: &Change, looked: &mut Looked) -> Result<Vec<u8>, Stop> {
+    let new: &[u8] = match &change.to {
+        To::Content(content, _) => content,
+        To::Removed => &[],
+        To::Directory | To::RemovedDirectory | To::Attributes => return Ok(Vec::new()),
+    };
+    match &mut looked.there {
+        None => Ok(question::diff(b"", new)),
+        Some((standing, old)) => Ok(question::diff(&read_old(standing, old)?, new)),
+    }
+}
+
+/// The content whose digest was taken.
+pub(super) fn read_old(standing: &mut Standing, old: &OldFile) -> Result<Vec<u8>, Stop> {
+    let content = standing.read(0, old.size)?;
+    if Digest::of(&[&content]) == old.sha256 {
+        return Ok(content);
+    }
+    Err(Refusal::new(Code::PreconditionFailed, "the file changed while it was read; ask again").into())
+}
