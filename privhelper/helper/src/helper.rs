@@ -2,6 +2,7 @@
 
 use crate::approvals::Approvals;
 use crate::audit::{Audit, Event, Json, Record};
+use crate::copies::Copies;
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
 use crate::places::{Bodies, Places};
@@ -23,6 +24,8 @@ pub struct Helper {
     pub audit: Audit,
     /// The memory of request ids.
     pub requests: Requests,
+    /// What was replaced, for undo.
+    pub copies: Copies,
     /// What this host lacks, each one sentence.
     pub notes: Vec<String>,
     /// When it started, since 1970.
@@ -58,6 +61,7 @@ impl Helper {
         host: Host,
         audit: Audit,
         requests: Requests,
+        copies: Copies,
         policy: Option<Policy>,
         paused: Option<String>,
         notes: Vec<String>,
@@ -67,6 +71,7 @@ impl Helper {
             host,
             audit,
             requests,
+            copies,
             notes,
             running: Arc::new(Places::default()),
             bodies: Bodies::default(),

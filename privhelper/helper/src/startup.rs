@@ -1,17 +1,19 @@
 //! Before the first request: drop what was given, check what is relied on, take up what was left.
 
 use crate::audit::{Audit, Event, Json, Record};
+use crate::copies::Copies;
 use crate::error::Fault;
 use crate::helper::Helper;
 use crate::host::Host;
 use crate::job;
-use crate::leave::{Done, outcome};
+use crate::leave::{Done, forget, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::sys::{confined, files, socket};
 use crate::table::TABLE;
+use crate::validate;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigSet, Signal};
@@ -112,6 +114,7 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     let audit =
         Audit::open(store::open_log(&host.paths.log.join("audit.jsonl"), 0o640)?, &host.boot_id, host.now)?;
     let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
+    validate::clear(&host.paths.state)?;
     let mut notes = Vec::new();
     if !host.landlock {
         notes.push("this kernel has no Landlock: file verbs run without it".to_owned());
@@ -129,8 +132,11 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     };
     audit.note(Event::Start, &started)?;
     audit.sync()?;
-    store::prune(&host.paths.state.join("undo"))?;
-    let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes));
+    let copies = Copies::open(&host.paths.state.join("undo"))?;
+    if let Some(policy) = &policy {
+        copies.expire(policy.undo(), host.unix())?;
+    }
+    let helper = Arc::new(Helper::new(host, audit, requests, copies, policy, paused, notes));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }
@@ -175,6 +181,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         },
         undo: Json::new(),
     });
+    let leaves_nothing = undo.members().is_empty();
     let record = Record {
         request_id: request.request_id.clone(),
         client_name: request.client.clone(),
@@ -190,7 +197,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         .end(ticket, event, &record)
         .and_then(|()| helper.requests.finish(request.uid, &request.request_id, &completed));
     if kept.is_ok() {
-        job::forget(helper, request.uid, &request.request_id);
+        forget(helper, (request.uid, &request.request_id), &completed, leaves_nothing);
     }
     watchers.finish(&wire::event::Kind::Completed(completed));
 }

@@ -13,6 +13,7 @@ use crate::policy::Authorized;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, New, Step};
 use crate::types::FileKind;
+use crate::validate::{self, Candidate};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 
@@ -49,9 +50,12 @@ pub fn act<V>(
             Doing { change, plan, looked, temporary }
         });
     let mut doing = doing.collect::<Vec<_>>();
+    let is_kept = keep::is_kept(by);
     if !doing.is_empty() {
+        let candidates = doing.iter().filter_map(Doing::candidate).collect::<Vec<_>>();
+        validate::check(cx, ticket, by, &candidates)?;
         // Outside of the confinement: the copies are no thread's business that follows a client's path.
-        keep::keep(cx, &mut doing)?;
+        keep::keep(cx, by, &mut doing)?;
         let mut is_staged = false;
         let swapped = confined::run(landlock, Need::Change, &directories, || {
             let steps = doing.iter().map(Doing::step).collect::<Vec<_>>();
@@ -69,11 +73,21 @@ pub fn act<V>(
     }
     let status = if doing.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
     let files = plan.files.iter().map(|plan| info(cx, plan)).collect();
-    let undo = if doing.is_empty() { Json::new() } else { Json::new().text("kind", "file") };
+    let undo = if doing.is_empty() || !is_kept { Json::new() } else { Json::new().text("kind", "file") };
     Ok(Done { completed: wire::Completed { status: status.into(), files, ..Default::default() }, undo })
 }
 
 impl Doing<'_> {
+    /// What a validator is to judge: what a file holds, or that it goes.
+    fn candidate(&self) -> Option<Candidate<'_>> {
+        let new = match &self.change.to {
+            To::Content(content, _) => Some((content.as_ref(), self.plan.attributes)),
+            To::Removed => None,
+            To::Directory | To::Attributes | To::RemovedDirectory => return None,
+        };
+        Some(Candidate { path: &self.plan.path, parent: &self.looked.parent, new })
+    }
+
     fn step(&self) -> Step<'_> {
         let attributes = self.plan.attributes;
         let new = match &self.change.to {

@@ -9,6 +9,7 @@ use crate::question;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, Standing};
 use crate::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
+use crate::validate;
 use crate::verb_id::VerbId;
 use std::os::fd::OwnedFd;
 
@@ -118,6 +119,8 @@ pub fn plan<V>(
     verb: VerbId,
     changes: &[Change],
 ) -> Result<FilesPlan, Stop> {
+    // Who cannot be asked later is found out before anybody else is.
+    validate::rows(cx, by)?;
     let places = places(cx, by, verb, changes)?;
     let directories = places.iter().map(|(directory, _)| directory).collect::<Vec<_>>();
     let looked = confined::run(cx.helper.host.landlock, Need::Look, &directories, || {

@@ -74,6 +74,10 @@ pub struct Peer {
 /// What holds where the accepted form says nothing of approvals.
 const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
 
+/// What holds where it says nothing of copies for undo.
+const UNDO: root::UndoLimits =
+    root::UndoLimits { max_bytes: 256 * 1024 * 1024, max_count: 1000, max_age_s: 30 * 24 * 60 * 60 };
+
 /// An accepted policy. The default admits nobody.
 #[derive(Debug, Default)]
 pub struct Policy {
@@ -85,6 +89,7 @@ pub struct Policy {
     commands: Vec<Command>,
     protect: Protect,
     approvals: root::ApprovalLimits,
+    undo: root::UndoLimits,
 }
 
 impl Policy {
@@ -142,7 +147,8 @@ impl Policy {
         }
         let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
         let approvals = rules.approvals.unwrap_or(APPROVALS);
-        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals })
+        let undo = rules.undo.unwrap_or(UNDO);
+        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals, undo })
     }
 
     /// SHA-256 of the encoded rules.
@@ -173,6 +179,12 @@ impl Policy {
     #[must_use]
     pub fn approvals(&self) -> root::ApprovalLimits {
         self.approvals
+    }
+
+    /// How much is kept for undo, of each client.
+    #[must_use]
+    pub fn undo(&self) -> root::UndoLimits {
+        self.undo
     }
 
     /// The names of the clients that this peer is. Empty: it is nobody here.

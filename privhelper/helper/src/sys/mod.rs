@@ -7,6 +7,7 @@ pub mod files;
 pub mod process;
 pub mod programs;
 pub mod socket;
+pub mod staging;
 pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -112,12 +112,14 @@ fn without_a_log_no_effect_is_performed() {
     let audit = chain.unwrap();
     let (requests, _) =
         postern_helper::requests::Requests::open(&world.path("state/requests"), world.host.unix()).unwrap();
+    let copies = postern_helper::copies::Copies::open(&world.path("state/undo")).unwrap();
     let bytes = std::fs::read(world.path("state/policy/accepted.pb")).unwrap();
     let policy = postern_helper::policy::Policy::load(&bytes, world.host.accounts).unwrap();
     let helper = postern_helper::helper::Helper::new(
         world.host.clone(),
         audit,
         requests,
+        copies,
         Some(policy),
         None,
         Vec::new(),

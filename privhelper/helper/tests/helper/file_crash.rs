@@ -49,6 +49,7 @@ impl Crashed {
             temporary: format!(".postern-{id}-{number}"),
         };
         let undo = FilesUndo {
+            incomplete: false,
             files: vec![
                 file(0, "a", None, Some(after("b"))),
                 file(1, "b", Some(state("b")), Some(after("b"))),

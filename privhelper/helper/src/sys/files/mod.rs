@@ -271,13 +271,22 @@ pub fn openat2_works() -> bool {
     open(AT_FDCWD, "/", OFlag::O_PATH | OFlag::O_CLOEXEC, ResolveFlag::empty()).is_ok()
 }
 
-fn beneath() -> ResolveFlag {
+pub(super) fn beneath() -> ResolveFlag {
     ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_XDEV
 }
 
-fn open(at: BorrowedFd<'_>, path: &str, flags: OFlag, more: ResolveFlag) -> nix::Result<OwnedFd> {
+pub(super) fn open(at: BorrowedFd<'_>, path: &str, flags: OFlag, more: ResolveFlag) -> nix::Result<OwnedFd> {
     let resolve = ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS | more;
     openat2(at, path, OpenHow::new().flags(flags).resolve(resolve))
+}
+
+/// Opens a directory of the helper's own, to make something in it.
+///
+/// # Errors
+/// It is not there.
+pub fn open_own_directory(path: &std::path::Path) -> Result<OwnedFd, Fault> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    nix::fcntl::open(path, flags, Mode::empty()).map_err(Fault::io("open a directory of the helper's own"))
 }
 
 /// Opens a directory of the helper's own, for a thread that must reach it too.
