@@ -2,6 +2,7 @@
 
 use crate::approvals::Approvals;
 use crate::audit::{self, Audit, Event, Json, Limits, Record};
+use crate::copies::Copies;
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
 use crate::places::{Bodies, Places};
@@ -23,6 +24,8 @@ pub struct Helper {
     pub audit: Audit,
     /// The memory of request ids.
     pub requests: Requests,
+    /// What was replaced, for undo.
+    pub copies: Copies,
     /// What this host lacks, each one sentence.
     pub notes: Vec<String>,
     /// Room on the disk that is operators'.
@@ -60,6 +63,7 @@ impl Helper {
         host: Host,
         audit: Audit,
         requests: Requests,
+        copies: Copies,
         policy: Option<Policy>,
         paused: Option<String>,
         notes: Vec<String>,
@@ -70,6 +74,7 @@ impl Helper {
             host,
             audit,
             requests,
+            copies,
             notes,
             reserve,
             running: Arc::new(Places::default()),

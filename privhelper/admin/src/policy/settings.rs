@@ -157,10 +157,10 @@ fn audit(table: Option<Table<'_>>) -> root::AuditLimits {
 }
 
 fn undo(table: Option<Table<'_>>) -> root::UndoLimits {
-    check(table, &["max_bytes", "max_count", "max_age"], Some("undo"));
+    check(table, &["max_bytes", "max_count", "max_age"], None);
     root::UndoLimits {
-        max_bytes: number(table, "max_bytes", 0..=1 << 40, 256 * 1024 * 1024),
-        max_count: small(table, "max_count", 0..=1_000_000, 1000),
+        max_bytes: number(table, "max_bytes", 1..=1 << 40, 256 * 1024 * 1024),
+        max_count: small(table, "max_count", 1..=1_000_000, 1000),
         max_age_s: time(table, "max_age", 30 * 24 * 3600),
     }
 }
