@@ -2,13 +2,19 @@
 //!
 //! The log is read as bytes, a line at a time: memory does not grow with it.
 
+mod bad;
 pub(crate) mod chain;
+mod files;
 mod lines;
+mod record;
 mod show;
 pub mod uses;
 mod view;
 
-pub use chain::{Bad, Verdict};
+pub use bad::{Bad, Kind};
+pub use chain::Verdict;
+pub(crate) use files::chosen;
+pub use files::files;
 pub use show::{Filter, Last, show};
 
 use crate::host::Host;
@@ -17,52 +23,7 @@ use crate::policy::apply::Format;
 use crate::text::{count, escape};
 use serde_json::json;
 use std::io;
-use std::path::{Path, PathBuf};
-
-/// The log's files in order: those that were rotated away, then the one that is written.
-///
-/// # Errors
-/// The directory cannot be read.
-pub fn files(log: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut rotated = Vec::new();
-    for entry in std::fs::read_dir(log)? {
-        let entry = entry?;
-        if entry.file_name().to_str().and_then(first_seq).is_some() {
-            rotated.push(entry.path());
-        }
-    }
-    rotated.sort();
-    let current = log.join("audit.jsonl");
-    if current.exists() {
-        rotated.push(current);
-    }
-    Ok(rotated)
-}
-
-/// The number of the first record that a rotated file's name says: `audit-000000000042.jsonl`.
-fn first_seq(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?;
-    let is_number = digits.len() == 12 && digits.bytes().all(|b| b.is_ascii_digit());
-    if is_number { digits.parse().ok() } else { None }
-}
-
-/// The files that a command is about, or what to tell if there are none.
-pub(crate) fn chosen(host: &Host, named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    if !named.is_empty() {
-        return Ok(named.to_vec());
-    }
-    match files(&host.log) {
-        Ok(files) if files.is_empty() => Err(format!("there is no audit log in {}", host.log.display())),
-        Ok(files) => Ok(files),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(format!("there is no audit log in {}", host.log.display()))
-        }
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Err("the audit log is for root and members of postern-auditors".to_owned())
-        }
-        Err(error) => Err(format!("{}: {error}", host.log.display())),
-    }
-}
+use std::path::PathBuf;
 
 /// `audit verify [FILE…]`.
 ///

@@ -107,10 +107,10 @@ fn one(
     emit: &mut dyn FnMut(String) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut lines = Lines::open(file)?;
-    let (mut line, mut number) = (Vec::new(), 0_u64);
-    while let Some(end) = lines.next_into(&mut line)? {
+    let mut number = 0_u64;
+    while let Some((line, end)) = lines.next()? {
         number += 1;
-        let record = serde_json::from_slice::<Value>(&line).ok().filter(|_| end == End::Whole);
+        let record = serde_json::from_slice::<Value>(line).ok().filter(|_| end == End::Whole);
         let Some(record) = record.filter(Value::is_object) else {
             writeln!(
                 err,
@@ -122,7 +122,7 @@ fn one(
         if filter.fits(&record) {
             emit(match format {
                 // It was parsed, so it is UTF-8 and nothing is lost.
-                Format::Json => escape_json(&String::from_utf8_lossy(&line)),
+                Format::Json => escape_json(&String::from_utf8_lossy(line)),
                 Format::Text => view::row(&record),
             })?;
         }
