@@ -10,6 +10,7 @@
 mod chain;
 mod json;
 mod record;
+pub mod seal;
 mod time;
 
 pub use chain::{Chain, Tail};

@@ -45,6 +45,12 @@ impl Digest {
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
+
+    /// The same, their number known.
+    #[must_use]
+    pub fn array(&self) -> [u8; 32] {
+        self.0
+    }
 }
 
 impl fmt::Display for Digest {

@@ -1,0 +1,235 @@
+//! The seal's keys and how they move on: CONTRACTS 7 and `privhelper/AUDIT.md`. Pure: no I/O, no clock.
+//!
+//! An epoch is a boot that wrote records. Its seed `E` gives the key `K` that records are sealed with and the first
+//! of the keys that tips are signed with. Each of the three moves on one-way, and what was moved on from is
+//! overwritten: whoever has today's keys can neither make nor check a seal of yesterday.
+
+mod running;
+
+pub use running::Running;
+
+use crate::types::Digest;
+use ed25519_compact::{KeyPair, Seed as SigningSeed};
+use std::fmt;
+
+const SEAL: &[u8] = b"postern seal 1\n";
+const BOOT: &[u8] = b"postern boot 1\n";
+const EPOCH: &[u8] = b"postern epoch 1\n";
+const SIGN: &[u8] = b"postern sign 1\n";
+const TIP: &[u8] = b"postern tip 1\n";
+
+/// SHA-256's block, in bytes.
+const BLOCK: usize = 64;
+
+/// HMAC-SHA-256 (RFC 2104).
+#[must_use]
+pub fn hmac(key: &[u8], message: &[u8]) -> Digest {
+    let hashed = Digest::of(&[key]);
+    let key = if key.len() > BLOCK { hashed.as_bytes() } else { key };
+    let pad = |with: u8| {
+        let mut block = [with; BLOCK];
+        for (byte, of_key) in block.iter_mut().zip(key) {
+            *byte ^= of_key;
+        }
+        block
+    };
+    let inner = Digest::of(&[&pad(0x36), message]);
+    Digest::of(&[&pad(0x5c), inner.as_bytes()])
+}
+
+/// 32 bytes that nobody may learn. Never shown, and overwritten when dropped.
+#[derive(Clone, PartialEq, Eq)]
+struct Secret([u8; 32]);
+
+impl Secret {
+    fn of(label: &[u8], from: &Self) -> Self {
+        Self(Digest::of(&[label, &from.0]).array())
+    }
+
+    fn from_hex(text: &str) -> Option<Self> {
+        Digest::from_hex(text).map(|digest| Self(digest.array()))
+    }
+
+    fn hex(&self) -> String {
+        Digest::from_bytes(&self.0).map(|digest| digest.to_string()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("secret")
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0 = [0; 32];
+        // Without a reader the compiler could leave the zeros out.
+        std::hint::black_box(&self.0);
+    }
+}
+
+/// `E`: what an epoch's keys, and all later epochs, come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Epoch {
+    /// 0 for the one that `audit keygen` made.
+    pub number: u64,
+    seed: Secret,
+}
+
+impl Epoch {
+    /// The epoch of this number whose seed these 64 lower-case hex digits are.
+    #[must_use]
+    pub fn new(number: u64, seed: &str) -> Option<Self> {
+        Some(Self { number, seed: Secret::from_hex(seed)? })
+    }
+
+    /// The seed as 64 hex digits: what `audit keygen` prints of epoch 0.
+    #[must_use]
+    pub fn seed_hex(&self) -> String {
+        self.seed.hex()
+    }
+
+    /// The next boot's: SHA-256("postern epoch 1\n" ‖ E).
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self { number: self.number.saturating_add(1), seed: Secret::of(EPOCH, &self.seed) }
+    }
+
+    /// The key of its first record: SHA-256("postern boot 1\n" ‖ E).
+    #[must_use]
+    pub fn key(&self) -> Key {
+        Key(Secret::of(BOOT, &self.seed))
+    }
+
+    /// The key of its first signature: the seed SHA-256("postern sign 1\n" ‖ E).
+    #[must_use]
+    pub fn signer(&self) -> Signer {
+        Signer(Secret::of(SIGN, &self.seed))
+    }
+
+    /// The 94 bytes of `seal/next`: `postern epoch 1`, the number in 12 digits, the seed; an LF after each.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        format!("postern epoch 1\n{:012}\n{}\n", self.number, self.seed.hex())
+    }
+
+    /// Reads [`Self::encode`]'s form, and no other.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let mut lines = text.strip_prefix("postern epoch 1\n")?.lines();
+        let epoch = Self::new(lines.next()?.parse().ok()?, lines.next()?)?;
+        (epoch.encode() == text).then_some(epoch)
+    }
+}
+
+/// `K`: what one record is sealed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key(Secret);
+
+impl Key {
+    /// The seal of the record with this hash: HMAC-SHA-256(K, hash).
+    #[must_use]
+    pub fn seal(&self, hash: Digest) -> Digest {
+        hmac(&self.0.0, hash.as_bytes())
+    }
+
+    /// The next record's: SHA-256("postern seal 1\n" ‖ K).
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self(Secret::of(SEAL, &self.0))
+    }
+}
+
+/// What one tip is signed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signer(Secret);
+
+impl Signer {
+    /// The public key that its signature is checked with.
+    #[must_use]
+    pub fn public(&self) -> Public {
+        Public(*self.pair().pk)
+    }
+
+    /// The next signature's: the seed SHA-256("postern sign 1\n" ‖ seed).
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self(Secret::of(SIGN, &self.0))
+    }
+
+    /// The signature of a tip, as 128 hex digits.
+    #[must_use]
+    pub fn sign(&self, tip: &Tip) -> String {
+        hex(self.pair().sk.sign(tip.signed(), None).as_ref())
+    }
+
+    fn pair(&self) -> KeyPair {
+        KeyPair::from_seed(SigningSeed::new(self.0.0))
+    }
+}
+
+/// An Ed25519 public key (RFC 8032); shown as 64 hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Public([u8; 32]);
+
+impl Public {
+    /// The key that 64 lower-case hex digits say.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        Digest::from_hex(text).map(|digest| Self(digest.array()))
+    }
+
+    /// Whether this signature, 128 hex digits, is of this tip.
+    #[must_use]
+    pub fn verify(&self, tip: &Tip, signature: &str) -> bool {
+        let halves = signature.split_at_checked(64);
+        let Some((r, s)) = halves.and_then(|(r, s)| Digest::from_hex(r).zip(Digest::from_hex(s))) else {
+            return false;
+        };
+        let key = ed25519_compact::PublicKey::new(self.0);
+        ed25519_compact::Signature::from_slice(&[r.as_bytes(), s.as_bytes()].concat())
+            .is_ok_and(|signature| key.verify(tip.signed(), &signature).is_ok())
+    }
+}
+
+impl fmt::Display for Public {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+/// What a `sealed` record signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tip {
+    /// The epoch that the record stands in.
+    pub epoch: u64,
+    /// Number of the record before the `sealed` record.
+    pub seq: u64,
+    /// Its hash: the `sealed` record's `prev`.
+    pub hash: Digest,
+    /// The key of the next signature in this epoch.
+    pub next: Public,
+    /// The first keys of the next two epochs: a boot may end before its first record.
+    pub boots: [Public; 2],
+}
+
+impl Tip {
+    /// The 158 bytes under the signature: "postern tip 1\n", epoch and number as 8 bytes each, least significant
+    /// first, then hash and the three keys.
+    #[must_use]
+    pub fn signed(&self) -> Vec<u8> {
+        let [first, second] = &self.boots;
+        let numbers = [self.epoch.to_le_bytes(), self.seq.to_le_bytes()].concat();
+        [TIP, &numbers, self.hash.as_bytes(), &self.next.0, &first.0, &second.0].concat()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|half| char::from_digit(half.into(), 16))
+        .collect()
+}
