@@ -3,6 +3,7 @@
 use super::bad::{Bad, Broken, Expected, Kind, What};
 use super::files::first_seq;
 use super::lines::{End, Lines};
+use super::proof::{Proof, Seals, Standing};
 use super::record::{FIRST_PREV, Hex, NoRecord, Record, hex, words};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -22,16 +23,35 @@ pub struct Verdict {
     pub last_hash: String,
     /// Torn lines that the log itself names.
     pub torn: u64,
+    /// What was proven beside the hashes.
+    pub standing: Standing,
     /// The first line that is not as it must be.
     pub bad: Option<Bad>,
 }
 
-/// Verifies the files as one log, in this order, by its hashes alone.
+/// Which files are verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All that an installation keeps: what is missing must have been removed by retention.
+    Installed,
+    /// Some that were named.
+    Named,
+}
+
+/// Verifies the files as one log, in this order, against all that is known beside them.
 ///
 /// # Errors
 /// A file cannot be read, and which.
-pub fn verify(files: &[PathBuf]) -> Result<Verdict, (PathBuf, io::Error)> {
-    let mut chain = Chain::default();
+pub fn verify(files: &[PathBuf], extent: Extent, proof: &Proof) -> Result<Verdict, (PathBuf, io::Error)> {
+    let mut chain = Chain {
+        proof,
+        verdict: Verdict::default(),
+        now: None,
+        before: None,
+        last_line: Vec::new(),
+        fragment: None,
+        begins: None,
+    };
     for (index, file) in files.iter().enumerate() {
         let broken = chain.file(file, &files[index + 1..]).map_err(|error| (file.clone(), error))?;
         if broken.is_some() {
@@ -39,7 +59,24 @@ pub fn verify(files: &[PathBuf]) -> Result<Verdict, (PathBuf, io::Error)> {
             break;
         }
     }
-    Ok(chain.verdict())
+    let mut verdict = chain.verdict();
+    if verdict.bad.is_none() {
+        let wrong = missing(&verdict, extent).or_else(|| proof.missing(verdict.last_seq, &verdict.standing));
+        let file = files.last().cloned().unwrap_or_default();
+        verdict.bad = wrong.map(|(kind, reason)| Bad { file, line: 0, kind, reason });
+    }
+    Ok(verdict)
+}
+
+/// What an installation should still hold before its first record.
+fn missing(verdict: &Verdict, extent: Extent) -> Option<(Kind, String)> {
+    let first = verdict.first_seq.filter(|_| extent == Extent::Installed)?;
+    let kept = verdict.standing.kept.unwrap_or(1);
+    (first > kept).then(|| {
+        let gone =
+            format!("the records {kept} to {} are not here, and retention did not remove them", first - 1);
+        (Kind::Removal, gone)
+    })
 }
 
 /// Where the chain stands.
@@ -49,6 +86,7 @@ struct Point {
     hash: Hex,
     /// What the hash of this record was made with.
     prev: Hex,
+    seals: Seals,
 }
 
 /// Bytes after the last record that are no record, until a `torn` record names them.
@@ -58,8 +96,8 @@ struct Fragment {
     size: u64,
 }
 
-#[derive(Default)]
-struct Chain {
+struct Chain<'a> {
+    proof: &'a Proof,
     verdict: Verdict,
     /// The last proven record.
     now: Option<Point>,
@@ -72,7 +110,7 @@ struct Chain {
     begins: Option<u64>,
 }
 
-impl Chain {
+impl Chain<'_> {
     /// Takes one file; the first line that breaks the chain, if one does. `later`: the files after it.
     fn file(&mut self, path: &Path, later: &[PathBuf]) -> io::Result<Option<Bad>> {
         let mut lines = Lines::open(path)?;
@@ -166,8 +204,10 @@ impl Chain {
                 _ => What::Prev,
             });
         }
+        let mut seals = self.now.as_ref().map(|point| point.seals.clone()).unwrap_or_default();
+        self.proof.check(&mut seals, &mut self.verdict.standing, record)?;
         self.before = self.now.take();
-        self.now = Some(Point { seq: record.seq, hash: *record.hash, prev: *record.prev });
+        self.now = Some(Point { seq: record.seq, hash: *record.hash, prev: *record.prev, seals });
         self.verdict.first_seq = self.verdict.first_seq.or(Some(record.seq));
         self.verdict.records += 1;
         Ok(())

@@ -4,6 +4,7 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
 
 /// Longest line that is held in memory: 16 MiB; no record is longer.
@@ -34,6 +35,10 @@ pub struct Lines {
     searched: usize,
     /// The line that the file ends in was given.
     is_told: bool,
+    /// Bytes that were read.
+    read: u64,
+    /// Where the last line that was given stands.
+    line: Range<usize>,
 }
 
 impl Lines {
@@ -47,7 +52,16 @@ impl Lines {
 
     /// Reads what is already open, as it stands.
     pub fn of(source: Box<dyn Read>) -> Self {
-        Self { source, buffer: vec![0; CHUNK], start: 0, end: 0, searched: 0, is_told: false }
+        Self {
+            source,
+            buffer: vec![0; CHUNK],
+            start: 0,
+            end: 0,
+            searched: 0,
+            is_told: false,
+            read: 0,
+            line: 0..0,
+        }
     }
 
     /// The next line; `None` at the end, after which it can be asked again.
@@ -55,25 +69,44 @@ impl Lines {
     /// # Errors
     /// As read(2).
     pub fn next(&mut self) -> io::Result<Option<(&[u8], End)>> {
+        Ok(self.advance()?.map(|end| (self.line(), end)))
+    }
+
+    /// The line that was advanced to.
+    pub fn line(&self) -> &[u8] {
+        &self.buffer[self.line.clone()]
+    }
+
+    /// As [`Self::next`], without giving the line.
+    ///
+    /// # Errors
+    /// As read(2).
+    pub fn advance(&mut self) -> io::Result<Option<End>> {
         loop {
             let unseen = &self.buffer[self.start + self.searched..self.end];
             if let Some(at) = memchr::memchr(b'\n', unseen) {
-                let line = self.start..self.start + self.searched + at;
-                (self.start, self.searched, self.is_told) = (line.end + 1, 0, false);
-                return Ok(Some((&self.buffer[line], End::Whole)));
+                self.line = self.start..self.start + self.searched + at;
+                (self.start, self.searched, self.is_told) = (self.line.end + 1, 0, false);
+                return Ok(Some(End::Whole));
             }
             self.searched = self.end - self.start;
+            self.line = self.start..self.end;
             if self.searched > LINE_MAX {
-                let line = self.start..self.end;
                 (self.start, self.searched) = (self.end, 0);
-                return Ok(Some((&self.buffer[line], End::TooLong)));
+                return Ok(Some(End::TooLong));
             }
             if self.fill()? == 0 {
+                self.line = self.start..self.end;
                 let is_new = self.searched > 0 && !self.is_told;
                 self.is_told = self.searched > 0;
-                return Ok(is_new.then(|| (&self.buffer[self.start..self.end], End::File)));
+                return Ok(is_new.then_some(End::File));
             }
         }
+    }
+
+    /// How many bytes were read.
+    pub fn read(&self) -> u64 {
+        self.read
     }
 
     /// Reads more behind what was not yet given.
@@ -88,7 +121,12 @@ impl Lines {
         loop {
             match self.source.read(&mut self.buffer[self.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => return read.inspect(|read| self.end += read),
+                read => {
+                    let read = read?;
+                    self.end += read;
+                    self.read += read as u64;
+                    return Ok(read);
+                }
             }
         }
     }

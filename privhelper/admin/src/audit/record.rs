@@ -114,3 +114,8 @@ pub fn hex(bytes: &[u8; 32]) -> Hex {
 pub fn words(hex: &Hex) -> String {
     String::from_utf8_lossy(hex).into_owned()
 }
+
+/// The number that a line says it has.
+pub fn seq(line: &[u8]) -> Option<u64> {
+    number(line.strip_prefix(b"{\"v\":1,\"seq\":")?).map(|(seq, _)| seq)
+}
