@@ -4,7 +4,7 @@ use crate::audit::{Event, Json, Record};
 use crate::context::{Context, micros};
 use crate::error::{Code, Stop};
 use crate::helper::Helper;
-use crate::reply::Watchers;
+use crate::reply::{Grpc, Sink, Watchers};
 use postern_proto::v1 as wire;
 use std::time::Instant;
 use wire::event::Kind;
@@ -43,6 +43,17 @@ pub fn refuse(helper: &Helper, watchers: &Watchers, mut record: Record, started:
         plan: None,
         granted_nearby: refusal.granted_nearby,
     }));
+}
+
+/// Over the client's budget of records: refused before it is decoded, and counted instead of recorded.
+pub fn rate_limited(sink: &Sink, retry_after_s: u32) {
+    sink.event(Kind::Refused(wire::Refused {
+        code: Code::RateLimited.as_str().to_owned(),
+        message: format!("too many requests of this user; ask again in {retry_after_s} s"),
+        retry_after_s,
+        ..wire::Refused::default()
+    }));
+    sink.end(Grpc::Ok, "");
 }
 
 /// One record, then the answer.

@@ -3,7 +3,7 @@
 //! What is agreed to is a text that root wrote ([`crate::question`]); an answer names the SHA-256 of exactly its
 //! bytes. It is good once, for the request that waits, and for nothing else.
 
-use crate::audit::{Asked, Event, Json, Record};
+use crate::audit::{Asked, Event, Json, Payer, Record};
 use crate::error::{Code, Refusal};
 use crate::helper::Helper;
 use crate::policy::Peer;
@@ -312,10 +312,11 @@ fn note(
         outcome: Json::new()
             .text("status", if approves { "approved" } else { "denied" })
             .text("detail", reason),
+        origin: Payer::Helper,
         ..Record::default()
     };
-    helper.audit.note(Event::Approval, &record)?;
-    Ok(helper.audit.sync()?)
+    helper.audit.durable(Event::Approval, &record)?;
+    Ok(())
 }
 
 impl Question {

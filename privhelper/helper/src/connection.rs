@@ -3,6 +3,7 @@
 //! A thread of its own reads it. At most one unfinished frame and eight open
 //! streams; anything else ends it and is recorded.
 
+use crate::answer;
 use crate::dispatch::{Received, Refuse};
 use crate::error::Code;
 use crate::frame::{Assembler, Frame};
@@ -53,6 +54,10 @@ impl Service for Client {
     fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
         if self.helper.stopping.load(Ordering::Relaxed) {
             sink.end(Grpc::Unavailable, "the helper is about to end; ask again");
+            return Ok(());
+        }
+        if let Err(retry_after_s) = self.helper.audit.admit(self.peer.uid) {
+            answer::rate_limited(&sink, retry_after_s);
             return Ok(());
         }
         let Some(row) = table::find(&method) else {

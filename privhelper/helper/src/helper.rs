@@ -1,14 +1,13 @@
 //! What all connections share.
 
 use crate::approvals::Approvals;
-use crate::audit::{Audit, Event, Json, Record};
+use crate::audit::{self, Audit, Event, Json, Limits, Record};
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
 use crate::places::{Bodies, Places};
 use crate::policy::{Peer, Policy};
 use crate::requests::Requests;
 use crate::sys::{locked, store};
-use crate::types::Digest;
 use postern_proto::frame::METHOD_MAX;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -94,8 +93,8 @@ impl Helper {
     /// # Errors
     /// The audit can't take the record; the old policy then stays.
     pub fn apply(&self, policy: Policy, record: &Record) -> Result<(), Fault> {
-        self.audit.note(Event::PolicyApplied, record)?;
-        self.audit.sync()?;
+        self.audit.durable(Event::PolicyApplied, record)?;
+        self.audit.limit(Limits::new(policy.audit()));
         let digest = policy.digest();
         *locked(&self.policy) = Some(Arc::new(policy));
         self.approvals.end_others(digest);
@@ -138,11 +137,14 @@ impl Helper {
     /// Records bytes that are no request: size and digest, never their text.
     pub fn note_malformed(&self, peer: Peer, method: &str, bytes: &[u8]) {
         let record = Record {
-            bytes: Some((bytes.len(), Digest::of(&[bytes]))),
+            own: audit::bytes(bytes),
             client: Some(peer),
             verb: method.chars().take(METHOD_MAX).collect(),
             ..Record::default()
         };
+        if self.audit.admit(peer.uid).is_err() {
+            return;
+        }
         // The connection ends either way; a log that can't be written is said in status.
         drop(self.audit.note(Event::Malformed, &record));
     }
@@ -155,6 +157,9 @@ impl Helper {
             outcome: Json::new().text("status", "refused").text("code", code.as_str()),
             ..Record::default()
         };
+        if self.audit.admit(peer.uid).is_err() {
+            return;
+        }
         // It is refused whether or not the log can take it.
         drop(self.audit.note(Event::Refused, &record));
     }

@@ -1,5 +1,6 @@
 //! Where everything stands on this host: values, so that tests bring their own.
 
+use crate::audit::Place;
 use crate::policy::{Accounts, Members};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Gid, Group, Uid, User};
@@ -24,6 +25,8 @@ pub struct Paths {
     pub state: PathBuf,
     /// The audit log's directory.
     pub log: PathBuf,
+    /// What of root's state ends with this boot: a directory on a tmpfs.
+    pub run: PathBuf,
     /// Where clients connect.
     pub helper_socket: PathBuf,
     /// Where operators connect.
@@ -77,6 +80,7 @@ impl Host {
             paths: Paths {
                 state: "/var/lib/postern-helper".into(),
                 log: "/var/log/postern".into(),
+                run: "/run/postern-helper".into(),
                 helper_socket: run.join("helper.sock"),
                 operator_socket: run.join("operator.sock"),
                 gateway_socket: run.join("gateway.sock"),
@@ -102,6 +106,20 @@ impl Host {
             since_boot,
             boot_id,
             landlock,
+        }
+    }
+
+    /// Where the audit log and its seal stand.
+    #[must_use]
+    pub fn audit(&self) -> Place {
+        Place {
+            log: self.paths.log.clone(),
+            next: self.paths.state.join("seal/next"),
+            running: self.paths.run.join("seal"),
+            journal: self.paths.journal_socket.clone(),
+            boot_id: self.boot_id.clone(),
+            now: self.now,
+            since_boot: self.since_boot,
         }
     }
 

@@ -1,6 +1,6 @@
 //! operator.sock: what people who watch over this host may ask. No gateway, no gRPC, the same frames.
 
-use crate::audit::{Event, Json, Record};
+use crate::audit::{Event, Json, Payer, Record};
 use crate::connection::Service;
 use crate::dispatch::Refuse;
 use crate::error::{Code, Fault, Refusal};
@@ -120,7 +120,7 @@ impl Operator {
             running: count(helper.running.count()),
             audit_seq: helper.audit.seq(),
             audit_fault: helper.audit.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
-            notes: helper.notes.clone(),
+            notes: [helper.notes.clone(), helper.audit.notes()].concat(),
             paused: helper.paused().unwrap_or_default(),
             pending: count(helper.approvals.list().len()),
         }
@@ -155,8 +155,8 @@ impl Operator {
 
     fn note(&self, event: Event, detail: &str) -> Result<(), Fault> {
         let outcome = Json::new().text("detail", detail);
-        self.helper.audit.note(event, &Record { client: Some(self.peer), outcome, ..Record::default() })?;
-        self.helper.audit.sync()
+        let record = Record { client: Some(self.peer), outcome, origin: Payer::Helper, ..Record::default() };
+        self.helper.audit.durable(event, &record).map(drop)
     }
 
     /// Root alone: takes the accepted policy anew, all or nothing.
@@ -178,8 +178,12 @@ impl Operator {
             policy_digest: policy.digest().to_string(),
             rules: u32::try_from(policy.rules().len()).unwrap_or(u32::MAX),
         };
-        let record =
-            Record { client: Some(self.peer), policy: reloaded.policy_digest.clone(), ..Record::default() };
+        let record = Record {
+            client: Some(self.peer),
+            policy: reloaded.policy_digest.clone(),
+            origin: Payer::Helper,
+            ..Record::default()
+        };
         helper.apply(policy, &record)?;
         Ok(reloaded)
     }

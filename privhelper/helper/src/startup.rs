@@ -1,6 +1,6 @@
 //! Before the first request: drop what was given, check what is relied on, take up what was left.
 
-use crate::audit::{Audit, Event, Json, Record};
+use crate::audit::{Audit, Event, Json, Limits, Record};
 use crate::error::Fault;
 use crate::helper::Helper;
 use crate::host::Host;
@@ -101,7 +101,7 @@ pub fn check_ancestors(path: &Path, owner_uid: u32) -> Result<(), Fault> {
 /// # Errors
 /// State or log can't be used. A missing or damaged policy is no error: everybody is refused until one is applied.
 pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
-    for directory in ["policy", "undo", "jobs", "requests"] {
+    for directory in ["policy", "undo", "jobs", "requests", "seal"] {
         store::make_directory(&host.paths.state.join(directory))?;
         check_ancestors(&host.paths.state.join(directory), host.owner_uid)?;
     }
@@ -109,8 +109,8 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     for socket in [&host.paths.helper_socket, &host.paths.operator_socket, &host.paths.gateway_socket] {
         check_ancestors(socket.parent().unwrap_or(Path::new("/")), host.owner_uid)?;
     }
-    let audit =
-        Audit::open(store::open_log(&host.paths.log.join("audit.jsonl"), 0o640)?, &host.boot_id, host.now)?;
+    check_ancestors(&host.paths.run, host.owner_uid)?;
+    let audit = Audit::open(&host.audit())?;
     let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
     let mut notes = Vec::new();
     if !host.landlock {
@@ -127,8 +127,9 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
         outcome: Json::new().text("detail", &notes.join("; ")),
         ..Record::default()
     };
-    audit.note(Event::Start, &started)?;
-    audit.sync()?;
+    audit.limit(policy.as_ref().map(|policy| Limits::new(policy.audit())).unwrap_or_default());
+    audit.durable(Event::Start, &started)?;
+    audit.sign()?;
     store::prune(&host.paths.state.join("undo"))?;
     let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes));
     prune_jobs(&helper, &unfinished)?;
@@ -233,17 +234,15 @@ pub fn wait_for_end(helper: &Helper, signals: &SignalFd) -> Result<(), Fault> {
     while helper.running.count() > 0 && deadline.is_some_and(|at| Instant::now() < at) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    helper.audit.note(Event::Stop, &Record::default())?;
-    helper.audit.sync()
+    helper.audit.stop()
 }
 
-/// Every second makes what was recorded durable, since reads and refusals wait for no disk, and ends what has
-/// waited for a person long enough.
+/// Every second makes what was recorded durable, since reads and refusals wait for no disk, and sees to the log;
+/// ends what has waited for a person long enough.
 pub fn tick_forever(helper: &Helper) {
     loop {
         std::thread::sleep(Duration::from_secs(1));
-        // A log that can't be written refuses the next effect, and status says so.
-        drop(helper.audit.sync());
+        helper.audit.tick();
         helper.approvals.expire(helper.boottime());
     }
 }

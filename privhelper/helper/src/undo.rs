@@ -2,7 +2,7 @@
 //!
 //! An undo is an effect like any other: its intent is on disk before, its outcome after.
 
-use crate::audit::{Event, Json, Record, Ticket};
+use crate::audit::{Event, Json, Payer, Record, Ticket};
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::outcome;
@@ -175,6 +175,7 @@ fn take_back(helper: &Helper, peer: Peer, record: &RequestRecord) -> Result<(), 
         client: Some(peer),
         verb: VerbId::RequestUndo.name().to_owned(),
         args: Json::new().text("of", &record.request_id).number("uid", record.uid).text("verb", &record.verb),
+        origin: Payer::Helper,
         ..Record::default()
     };
     let _one_at_a_time = match &inverse {

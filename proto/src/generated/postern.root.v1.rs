@@ -120,6 +120,7 @@ pub struct ParameterGrant {
     #[prost(string, repeated, tag = "2")]
     pub patterns: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+/// 0 = the default.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuditLimits {
     #[prost(uint64, tag = "1")]
@@ -128,6 +129,17 @@ pub struct AuditLimits {
     pub keep_files: u32,
     #[prost(uint64, tag = "3")]
     pub tip_interval_s: u64,
+    /// Whatever their number, no file goes that was written within so many days.
+    #[prost(uint32, tag = "4")]
+    pub keep_days: u32,
+    /// A file that was begun so many days ago is rotated.
+    #[prost(uint32, tag = "5")]
+    pub max_days: u32,
+    /// Records of one client's uid.
+    #[prost(uint32, tag = "6")]
+    pub records_per_minute: u32,
+    #[prost(uint32, tag = "7")]
+    pub records_per_hour: u32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UndoLimits {

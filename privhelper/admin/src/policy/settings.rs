@@ -135,11 +135,24 @@ fn check(table: Option<Table<'_>>, keys: &[&str], later: Option<&str>) {
 }
 
 fn audit(table: Option<Table<'_>>) -> root::AuditLimits {
-    check(table, &["max_bytes", "keep_files", "tip_interval"], Some("audit"));
+    let keys = [
+        "max_bytes",
+        "keep_files",
+        "keep_days",
+        "max_days",
+        "tip_interval",
+        "records_per_minute",
+        "records_per_hour",
+    ];
+    check(table, &keys, None);
     root::AuditLimits {
         max_bytes: number(table, "max_bytes", 1024 * 1024..=1 << 40, 64 * 1024 * 1024),
         keep_files: small(table, "keep_files", 1..=10_000, 30),
         tip_interval_s: time(table, "tip_interval", 600),
+        keep_days: small(table, "keep_days", 1..=36_500, 30),
+        max_days: small(table, "max_days", 1..=3650, 30),
+        records_per_minute: small(table, "records_per_minute", 1..=1_000_000, 60),
+        records_per_hour: small(table, "records_per_hour", 1..=10_000_000, 2000),
     }
 }
 

@@ -1,80 +1,155 @@
-//! The file that records are appended to: each line holds the hash of the one before.
+//! The chain of records: each line holds the hash of the one before, and a seal if there are keys.
 
+use super::Place;
 use super::json::Json;
+use super::keeper::Keeper;
+use super::log::{self, Log, WHOLE};
 use super::record::{Event, Record};
 use super::time::rfc3339;
 use crate::error::Fault;
+use crate::sys;
 use crate::types::Digest;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::time::Duration;
-
-/// The last line is looked for in the last 16 MiB; no record is longer.
-const TAIL: u64 = 16 * 1024 * 1024;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// The open log and its end.
 #[derive(Debug)]
 pub struct Chain {
-    file: File,
-    /// Bytes up to the last whole line.
-    len: u64,
+    log: Log,
+    keeper: Keeper,
     seq: u64,
     prev: Digest,
     boot_id: String,
-    dirty: bool,
-    /// A torn line stands at the end: the next record begins with the LF that it lacks.
-    torn: bool,
+    /// The last record that is a signature.
+    signed: u64,
 }
 
-/// What stood after the last whole line when the log was opened.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Tail {
-    /// Nothing.
-    Whole,
-    /// Part of a line, of this size and digest. It stays; a `torn` record must follow.
-    Torn(usize, Digest),
+/// A record that was appended.
+#[derive(Debug)]
+pub struct Appended {
+    /// Its number.
+    pub seq: u64,
+    /// Its line without the LF.
+    pub line: String,
+}
+
+/// The last record of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Its number; 0 = there is none.
+    pub seq: u64,
+    /// Hash of the one before.
+    pub prev: Digest,
+    /// Its hash.
+    pub hash: Digest,
+    /// Its seal.
+    pub seal: Option<Digest>,
+    /// The boot that wrote it.
+    pub boot_id: String,
+    /// Whether it is a `sealed` record.
+    pub is_signature: bool,
+    /// Whether its hash is that of its bytes.
+    pub is_whole: bool,
+}
+
+/// What must be recorded first in a log that was opened.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Bytes at its end that are no record: size and digest.
+    pub torn: Option<(usize, Digest)>,
+    /// It is a new file, and the records before stand in this one.
+    pub rotated: Option<String>,
+    /// What is not as the helper left it.
+    pub tampered: Vec<String>,
 }
 
 impl Chain {
-    /// Continues the log in `file`, which is opened for reading and appending.
+    /// Continues the log at this place.
     ///
     /// # Errors
-    /// It can't be read, or its last whole line is none of ours: the log must then be moved away by a person.
-    pub fn open(mut file: File, boot_id: &str) -> Result<(Self, Tail), Fault> {
-        let size = file.metadata().map_err(Fault::io("read the audit log's size"))?.len();
-        let from = size.saturating_sub(TAIL);
-        let mut tail = Vec::new();
-        file.seek(SeekFrom::Start(from)).map_err(Fault::io("seek in the audit log"))?;
-        file.read_to_end(&mut tail).map_err(Fault::io("read the audit log"))?;
-        let (seq, prev, whole) =
-            last(&tail, from == 0).ok_or(Fault::Corrupt { what: "the end of the audit log" })?;
-        let torn = tail.get(whole..).unwrap_or(&[]);
-        let state = if torn.is_empty() { Tail::Whole } else { Tail::Torn(torn.len(), Digest::of(&[torn])) };
-        let torn = state != Tail::Whole;
-        Ok((Self { file, len: size, seq, prev, boot_id: boot_id.to_owned(), dirty: true, torn }, state))
+    /// Log or keys can't be read, or the log's end is not to be made out: a person must move it away.
+    pub fn open(place: &Place) -> Result<(Self, Opened), Fault> {
+        let mut log = Log::open(&place.log)?;
+        let mut opened = Opened::default();
+        let (end, torn) = last(log.tail(WHOLE)?)?;
+        opened.torn = torn;
+        if torn.is_some() {
+            log.end_line();
+        }
+        let mut end = end;
+        if end.seq == 0 && opened.torn.is_none() {
+            let newest = rotated(&place.log)?.into_iter().rfind(|old| old.is_plain);
+            if let Some(newest) = newest {
+                end = last(log::tail_of(&newest.path)?)?.0;
+                opened.rotated = Some(newest.name());
+            }
+        }
+        let (keeper, found) = Keeper::open(place, &end)?;
+        opened.tampered = found.tampered;
+        let (seq, prev) = found.last;
+        Ok((Self { log, keeper, seq, prev, boot_id: place.boot_id.clone(), signed: 0 }, opened))
     }
 
-    /// Appends a record and returns its number. Not synced.
+    /// Appends a record. Not synced.
     ///
     /// # Errors
-    /// It can't be written; the file is then cut back to its last whole line, so that the chain goes on.
-    pub fn append(&mut self, event: Event, record: &Record, unix: Duration) -> Result<u64, Fault> {
+    /// It can't be written, or the keys can't; the log then ends as before.
+    pub fn append(&mut self, event: Event, record: &Record, unix: Duration) -> Result<Appended, Fault> {
         let seq = self.seq.saturating_add(1);
         let head = Json::new().number("v", 1).number("seq", seq).text("time", &rfc3339(unix));
-        let head = head.text("boot_id", &self.boot_id).text("event", event.as_str());
+        let mut head = head.text("boot_id", &self.boot_id).text("event", event.as_str());
+        if let Some((epoch, since)) = self.keeper.epoch().filter(|_| event.names_epoch()) {
+            head = head.number("epoch", epoch).number("since", since);
+        }
         let members = record.members();
         let comma = if members.members().is_empty() { "" } else { "," };
-        let signed = format!("{{{}{comma}{},\"prev\":\"{}\"", head.members(), members.members(), self.prev);
-        let hash = Digest::of(&[signed.as_bytes()]);
-        let lf = if self.torn { "\n" } else { "" };
-        let line = format!("{lf}{signed},\"hash\":\"{hash}\"}}\n");
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
-            let cut: io::Result<()> = self.file.set_len(self.len);
-            return Err(Fault::Audit(cut.err().unwrap_or(error)));
+        let hashed = format!("{{{}{comma}{},\"prev\":\"{}\"", head.members(), members.members(), self.prev);
+        let hash = Digest::of(&[hashed.as_bytes()]);
+        let seal = self.keeper.seal(hash).map_or_else(String::new, |seal| format!(",\"seal\":\"{seal}\""));
+        let mut line = format!("{hashed},\"hash\":\"{hash}\"{seal}}}\n");
+        self.log.append(&line, record.payer(event))?;
+        (self.seq, self.prev) = (seq, hash);
+        self.keeper.move_on(seq, hash, event == Event::Sealed)?;
+        line.pop();
+        Ok(Appended { seq, line })
+    }
+
+    /// Signs the last record, if that is none that a signature stands in.
+    ///
+    /// # Errors
+    /// As [`Self::append`] and [`Self::sync`].
+    pub fn sign(&mut self, unix: Duration) -> Result<Option<Appended>, Fault> {
+        if self.signed == self.seq {
+            return Ok(None);
         }
-        self.len = self.len.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
-        (self.seq, self.prev, self.dirty, self.torn) = (seq, hash, true, false);
-        Ok(seq)
+        let Some(signed) = self.keeper.sign() else {
+            return Ok(None);
+        };
+        let boots = signed.tip.boots.map(|key| key.to_string());
+        let own = Json::new().text("public", &signed.public.to_string());
+        let own = own.text("next", &signed.tip.next.to_string());
+        let own = own.texts("boots", boots.iter().map(String::as_str)).text("signature", &signed.signature);
+        let appended = self.append(Event::Sealed, &Record { own, ..Record::default() }, unix)?;
+        self.signed = self.seq;
+        self.sync()?;
+        Ok(Some(appended))
+    }
+
+    /// Takes up what `audit keygen` made since.
+    ///
+    /// # Errors
+    /// The keys can't be read or written.
+    pub fn take_up_seal(&mut self) -> Result<bool, Fault> {
+        self.keeper.take_up(self.seq, self.prev)
+    }
+
+    /// What somebody else did to the file since the last look.
+    ///
+    /// # Errors
+    /// There is no file that could be written.
+    pub fn watch(&mut self) -> Result<Option<String>, Fault> {
+        let what = self.log.watch()?;
+        Ok(what.map(|what| format!("{what}, behind record {}", self.seq)))
     }
 
     /// Makes what was appended durable (fdatasync(2)).
@@ -82,38 +157,139 @@ impl Chain {
     /// # Errors
     /// The kernel could not write it out.
     pub fn sync(&mut self) -> Result<(), Fault> {
-        if self.dirty {
-            self.file.sync_data().map_err(Fault::Audit)?;
-            self.dirty = false;
-        }
-        Ok(())
+        self.log.sync()
     }
 
-    /// The number of the last record.
+    /// Puts the file away under the number of its first record, and returns its new name.
+    ///
+    /// # Errors
+    /// It can't be read or renamed.
+    pub fn rotate(&mut self) -> Result<String, Fault> {
+        let first = number(&self.log.head()?).unwrap_or(self.seq);
+        let name = format!("audit-{first:012}.jsonl");
+        self.log.rotate(&name)?;
+        Ok(name)
+    }
+
+    /// Size and time of making of the file.
     #[must_use]
-    pub fn seq(&self) -> u64 {
-        self.seq
+    pub fn facts(&self) -> sys::log::Facts {
+        self.log.facts()
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.log.directory()
+    }
+
+    /// The number of the last record and its hash.
+    #[must_use]
+    pub fn tip(&self) -> (u64, Digest) {
+        (self.seq, self.prev)
+    }
+
+    /// What a person must know of the seal.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.keeper.notes()
     }
 }
 
-/// Number and hash of the last record, and where its line ends. Everything after it is torn: also a `torn`
-/// record that was itself cut short, with the line that it was to name.
-fn last(tail: &[u8], is_start: bool) -> Option<(u64, Digest, usize)> {
-    let mut end = tail.iter().rposition(|byte| *byte == b'\n');
+/// A file that was put away.
+#[derive(Debug)]
+pub struct Rotated {
+    /// Where.
+    pub path: PathBuf,
+    /// The number of its first record, as its name says.
+    pub first: u64,
+    /// Whether nobody has compressed it.
+    pub is_plain: bool,
+    /// When it was last written.
+    pub written: Option<SystemTime>,
+}
+
+impl Rotated {
+    fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+/// The files that were put away, oldest first; compressed ones too.
+///
+/// # Errors
+/// The directory can't be read.
+pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
+    let mut all = Vec::new();
+    for path in sys::log::list(directory).map_err(Fault::Audit)? {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some((digits, rest)) = name.strip_prefix("audit-").and_then(|name| name.split_once(".jsonl"))
+        else {
+            continue;
+        };
+        let is_ours = digits.len() == 12 && (rest.is_empty() || rest.starts_with('.'));
+        if let Some(first) = digits.parse().ok().filter(|_| is_ours) {
+            let written = sys::log::facts_at(&path).map_err(Fault::Audit)?.and_then(|facts| facts.written);
+            all.push(Rotated { is_plain: rest.is_empty(), path, first, written });
+        }
+    }
+    all.sort_by_key(|file| file.first);
+    Ok(all)
+}
+
+/// The last record in these bytes, and what stands behind it: also a `torn` record that was itself cut short, with
+/// the line that it was to name.
+fn last(tail: Option<log::Bytes>) -> Result<(End, Option<(usize, Digest)>), Fault> {
+    let log::Bytes { bytes, is_all } = tail.unwrap_or(log::Bytes { bytes: Vec::new(), is_all: true });
+    let mut end = bytes.iter().rposition(|byte| *byte == b'\n');
+    let torn = |from: usize| {
+        let torn = bytes.get(from..).unwrap_or_default();
+        (!torn.is_empty()).then(|| (torn.len(), Digest::of(&[torn])))
+    };
     while let Some(at) = end {
-        let before = tail.get(..at)?.iter().rposition(|byte| *byte == b'\n');
-        let line = tail.get(before.map_or(0, |lf| lf.saturating_add(1))..at)?;
-        if let Some((seq, hash)) = number_and_hash(line) {
-            return Some((seq, hash, at.saturating_add(1)));
+        let before = bytes.get(..at).unwrap_or_default().iter().rposition(|byte| *byte == b'\n');
+        let line = bytes.get(before.map_or(0, |lf| lf.saturating_add(1))..at).unwrap_or_default();
+        if let Some(record) = std::str::from_utf8(line).ok().and_then(record) {
+            return Ok((record, torn(at.saturating_add(1))));
         }
         end = before;
     }
-    is_start.then_some((0, Digest::ZERO, 0))
+    let none = End {
+        seq: 0,
+        prev: Digest::ZERO,
+        hash: Digest::ZERO,
+        seal: None,
+        boot_id: String::new(),
+        is_signature: false,
+        is_whole: true,
+    };
+    if is_all { Ok((none, torn(0))) } else { Err(Fault::Corrupt { what: "the end of the audit log" }) }
 }
 
-fn number_and_hash(line: &[u8]) -> Option<(u64, Digest)> {
-    let line = std::str::from_utf8(line).ok()?;
-    let (_, end) = line.strip_suffix("\"}")?.rsplit_once(",\"hash\":\"")?;
-    let digits = line.strip_prefix("{\"v\":1,\"seq\":")?.split_once(',')?.0;
-    Some((digits.parse().ok()?, Digest::from_hex(end)?))
+/// A line as the record that it says it is.
+fn record(line: &str) -> Option<End> {
+    let rest = line.strip_suffix("\"}")?;
+    let (rest, seal) = match rest.rsplit_once("\",\"seal\":\"") {
+        Some((rest, seal)) => (rest, Some(Digest::from_hex(seal)?)),
+        None => (rest, None),
+    };
+    let (hashed, hash) = rest.rsplit_once(",\"hash\":\"")?;
+    let (_, prev) = hashed.strip_suffix('"')?.rsplit_once(",\"prev\":\"")?;
+    // The helper's own words stand first, so no text of a client's can be met before them.
+    let member = |name: &str| Some(line.split_once(name)?.1.split_once('"')?.0);
+    let hash = Digest::from_hex(hash)?;
+    Some(End {
+        seq: number(line)?,
+        prev: Digest::from_hex(prev)?,
+        hash,
+        seal,
+        boot_id: member(",\"boot_id\":\"")?.to_owned(),
+        is_signature: member(",\"event\":\"")? == Event::Sealed.as_str(),
+        is_whole: Digest::of(&[hashed.as_bytes()]) == hash,
+    })
+}
+
+/// The number of the record in a line.
+fn number(line: &str) -> Option<u64> {
+    line.strip_prefix("{\"v\":1,\"seq\":")?.split_once(',')?.0.parse().ok()
 }

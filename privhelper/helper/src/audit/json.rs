@@ -120,6 +120,14 @@ impl std::fmt::Display for Json {
     }
 }
 
+/// A text as it stands in a record, without the quotes.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut quoted = String::new();
+    quote(&mut quoted, text);
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
+}
+
 /// Escapes what could end a line, drive a terminal or turn text around, besides `"` and `\`.
 fn quote(out: &mut String, text: &str) {
     out.push('"');

@@ -11,6 +11,9 @@ macro_rules! events {
         pub enum Event { $(#[doc = concat!("`", $name, "`")] $variant),* }
 
         impl Event {
+            /// Every one.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
             /// The word in the log.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
@@ -36,13 +39,60 @@ events! {
     End = "end",
     Interrupted = "interrupted",
     Torn = "torn",
+    Rotated = "rotated",
+    Suppressed = "suppressed",
+    Sealed = "sealed",
+    Tampered = "tampered",
+}
+
+impl Event {
+    /// Whether its record says in which epoch of the seal it stands.
+    #[must_use]
+    pub const fn names_epoch(self) -> bool {
+        matches!(self, Self::Start | Self::Torn | Self::Rotated | Self::Sealed | Self::Tampered)
+    }
+
+    /// How much a reader of the journal must be told of it (syslog(3)).
+    #[must_use]
+    pub const fn priority(self) -> u8 {
+        match self {
+            Self::Tampered => 2,
+            Self::Torn | Self::Malformed | Self::Interrupted | Self::Suppressed => 4,
+            Self::Refused
+            | Self::Pending
+            | Self::Approval
+            | Self::Paused
+            | Self::Resumed
+            | Self::PolicyApplied => 5,
+            Self::Start
+            | Self::Stop
+            | Self::Served
+            | Self::Previewed
+            | Self::Begin
+            | Self::End
+            | Self::Rotated
+            | Self::Sealed => 6,
+        }
+    }
+}
+
+/// Who a record is for: on a disk that is almost full, clients are refused first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Payer {
+    /// A client, within its budget.
+    #[default]
+    Client,
+    /// An operator, or the helper itself.
+    Helper,
 }
 
 /// A record before it has its place in the chain. What is empty is left out.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// Only for `torn` and `malformed`: bytes and their SHA-256.
-    pub bytes: Option<(usize, Digest)>,
+    /// The members that only this event has.
+    pub own: Json,
+    /// Who it is for.
+    pub origin: Payer,
     /// The request's id, as far as it is one.
     pub request_id: String,
     /// W3C trace id.
@@ -79,16 +129,40 @@ pub struct Record {
     pub undo: Json,
 }
 
+/// Bytes as their size and SHA-256: they may hold anything.
+#[must_use]
+pub fn bytes(bytes: &[u8]) -> Json {
+    size_and_digest(bytes.len(), Digest::of(&[bytes]))
+}
+
+/// The same of bytes that are not at hand any more.
+#[must_use]
+pub fn size_and_digest(size: usize, sha256: Digest) -> Json {
+    Json::new().number("size", i128::try_from(size).unwrap_or(-1)).text("sha256", &sha256.to_string())
+}
+
 impl Record {
+    /// Who an event of this record is for: what has begun must get its end.
+    #[must_use]
+    pub fn payer(&self, event: Event) -> Payer {
+        let is_asked_for = matches!(
+            event,
+            Event::Begin
+                | Event::Pending
+                | Event::Served
+                | Event::Previewed
+                | Event::Refused
+                | Event::Malformed
+        );
+        if is_asked_for { self.origin } else { Payer::Helper }
+    }
+
     /// The members between `event` and `prev`.
     #[must_use]
     pub fn members(&self) -> Json {
-        let mut json = Json::new();
-        if let Some((size, sha256)) = &self.bytes {
-            json =
-                json.number("size", i128::try_from(*size).unwrap_or(-1)).text("sha256", &sha256.to_string());
-        }
-        json = json
+        let mut json = self
+            .own
+            .clone()
             .text("request_id", &self.request_id)
             .text("trace_id", &self.trace_id)
             .text("task", &self.task);

@@ -85,6 +85,7 @@ pub struct Policy {
     commands: Vec<Command>,
     protect: Protect,
     approvals: root::ApprovalLimits,
+    audit: root::AuditLimits,
 }
 
 impl Policy {
@@ -142,7 +143,8 @@ impl Policy {
         }
         let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
         let approvals = rules.approvals.unwrap_or(APPROVALS);
-        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals })
+        let audit = rules.audit.unwrap_or_default();
+        Ok(Self { digest, clients, rules: compiled, index, commands, protect, approvals, audit })
     }
 
     /// SHA-256 of the encoded rules.
@@ -167,6 +169,12 @@ impl Policy {
     #[must_use]
     pub fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    /// How the audit log is kept, and how much of it is a client's; 0 = not said.
+    #[must_use]
+    pub fn audit(&self) -> &root::AuditLimits {
+        &self.audit
     }
 
     /// How many requests may wait for a person.

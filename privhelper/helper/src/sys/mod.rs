@@ -4,6 +4,7 @@
 mod child;
 pub mod confined;
 pub mod files;
+pub mod log;
 pub mod process;
 pub mod programs;
 pub mod socket;

@@ -13,7 +13,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The credentials that the kernel took when the peer connected (unix(7), `SO_PEERCRED`).
 ///
@@ -103,6 +103,30 @@ pub fn tell_journal(host: &Host, _: &Asked, message: &str, approval: &str) -> Re
     socket.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;
     let sent = socket.send_to(fields.as_bytes(), &host.paths.journal_socket);
     sent.map(drop).map_err(Fault::io("write to the journal"))
+}
+
+/// The journal, for what may be lost: nothing waits for it.
+#[derive(Debug)]
+pub struct Journal {
+    socket: Option<UnixDatagram>,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// The journal that listens there, now or later.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        let socket = UnixDatagram::unbound().and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
+        Self { socket: socket.ok(), path: path.to_owned() }
+    }
+
+    /// Sends one message: lines of `FIELD=value`, no value with a line break.
+    pub fn tell(&self, fields: &str) {
+        if let Some(socket) = &self.socket {
+            // The log has it.
+            drop(socket.send_to(fields.as_bytes(), &self.path));
+        }
+    }
 }
 
 /// Sends what the kernel takes at once; 0 if it takes nothing now.

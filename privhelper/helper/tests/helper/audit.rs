@@ -72,11 +72,11 @@ fn control_and_bidi_characters_are_escaped_and_all_else_is_kept() {
 fn a_torn_last_line_stays_and_is_told_of() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = directory.path().join("audit.jsonl");
-    open_audit(&path).note(Event::Start, &Record::default()).unwrap();
+    open_audit(directory.path()).note(Event::Start, &Record::default()).unwrap();
     let torn = b"{\"v\":1,\"seq\":2,\"ti";
     std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(torn).unwrap();
     for _ in 0..2 {
-        open_audit(&path).note(Event::Start, &Record::default()).unwrap();
+        open_audit(directory.path()).note(Event::Start, &Record::default()).unwrap();
     }
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
@@ -95,7 +95,7 @@ fn a_foreign_end_is_told_of_as_torn() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = directory.path().join("audit.jsonl");
     std::fs::write(&path, "hello\n").unwrap();
-    open_audit(&path);
+    open_audit(directory.path());
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.lines().nth(2).unwrap().contains("\"event\":\"torn\",\"size\":6"), "{text}");
 }
@@ -103,26 +103,7 @@ fn a_foreign_end_is_told_of_as_torn() {
 #[test]
 fn without_a_log_no_effect_is_performed() {
     let world = World::new(site_rules);
-    // Opened for reading alone: every write fails, as on a disk that is full.
-    let chain = postern_helper::audit::Audit::open(
-        std::fs::File::open("/dev/null").unwrap(),
-        "boot",
-        std::time::SystemTime::now,
-    );
-    let audit = chain.unwrap();
-    let (requests, _) =
-        postern_helper::requests::Requests::open(&world.path("state/requests"), world.host.unix()).unwrap();
-    let bytes = std::fs::read(world.path("state/policy/accepted.pb")).unwrap();
-    let policy = postern_helper::policy::Policy::load(&bytes, world.host.accounts).unwrap();
-    let helper = postern_helper::helper::Helper::new(
-        world.host.clone(),
-        audit,
-        requests,
-        Some(policy),
-        None,
-        Vec::new(),
-    );
-    let world = World { helper: std::sync::Arc::new(helper), ..world };
+    std::fs::rename(world.path("log"), world.path("away")).unwrap();
     let path = world.text("site/a.html");
     let mut channel = world.connect(CLIENT_UID);
     for mode in [Mode::Execute, Mode::Preview, Mode::Check] {
@@ -130,6 +111,11 @@ fn without_a_log_no_effect_is_performed() {
         assert_eq!(channel.ask("Helper/FileWrite", &request).refused().code, "audit_unavailable", "{mode:?}");
     }
     assert!(!std::path::Path::new(&path).exists());
+    // It goes on by itself once there is a log again.
+    std::fs::rename(world.path("away"), world.path("log")).unwrap();
+    assert_eq!(channel.ask("Helper/FileWrite", &write_request(&path, b"x", "any")).code, 0);
+    verify(&world.log().join("\n"));
+    assert!(std::path::Path::new(&path).exists());
 }
 
 #[test]

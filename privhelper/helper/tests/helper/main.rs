@@ -14,6 +14,7 @@
 mod approvals;
 mod attacks;
 mod audit;
+mod budget;
 mod commands;
 mod common;
 mod confined;
@@ -26,7 +27,9 @@ mod policy;
 mod policy_commands;
 mod policy_files;
 mod policy_plans;
+mod reader;
 mod requests;
+mod seal;
 mod systemd;
 mod undo;
 mod units;
