@@ -42,7 +42,7 @@ impl Host {
         let helper = postern_helper::host::Host::real(String::new(), false);
         Self {
             etc: "/etc/postern".into(),
-            seal: "/run/postern-helper/seal".into(),
+            seal: helper.paths.run.join("seal"),
             name: kernel("hostname").unwrap_or_default(),
             boot_id: kernel("random/boot_id"),
             journalctl: Some(helper.programs.journalctl),

@@ -3,6 +3,7 @@
 use super::lines::{End, Lines};
 use super::record::{Hex, Record};
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::io;
 use std::path::PathBuf;
 
@@ -130,12 +131,10 @@ impl Broken {
                 (other, format!("record {seq} was changed: its hash is not that of its bytes"))
             }
             What::Number(found) => {
-                let kind = if found < seq {
-                    other
-                } else if follows {
-                    Kind::Reordering
-                } else {
-                    Kind::Removal
+                let kind = match found.cmp(&seq) {
+                    Ordering::Less => Kind::Insertion,
+                    _ if follows => Kind::Reordering,
+                    Ordering::Equal | Ordering::Greater => Kind::Removal,
                 };
                 (kind, format!("record {found} stands where record {seq} must stand"))
             }

@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::escape;
 use postern_helper::audit::seal::Epoch;
+use postern_helper::sys::log::keeps_old;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -51,6 +52,9 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Person>, io: &mut Io<'_>) -> 
     }
     if let Err(error) = write(&next, &epoch) {
         return fail(io, Exit::Failed, &format!("{}: {error}", next.display()));
+    }
+    if let Some(why) = keeps_old(&next) {
+        writeln!(io.err, "note: what is erased of it may still be found on the disk: {why}")?;
     }
     writeln!(io.out, "public key: {}", epoch.signer().public())?;
     writeln!(

@@ -9,6 +9,7 @@ use crate::io::{Exit, Io};
 use crate::text::{count, escape};
 use clap::Args;
 use postern_helper::audit::seal::{Epoch, Public};
+use postern_helper::sys::log::keeps_old;
 use serde_json::{Value, json};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -95,6 +96,10 @@ fn know(host: &Host, proof: &mut Proof) -> Vec<String> {
         Err(why) => notes.push(format!("the journal's tips are not known: {why}")),
     }
     proof.known.extend(tips::running(host));
+    // Only root can look into that directory.
+    if let Some(why) = keeps_old(&host.seed()) {
+        notes.push(format!("what was erased of the seal's old seeds may be found on the disk: {why}"));
+    }
     notes
 }
 
