@@ -125,11 +125,23 @@ fn enum_word(name: &str, prefix: &str) -> String {
 /// The tables that are no rules.
 #[must_use]
 pub fn tables(rules: &root::Rules) -> [(String, Vec<Fact>); 4] {
-    let root::AuditLimits { max_bytes, keep_files, tip_interval_s } = rules.audit.unwrap_or_default();
+    let root::AuditLimits {
+        max_bytes,
+        keep_files,
+        tip_interval_s,
+        keep_days,
+        max_days,
+        records_per_minute,
+        records_per_hour,
+    } = rules.audit.unwrap_or_default();
     let audit = vec![
         ("max_bytes", number(max_bytes)),
         ("keep_files", number(u64::from(keep_files))),
         ("tip_interval", time(tip_interval_s)),
+        ("keep_days", number(u64::from(keep_days))),
+        ("max_days", number(u64::from(max_days))),
+        ("records_per_minute", number(u64::from(records_per_minute))),
+        ("records_per_hour", number(u64::from(records_per_hour))),
     ];
     let root::UndoLimits { max_bytes, max_count, max_age_s } = rules.undo.unwrap_or_default();
     let undo = vec![

@@ -159,7 +159,15 @@ fn every_default_stands_in_the_accepted_form() {
         (root::Sandbox::Strict, &["A=1".to_owned(), "B=2".to_owned()][..])
     );
     assert_eq!(rules.commands[0].user, "nobody");
-    let audit = root::AuditLimits { max_bytes: 67_108_864, keep_files: 30, tip_interval_s: 600 };
+    let audit = root::AuditLimits {
+        max_bytes: 67_108_864,
+        keep_files: 30,
+        tip_interval_s: 600,
+        keep_days: 30,
+        max_days: 30,
+        records_per_minute: 60,
+        records_per_hour: 2000,
+    };
     let undo = root::UndoLimits { max_bytes: 268_435_456, max_count: 5, max_age_s: 30 * 24 * 3600 };
     let approvals = root::ApprovalLimits { max_pending: 7, max_pending_per_client: 3 };
     assert_eq!((rules.audit, rules.undo, rules.approvals), (Some(audit), Some(undo), Some(approvals)));
