@@ -65,19 +65,39 @@ impl Expected {
         record.seq == self.seq && *record.prev == self.prev
     }
 
-    /// Whether it stands in what remains of this file, or in the files after it.
-    pub fn follows(&self, mut lines: Lines, files: &[PathBuf]) -> io::Result<bool> {
-        let mut files = files.iter();
-        loop {
-            while let Some((line, end)) = lines.next()? {
-                if end == End::Whole && Record::read(line).is_ok_and(|record| self.is(&record)) {
-                    return Ok(true);
-                }
+    /// What stands in what remains of this file and in the files after it, where so much is known already.
+    pub fn behind(&self, known: Behind, mut lines: Lines, files: &[PathBuf]) -> io::Result<Behind> {
+        let (mut known, mut files) = (known, files.iter());
+        while known != Behind::Expected {
+            let Some((line, end)) = lines.next()? else {
+                let Some(next) = files.next() else { break };
+                lines = Lines::open(next)?;
+                continue;
+            };
+            if end == End::Whole
+                && let Ok(record) = Record::read(line)
+            {
+                known = self.this(&record);
             }
-            let Some(next) = files.next() else { return Ok(false) };
-            lines = Lines::open(next)?;
         }
+        Ok(known)
     }
+
+    /// What it is to find this record.
+    pub fn this(&self, record: &Record<'_>) -> Behind {
+        if self.is(record) { Behind::Expected } else { Behind::Others }
+    }
+}
+
+/// What stands behind a line that breaks the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// No record.
+    Nothing,
+    /// Records, but not the one that must stand there.
+    Others,
+    /// The record that must stand there.
+    Expected,
 }
 
 /// What is wrong with a line.
@@ -114,18 +134,22 @@ pub struct Broken {
     pub line: u64,
     /// What is wrong with it.
     pub what: What,
-    /// The record that must stand here is the one that was read last.
-    pub is_at_hand: bool,
+    /// What was read behind it already.
+    pub behind: Behind,
 }
 
 impl Broken {
-    /// Says what was done. `follows`: the record that must stand here stands further on.
+    /// Says what was done, as far as what stands behind it shows that.
     #[must_use]
-    pub fn named(self, expected: &Expected, follows: bool) -> Bad {
-        let seq = expected.seq;
+    pub fn named(self, expected: &Expected, behind: Behind) -> Bad {
+        let (seq, follows) = (expected.seq, behind == Behind::Expected);
         let other = if follows { Kind::Insertion } else { Kind::Modification };
         let (kind, reason) = match self.what {
             What::NoRecord if follows => (other, "this line is no record and was added".to_owned()),
+            What::NoRecord if behind == Behind::Nothing => {
+                let why = "the log ends in what is no record; after a crash the helper names it in a `torn` record when it starts";
+                (Kind::Truncation, why.to_owned())
+            }
             What::NoRecord => (other, format!("this line is no record, where record {seq} must stand")),
             What::Changed(seq) => {
                 (other, format!("record {seq} was changed: its hash is not that of its bytes"))

@@ -1,6 +1,6 @@
 //! The hash chain of CONTRACTS 7, proven on bytes in constant memory.
 
-use super::bad::{Bad, Broken, Expected, Kind, What};
+use super::bad::{Bad, Behind, Broken, Expected, Kind, What};
 use super::files::first_seq;
 use super::lines::{End, Lines};
 use super::proof::{Proof, Seals, Standing};
@@ -124,15 +124,15 @@ impl Chain<'_> {
                 break self.fragment.take().map(|held| held.broken);
             };
             number += 1;
-            let broken = |what| Broken { file: path.to_owned(), line: number, what, is_at_hand: false };
+            let broken = |what| Broken { file: path.to_owned(), line: number, what, behind: Behind::Nothing };
             if let Err(broken) = self.line(line, end, broken) {
                 break Some(broken);
             }
         };
         let Some(broken) = broken else { return Ok(None) };
         let expected = self.expected();
-        let follows = broken.is_at_hand || expected.follows(lines, later)?;
-        Ok(Some(broken.named(&expected, follows)))
+        let behind = expected.behind(broken.behind, lines, later)?;
+        Ok(Some(broken.named(&expected, behind)))
     }
 
     /// Takes one line.
@@ -181,7 +181,7 @@ impl Chain<'_> {
         if let Some(held) = self.fragment.take() {
             let found = hex(&held.hasher.finalize().into());
             if torn.flatten().is_none_or(|torn| torn.size != held.size || torn.sha256.as_bytes() != found) {
-                return Err(Broken { is_at_hand: self.expected().is(record), ..held.broken });
+                return Err(Broken { behind: self.expected().this(record), ..held.broken });
             }
         } else if let Some(torn) = torn {
             self.untake(torn).map_err(&broken)?;

@@ -35,6 +35,13 @@ pub enum Until {
     Interrupted,
 }
 
+impl From<bool> for Until {
+    /// `--follow`.
+    fn from(follow: bool) -> Self {
+        if follow { Self::Interrupted } else { Self::End }
+    }
+}
+
 /// Reads a log.
 pub struct Reading<'a> {
     host: &'a Host,
@@ -118,7 +125,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Waits a little for more.
-    pub fn wait(&self) {
+    pub fn wait() {
         thread::sleep(PAUSE);
     }
 

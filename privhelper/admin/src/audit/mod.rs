@@ -20,7 +20,7 @@ mod verify;
 mod view;
 
 pub use bad::{Bad, Kind};
-pub use chain::{Extent, Verdict};
+pub use chain::{Extent, Verdict, verify};
 pub(crate) use files::chosen;
 pub use files::files;
 pub use keygen::keygen;
@@ -59,7 +59,7 @@ pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> 
         Command::Show(args) => show::show(host, args, io),
         Command::Summary(args) => summary::summary(host, args, io),
         Command::Export(args) => show::export(host, args, io),
-        Command::Verify(args) => verify::verify(host, args, io),
+        Command::Verify(args) => verify::run(host, args, io),
         Command::Keygen => {
             // dpkg sets this for maintainer scripts, whose terminal is apt's.
             let is_script = std::env::var_os("DPKG_MAINTSCRIPT_NAME").is_some();

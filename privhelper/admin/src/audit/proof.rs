@@ -128,7 +128,12 @@ struct Own<'a> {
 
 impl Proof {
     /// Checks a record that the chain has taken, and moves on.
-    pub fn check(&self, seals: &mut Seals, standing: &mut Standing, record: &Record<'_>) -> Result<(), What> {
+    pub(super) fn check(
+        &self,
+        seals: &mut Seals,
+        standing: &mut Standing,
+        record: &Record<'_>,
+    ) -> Result<(), What> {
         let own = own(record)?;
         self.seal(seals, standing, record, own.as_ref()).map_err(What::Seal)?;
         if let Some(own) = own {
@@ -287,7 +292,7 @@ impl Proof {
 
     /// What is not there although the log's lines are a chain: records that are known from elsewhere, or any that the
     /// keys that were given are of.
-    pub fn missing(&self, last: Option<u64>, standing: &Standing) -> Option<(Kind, String)> {
+    pub(super) fn missing(&self, last: Option<u64>, standing: &Standing) -> Option<(Kind, String)> {
         if let Some(known) = self.known.last().filter(|known| last.is_none_or(|last| known.seq > last)) {
             let end =
                 last.map_or("the log is empty".to_owned(), |last| format!("the log ends with record {last}"));

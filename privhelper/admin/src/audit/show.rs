@@ -59,7 +59,7 @@ enum Form<'a> {
 pub fn show(host: &Host, args: &ShowArgs, io: &mut Io<'_>) -> io::Result<Exit> {
     let form = if args.json { Form::Json } else { Form::Row };
     let last = args.last.or(args.follow.then_some(10));
-    run(host, &args.filter, form, last, until(args.follow), io)
+    run(host, &args.filter, form, last, args.follow.into(), io)
 }
 
 /// `audit export`.
@@ -68,11 +68,7 @@ pub fn show(host: &Host, args: &ShowArgs, io: &mut Io<'_>) -> io::Result<Exit> {
 /// As [`show`].
 pub fn export(host: &Host, args: &ExportArgs, io: &mut Io<'_>) -> io::Result<Exit> {
     let form = Form::Export(args.format, &host.name);
-    run(host, &args.filter, form, args.follow.then_some(0), until(args.follow), io)
-}
-
-fn until(follow: bool) -> Until {
-    if follow { Until::Interrupted } else { Until::End }
+    run(host, &args.filter, form, args.follow.then_some(0), args.follow.into(), io)
 }
 
 fn run(
@@ -123,7 +119,7 @@ fn run(
             break;
         }
         last = None;
-        reading.wait();
+        Reading::wait();
     }
     drop(out);
     if !is_any {

@@ -46,7 +46,7 @@ const TRIES: usize = 3;
 ///
 /// # Errors
 /// The result cannot be written.
-pub fn verify(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> {
+pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> {
     let epoch = match args.key.as_deref().map(key).transpose() {
         Ok(epoch) => epoch,
         Err(why) => {

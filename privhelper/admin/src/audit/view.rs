@@ -19,7 +19,7 @@ const COLUMNS: [(&str, usize); 7] = [
 /// The head of the table.
 #[must_use]
 pub fn head() -> String {
-    joined(COLUMNS.map(|(name, _)| name.to_owned()))
+    joined(&COLUMNS.map(|(name, _)| name.to_owned()))
 }
 
 /// One record's row.
@@ -28,7 +28,7 @@ pub fn row(record: &Value) -> String {
     let time = text(&record["time"]);
     let time = time.split('.').next().unwrap_or_default().replacen('T', " ", 1);
     let id = text(&record["request_id"]);
-    joined([
+    joined(&[
         record["seq"].to_string(),
         time,
         text(&record["event"]).to_owned(),
@@ -48,7 +48,7 @@ pub fn told(record: &Value) -> String {
 }
 
 /// Cells in their columns, as wide as a terminal shows them.
-fn joined(cells: [String; COLUMNS.len()]) -> String {
+fn joined(cells: &[String; COLUMNS.len()]) -> String {
     let mut row = String::new();
     for (cell, (_, width)) in cells.iter().zip(COLUMNS) {
         let cell = escape(cell);

@@ -32,7 +32,7 @@ impl Write for Lines {
 
 /// The numbers of the next so many records that are shown.
 fn take(shown: &Receiver<String>, count: usize) -> Vec<u64> {
-    let mut line = || shown.recv_timeout(Duration::from_secs(60)).expect("a record within a minute");
+    let line = || shown.recv_timeout(Duration::from_secs(60)).expect("a record within a minute");
     (0..count).map(|_| serde_json::from_str::<Value>(&line()).unwrap()["seq"].as_u64().unwrap()).collect()
 }
 

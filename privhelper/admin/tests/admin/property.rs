@@ -63,7 +63,7 @@ fn alter(log: &[u8], random: &mut Random) -> Altered {
         _ => {
             let strange = [&b"\n"[..], b"{}\n", b"{\"v\":1,\"seq\":3}\n", b"\0\xff\n"];
             all.insert(to, strange[random.below(strange.len())].to_vec());
-            (format!("a strange line inserted at {to}"), &["insertion", "modification"])
+            (format!("a strange line inserted at {to}"), &["insertion", "truncation"])
         }
     };
     Altered { bytes: all.concat(), what, kinds }

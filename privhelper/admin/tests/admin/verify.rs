@@ -175,7 +175,11 @@ fn rotated_files_are_one_chain() {
     fs::remove_file(host.host.log.join("audit-000000000004.jsonl")).unwrap();
     let ran = host.run(&["audit", "verify"]);
     assert_eq!(ran.exit, Exit::Failed);
-    assert!(ran.out.contains("audit.jsonl:1: record 8 stands where record 4 must stand"), "{}", ran.out);
+    assert!(
+        ran.out.contains("audit.jsonl:1: removal: record 8 stands where record 4 must stand"),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("valid before it: 3 records"), "{}", ran.out);
 }
 
