@@ -8,6 +8,7 @@
 mod cursor;
 mod names;
 mod orders;
+mod paths;
 mod texts;
 mod vocabulary;
 mod words;

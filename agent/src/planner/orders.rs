@@ -1,10 +1,11 @@
 //! One order after the other: its verb, what it is about, and the steps that it comes to.
 
 use super::cursor::Cursor;
-use super::names::{is_path, is_pronoun, name};
-use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, NOUNS, STATES, State, Verb};
+use super::names::name;
+use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
+use super::words::Token;
 use super::{NotUnderstood, STEPS_LIMIT};
-use crate::tool::{Action, Tool};
+use crate::tool::{Action, Tool, UnitAction};
 
 /// What "it" and "them" stand for.
 pub enum Subject {
@@ -50,7 +51,22 @@ impl<'a> Orders<'a> {
                 let units = self.pronoun_units(&start)?;
                 self.unit_steps(Action::Status, &units);
             }
-            Verb::Install | Verb::Remove | Verb::Purge | Verb::Unit(_) => self.change(verb, &start)?,
+            Verb::Autoremove => self.steps.push(Tool::PackagesAutoremove {}),
+            Verb::Repair => self.steps.push(Tool::PackagesRepair {}),
+            Verb::UnitsReload => self.steps.push(Tool::UnitsReload {}),
+            Verb::List => self.list(&start)?,
+            Verb::MakeDirectory => self.make_directory()?,
+            Verb::SetMode | Verb::SetOwner => self.set(verb)?,
+            Verb::ApplyPatch => self.patch()?,
+            Verb::UndoLast => self.steps.push(Tool::Undo { request_id: "last".to_owned() }),
+            Verb::Undo => self.undo(&start)?,
+            Verb::Install
+            | Verb::Remove
+            | Verb::Purge
+            | Verb::Hold
+            | Verb::Unhold
+            | Verb::Unit(_)
+            | Verb::UnitState(_) => self.change(verb, &start)?,
             Verb::Unknown => {}
         }
         self.cursor.end()?;
@@ -64,7 +80,15 @@ impl<'a> Orders<'a> {
             let mut ahead = self.cursor.clone();
             ahead.pass_breaks();
             match ahead.verb() {
-                Some(verb @ (Verb::Install | Verb::Remove | Verb::Purge | Verb::Unit(_))) => verbs.push(verb),
+                Some(
+                    verb @ (Verb::Install
+                    | Verb::Remove
+                    | Verb::Purge
+                    | Verb::Hold
+                    | Verb::Unhold
+                    | Verb::Unit(_)
+                    | Verb::UnitState(_)),
+                ) => verbs.push(verb),
                 _ => return Err(self.cursor.error_at(start, "what is it about?")),
             }
             self.cursor = ahead;
@@ -83,6 +107,18 @@ impl<'a> Orders<'a> {
                     let units = self.units(&names, start)?;
                     self.unit_steps(action, &units);
                 }
+                Verb::UnitState(action) => {
+                    let units = self.units(&names, start)?;
+                    self.steps.extend(units.into_iter().map(|name| Tool::Unit { action, name }));
+                }
+                Verb::Hold => {
+                    let names = self.packages(&names, start)?;
+                    self.steps.push(Tool::PackagesHold { names });
+                }
+                Verb::Unhold => {
+                    let names = self.packages(&names, start)?;
+                    self.steps.push(Tool::PackagesUnhold { names });
+                }
                 Verb::Remove | Verb::Purge
                     if self.cursor.kind.as_deref().is_some_and(|kind| kind.starts_with("file")) =>
                 {
@@ -95,7 +131,7 @@ impl<'a> Orders<'a> {
                 }
                 Verb::Remove => {
                     let names = self.packages(&names, start)?;
-                    self.steps.push(Tool::PackagesRemove { names });
+                    self.steps.push(remove(names));
                 }
                 Verb::Purge => {
                     let names = self.packages(&names, start)?;
@@ -124,8 +160,13 @@ impl<'a> Orders<'a> {
         let kind = self.cursor.kind.as_deref().unwrap_or_default();
         let is = |what: &str| kind.starts_with(what);
         let fits = match verb {
+            Verb::Remove | Verb::Purge | Verb::Hold | Verb::Unhold
+                if is("service") || is("unit") || is("daemon") =>
+            {
+                false
+            }
             Verb::Remove | Verb::Purge => kind.is_empty() || is("package") || is("file"),
-            Verb::Unit(_) => !is("package") && !is("file"),
+            Verb::Unit(_) | Verb::UnitState(_) => !is("package") && !is("file"),
             _ => !is("file"),
         };
         if fits { Ok(()) } else { Err(start.error(format!("that is not done to a {kind}"))) }
@@ -176,19 +217,29 @@ impl<'a> Orders<'a> {
                 }
                 (_, State::Removed) => {
                     let names = self.packages(&names, &start)?;
-                    self.steps.push(Tool::PackagesRemove { names });
+                    self.steps.push(remove(names));
                 }
                 (_, State::Running) => {
                     let units = self.units(&names, &start)?;
                     self.steps.extend(units.into_iter().map(|name| Tool::EnsureRunning { name }));
                 }
-                (_, State::Stopped | State::Enabled | State::Disabled) => {
+                (_, State::Stopped) => self.make_so(Action::Stop, &names, &start)?,
+                (_, State::Enabled) => self.make_so(Action::Enable, &names, &start)?,
+                (_, State::Disabled) => self.make_so(Action::Disable, &names, &start)?,
+                (_, State::Masked | State::Unmasked) => {
+                    let action = if state == State::Masked { UnitAction::Mask } else { UnitAction::Unmask };
                     let units = self.units(&names, &start)?;
-                    self.unit_steps(action_for(state), &units);
+                    self.steps.extend(units.into_iter().map(|name| Tool::Unit { action, name }));
                 }
             }
         }
         self.steps.dedup();
+        Ok(())
+    }
+
+    fn make_so(&mut self, action: Action, names: &[&Token], start: &Cursor<'a>) -> Understood {
+        let units = self.units(names, start)?;
+        self.unit_steps(action, &units);
         Ok(())
     }
 
@@ -232,33 +283,7 @@ impl<'a> Orders<'a> {
         Ok(())
     }
 
-    fn read(&mut self, start: &Cursor<'a>) -> Understood {
-        let names = self.cursor.list(&|_| false)?;
-        let paths = self.paths(&names, start)?;
-        self.steps.extend(paths.into_iter().map(|path| Tool::ReadFile { path }));
-        Ok(())
-    }
-
-    /// "show PATH", "show package X", "show service X".
-    fn show(&mut self, start: &Cursor<'a>) -> Understood {
-        let kind = self.cursor.pass_words(NOUNS).unwrap_or_default();
-        let names = self.cursor.list(&|_| false)?;
-        if kind.starts_with("package") {
-            let names = self.packages(&names, start)?;
-            self.steps.push(Tool::PackagesShow { names });
-        } else if kind.starts_with("service") || kind.starts_with("unit") {
-            let units = self.units(&names, start)?;
-            self.unit_steps(Action::Status, &units);
-        } else if names.iter().all(|n| is_path(n) || is_pronoun(n)) {
-            let paths = self.paths(&names, start)?;
-            self.steps.extend(paths.into_iter().map(|path| Tool::ReadFile { path }));
-        } else {
-            return Err(start.error("say \"show package X\", \"show the status of X\" or \"show /PATH\""));
-        }
-        Ok(())
-    }
-
-    fn unit_steps(&mut self, action: Action, units: &[String]) {
+    pub(super) fn unit_steps(&mut self, action: Action, units: &[String]) {
         self.steps.extend(units.iter().map(|name| Tool::Service { action, name: name.clone() }));
     }
 }
@@ -267,19 +292,16 @@ fn state(word: &str) -> Option<State> {
     STATES.iter().find(|(name, _)| *name == word).map(|(_, state)| *state)
 }
 
-fn action_for(state: State) -> Action {
-    match state {
-        State::Running => Action::Start,
-        State::Stopped => Action::Stop,
-        State::Enabled => Action::Enable,
-        State::Disabled => Action::Disable,
-        State::Installed | State::Removed => Action::Status,
-    }
-}
-
 fn install(mut names: Vec<String>) -> Tool {
     match names.len() {
         1 => Tool::PkgInstall { name: names.swap_remove(0) },
         _ => Tool::PackagesInstall { names },
+    }
+}
+
+fn remove(mut names: Vec<String>) -> Tool {
+    match names.len() {
+        1 => Tool::PkgRemove { name: names.swap_remove(0) },
+        _ => Tool::PackagesRemove { names },
     }
 }

@@ -1,6 +1,6 @@
 //! The words that the offline planner knows.
 
-use crate::tool::Action;
+use crate::tool::{Action, UnitAction};
 
 /// What an order asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,25 @@ pub enum Verb {
     Purge,
     Update,
     Upgrade,
+    Hold,
+    Unhold,
+    Autoremove,
+    Repair,
     Unit(Action),
+    UnitState(UnitAction),
+    UnitsReload,
     ItsStatus,
     Write,
     Create,
     Read,
     Show,
+    List,
+    MakeDirectory,
+    SetMode,
+    SetOwner,
+    ApplyPatch,
+    Undo,
+    UndoLast,
     /// An order, but not one that can be carried out: it must not pass for the name of something.
     Unknown,
 }
@@ -46,27 +59,64 @@ pub const VERBS: &[(&[&str], Verb)] = &[
     (&["status"], Verb::Unit(Action::Status)),
     (&["install"], Verb::Install),
     (&["uninstall"], Verb::Remove),
+    (&["remove", "unused", "packages"], Verb::Autoremove),
+    (&["remove", "the", "unused", "packages"], Verb::Autoremove),
+    (&["autoremove"], Verb::Autoremove),
     (&["remove"], Verb::Remove),
     (&["delete"], Verb::Remove),
     (&["purge"], Verb::Purge),
     (&["update"], Verb::Update),
     (&["refresh"], Verb::Update),
     (&["upgrade"], Verb::Upgrade),
+    (&["hold"], Verb::Hold),
+    (&["unhold"], Verb::Unhold),
+    (&["repair", "the", "packages"], Verb::Repair),
+    (&["repair", "packages"], Verb::Repair),
+    (&["repair", "dpkg"], Verb::Repair),
     (&["start"], Verb::Unit(Action::Start)),
     (&["stop"], Verb::Unit(Action::Stop)),
     (&["restart"], Verb::Unit(Action::Restart)),
+    (&["daemon-reload"], Verb::UnitsReload),
+    (&["reload", "systemd"], Verb::UnitsReload),
     (&["reload"], Verb::Unit(Action::Reload)),
+    (&["try-restart"], Verb::UnitState(UnitAction::TryRestart)),
+    (&["reset-failed"], Verb::UnitState(UnitAction::ResetFailed)),
+    (&["mask"], Verb::UnitState(UnitAction::Mask)),
+    (&["unmask"], Verb::UnitState(UnitAction::Unmask)),
     (&["enable"], Verb::Unit(Action::Enable)),
     (&["disable"], Verb::Unit(Action::Disable)),
     (&["write"], Verb::Write),
     (&["put"], Verb::Write),
     (&["save"], Verb::Write),
+    (&["create", "the", "directory"], Verb::MakeDirectory),
+    (&["create", "a", "directory"], Verb::MakeDirectory),
+    (&["create", "directory"], Verb::MakeDirectory),
+    (&["make", "the", "directory"], Verb::MakeDirectory),
+    (&["make", "a", "directory"], Verb::MakeDirectory),
+    (&["make", "directory"], Verb::MakeDirectory),
+    (&["mkdir"], Verb::MakeDirectory),
     (&["create"], Verb::Create),
     (&["read"], Verb::Read),
     (&["cat"], Verb::Read),
     (&["print"], Verb::Read),
     (&["display"], Verb::Read),
     (&["show"], Verb::Show),
+    (&["list", "the", "files", "in"], Verb::List),
+    (&["list", "files", "in"], Verb::List),
+    (&["list", "the", "directory"], Verb::List),
+    (&["list", "directory"], Verb::List),
+    (&["list"], Verb::List),
+    (&["set", "the", "mode", "of"], Verb::SetMode),
+    (&["set", "mode", "of"], Verb::SetMode),
+    (&["set", "the", "owner", "of"], Verb::SetOwner),
+    (&["set", "owner", "of"], Verb::SetOwner),
+    (&["apply", "the", "patch"], Verb::ApplyPatch),
+    (&["apply", "this", "patch"], Verb::ApplyPatch),
+    (&["apply", "patch"], Verb::ApplyPatch),
+    (&["undo", "the", "last", "change"], Verb::UndoLast),
+    (&["undo", "my", "last", "change"], Verb::UndoLast),
+    (&["undo", "last"], Verb::UndoLast),
+    (&["undo"], Verb::Undo),
 ];
 
 /// Orders that are none of ours. "install nginx and reboot" must not install a package "reboot".
@@ -90,7 +140,6 @@ pub const FOREIGN: &[&str] = &[
     "halt",
     "kill",
     "leave",
-    "list",
     "make",
     "move",
     "never",
@@ -171,6 +220,8 @@ pub enum State {
     Removed,
     Enabled,
     Disabled,
+    Masked,
+    Unmasked,
 }
 
 /// The words for states. "not" in front turns them round.
@@ -186,6 +237,8 @@ pub const STATES: &[(&str, State)] = &[
     ("uninstalled", State::Removed),
     ("enabled", State::Enabled),
     ("disabled", State::Disabled),
+    ("masked", State::Masked),
+    ("unmasked", State::Unmasked),
 ];
 
 impl State {
@@ -198,6 +251,8 @@ impl State {
             Self::Removed => Self::Installed,
             Self::Enabled => Self::Disabled,
             Self::Disabled => Self::Enabled,
+            Self::Masked => Self::Unmasked,
+            Self::Unmasked => Self::Masked,
         }
     }
 }
