@@ -1,10 +1,10 @@
 //! One order after the other: its verb, what it is about, and the steps that it comes to.
 
+use super::NotUnderstood;
+use super::changes::remove;
 use super::cursor::Cursor;
-use super::names::name;
 use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
 use super::words::Token;
-use super::{NotUnderstood, STEPS_LIMIT};
 use crate::tool::{Action, Tool, UnitAction};
 
 /// What "it" and "them" stand for.
@@ -60,116 +60,11 @@ impl<'a> Orders<'a> {
             Verb::ApplyPatch => self.patch()?,
             Verb::UndoLast => self.steps.push(Tool::Undo { request_id: "last".to_owned() }),
             Verb::Undo => self.undo(&start)?,
-            Verb::Install
-            | Verb::Remove
-            | Verb::Purge
-            | Verb::Hold
-            | Verb::Unhold
-            | Verb::Unit(_)
-            | Verb::UnitState(_) => self.change(verb, &start)?,
+            Verb::Change(verb) => self.change(verb, &start)?,
             Verb::Unknown => {}
         }
         self.cursor.end()?;
         Ok(true)
-    }
-
-    /// "install X", "stop and disable X, Y": verbs that share what they are about.
-    fn change(&mut self, first: Verb, start: &Cursor<'a>) -> Understood {
-        let mut verbs = vec![first];
-        while self.cursor.at_break() {
-            let mut ahead = self.cursor.clone();
-            ahead.pass_breaks();
-            match ahead.verb() {
-                Some(
-                    verb @ (Verb::Install
-                    | Verb::Remove
-                    | Verb::Purge
-                    | Verb::Hold
-                    | Verb::Unhold
-                    | Verb::Unit(_)
-                    | Verb::UnitState(_)),
-                ) => verbs.push(verb),
-                _ => return Err(self.cursor.error_at(start, "what is it about?")),
-            }
-            self.cursor = ahead;
-        }
-        let names = self.cursor.list(&|word| matches!(word, "at" | "on"))?;
-        if verbs.contains(&Verb::Unit(Action::Enable)) {
-            self.cursor.pass_one(AT_BOOT);
-        }
-        self.bounded(verbs.len().saturating_mul(names.len()), start)?;
-        for verb in &verbs {
-            self.fitting(*verb, start)?;
-        }
-        for verb in verbs {
-            match verb {
-                Verb::Unit(action) => {
-                    let units = self.units(&names, start)?;
-                    self.unit_steps(action, &units);
-                }
-                Verb::UnitState(action) => {
-                    let units = self.units(&names, start)?;
-                    self.steps.extend(units.into_iter().map(|name| Tool::Unit { action, name }));
-                }
-                Verb::Hold => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(Tool::PackagesHold { names });
-                }
-                Verb::Unhold => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(Tool::PackagesUnhold { names });
-                }
-                Verb::Remove | Verb::Purge
-                    if self.cursor.kind.as_deref().is_some_and(|kind| kind.starts_with("file")) =>
-                {
-                    let paths = self.paths(&names, start)?;
-                    self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
-                }
-                Verb::Remove if names.iter().all(|n| name(n).starts_with('/')) => {
-                    let paths = self.paths(&names, start)?;
-                    self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
-                }
-                Verb::Remove => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(remove(names));
-                }
-                Verb::Purge => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(Tool::PackagesPurge { names });
-                }
-                _ => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(install(names));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses what would come to more steps than a task has, before they are made.
-    fn bounded(&self, steps: usize, start: &Cursor<'a>) -> Understood {
-        if self.steps.len().saturating_add(steps) > STEPS_LIMIT {
-            return Err(start.error("more than 25 steps; give them as several tasks"));
-        }
-        Ok(())
-    }
-
-    /// Refuses a verb for another kind of thing than the noun says: "remove the service X" is no order to
-    /// uninstall a package.
-    fn fitting(&self, verb: Verb, start: &Cursor<'a>) -> Understood {
-        let kind = self.cursor.kind.as_deref().unwrap_or_default();
-        let is = |what: &str| kind.starts_with(what);
-        let fits = match verb {
-            Verb::Remove | Verb::Purge | Verb::Hold | Verb::Unhold
-                if is("service") || is("unit") || is("daemon") =>
-            {
-                false
-            }
-            Verb::Remove | Verb::Purge => kind.is_empty() || is("package") || is("file"),
-            Verb::Unit(_) | Verb::UnitState(_) => !is("package") && !is("file"),
-            _ => !is("file"),
-        };
-        if fits { Ok(()) } else { Err(start.error(format!("that is not done to a {kind}"))) }
     }
 
     /// "make sure X is running", "is X installed".
@@ -290,18 +185,4 @@ impl<'a> Orders<'a> {
 
 fn state(word: &str) -> Option<State> {
     STATES.iter().find(|(name, _)| *name == word).map(|(_, state)| *state)
-}
-
-fn install(mut names: Vec<String>) -> Tool {
-    match names.len() {
-        1 => Tool::PkgInstall { name: names.swap_remove(0) },
-        _ => Tool::PackagesInstall { names },
-    }
-}
-
-fn remove(mut names: Vec<String>) -> Tool {
-    match names.len() {
-        1 => Tool::PkgRemove { name: names.swap_remove(0) },
-        _ => Tool::PackagesRemove { names },
-    }
 }

@@ -37,7 +37,7 @@ impl Runner<'_> {
                 Ok(Err(conflict)) => conflicts.push(conflict),
                 Err(Unread::Refused(outcome)) => return *outcome,
                 Err(Unread::TooLarge) => {
-                    conflicts.push(format!("{:?} is larger than may be read", file.path))
+                    conflicts.push(format!("{:?} is larger than may be read", file.path));
                 }
             }
         }
