@@ -129,6 +129,16 @@ async fn nothing_is_sent_of_a_patch_that_does_not_fit_and_every_misfit_is_named(
 }
 
 #[tokio::test]
+async fn a_patch_that_is_in_already_asks_for_nothing() {
+    let place = Place::new();
+    let helper = place.helper(vec![read("/etc/x", X)]);
+    let same = b"--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-one\n+one\n";
+    let ran = place.run_with(&["--direct", "file", "patch", "--json"], same).await;
+    assert_eq!((ran.exit, ran.json()["status"].as_str()), (Exit::Done, Some("unchanged")), "{ran:?}");
+    assert_eq!(helper.seen().len(), 1);
+}
+
+#[tokio::test]
 async fn a_hunk_that_moved_is_told() {
     let place = Place::new();
     place.helper(vec![read("/etc/x", b"zero\none\ntwo\nthree\nfour\n"), done()]);
@@ -290,7 +300,7 @@ async fn an_edit_that_changes_nothing_asks_for_nothing() {
     let mut place = Place::new();
     let helper = place.helper(vec![read("/etc/x.conf", X)]);
     let ran = edit(&mut place, "exit 0", &[]).await;
-    assert_eq!((ran.exit, ran.err.as_str()), (Exit::Done, "/etc/x.conf is unchanged\n"), "{ran:?}");
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Done, "file.write: nothing to do\n"), "{ran:?}");
     assert_eq!(helper.seen().len(), 1);
 }
 

@@ -92,10 +92,10 @@ async fn what_is_no_id_is_wrong_usage_and_asks_nobody() {
     let place = Place::new();
     let helper = place.helper(Vec::new());
     for (args, why) in [
-        (&["undo", "--direct", "last"][..], "with --direct nobody remembers yours"),
-        (&["result", "--direct", "018f"], "with --direct nobody remembers yours"),
-        (&["undo", "../tasks"], "is no request's id"),
-        (&["undo", ""], "is no request's id"),
+        (&["undo", "--direct", "last"][..], "are known to the agent, not with --direct"),
+        (&["result", "--direct", "018f"], "are known to the agent, not with --direct"),
+        (&["undo", "../tasks"], "is no request's whole id"),
+        (&["undo", ""], "is no request's whole id"),
     ] {
         let ran = place.run(args).await;
         assert_eq!(ran.exit, Exit::Usage, "{args:?}: {ran:?}");

@@ -27,7 +27,7 @@ use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
 use crate::{Host, config, operators, serve};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use hyper::Method;
 use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
@@ -39,6 +39,12 @@ struct Session<'a> {
     host: &'a Host,
     console: &'a mut Console,
     global: Global,
+}
+
+/// The grammar, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs a command line, its first element the program's name.

@@ -20,9 +20,12 @@ const AFTER: &str = "\
 Examples:
   postern run \"install nginx-light, write 'hello' to /var/www/html/index.html and make sure nginx is running\"
   postern service restart nginx --dry-run
+  postern file patch --interactive --from my.diff
+  postern undo last
   postern can
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not approved, 5 helper unreachable, 6 partly done";
+Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not approved, 5 helper unreachable, 6 partly done.
+An interrupt ends the waiting with 1; what has begun goes on: see `postern result ID`.";
 
 #[derive(Args, Clone, Debug, Default)]
 pub struct Global {

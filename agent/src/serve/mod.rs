@@ -160,7 +160,15 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
         entry.note(name, data);
     };
     let cancel = entry.cancel.subscribe();
-    let runner = Runner { door: &door, order: &entry.order, cancel, turn: &mut turn, on: &mut on };
+    let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
+    let runner = Runner {
+        door: &door,
+        order: &entry.order,
+        cancel,
+        turn: &mut turn,
+        whole_id: &whole_id,
+        on: &mut on,
+    };
     runner.run(&mut task).await;
     tracing::info!(task = task.id, status = ?task.status, "task ended");
     entry.update(&task);

@@ -3,7 +3,7 @@
 
 use super::{App, Caller, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
-use crate::event::{Event, Refused};
+use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
 use crate::task::NotOne;
 use axum::Json;
@@ -100,20 +100,18 @@ pub async fn find(
     ConnectInfo(peer): Caller,
     Path(id): Path<String>,
 ) -> Response {
-    match (app.store.requests.find(peer.0, &id), id.as_str()) {
-        (Ok(id), _) => Json(json!({ "request_id": id })).into_response(),
-        (Err(NotOne::Several), _) => {
-            fault(StatusCode::CONFLICT, "invalid_argument", "several of your requests begin so")
+    match app.store.requests.find(peer.0, &id) {
+        Ok(id) => Json(json!({ "request_id": id })).into_response(),
+        Err(why) => {
+            let status = match why {
+                NotOne::Unknown => StatusCode::NOT_FOUND,
+                NotOne::Several => StatusCode::CONFLICT,
+            };
+            let Fault { code, message } = why.fault(&id);
+            fault(status, &code, &message)
         }
-        (Err(NotOne::Unknown), "last") => {
-            let why = "this agent remembers no change of yours that could be undone";
-            fault(StatusCode::NOT_FOUND, "unknown_request", why)
-        }
-        (Err(NotOne::Unknown), _) => fault(StatusCode::NOT_FOUND, "unknown_request", NOT_YOURS),
     }
 }
-
-const NOT_YOURS: &str = "no request of yours has this id, as far as this agent remembers";
 
 /// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
 fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
@@ -127,7 +125,8 @@ fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
     }
     match &ask.request {
         Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(uid, &of.of) => {
-            refuse("unknown_request", NOT_YOURS)
+            let Fault { code, message } = NotOne::Unknown.fault(&of.of);
+            refuse(&code, &message)
         }
         _ => None,
     }

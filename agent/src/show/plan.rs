@@ -91,7 +91,9 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
         let lines = view.map(FileView::counts).unwrap_or_default();
         let would = match step.kind {
             ChangeKind::Remove => "would remove",
-            ChangeKind::Write | ChangeKind::Unspecified if was.is_none() && view.is_some() => "would create",
+            ChangeKind::Write | ChangeKind::Unspecified if view.is_some_and(|view| view.is_new) => {
+                "would create"
+            }
             ChangeKind::Write | ChangeKind::Unspecified => "would write",
         };
         let [mode, owner] = match (step.kind, was) {

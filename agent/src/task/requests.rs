@@ -1,6 +1,6 @@
 //! Whose request is whose: to the helper all of them are the agent's.
 
-use crate::event::{Event, Status};
+use crate::event::{Event, Fault, Status};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +27,23 @@ pub enum NotOne {
     Unknown,
     /// Several begin so.
     Several,
+}
+
+impl NotOne {
+    /// Told of an id.
+    #[must_use]
+    pub fn fault(self, id: &str) -> Fault {
+        match (self, id) {
+            (Self::Several, _) => Fault::new("invalid_argument", "several of your requests begin so"),
+            (Self::Unknown, "last") => {
+                Fault::new("unknown_request", "this agent remembers no change of yours that could be undone")
+            }
+            (Self::Unknown, _) => {
+                let why = "no request of yours has this id, as far as this agent remembers";
+                Fault::new("unknown_request", why)
+            }
+        }
+    }
 }
 
 impl Requests {
