@@ -6,6 +6,7 @@ mod console;
 mod listing;
 mod options;
 mod progress;
+mod shell;
 mod tasks;
 mod typed;
 mod verbs;
@@ -69,6 +70,7 @@ impl Session<'_> {
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
+            Command::Shell(command) => self.shell(command),
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -106,6 +108,7 @@ impl Session<'_> {
             | Command::Can { .. }
             | Command::Health
             | Command::Config(_)
+            | Command::Shell(_)
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),

@@ -1,5 +1,6 @@
 //! The command line's grammar.
 
+use super::shell::Shell;
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
@@ -121,6 +122,8 @@ pub enum Command {
     /// The agent's configuration, /etc/postern/agent.toml
     #[command(subcommand)]
     Config(Config),
+    /// The agent's own commands
+    Shell(Shell),
     /// The service behind agent.sock
     Serve,
     /// Write on operators' terminals that a request waits: what postern-wall@.service does

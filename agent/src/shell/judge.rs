@@ -3,7 +3,7 @@
 use super::level::{Capability, Level, Profile};
 use super::paths::Places;
 use super::read::{DEPTH, read};
-use super::rule::Rule;
+use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Power, Script, Simple, Word};
 use super::wrap::{Frame, Inside, inside, is_shell};
@@ -290,7 +290,10 @@ impl Judging {
 
     fn paths(&self, command: &Simple) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
-        for word in &command.words {
+        // `/bin/rm` is no file that rm works on.
+        let is_program = |word: &Word| PROGRAMS.iter().any(|directory| word.text.starts_with(directory));
+        let skip = usize::from(command.words.first().is_some_and(is_program));
+        for word in command.words.iter().skip(skip) {
             for path in self.places.paths(&word.text) {
                 if !paths.contains(&path) {
                     paths.push(path);
