@@ -1,6 +1,7 @@
 //! Texts that are written to break whoever reads them. The seeds are fixed: every run tries the same texts.
 
 use postern_agent::shell::{LONGEST, Level, Rules};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers that are the same at every run (splitmix64).
 struct Numbers(u64);
@@ -19,6 +20,16 @@ impl Numbers {
     }
 }
 
+/// The judge outlives its reader's panics, so they are counted where they happen.
+fn panics() -> &'static AtomicUsize {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    std::panic::set_hook(Box::new(|info| {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        eprintln!("{info}");
+    }));
+    &COUNT
+}
+
 const PIECES: &[&str] = &[
     "ls", "rm", "-rf", "/", "/etc/shadow", "x", "$", "${", "}", "$(", ")", "(", "((", "))", "{", "`", "'", "\"",
     "\\", "\n", ";", ";;", "&", "&&", "|", "||", "|&", "<", ">", ">>", "<<", "<<<", "<<-", "<(", ">(", ">&", "&>",
@@ -32,6 +43,7 @@ const PIECES: &[&str] = &[
 #[test]
 fn no_arrangement_of_a_shells_own_words_makes_the_judge_panic() {
     let rules = Rules::builtin().unwrap();
+    let panics = panics();
     let mut numbers = Numbers(1);
     for _ in 0..4_000 {
         let mut text = String::new();
@@ -44,18 +56,21 @@ fn no_arrangement_of_a_shells_own_words_makes_the_judge_panic() {
         let decision = rules.judge(&text);
         assert!(decision.score <= 100, "{text:?}");
         assert_eq!(decision.level == Level::Safe, decision.score == 0, "{text:?}");
+        assert_eq!(panics.load(Ordering::Relaxed), 0, "{text:?}");
     }
 }
 
 #[test]
 fn no_text_makes_the_judge_panic() {
     let rules = Rules::builtin().unwrap();
+    let panics = panics();
     let mut numbers = Numbers(2);
     for _ in 0..2_000 {
         let text: String = (0..numbers.below(60))
             .filter_map(|_| char::from_u32(u32::try_from(numbers.next() % 0x300).unwrap()))
             .collect();
         let _ = rules.judge(&text);
+        assert_eq!(panics.load(Ordering::Relaxed), 0, "{text:?}");
     }
 }
 
@@ -76,6 +91,16 @@ fn every_way_of_nesting_ends_soon_and_is_never_safe() {
             assert!(text.len() <= LONGEST || decision.level == Level::Block, "{open:?} {depth}");
         }
     }
+}
+
+#[test]
+fn a_document_that_ends_at_no_plain_word_is_not_read() {
+    let rules = Rules::builtin().unwrap();
+    for text in ["<<$(  ", "cat <<${x:-  ", "cat <<`a\nx", "cat <<- $(a\n", "ls; rm -rf / <<$(  "] {
+        assert!(rules.judge(text).rules.iter().any(|hit| hit.id == "shell.parse"), "{text:?}");
+    }
+    assert_eq!(rules.judge("ls; rm -rf / <<$(  ").level, Level::Block);
+    assert_eq!(rules.judge("cat <<'E'\na\nE").level, Level::Safe);
 }
 
 #[test]
