@@ -11,6 +11,7 @@ mod options;
 mod patching;
 mod progress;
 mod reading;
+mod shell;
 mod tasks;
 mod terminal;
 mod typed;
@@ -83,6 +84,7 @@ impl Session<'_> {
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
+            Command::Shell(command) => self.shell(command),
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -131,6 +133,7 @@ impl Session<'_> {
             | Command::Health
             | Command::Config(_)
             | Command::Model(_)
+            | Command::Shell(_)
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),

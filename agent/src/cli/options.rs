@@ -1,6 +1,7 @@
 //! The command line's grammar.
 
 use super::model::Model;
+use super::shell::Shell;
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
@@ -128,6 +129,8 @@ pub enum Command {
     /// Models: what they answer with
     #[command(subcommand)]
     Model(Model),
+    /// The agent's own commands
+    Shell(Shell),
     /// The service behind agent.sock
     Serve,
     /// Write on operators' terminals that a request waits: what postern-wall@.service does

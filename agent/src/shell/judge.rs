@@ -2,13 +2,16 @@
 
 use super::level::{Capability, Level, Profile};
 use super::paths::Places;
-use super::read::{DEPTH, read};
-use super::rule::Rule;
+use super::read::{DEPTH, read, rough};
+use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
-use super::script::{Certainty, Fact, Flow, Power, Script, Simple, Word};
+use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
 use super::wrap::{Frame, Inside, inside, is_shell};
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// A command's text is at most so long.
 pub const LONGEST: usize = 2048;
@@ -56,39 +59,41 @@ impl Rules {
     /// Judges a command's text as `sh -c` would get it.
     #[must_use]
     pub fn judge(&self, text: &str) -> Decision {
-        let mut judging = Judging::default();
         if is_bad(text) {
-            judging.script.facts.insert(Fact::BadInput);
-            return self.decide(&judging);
+            return self.decide(&Judging::with(Fact::BadInput));
         }
-        read(text, Power::Own, 0, &mut judging.script);
-        if judging.script.commands.is_empty() {
-            judging.script.facts.insert(Fact::Empty);
-        }
-        judging.unwrap_all();
-        self.decide(&judging)
+        let owned = text.to_owned();
+        let judging = bounded(move || {
+            let mut judging = Judging::default();
+            read(&owned, Power::Own, 0, &mut judging.script);
+            judging.unwrap_all();
+            judging
+        });
+        self.decide(&judging.unwrap_or_else(|| Judging::rough(text)))
     }
 
     /// Judges a program with its arguments, no shell between.
     #[must_use]
     pub fn judge_argv(&self, argv: &[String]) -> Decision {
-        let mut judging = Judging::default();
         let length = argv.iter().map(|word| word.len() + 1).sum::<usize>();
         if length > LONGEST || argv.iter().any(|word| is_bad(word)) {
-            judging.script.facts.insert(Fact::BadInput);
-        } else if argv.is_empty() {
-            judging.script.facts.insert(Fact::Empty);
-        } else {
-            let words = argv.iter().map(Word::literal).collect();
-            judging.script.commands.push(Simple {
-                words,
-                input: super::script::Input::default(),
-                power: Power::Own,
-                depth: 0,
-            });
-            judging.unwrap_all();
+            return self.decide(&Judging::with(Fact::BadInput));
         }
-        self.decide(&judging)
+        let words: Vec<Word> = argv.iter().map(Word::literal).collect();
+        let judging = bounded(move || {
+            let mut judging = Judging::default();
+            if !words.is_empty() {
+                judging.script.commands.push(Simple {
+                    words,
+                    input: Input::default(),
+                    power: Power::Own,
+                    depth: 0,
+                });
+            }
+            judging.unwrap_all();
+            judging
+        });
+        self.decide(&judging.unwrap_or_else(|| Judging::rough(&argv.join(" "))))
     }
 
     fn decide(&self, judging: &Judging) -> Decision {
@@ -108,10 +113,39 @@ impl Rules {
             hits.extend(self.iter().filter(|rule| rule.text.when == Some(*fact)));
             unruled |= hits.len() == before;
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         hits.retain(|rule| seen.insert(rule.text.id.as_str()));
         hits.sort_by_key(|rule| std::cmp::Reverse((rule.text.level, rule.text.score)));
         sum(&hits, unruled)
+    }
+}
+
+/// Reading a text takes less than a millisecond; on a machine that does much else, more.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What the deepest text that is read needs, many times over.
+const STACK: usize = 32 << 20;
+/// A reader that did not return. It is left behind once; from then on no text is read.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
+/// Reads on a thread of its own: the text is hostile, and neither a panic, nor a stack, nor a loop of the
+/// parser's may become the agent's.
+fn bounded(work: impl FnOnce() -> Judging + Send + 'static) -> Option<Judging> {
+    if IS_STUCK.load(Ordering::Relaxed) {
+        return None;
+    }
+    let (answer, answered) = mpsc::channel();
+    let reader = move || {
+        // Nobody waits any more after the time is up.
+        let _ = answer.send(work());
+    };
+    std::thread::Builder::new().name("shell-reader".to_owned()).stack_size(STACK).spawn(reader).ok()?;
+    match answered.recv_timeout(PATIENCE) {
+        Ok(judging) => Some(judging),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            IS_STUCK.store(true, Ordering::Relaxed);
+            None
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => None,
     }
 }
 
@@ -167,7 +201,25 @@ struct Judging {
 }
 
 impl Judging {
+    /// A text of which nothing else is known.
+    fn with(fact: Fact) -> Self {
+        let mut judging = Self::default();
+        judging.script.facts.insert(fact);
+        judging
+    }
+
+    /// A text that could not be read.
+    fn rough(text: &str) -> Self {
+        let mut judging = Self::with(Fact::ParseError);
+        rough(text, Power::Own, 0, &mut judging.script);
+        judging.plain = std::mem::take(&mut judging.script.commands);
+        judging
+    }
+
     fn unwrap_all(&mut self) {
+        if self.script.commands.is_empty() {
+            self.script.facts.insert(Fact::Empty);
+        }
         let mut queue: VecDeque<Simple> = std::mem::take(&mut self.script.commands).into();
         let mut count = 0;
         while let Some(command) = queue.pop_front() {
@@ -181,9 +233,7 @@ impl Judging {
             match inside(&command) {
                 Inside::Nothing => self.plain.push(command),
                 Inside::Commands(frame, commands) => {
-                    // Nested deeper with every step, so that an endless chain ends.
-                    let inner = commands.into_iter().map(|inner| Simple { depth: inner.depth, ..inner });
-                    queue.extend(inner);
+                    queue.extend(commands);
                     self.frame(frame, command);
                 }
                 Inside::Scripts(frame, scripts) => {
@@ -290,7 +340,10 @@ impl Judging {
 
     fn paths(&self, command: &Simple) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
-        for word in &command.words {
+        // `/bin/rm` is no file that rm works on.
+        let is_program = |word: &Word| PROGRAMS.iter().any(|directory| word.text.starts_with(directory));
+        let skip = usize::from(command.words.first().is_some_and(is_program));
+        for word in command.words.iter().skip(skip) {
             for path in self.places.paths(&word.text) {
                 if !paths.contains(&path) {
                     paths.push(path);

@@ -44,6 +44,9 @@ pub struct RuleText {
     /// Some argument is this, whole (regular expressions).
     #[serde(default)]
     pub argument: Vec<String>,
+    /// All the words, a blank between, are this.
+    #[serde(default)]
+    pub line: Vec<String>,
     /// Some file that an argument means is this, whole.
     #[serde(default)]
     pub path: Vec<String>,
@@ -87,13 +90,14 @@ pub struct Rule {
     /// As its file has it.
     pub text: RuleText,
     argument: Option<RegexSet>,
+    line: Option<RegexSet>,
     path: Option<RegexSet>,
     not_path: Option<RegexSet>,
     proof: Option<Proof>,
 }
 
 /// Directories whose programs are what their names say.
-const PROGRAMS: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
+pub const PROGRAMS: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
 /// Where a file name pattern finds nothing that a rule forbids.
 const PATTERNS: &[&str] =
     &["./", "/usr/", "/var/log/", "/var/www/", "/srv/", "/opt/", "/tmp/", "/etc/nginx/"];
@@ -133,8 +137,9 @@ impl Rule {
             any_words: text.any_words,
         };
         let proof = is_safe.then_some(proof);
-        let (argument, path, not_path) = (set(&text.argument)?, set(&text.path)?, set(&text.not_path)?);
-        Ok(Self { argument, path, not_path, proof, text })
+        let (argument, line) = (set(&text.argument)?, set(&text.line)?);
+        let (path, not_path) = (set(&text.path)?, set(&text.not_path)?);
+        Ok(Self { argument, line, path, not_path, proof, text })
     }
 
     /// Whether the rule applies to a command, whose arguments may mean these files.
@@ -151,6 +156,7 @@ impl Rule {
                 .argument
                 .as_ref()
                 .is_none_or(|set| command.arguments().iter().any(|word| set.is_match(&word.text)))
+            && self.line.as_ref().is_none_or(|set| set.is_match(&command.line()))
             && self.path.as_ref().is_none_or(|set| paths.iter().any(|path| set.is_match(path)))
             && self.not_path.as_ref().is_none_or(|set| !paths.iter().any(|path| set.is_match(path)))
             && self.proof.as_ref().is_none_or(|proof| self.is_proven(proof, command))
@@ -175,10 +181,8 @@ impl Rule {
 
     fn is_proven(&self, proof: &Proof, command: &Simple) -> bool {
         let Some(program) = command.words.first() else { return false };
-        let is_known = match program.text.rsplit_once('/') {
-            Some((directory, _)) => PROGRAMS.contains(&directory),
-            None => true,
-        };
+        let name = PROGRAMS.iter().find_map(|directory| program.text.strip_prefix(directory));
+        let is_known = !name.unwrap_or(&program.text).contains('/');
         let arguments = command.arguments();
         if !is_known || program.certainty != Certainty::Literal {
             return false;

@@ -1,3 +1,5 @@
 //! What is said of commands' texts, and what becomes of commands that need root.
 
+mod hostile;
 mod rules;
+mod table;
