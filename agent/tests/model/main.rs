@@ -9,4 +9,5 @@ mod events;
 mod loops;
 mod reading;
 mod retries;
+mod scenarios;
 mod server;
