@@ -7,6 +7,7 @@ use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
 use super::reader::{Misread, Reading};
+use super::redact;
 use super::tools::{Call, Tool};
 use crate::config::tables::Limits;
 use serde_json::{Value, json};
@@ -84,7 +85,7 @@ impl<'t> Task<'t> {
             endpoint,
             tools,
             system,
-            turns: vec![Turn::User(words.to_owned())],
+            turns: vec![Turn::User(redact::text(words).0)],
             breaker: Breaker::new(limits.misformats),
             guard: Guard::default(),
             budget: Budget::new(limits),
@@ -177,7 +178,12 @@ impl<'t> Task<'t> {
             Went::Badly => Outcome::Failed(&text),
             Went::Cancelled => return Err(End::Cancelled),
         };
-        if let Some(note) = self.guard.ran(call, outcome) {
+        let note = self.guard.ran(call, outcome);
+        let redacted = redact::strings(&mut told);
+        if redacted > 0 {
+            told["redacted_count"] = json!(redacted);
+        }
+        if let Some(note) = note {
             told["note"] = json!(note);
         }
         Ok(CallResult { id: id.to_owned(), text: shown(&told), is_error: went == Went::Badly })
