@@ -8,5 +8,7 @@ mod endpoints;
 mod events;
 mod loops;
 mod reading;
+mod redaction;
 mod retries;
+mod scenarios;
 mod server;

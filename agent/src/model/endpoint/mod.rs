@@ -281,7 +281,12 @@ impl Endpoint {
             }
             let mut events = Vec::new();
             decoder.finish(|data| events.push(data.to_owned()));
-            answer.take_all(&events, hear)?;
+            // What the end of the stream cuts off has no form.
+            let cut_off = |failure: Failure| match failure.kind {
+                Kind::Form => Failure::new(Kind::Connection, "the endpoint's answer broke off"),
+                Kind::Connection | Kind::Timeout | Kind::Status(_) | Kind::Loading => failure,
+            };
+            answer.take_all(&events, hear).map_err(cut_off)?;
         } else {
             let text = body_text(&mut response, ANSWER_LIMIT).await?;
             if text.trim_start().starts_with('<') {
