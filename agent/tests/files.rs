@@ -354,6 +354,24 @@ async fn a_dry_run_of_an_edit_shows_what_would_be_written() {
 }
 
 #[tokio::test]
+async fn an_owner_that_is_kept_and_a_file_that_is_gone_are_told_so() {
+    let place = Place::new();
+    let kept =
+        v1::FileStep { owner: String::new(), group: String::new(), ..step("/etc/x", ChangeKind::Write, 19) };
+    let gone = v1::FileInfo { path: "/srv/old".into(), ..v1::FileInfo::default() };
+    let directory = v1::FileInfo { r#type: v1::FileType::Directory.into(), ..info("/srv/d", 0) };
+    let files = |files| {
+        let done = v1::Completed { status: Status::Done.into(), files, ..v1::Completed::default() };
+        Play::Events(vec![completed(done)])
+    };
+    place.helper(vec![read("/etc/x", X), previewed(vec![kept]), files(vec![gone]), files(vec![directory])]);
+    let ran = place.run_with(&["--direct", "file", "patch", "--dry-run"], &DIFF[..74]).await;
+    assert!(ran.out.starts_with("would write  /etc/x  +1 -1  19 bytes  0640 -> 0644  root:adm\n"), "{ran:?}");
+    assert_eq!(place.run(&["--direct", "file", "remove", "/srv/old"]).await.out, "/srv/old is gone\n");
+    assert_eq!(place.run(&["--direct", "file", "mkdir", "/srv/d"]).await.out, "/srv/d: 0640 root:adm\n");
+}
+
+#[tokio::test]
 async fn a_directory_is_listed_as_a_table() {
     let place = Place::new();
     let directory =

@@ -5,6 +5,7 @@ mod common;
 use common::{Place, Play, completed, ended, unit};
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
+use tonic::Code;
 
 fn id(ran: &common::Ran) -> String {
     ran.json()["request_id"].as_str().expect(&ran.out).to_owned()
@@ -54,6 +55,24 @@ async fn undo_last_goes_back_change_by_change() {
     helper.add(undone());
     assert_eq!(place.run(&["undo", &undos[2]]).await.exit, Exit::Done);
     assert_eq!(of(helper.seen().last().unwrap()), undos[2]);
+}
+
+#[tokio::test]
+async fn undo_last_passes_over_no_change_of_unknown_outcome() {
+    let place = Place::new();
+    let lost = Play::Status(Code::DeadlineExceeded, "too late");
+    let helper = place.helper(vec![changed(), lost]);
+    place.serve();
+    place.run(&["service", "restart", "nginx"]).await;
+    let open = id(&place.run(&["service", "stop", "nginx", "--json"]).await);
+    let ran = place.run(&["undo", "last"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+    assert!(ran.err.contains(&format!("is not known yet: see `postern result {open}`")), "{ran:?}");
+    helper.add(changed());
+    helper.add(undone());
+    assert_eq!(place.run(&["result", &open]).await.exit, Exit::Done);
+    assert_eq!(place.run(&["undo", "last"]).await.exit, Exit::Done);
+    assert_eq!(of(helper.seen().last().unwrap()), open);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::ask::Door;
 use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
-use crate::task::{Entry, Runner, Store, Task, Turn};
+use crate::task::{Effect, Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -150,7 +150,7 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
         if name == "request" {
             // A task's ids are made here and nobody else's.
             asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(uid, &asked.request_id, &asked.verb);
+            store.requests.claim(uid, &asked.request_id, asked.undoes.is_some(), asked.effect);
             return;
         }
         if let Ok(end) = Event::from_parts(name, &data) {
@@ -181,7 +181,7 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
 #[serde(default)]
 struct Asked {
     request_id: String,
-    verb: String,
+    effect: Effect,
     undoes: Option<String>,
 }
 

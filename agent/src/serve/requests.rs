@@ -5,7 +5,7 @@ use super::{App, Caller, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
-use crate::task::NotOne;
+use crate::task::{Effect, NotOne};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, State};
@@ -79,8 +79,13 @@ pub async fn ask(
         };
         tokio::select! {
             outcome = app.door.ask(&ask, &mut on) => {
-                if ask.mode == Mode::Execute {
-                    app.store.requests.settle(&ask.id, ask.request.undoes(), &outcome.end);
+                // A recorded outcome is that of the request that was asked for.
+                let settled = match &ask.request {
+                    Request::RequestResult(of) if matches!(outcome.end, Event::Completed(_)) => Some(&of.of),
+                    _ => (ask.effect() == Effect::Possible).then_some(&ask.id),
+                };
+                if let Some(id) = settled {
+                    app.store.requests.settle(id, ask.request.undoes(), &outcome.end);
                 }
                 let _ = events.send(outcome.end);
             }
@@ -105,7 +110,7 @@ pub async fn find(
         Err(why) => {
             let status = match why {
                 NotOne::Unknown => StatusCode::NOT_FOUND,
-                NotOne::Several => StatusCode::CONFLICT,
+                NotOne::Several | NotOne::Open(_) => StatusCode::CONFLICT,
             };
             let Fault { code, message } = why.fault(&id);
             fault(status, &code, &message)
@@ -119,8 +124,8 @@ fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
-    let takes_id = ask.mode == Mode::Execute && ask.request.is_effect();
-    if takes_id && !app.store.requests.claim(uid, &ask.id, ask.request.verb()) {
+    let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
+    if effect == Effect::Possible && !app.store.requests.claim(uid, &ask.id, is_undo, effect) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {

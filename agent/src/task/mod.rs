@@ -5,7 +5,7 @@ mod run;
 mod store;
 mod turn;
 
-pub use requests::{NotOne, Requests};
+pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
 pub use turn::Turn;

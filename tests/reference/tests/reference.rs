@@ -1,7 +1,8 @@
 //! The committed manual pages and completions are what the programs' grammar says.
 
-use clap::{Command, CommandFactory};
+use clap::CommandFactory;
 use clap_complete::Shell;
+use postern_admin::cli::Cli;
 use postern_reference::{Page, completions, manual};
 use std::path::Path;
 
@@ -27,18 +28,17 @@ const ADMIN: Page = Page {
 
 /// Each file under `deploy/` with its text.
 fn made() -> Vec<(String, String)> {
-    let programs: [(fn() -> Command, &Page); 2] =
-        [(postern_agent::cli::command, &POSTERN), (postern_admin::cli::Cli::command, &ADMIN)];
+    let programs = [(postern_agent::cli::command(), &POSTERN), (Cli::command(), &ADMIN)];
     let mut made = Vec::new();
     for (command, page) in programs {
-        let name = command().get_name().to_owned();
-        made.push((format!("man/{name}.{}", page.section), manual(command(), page)));
+        let name = command.get_name().to_owned();
+        made.push((format!("man/{name}.{}", page.section), manual(command.clone(), page)));
         for (shell, file) in [
             (Shell::Bash, name.clone()),
             (Shell::Zsh, format!("_{name}")),
             (Shell::Fish, format!("{name}.fish")),
         ] {
-            made.push((format!("completions/{shell}/{file}"), completions(command(), shell)));
+            made.push((format!("completions/{shell}/{file}"), completions(command.clone(), shell)));
         }
     }
     made

@@ -47,7 +47,7 @@ impl Runner<'_> {
         (self.on)(
             "request",
             json!({
-                "step": number, "request_id": ask.id, "verb": ask.request.verb(), "undoes": ask.request.undoes(),
+                "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
             }),
             task,
         );
