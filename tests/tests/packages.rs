@@ -173,6 +173,8 @@ fn changes_versions_and_keeps_what_a_person_has_configured(host: &Installed) {
     let source =
         "/etc/apt/sources.list.d/local.sources:1 file:/var/lib/local-repo /etc/apt/keyrings/local.asc";
     assert_eq!(plan["packages"][0]["sources"], serde_json::json!([source]));
+    let shown = host.visitor(&["postern", "package", "show", "pt-conf", "--json"]).json();
+    assert_eq!(shown["result"]["packages"][0]["sources"], serde_json::json!([source]), "{shown}");
     assert!(plan["download_bytes"].as_u64().is_some_and(|bytes| bytes > 100), "{plan}");
     assert_eq!(plan["disk_bytes"], 8192);
     let _ = ends(host, &["install", "pt-conf=1"], 0, "unchanged", "");

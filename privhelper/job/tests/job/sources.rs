@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::support::{Bed, plan_install};
+use postern_proto::root::v1::{Job, JobKind};
 
 const DEB822: &str = "# ours\nTypes: deb deb-src\nURIs: https://deb.example.org/debian\nSuites: stable\nSigned-By: /usr/share/keyrings/a.gpg\n\nTypes: deb\nEnabled: no\nURIs: https://off.example.org/\nSuites: ./\n";
 
@@ -57,6 +58,17 @@ fn a_version_is_tied_to_the_entry_that_offers_it_and_not_to_its_label() {
     let argv = bed.noted("apt-cache", "argv").join(" ");
     assert!(argv.starts_with("policy -o APT::Cmd::Pattern-Only=true -- hello:native"), "{argv}");
     assert!(bed.noted("apt-get", "argv").contains(&"Created-By: Packages".to_owned()));
+}
+
+#[test]
+fn a_look_at_a_package_says_where_it_would_come_from() {
+    let bed = bed(DEB822, ONE);
+    let table = fs::read_to_string(bed.host.apt_cache.with_extension("sh")).unwrap();
+    let stanza = "show) printf 'Package: hello\\nArchitecture: amd64\\nVersion: 2\\n' ;;\nesac";
+    bed.script("apt-cache", &table.replace("esac", stanza));
+    let show = Job { kind: JobKind::Show.into(), transaction: 0, ..plan_install(&["hello"]) };
+    let outcome = bed.plan(&show);
+    assert_eq!((outcome.packages[0].candidate.as_str(), outcome.packages[0].sources.len()), ("2", 1));
 }
 
 #[test]
