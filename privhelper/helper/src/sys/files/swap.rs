@@ -208,7 +208,11 @@ impl Step<'_> {
             }
             Stop::Fault(_) | Stop::Refused(_) | Stop::Attached => stop,
         });
-        done.or_else(|stop| set(&old.file, old.attributes).and(Err(stop)))?;
+        if let Err(stop) = done {
+            // What could not be set as a whole is set back as far as it goes; the first failure is the one to tell.
+            drop(set(&old.file, old.attributes));
+            return Err(stop);
+        }
         Ok(old.file.sync_all().map_err(Fault::io("sync a file"))?)
     }
 
