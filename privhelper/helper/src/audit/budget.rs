@@ -40,6 +40,7 @@ impl Budget {
     /// It does not; after how many seconds one will.
     pub fn admit(&mut self, uid: u32, limits: Limits, boot: Duration, unix: Duration) -> Result<(), u32> {
         let now = boot.as_secs();
+        self.0.retain(|_, account| account.counts(now));
         let account = self.0.entry(uid).or_default();
         account.seconds.retain(|(second, _)| second.saturating_add(HOUR) > now);
         let wait = [(MINUTE, limits.per_minute), (HOUR, limits.per_hour)]
@@ -65,21 +66,27 @@ impl Budget {
     }
 
     /// What was over the budget and has not been told for a minute, or all of it at the end.
-    pub fn over(&mut self, due: Due, boot: Duration) -> Vec<(u32, Suppressed)> {
+    #[must_use]
+    pub fn over(&self, due: Due, boot: Duration) -> Vec<(u32, Suppressed)> {
         let now = boot.as_secs();
-        let mut all = Vec::new();
-        for (uid, account) in &mut self.0 {
-            let is_due = account.told.is_none_or(|told| told.saturating_add(MINUTE) <= now);
-            if let Some(over) = account.over.filter(|_| is_due || due == Due::All) {
-                (account.over, account.told) = (None, Some(now));
-                all.push((*uid, over));
-            }
+        let is_due = |account: &Account| {
+            due == Due::All || account.told.is_none_or(|told| told.saturating_add(MINUTE) <= now)
+        };
+        let accounts = self.0.iter().filter(|(_, account)| is_due(account));
+        accounts.filter_map(|(uid, account)| Some((*uid, account.over?))).collect()
+    }
+
+    /// It was told: what came since is counted anew.
+    pub fn told(&mut self, uid: u32, told: Suppressed, boot: Duration) {
+        if let Some(account) = self.0.get_mut(&uid) {
+            let more = |over: &Suppressed| over.count > told.count;
+            account.over = account.over.filter(more).map(|over| Suppressed {
+                count: over.count.saturating_sub(told.count),
+                first: told.last,
+                last: over.last,
+            });
+            account.told = Some(boot.as_secs());
         }
-        self.0.retain(|_, account| {
-            account.seconds.retain(|(second, _)| second.saturating_add(HOUR) > now);
-            !account.seconds.is_empty() || account.over.is_some()
-        });
-        all
     }
 }
 
@@ -93,6 +100,12 @@ pub enum Due {
 }
 
 impl Account {
+    /// Whether anything of it still counts.
+    fn counts(&self, now: u64) -> bool {
+        let last = self.seconds.back().map_or(0, |(second, _)| *second).max(self.told.unwrap_or(0));
+        self.over.is_some() || last.saturating_add(HOUR) > now
+    }
+
     /// In how many seconds there is room within this window; none if there is now.
     fn wait(&self, window: u64, most: u32, now: u64) -> Option<u64> {
         let mut left = most;

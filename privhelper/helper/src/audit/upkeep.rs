@@ -62,10 +62,11 @@ impl Audit {
 
     fn tell_suppressed(&self, due: Due) -> Result<(), Fault> {
         let over = locked(&self.budget).over(due, (self.since_boot)());
-        for (uid, over) in over {
-            let own = Json::new().number("uid", uid).number("count", over.count);
-            let own = own.text("first", &rfc3339(over.first)).text("last", &rfc3339(over.last));
+        for (uid, told) in over {
+            let own = Json::new().number("uid", uid).number("count", told.count);
+            let own = own.text("first", &rfc3339(told.first)).text("last", &rfc3339(told.last));
             self.note(Event::Suppressed, &Record { own, ..Record::default() })?;
+            locked(&self.budget).told(uid, told, (self.since_boot)());
         }
         Ok(())
     }

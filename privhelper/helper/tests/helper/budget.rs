@@ -69,10 +69,15 @@ fn what_is_over_is_told_once_a_minute_with_its_number_and_times() {
     }
     let told = budget.over(Due::Minutely, at(60));
     assert_eq!((told[0].0, told[0].1.count), (1, 50));
+    assert_eq!(budget.over(Due::Minutely, at(60)), told, "it stays until the log has it");
+    ask(&mut budget, 1, 60).unwrap_err();
+    budget.told(1, told[0].1, at(60));
     assert_eq!((told[0].1.first, told[0].1.last), (at(1_000_010), at(1_000_059)));
     ask(&mut budget, 1, 61).unwrap_err();
     assert_eq!(budget.over(Due::Minutely, at(119)), Vec::new());
-    assert_eq!(budget.over(Due::All, at(119)).len(), 1, "at the end all is told");
+    let rest = budget.over(Due::All, at(119));
+    assert_eq!((rest.len(), rest[0].1.count), (1, 2), "at the end all is told");
+    budget.told(1, rest[0].1, at(119));
     assert_eq!(budget.over(Due::All, at(119)), Vec::new());
 }
 
