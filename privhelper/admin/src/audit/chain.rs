@@ -3,8 +3,9 @@
 use super::bad::{Bad, Behind, Broken, Expected, Kind, What};
 use super::files::first_seq;
 use super::lines::{End, Lines};
-use super::proof::{Proof, Seals, Standing};
+use super::proof::{Proof, Standing};
 use super::record::{FIRST_PREV, Hex, NoRecord, Record, hex, words};
+use super::seals::Seals;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::io;
