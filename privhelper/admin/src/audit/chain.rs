@@ -3,8 +3,9 @@
 use super::bad::{Bad, Behind, Broken, Expected, Kind, What};
 use super::files::first_seq;
 use super::lines::{End, Lines};
-use super::proof::{Proof, Seals, Standing};
+use super::proof::{Proof, Standing};
 use super::record::{FIRST_PREV, Hex, NoRecord, Record, hex, words};
+use super::seals::Seals;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -183,8 +184,8 @@ impl Chain<'_> {
             if torn.flatten().is_none_or(|torn| torn.size != held.size || torn.sha256.as_bytes() != found) {
                 return Err(Broken { behind: self.expected().this(record), ..held.broken });
             }
-        } else if let Some(torn) = torn {
-            self.untake(torn).map_err(&broken)?;
+        } else if torn.is_some() && !self.untake(torn.flatten()) && self.expected().is(record) {
+            return Err(broken(What::Torn));
         }
         self.take(record).map_err(broken)?;
         self.verdict.torn += u64::from(record.event == b"torn");
@@ -213,21 +214,21 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// A `torn` record after a whole line: that line lacked its LF only when the helper found it.
-    fn untake(&mut self, torn: Option<Torn<'_>>) -> Result<(), What> {
+    /// A `torn` record after a whole line: that line lacked its LF only when the helper found it. Whether it is named so.
+    fn untake(&mut self, torn: Option<Torn<'_>>) -> bool {
         let is_named = |torn: Torn<'_>| {
             self.last_line.len() as u64 == torn.size
                 && hex(&Sha256::digest(&self.last_line).into()) == torn.sha256.as_bytes()
         };
-        if !torn.is_some_and(is_named) {
-            return Err(What::Torn);
+        if self.now.is_none() || !torn.is_some_and(is_named) {
+            return false;
         }
         self.now = self.before.take();
         self.verdict.records -= 1;
         if self.verdict.records == 0 {
             self.verdict.first_seq = None;
         }
-        Ok(())
+        true
     }
 
     fn verdict(mut self) -> Verdict {

@@ -12,6 +12,7 @@ mod keygen;
 mod lines;
 mod proof;
 mod record;
+mod seals;
 mod show;
 mod summary;
 mod tips;

@@ -1,7 +1,7 @@
 //! `audit verify`: what of the log is proven, by what, and what is not.
 
 use super::chain::{self, Extent, Verdict};
-use super::files::{chosen, files};
+use super::files::chosen;
 use super::proof::Proof;
 use super::tips;
 use crate::host::Host;
@@ -39,7 +39,7 @@ fn public(text: &str) -> Result<Public, String> {
 
 /// Longest file that holds a key.
 const KEY_MAX: u64 = 4096;
-/// A log that is rotated away while it is read is read again.
+/// A log that changes while it is read is read again, if something seems to be wrong with it.
 const TRIES: usize = 3;
 
 /// `audit verify`.
@@ -70,10 +70,13 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
                 return Ok(Exit::Failed);
             }
         };
-        match chain::verify(&files, extent, &proof) {
-            // Rotated away under our eyes: what seems to be wrong may be our list of files.
-            Ok(Verdict { bad: Some(_), .. }) | Err(_)
-                if attempt < TRIES && is_installed && has_moved(host, &files) => {}
+        let before = size(&files);
+        let verdict = chain::verify(&files, extent, &proof);
+        let is_live = is_installed && attempt < TRIES;
+        let has_moved = || before != size(&files) || chosen(host, &[]).is_ok_and(|now| now != files);
+        match verdict {
+            // Written to or put away under our eyes: what seems to be wrong may be only half there.
+            Ok(Verdict { bad: Some(_), .. }) | Err(_) if is_live && has_moved() => {}
             Ok(verdict) => return tell(&verdict, files.len(), &proof, args, &notes, io),
             Err((file, error)) => {
                 writeln!(io.err, "{}: {error}", escape(&file.display().to_string()))?;
@@ -84,8 +87,9 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
     Ok(Exit::Failed)
 }
 
-fn has_moved(host: &Host, read: &[PathBuf]) -> bool {
-    files(&host.log).is_ok_and(|now| now != read)
+/// How long the file is that may still be written.
+fn size(files: &[PathBuf]) -> Option<u64> {
+    files.last()?.metadata().ok().map(|file| file.len())
 }
 
 /// What this host knows of its own log; notes on what it does not.

@@ -53,9 +53,10 @@ fn read_log(law: &Law, host: &Host) -> (Log, Option<Uses>) {
         return unread("the audit log holds no record yet".to_owned());
     };
     let (valid, chain) = match chain::verify(&files, Extent::Installed, &Proof::default()) {
-        Ok(chain::Verdict { bad: None, records, .. }) => {
+        Ok(chain::Verdict { bad: None, records, standing, .. }) => {
             let records = count(usize::try_from(records).unwrap_or(usize::MAX), "record");
-            (true, format!("the chain of {records} holds, unsealed"))
+            let seals = if standing.sealed_from.is_some() { "sealed, seals not checked" } else { "unsealed" };
+            (true, format!("the chain of {records} holds, {seals}"))
         }
         Ok(chain::Verdict { bad: Some(bad), .. }) => {
             (false, format!("THE CHAIN IS BROKEN at {}:{}: {}", bad.file.display(), bad.line, bad.reason))

@@ -114,7 +114,7 @@ fn rewritten(keys_of: usize, from: usize) -> Log {
     let all = lines(&log.bytes);
     let mut forged = Log { bytes: all[..from - 1].concat(), seq: from as u64 - 1, ..found };
     let before: Value = serde_json::from_slice(&all[from - 2]).unwrap();
-    forged.prev = before["hash"].as_str().unwrap().to_owned();
+    before["hash"].as_str().unwrap().clone_into(&mut forged.prev);
     for _ in from..=all.len() {
         forged.add("served", ",\"verb\":\"unit.status\"");
     }

@@ -23,7 +23,7 @@ fn write(host: &TestHost, bytes: &[u8]) {
 /// A journal of these entries; it answers only if it is asked for the helper's alone.
 fn journal(host: &mut TestHost, entries: &[Value]) {
     let path = host.host.state.join("journalctl");
-    let text = entries.iter().map(|entry| format!("{entry}\n")).collect::<String>();
+    let text = entries.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     fs::write(path.with_extension("json"), text).unwrap();
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in *--output=json*\" MESSAGE_ID={TIP} _UID=0 _SYSTEMD_UNIT=postern-helper.service\") exec cat {}.json;; esac\nexit 1\n",
