@@ -166,6 +166,7 @@ fn first_steps<V: Verb>(
             helper.approvals.admit(about, policy.approvals(), helper.boottime())?;
         }
     }
+    let wishes = wishes.into_iter().map(|(verb, object)| (verb, object.without_content())).collect();
     Ok(First::Go(meta, verb, policy, by, wishes))
 }
 

@@ -1,6 +1,6 @@
 //! What files were before they changed, on disk before they do: for undo, and after a crash to know how far it came.
 
-use super::plan::{Looked, read_old};
+use super::plan::Looked;
 use super::{Change, To};
 use crate::context::Context;
 use crate::error::{Fault, Stop};
@@ -18,25 +18,9 @@ pub(super) struct Doing<'a> {
     pub looked: Looked,
     /// The name beside it under which the new file waits.
     pub temporary: String,
-    /// What it holds now, if that goes.
-    pub content: Vec<u8>,
 }
 
-impl<'a> Doing<'a> {
-    pub(super) fn new(
-        change: &'a Change,
-        plan: &'a FilePlan,
-        mut looked: Looked,
-        temporary: String,
-    ) -> Result<Self, Stop> {
-        let goes = matches!(change.to, To::Content(..) | To::Removed);
-        let content = match looked.there.as_mut().filter(|_| goes) {
-            Some((standing, old)) => read_old(standing, old)?,
-            None => Vec::new(),
-        };
-        Ok(Self { change, plan, looked, temporary, content })
-    }
-
+impl Doing<'_> {
     fn undo(&mut self) -> FileUndo {
         let before = self.looked.there.as_ref().map(|(standing, old)| FileState {
             inode: standing.identity.1,
@@ -53,7 +37,7 @@ impl<'a> Doing<'a> {
             path: self.plan.path.to_string(),
             before,
             after: after.map(|(kind, sha256)| state(kind, self.plan.attributes, sha256)),
-            content: std::mem::take(&mut self.content),
+            content: std::mem::take(&mut self.looked.content),
             temporary: if is_set { String::new() } else { self.temporary.clone() },
         }
     }
@@ -80,7 +64,7 @@ pub(super) fn keep<V>(cx: &Context, by: &Authorized<V>, doing: &mut [Doing<'_>])
     let incomplete = !is_kept(by);
     if incomplete {
         for doing in doing.iter_mut() {
-            doing.content.clear();
+            doing.looked.content.clear();
         }
     }
     // What an operator takes back, whom no rule lets through, must not fail for want of room.

@@ -61,6 +61,15 @@ impl Object {
         Self::File { path, bytes: 0, content: None, mode: None, owner: None, group: None }
     }
 
+    /// The same without content, which only the decision on the request looks at.
+    #[must_use]
+    pub fn without_content(mut self) -> Self {
+        if let Self::File { content, .. } = &mut self {
+            *content = None;
+        }
+        self
+    }
+
     /// What a request about this is at least, whatever the rules say.
     #[must_use]
     pub fn least(&self) -> Decision {

@@ -78,7 +78,7 @@ fn decide(
     call::<wire::OperatorDecided>(channel, "Operator/Decide", &request).map(|decided| decided.missing)
 }
 
-fn approve(channel: &mut Channel, id: &str) -> Result<u32, (u8, String)> {
+pub fn approve(channel: &mut Channel, id: &str) -> Result<u32, (u8, String)> {
     let text = show(channel, id);
     decide(channel, id, &text, Verdict::Approve, "")
 }

@@ -35,6 +35,10 @@ fn own_uid() -> u32 {
     nix::unistd::Uid::effective().as_raw()
 }
 
+fn own_gid() -> u32 {
+    nix::unistd::Gid::effective().as_raw()
+}
+
 fn accounts() -> Accounts {
     Accounts {
         user: |name| match name {
@@ -43,7 +47,7 @@ fn accounts() -> Accounts {
             _ => None,
         },
         group: |name| match name {
-            "root" => Some((nix::unistd::Gid::effective().as_raw(), Vec::new())),
+            "root" => Some((own_gid(), Vec::new())),
             "helpers" => Some((4_000_100, vec![CLIENT_UID])),
             _ => None,
         },
@@ -117,7 +121,7 @@ pub fn host(at: &Path) -> Host {
         accounts: accounts(),
         primary: |uid| Some(if uid == GROUP_UID { 4_000_100 } else { uid }),
         user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
-        group_name: |gid| gid.to_string(),
+        group_name: |gid| if gid == own_gid() { "root".to_owned() } else { gid.to_string() },
         now: SystemTime::now,
         since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
         boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
@@ -383,4 +387,77 @@ pub fn site_rules(at: &Path) -> Vec<root::Rule> {
 pub fn open_audit(path: &Path) -> Audit {
     let file = postern_helper::sys::store::open_log(path, 0o640).unwrap();
     Audit::open(file, "00000000-0000-4000-8000-000000000000", SystemTime::now).unwrap()
+}
+
+/// A rule that grants every change of files in `site` and below, and its undo.
+pub fn changing(at: &Path) -> root::Rule {
+    let verbs = [
+        "file.read",
+        "file.list",
+        "file.write",
+        "file.patch",
+        "file.remove",
+        "file.mkdir",
+        "file.set-mode",
+        "file.set-owner",
+        "request.undo",
+    ];
+    root::Rule {
+        directories: vec![at.join("site").to_str().unwrap().to_owned()],
+        files: strings(&["*"]),
+        depth: 3,
+        modes: strings(&["0644", "0600", "0755"]),
+        ..rule("site", &verbs)
+    }
+}
+
+/// A file's new content, of whatever stands there.
+pub fn change_to(path: &str, content: &[u8]) -> wire::FileChange {
+    wire::FileChange {
+        path: path.to_owned(),
+        kind: wire::ChangeKind::Write.into(),
+        content: content.to_vec(),
+        expect: "any".to_owned(),
+        ..wire::FileChange::default()
+    }
+}
+
+/// A file that goes.
+pub fn change_away(path: &str) -> wire::FileChange {
+    wire::FileChange {
+        path: path.to_owned(),
+        kind: wire::ChangeKind::Remove.into(),
+        expect: "any".to_owned(),
+        ..wire::FileChange::default()
+    }
+}
+
+pub fn patch(changes: Vec<wire::FileChange>) -> wire::FilePatchRequest {
+    wire::FilePatchRequest { meta: meta(wire::Mode::Execute), changes }
+}
+
+pub fn remove(path: &str) -> wire::FileRemoveRequest {
+    let (path, expect) = (path.to_owned(), "any".to_owned());
+    wire::FileRemoveRequest { meta: meta(wire::Mode::Execute), path, expect }
+}
+
+pub fn mkdir(path: &str) -> wire::FileMkdirRequest {
+    wire::FileMkdirRequest {
+        meta: meta(wire::Mode::Execute),
+        path: path.to_owned(),
+        ..wire::FileMkdirRequest::default()
+    }
+}
+
+pub fn set_mode(path: &str, mode: &str) -> wire::FileSetModeRequest {
+    let (path, mode) = (path.to_owned(), mode.to_owned());
+    wire::FileSetModeRequest { meta: meta(wire::Mode::Execute), path, mode }
+}
+
+/// The names in a directory of the world's, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(directory).unwrap();
+    let mut names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>();
+    names.sort();
+    names
 }

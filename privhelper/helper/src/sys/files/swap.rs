@@ -2,7 +2,8 @@
 //!
 //! Of several steps all are done or none: what fails is taken back, newest first, by the same renames.
 
-use super::{Standing, beneath, case_folded, changed, folds_case, identity_of, open, stop};
+use super::standing::{Standing, changed};
+use super::{beneath, case_folded, folds_case, identity_of, open, stop};
 use crate::audit::Ticket;
 use crate::error::{Code, Fault, Stop};
 use crate::types::{Attributes, FileKind, FileMode};
