@@ -33,6 +33,7 @@ mod policy;
 mod policy_commands;
 mod policy_files;
 mod policy_plans;
+mod races;
 mod reader;
 mod requests;
 mod seal;
