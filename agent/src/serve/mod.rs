@@ -6,8 +6,10 @@ mod requests;
 mod tasks;
 
 use crate::ask::Door;
+use crate::config::tables::Limits;
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::model::endpoint::Endpoint;
 use crate::task::{Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
@@ -42,6 +44,14 @@ struct App {
     queue: mpsc::Sender<Arc<Entry>>,
     health: Health,
     slots: Arc<Semaphore>,
+    /// Makes the steps of tasks; without one the offline planner does.
+    model: Option<Arc<Model>>,
+}
+
+/// A model's endpoint, and what a task with it may cost.
+struct Model {
+    endpoint: Endpoint,
+    limits: Limits,
 }
 
 /// The uid behind a connection, as the kernel says.
@@ -76,13 +86,22 @@ pub async fn serve_on(
     if let Some(why) = &wrong {
         tracing::error!("the configuration is not in use: {}", crate::show::line(why));
     }
+    let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
+        Ok(endpoint) => {
+            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits: config.limits.clone() })), None)
+        }
+        Err(why) => {
+            tracing::error!("the model is not in use: {}", crate::show::line(&why));
+            (None, Some(why))
+        }
+    };
     let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store)));
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
-    let app = Arc::new(App { door, store, queue, health: Health::new(wrong), slots });
+    let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
         .route("/execute", post(tasks::execute))
         .route("/tasks", get(tasks::list))
@@ -122,7 +141,12 @@ async fn stop_signal() {
 }
 
 /// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
-async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Arc<Store>) {
+async fn work(
+    mut orders: mpsc::Receiver<Arc<Entry>>,
+    door: Arc<Door>,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
     let mut running = JoinSet::new();
@@ -136,11 +160,18 @@ async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Ar
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store)));
+        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
     }
 }
 
-async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<Door>, store: Arc<Store>) {
+async fn carry_out(
+    entry: Arc<Entry>,
+    mut task: Task,
+    mut turn: Turn,
+    door: Arc<Door>,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+) {
     tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
     let uid = entry.order.uid;
     let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
@@ -154,7 +185,10 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
     };
     let cancel = entry.cancel.subscribe();
     let runner = Runner { door: &door, order: &entry.order, cancel, turn: &mut turn, on: &mut on };
-    runner.run(&mut task).await;
+    match &model {
+        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
+        None => runner.run(&mut task).await,
+    }
     tracing::info!(task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();

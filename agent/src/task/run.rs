@@ -1,6 +1,7 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod model;
 mod step;
 
 use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
@@ -67,7 +68,7 @@ impl Runner<'_> {
 
     fn announce(&mut self, task: &Task, number: usize, tool: &Tool, status: &str) {
         let mut data = json!({
-            "step": number, "of": self.order.steps.len(), "what": tool.describe(), "status": status,
+            "step": number, "of": self.order.steps.len().max(number), "what": tool.describe(), "status": status,
         });
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();

@@ -118,7 +118,13 @@ impl Hands for Script {
         }
     }
 
-    fn hear(&self, _: Heard<'_>) {}
+    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
+        |_| {}
+    }
+
+    fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
+        std::future::pending()
+    }
 }
 
 fn events(datas: &[Value]) -> String {

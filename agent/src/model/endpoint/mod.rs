@@ -190,6 +190,23 @@ impl Endpoint {
         })
     }
 
+    /// Whether somebody answers there who knows the key: `ok`, or what is wrong.
+    pub async fn probe(&self, limit: Duration) -> String {
+        // Next to what is asked for calls, wherever that is.
+        let list = self.url.replace("/chat/completions", "/models").replace("/messages", "/models");
+        let asked = self.client.get(list).headers(self.headers.clone()).send();
+        let failure = match timeout(limit, asked).await {
+            Err(_) => return format!("no answer within {} s", limit.as_secs()),
+            Ok(Err(error)) => Failure::of_connection(&error),
+            // Not every endpoint has a list of models, but whoever says so is there.
+            Ok(Ok(response)) if response.status().is_success() || response.status().as_u16() == 404 => {
+                return "ok".to_owned();
+            }
+            Ok(Ok(response)) => refusal(response).await,
+        };
+        self.without_key(failure).message
+    }
+
     /// Asks the model, again if the failure may pass, until `deadline`. `hear` gets the words as they come.
     ///
     /// # Errors
