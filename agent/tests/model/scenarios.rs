@@ -81,7 +81,7 @@ struct Expect {
     /// The calls that are run, `{tool, args}` each.
     #[serde(default)]
     calls: Vec<Value>,
-    /// finished, failed, out_of_budget or cancelled.
+    /// `finished`, `failed`, `out_of_budget` or `cancelled`.
     end: String,
     /// Part of the words that it ends with.
     #[serde(default)]

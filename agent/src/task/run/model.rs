@@ -7,7 +7,7 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
-use crate::model::task::{Done, End, Hands, Task as Talk, Went};
+use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK};
 use crate::request::Request;
 use crate::show;
@@ -28,10 +28,12 @@ impl Runner<'_> {
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
         let words = self.order.task.clone();
         let mode = self.order.mode;
-        let mut talk = Talk::new(endpoint, limits, TASK, &system, &words);
+        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
         let mut hands = Steps { runner: self, task };
-        let end = talk.run(&mut hands).await;
-        for (name, tokens) in [("input_tokens", talk.usage().input), ("output_tokens", talk.usage().output)] {
+        let end = dialogue.run(&mut hands).await;
+        for (name, tokens) in
+            [("input_tokens", dialogue.usage().input), ("output_tokens", dialogue.usage().output)]
+        {
             task.usage.insert(name.to_owned(), tokens.into());
         }
         finish(task, end, mode);
