@@ -42,8 +42,11 @@ pub trait Hands {
     /// Carries out one call, which is not `finish`.
     fn run(&mut self, call: &Call) -> impl Future<Output = Done> + Send;
 
-    /// The model has said what is told here; `None` = it begins anew.
-    fn hear(&self, heard: Heard<'_>);
+    /// Is ready once the person wants the task to end.
+    fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static;
+
+    /// Gets what the model says, as it comes.
+    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static;
 }
 
 /// How a task ended.
@@ -100,14 +103,19 @@ impl<'t> Task<'t> {
     }
 
     /// Runs it to its end.
-    pub async fn run(&mut self, hands: &mut (impl Hands + Sync)) -> End {
+    pub async fn run(&mut self, hands: &mut impl Hands) -> End {
         loop {
             if let Err(why) = self.budget.step() {
                 return End::OutOfBudget(why);
             }
             let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools };
-            let hear = |heard: Heard<'_>| hands.hear(heard);
-            let reply = match self.endpoint.ask(&prompt, self.budget.deadline(), &hear).await {
+            let hear = hands.ear();
+            let cancelled = hands.cancelled();
+            let asked = tokio::select! {
+                asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
+                () = cancelled => return End::Cancelled,
+            };
+            let reply = match asked {
                 Ok(reply) => reply,
                 Err(failure) => return End::Failed(format!("the model cannot be asked: {failure}")),
             };

@@ -2,6 +2,7 @@
 
 mod asking;
 mod composed;
+mod model;
 mod requests;
 mod step;
 
@@ -71,7 +72,7 @@ impl Runner<'_> {
 
     fn announce(&mut self, task: &Task, number: usize, tool: &Tool, status: &str) {
         let mut data = json!({
-            "step": number, "of": self.order.steps.len(), "what": tool.describe(), "status": status,
+            "step": number, "of": self.order.steps.len().max(number), "what": tool.describe(), "status": status,
         });
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();

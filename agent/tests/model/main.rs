@@ -2,6 +2,8 @@
 
 mod arbitrary;
 mod command;
+#[path = "../common/mod.rs"]
+mod common;
 mod configuration;
 mod corpus;
 mod endpoints;
@@ -12,3 +14,4 @@ mod redaction;
 mod retries;
 mod scenarios;
 mod server;
+mod tasks;

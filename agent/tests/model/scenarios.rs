@@ -81,7 +81,7 @@ struct Expect {
     /// The calls that are run, `{tool, args}` each.
     #[serde(default)]
     calls: Vec<Value>,
-    /// finished, failed, out_of_budget or cancelled.
+    /// `finished`, `failed`, `out_of_budget` or `cancelled`.
     end: String,
     /// Part of the words that it ends with.
     #[serde(default)]
@@ -118,7 +118,13 @@ impl Hands for Script {
         }
     }
 
-    fn hear(&self, _: Heard<'_>) {}
+    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
+        |_| {}
+    }
+
+    fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
+        std::future::pending()
+    }
 }
 
 fn events(datas: &[Value]) -> String {
