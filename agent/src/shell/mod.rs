@@ -13,6 +13,7 @@ mod read;
 mod rule;
 mod rules;
 mod script;
+pub mod shim;
 mod wrap;
 
 pub use judge::{Decision, Hit, LONGEST};

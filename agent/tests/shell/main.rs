@@ -2,4 +2,5 @@
 
 mod hostile;
 mod rules;
+mod shim;
 mod table;
