@@ -83,7 +83,12 @@ impl Rules {
         let judging = bounded(move || {
             let mut judging = Judging::default();
             if !words.is_empty() {
-                judging.script.commands.push(Simple { words, input: Input::default(), power: Power::Own, depth: 0 });
+                judging.script.commands.push(Simple {
+                    words,
+                    input: Input::default(),
+                    power: Power::Own,
+                    depth: 0,
+                });
             }
             judging.unwrap_all();
             judging
@@ -97,7 +102,7 @@ impl Rules {
         for command in &judging.plain {
             let paths = judging.paths(command);
             let before = hits.len();
-            hits.extend(self.iter().filter(|rule| rule.applies(command, &paths)));
+            hits.extend(self.each().filter(|rule| rule.applies(command, &paths)));
             if hits.len() == before {
                 facts.insert(Fact::UnknownCommand);
             }
@@ -105,7 +110,7 @@ impl Rules {
         let mut unruled = false;
         for fact in &facts {
             let before = hits.len();
-            hits.extend(self.iter().filter(|rule| rule.text.when == Some(*fact)));
+            hits.extend(self.each().filter(|rule| rule.text.when == Some(*fact)));
             unruled |= hits.len() == before;
         }
         let mut seen = HashSet::new();

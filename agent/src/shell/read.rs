@@ -24,7 +24,9 @@ pub fn read(text: &str, power: Power, depth: usize, into: &mut Script) -> Flow {
         into.facts.insert(Fact::TooDeep);
         return rough(text, power, depth, into);
     }
-    if openers(text) > OPENERS || text.match_indices("<<").any(|(at, sign)| is_odd_end(text.get(at + sign.len()..))) {
+    if openers(text) > OPENERS
+        || text.match_indices("<<").any(|(at, sign)| is_odd_end(text.get(at + sign.len()..)))
+    {
         into.facts.insert(Fact::ParseError);
         return rough(text, power, depth, into);
     }
@@ -330,7 +332,7 @@ impl Reader<'_> {
                 (">", self.word(word))
             }
         };
-        let input = (sign == "<").then(|| Input { is_fed: true, flow: word.flow, text: None });
+        let input = (sign == "<").then_some(Input { is_fed: true, flow: word.flow, text: None });
         self.push(vec![Word::literal(sign), word], Input::default());
         input
     }

@@ -99,7 +99,8 @@ pub struct Rule {
 /// Directories whose programs are what their names say.
 pub const PROGRAMS: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
 /// Where a file name pattern finds nothing that a rule forbids.
-const PATTERNS: &[&str] = &["./", "/usr/", "/var/log/", "/var/www/", "/srv/", "/opt/", "/tmp/", "/etc/nginx/"];
+const PATTERNS: &[&str] =
+    &["./", "/usr/", "/var/log/", "/var/www/", "/srv/", "/opt/", "/tmp/", "/etc/nginx/"];
 
 impl Rule {
     /// Checks a rule.
@@ -123,7 +124,9 @@ impl Rule {
         }
         let proves = text.any_words || text.options.is_some();
         if is_safe != (proves && !text.command.is_empty()) {
-            return Err("'safe' needs 'command', and 'options' or 'any_words'; no other level takes these".into());
+            return Err(
+                "'safe' needs 'command', and 'options' or 'any_words'; no other level takes these".into()
+            );
         }
         let [first, operand] = [&text.first, &text.operand].map(|key| key.as_deref().map(whole).transpose());
         let proof = Proof {
@@ -136,7 +139,7 @@ impl Rule {
         let proof = is_safe.then_some(proof);
         let (argument, line) = (set(&text.argument)?, set(&text.line)?);
         let (path, not_path) = (set(&text.path)?, set(&text.not_path)?);
-        Ok(Self { argument, line, path, not_path, proof, text })
+        Ok(Self { text, argument, line, path, not_path, proof })
     }
 
     /// Whether the rule applies to a command, whose arguments may mean these files.
@@ -149,9 +152,10 @@ impl Rule {
             && text.power.is_none_or(|power| power == command.power)
             && (text.subcommand.is_empty() || self.has_subcommand(command))
             && (text.option.is_empty() || text.option.iter().any(|o| has_option(command.arguments(), o)))
-            && self.argument.as_ref().is_none_or(|set| {
-                command.arguments().iter().any(|word| set.is_match(&word.text))
-            })
+            && self
+                .argument
+                .as_ref()
+                .is_none_or(|set| command.arguments().iter().any(|word| set.is_match(&word.text)))
             && self.line.as_ref().is_none_or(|set| set.is_match(&command.line()))
             && self.path.as_ref().is_none_or(|set| paths.iter().any(|path| set.is_match(path)))
             && self.not_path.as_ref().is_none_or(|set| !paths.iter().any(|path| set.is_match(path)))
@@ -191,9 +195,10 @@ impl Rule {
         let mut operands = parsed.operands.iter().filter_map(|&at| arguments.get(at));
         arguments.iter().all(is_provable)
             && parsed.operands.len().saturating_sub(skip) <= proof.operands
-            && proof.first.as_ref().is_none_or(|regex| {
-                operands.clone().next().is_some_and(|word| regex.is_match(&word.text))
-            })
+            && proof
+                .first
+                .as_ref()
+                .is_none_or(|regex| operands.clone().next().is_some_and(|word| regex.is_match(&word.text)))
             && operands.by_ref().skip(skip).all(|word| proof.admits(word))
     }
 }
@@ -229,7 +234,9 @@ fn has_option(arguments: &[Word], option: &str) -> bool {
             let name = text.split('=').next().unwrap_or_default();
             name.len() > 1 && long.starts_with(name)
         }),
-        None => word.text.strip_prefix('-').is_some_and(|text| !text.starts_with('-') && text.contains(option)),
+        None => {
+            word.text.strip_prefix('-').is_some_and(|text| !text.starts_with('-') && text.contains(option))
+        }
     })
 }
 

@@ -122,7 +122,8 @@ fn tee_hands_its_input_on_and_writes_it() {
 fn an_edit_holds_only_for_the_content_that_was_read() {
     // printf '127.0.0.1 a\n' | sha256sum
     let hash = "ab5ccd1b5ef644684e600ce7387302ebd0618a10c6a421be3c4b0b71863dd778";
-    for command in ["sudo sed -i s/a/b/ /etc/hosts", "tee -a /etc/hosts", "sudo sh -c 'echo x >> /etc/hosts'"] {
+    for command in ["sudo sed -i s/a/b/ /etc/hosts", "tee -a /etc/hosts", "sudo sh -c 'echo x >> /etc/hosts'"]
+    {
         let steps = steps(command);
         assert_eq!(steps[0].request.args()["change"]["expect"], hash, "{command}");
     }

@@ -61,7 +61,10 @@ fn every_command_of_the_red_team_gets_its_level_by_its_rule() {
         let applies = rule == "-" || decision.rules.iter().any(|hit| hit.id == rule);
         if decision.level != level || !applies {
             let ids: Vec<&str> = decision.rules.iter().map(|hit| hit.id.as_str()).collect();
-            wrong.push(format!("{line}: {command:?} is {:?} by {ids:?}, not {level:?} by {rule}", decision.level));
+            wrong.push(format!(
+                "{line}: {command:?} is {:?} by {ids:?}, not {level:?} by {rule}",
+                decision.level
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
@@ -81,13 +84,16 @@ fn a_harmless_beginning_or_end_never_softens_a_level() {
     let rules = Rules::builtin().unwrap();
     for Row { level, command, .. } in rows() {
         // A comment or an open quote swallows what follows it.
-        let swallows = command.contains(['#', '\'', '"', '\0']) || command.contains("EOF") || command.contains('\u{1b}');
+        let swallows =
+            command.contains(['#', '\'', '"', '\0']) || command.contains("EOF") || command.contains('\u{1b}');
         let around = [
             Some(format!("ls; {command}")),
             (!swallows).then(|| format!("{command}\nls")),
             (!swallows).then(|| format!("true && {command}")),
         ];
-        for text in around.into_iter().flatten().filter(|_| !command.trim().is_empty() && !command.starts_with('#')) {
+        for text in
+            around.into_iter().flatten().filter(|_| !command.trim().is_empty() && !command.starts_with('#'))
+        {
             assert!(rules.judge(&text).level >= level, "{text:?}");
         }
     }

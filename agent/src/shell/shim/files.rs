@@ -24,14 +24,15 @@ pub fn absolute(path: &str, place: &dyn Place) -> Result<String, String> {
 /// Whether all files that a call would change are the tool's own. Then no request is needed.
 pub fn is_local(argv: &[String], place: &dyn Place) -> bool {
     let operands = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
-    let is_own = |path: &String| {
-        path == "/dev/null" || absolute(path, place).is_ok_and(|path| place.is_own(&path))
-    };
+    let is_own =
+        |path: &String| path == "/dev/null" || absolute(path, place).is_ok_and(|path| place.is_own(&path));
     match program(argv).as_str() {
         "tee" | "rm" | "mkdir" | "mv" => operands.clone().count() > 0 && operands.clone().all(is_own),
         // The first is a mode, an owner or a script.
-        "chmod" | "chown" | "chgrp" | "sed" => operands.clone().count() > 1 && operands.clone().skip(1).all(is_own),
-        "cp" | "install" => operands.last().is_some_and(is_own),
+        "chmod" | "chown" | "chgrp" | "sed" => {
+            operands.clone().count() > 1 && operands.clone().skip(1).all(is_own)
+        }
+        "cp" | "install" => operands.clone().next_back().is_some_and(is_own),
         _ => false,
     }
 }
@@ -93,7 +94,11 @@ pub fn tee(argv: &[String], place: &mut dyn Place) -> Steps {
 }
 
 /// Sources and their destinations, as `cp`, `mv` and `install` read them.
-fn pairs(operands: &[String], into: Option<&str>, place: &dyn Place) -> Result<Vec<(String, String)>, String> {
+fn pairs(
+    operands: &[String],
+    into: Option<&str>,
+    place: &dyn Place,
+) -> Result<Vec<(String, String)>, String> {
     let (sources, target) = match (into, operands.split_last()) {
         (Some(directory), _) => (operands, directory),
         (None, Some((target, sources))) => (sources, target.as_str()),
@@ -102,7 +107,8 @@ fn pairs(operands: &[String], into: Option<&str>, place: &dyn Place) -> Result<V
     if sources.is_empty() {
         return Err("name the file and where it goes".into());
     }
-    let is_directory = into.is_some() || target.ends_with('/') || place.is_directory(&absolute(target, place)?);
+    let is_directory =
+        into.is_some() || target.ends_with('/') || place.is_directory(&absolute(target, place)?);
     if sources.len() > 1 && !is_directory {
         return Err(format!("{target:?} is no directory"));
     }
@@ -112,7 +118,11 @@ fn pairs(operands: &[String], into: Option<&str>, place: &dyn Place) -> Result<V
         .map(|source| {
             let source = absolute(source, place)?;
             let name = source.rsplit('/').next().unwrap_or_default();
-            let path = if is_directory { format!("{}/{name}", target.trim_end_matches('/')) } else { target.clone() };
+            let path = if is_directory {
+                format!("{}/{name}", target.trim_end_matches('/'))
+            } else {
+                target.clone()
+            };
             Ok((source, path))
         })
         .collect()
@@ -144,13 +154,13 @@ pub fn install(argv: &[String], place: &mut dyn Place) -> Steps {
     let own = |names: &[&str]| option(&options, names).unwrap_or_default().to_owned();
     let (owner, group) = (own(&["o", "owner"]), own(&["g", "group"]));
     if options.iter().any(|(name, _)| matches!(name.as_str(), "d" | "directory")) {
-        let made = operands.iter().map(|path| {
+        let directories = operands.iter().map(|path| {
             let path = absolute(path, place)?;
             let (mode, owner, group) = (mode.clone(), owner.clone(), group.clone());
             let request = Request::FileMkdir(NewDirectory { path, mode, owner, group });
             Ok(Step { excused: &["already_exists"], ..step(request, Voice::Files) })
         });
-        return made.collect();
+        return directories.collect();
     }
     let given = Given { mode: if mode.is_empty() { "0755".to_owned() } else { mode }, owner, group };
     let pairs = pairs(&operands, option(&options, &["t", "target-directory"]), place)?;
@@ -202,7 +212,10 @@ pub fn remove(argv: &[String], place: &mut dyn Place) -> Steps {
 /// Whether a `sed` changes files.
 pub fn is_in_place(argv: &[String]) -> bool {
     let is = |word: &String| {
-        word.starts_with("--i") || word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('i'))
+        word.starts_with("--i")
+            || word
+                .strip_prefix('-')
+                .is_some_and(|letters| !letters.starts_with('-') && letters.contains('i'))
     };
     argv.iter().skip(1).any(is)
 }

@@ -78,13 +78,30 @@ pub enum Translation {
 
 /// Every program that has a shim, in the order of the table.
 pub const PROGRAMS: &[&str] = &[
-    "sudo", "apt-get", "apt", "apt-mark", "dpkg", "systemctl", "service", "tee", "install", "cp", "mv", "rm", "sed",
-    "mkdir", "chmod", "chown", "chgrp",
+    "sudo",
+    "apt-get",
+    "apt",
+    "apt-mark",
+    "dpkg",
+    "systemctl",
+    "service",
+    "tee",
+    "install",
+    "cp",
+    "mv",
+    "rm",
+    "sed",
+    "mkdir",
+    "chmod",
+    "chown",
+    "chgrp",
 ];
 
 /// Why there is no request: what to say.
 type Refusal = String;
 type Steps = Result<Vec<Step>, Refusal>;
+/// Options with their values.
+type Given = Vec<(String, Option<String>)>;
 
 /// Translates a call of a shimmed program.
 #[must_use]
@@ -105,17 +122,20 @@ fn plain(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal>
 
 /// `sudo [-n] COMMAND…`. What only reads goes on without it.
 fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
-    let options = Options::new("n S E H k A u: g: --non-interactive --stdin --preserve-env --set-home --user= --group=");
+    let options = Options::new(
+        "n S E H k A u: g: --non-interactive --stdin --preserve-env --set-home --user= --group=",
+    );
     let words = words(argv);
     let parsed = options
         .parse(words.get(1..).unwrap_or_default(), Order::OptionsFirst)
         .ok_or("this option is not known here; use `sudo COMMAND`, without a shell of root's")?;
     let other = |name: &str| matches!(name, "u" | "user");
     if parsed.options.iter().any(|(name, value)| other(name) && *value != Some("root")) {
-        return Err("nothing runs as another user here; use a command that the policy names: `postern can`".into());
+        return Err(
+            "nothing runs as another user here; use a command that the policy names: `postern can`".into()
+        );
     }
-    let mut inner: Vec<String> =
-        parsed.operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
+    let mut inner: Vec<String> = parsed.operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
     while inner.first().is_some_and(|word| super::wrap::is_assignment(word)) {
         inner.remove(0);
     }
@@ -123,7 +143,9 @@ fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> 
         "" => Err("say what to run; there is no shell of root's here".into()),
         "env" => sudo_env(&inner, place),
         "sh" | "bash" | "dash" => script::translate(&inner, place).map(Translation::Steps),
-        name if looks(&inner) || !name.starts_with("ch") && files::is_local(&inner, place) => Ok(Translation::Local(inner)),
+        name if looks(&inner) || !name.starts_with("ch") && files::is_local(&inner, place) => {
+            Ok(Translation::Local(inner))
+        }
         name if PROGRAMS.contains(&name) => command(&inner, place).map(Translation::Steps),
         name => Err(format!(
             "{name} has no request of its own; see what is granted with `postern can`, or run it without sudo"
@@ -183,8 +205,10 @@ fn looks(argv: &[String]) -> bool {
         "apt-mark" => first.starts_with("show"),
         "dpkg" => !has(&["--configure", "-i", "--install", "-r", "--remove", "-P", "--purge", "--unpack"]),
         "sed" => !files::is_in_place(argv),
-        "cat" | "ls" | "head" | "tail" | "grep" | "id" | "whoami" | "test" | "stat" | "true" | "find" | "echo"
-        | "journalctl" | "ss" | "ps" | "df" | "du" | "wc" | "which" | "dpkg-query" | "apt-cache" => true,
+        "cat" | "ls" | "head" | "tail" | "grep" | "id" | "whoami" | "test" | "stat" | "true" | "find"
+        | "echo" | "journalctl" | "ss" | "ps" | "df" | "du" | "wc" | "which" | "dpkg-query" | "apt-cache" => {
+            true
+        }
         _ => has(&["--help", "--version"]),
     }
 }
@@ -199,7 +223,7 @@ fn words(argv: &[String]) -> Vec<Word> {
 }
 
 /// Options and operands of a call, as an option line describes them.
-fn parse(argv: &[String], line: &str) -> Result<(Vec<(String, Option<String>)>, Vec<String>), Refusal> {
+fn parse(argv: &[String], line: &str) -> Result<(Given, Vec<String>), Refusal> {
     let words = words(argv);
     let arguments = words.get(1..).unwrap_or_default();
     let Some(Parsed { options, operands }) = Options::new(line).parse(arguments, Order::Any) else {

@@ -65,14 +65,12 @@ pub fn chown(argv: &[String], place: &mut dyn Place) -> Steps {
     let Some((who, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
         return Err("name the owner and the files".into());
     };
-    let (owner, group) = if program(argv) == "chgrp" {
-        ("", who.as_str())
-    } else {
-        who.split_once(':').unwrap_or((who, ""))
-    };
+    let (owner, group) =
+        if program(argv) == "chgrp" { ("", who.as_str()) } else { who.split_once(':').unwrap_or((who, "")) };
     let set = paths.iter().map(|path| {
         let path = absolute(path, place)?;
-        let request = Request::FileSetOwner(Ownership { path, owner: owner.to_owned(), group: group.to_owned() });
+        let request =
+            Request::FileSetOwner(Ownership { path, owner: owner.to_owned(), group: group.to_owned() });
         Ok(step(request, Voice::Files))
     });
     set.collect()

@@ -66,9 +66,10 @@ pub fn mark(argv: &[String]) -> Steps {
 pub fn dpkg(argv: &[String]) -> Steps {
     let words: Vec<&str> = argv.iter().skip(1).map(String::as_str).collect();
     match words.as_slice() {
-        ["--configure", "-a" | "--pending"] => {
-            Ok(vec![step(Request::PackageRepair(Nothing {}), Voice::Apt)])
-        }
-        _ => Err("packages come from the configured sources: use `apt-get install NAME` or `apt-get remove NAME`".into()),
+        ["--configure", "-a" | "--pending"] => Ok(vec![step(Request::PackageRepair(Nothing {}), Voice::Apt)]),
+        _ => Err(
+            "packages come from the configured sources: use `apt-get install NAME` or `apt-get remove NAME`"
+                .into(),
+        ),
     }
 }

@@ -2,12 +2,13 @@
 //! a file. All of it is translated, or nothing is.
 
 use super::files::{absolute, append, overwrite};
-use super::{Place, Steps, Then, Voice, command, step};
+use super::{Place, Step, Steps, Then, Voice, command, step};
 use crate::shell::read::{Reader, options};
 use crate::shell::script::{Certainty, Power, Script, Word};
 use brush_parser::{Parser, SourceInfo, ast};
 
-const PLAIN: &str = "only plain commands joined by `&&`, `;` and a text into a file become requests; ask for each alone";
+const PLAIN: &str =
+    "only plain commands joined by `&&`, `;` and a text into a file become requests; ask for each alone";
 
 pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
     let (Some(option), Some(text), None) = (argv.get(1), argv.get(2), argv.get(3)) else {
@@ -42,7 +43,9 @@ pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
         }
     }
     if option.contains('e') {
-        steps.iter_mut().for_each(|step| step.then = Then::Stop);
+        for step in &mut steps {
+            step.then = Then::Stop;
+        }
     }
     if steps.is_empty() { Err("there is no command in it".into()) } else { Ok(steps) }
 }
@@ -73,7 +76,7 @@ fn pipeline(pipeline: &ast::Pipeline, place: &mut dyn Place) -> Steps {
             let mut fed = Fed { place, text };
             let mut steps = command(&sink.argv, &mut fed)?;
             if matches!(sink.target.as_ref(), Some((path, _)) if path == "/dev/null") {
-                steps.iter_mut().for_each(|step| step.echo.clear());
+                silence(&mut steps);
             } else if sink.target.is_some() {
                 return Err(PLAIN.into());
             }
@@ -92,7 +95,7 @@ fn single(plain: &Plain, place: &mut dyn Place) -> Steps {
     };
     if target == "/dev/null" && plain.document.is_none() {
         let mut steps = command(&plain.argv, place)?;
-        steps.iter_mut().for_each(|step| step.echo.clear());
+        silence(&mut steps);
         return Ok(steps);
     }
     let text = text_of(plain)?;
@@ -104,6 +107,13 @@ fn single(plain: &Plain, place: &mut dyn Place) -> Steps {
     Ok(vec![step(request, Voice::Sudo)])
 }
 
+/// `> /dev/null`
+fn silence(steps: &mut [Step]) {
+    for step in steps {
+        step.echo.clear();
+    }
+}
+
 /// What a command that only puts out text puts out.
 fn text_of(plain: &Plain) -> Result<Vec<u8>, String> {
     let words: Vec<&str> = plain.argv.iter().map(String::as_str).collect();
@@ -111,7 +121,7 @@ fn text_of(plain: &Plain) -> Result<Vec<u8>, String> {
         (["cat"], Some(document)) => document.clone(),
         (["echo", "-n", rest @ ..], None) if is_verbatim(rest) => rest.join(" "),
         (["echo", rest @ ..], None) if is_verbatim(rest) => format!("{}\n", rest.join(" ")),
-        (["printf", "%s\\n", rest @ ..], None) => rest.iter().map(|word| format!("{word}\n")).collect(),
+        (["printf", "%s\\n", rest @ ..], None) => rest.iter().flat_map(|word| [*word, "\n"]).collect(),
         (["printf", "%s", rest @ ..], None) => rest.concat(),
         (["printf", text], None) if !text.contains('%') && !text.replace("\\n", "").contains('\\') => {
             text.replace("\\n", "\n")
@@ -160,7 +170,8 @@ fn plain(from: &ast::Command) -> Result<Plain, String> {
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return Err(PLAIN.into()),
         }
     }
-    let is_plain = words.iter().all(|word| word.certainty == Certainty::Literal && !word.text.starts_with('~'));
+    let is_plain =
+        words.iter().all(|word| word.certainty == Certainty::Literal && !word.text.starts_with('~'));
     if !is_plain || !seen.facts.is_empty() || !seen.commands.is_empty() {
         return Err(PLAIN.into());
     }
