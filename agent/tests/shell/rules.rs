@@ -116,7 +116,8 @@ fn a_word_with_blanks_or_signs_is_one_word_to_a_program_without_a_shell() {
     let rules = Rules::builtin().unwrap();
     let judge =
         |argv: &[&str]| rules.judge_argv(&argv.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()).level;
-    assert_eq!(judge(&["echo", "$(rm -rf /)"]), Level::Confirm);
+    assert_eq!(judge(&["echo", "$(rm -rf /)"]), Level::Safe);
+    assert_eq!(judge(&["eval", "$(rm -rf /)"]), Level::Block);
     assert_eq!(judge(&["ls", "a b; c"]), Level::Safe);
     assert_eq!(judge(&["rm", "-rf", "/"]), Level::Block);
     assert_eq!(judge(&["sh", "-c", "rm -rf /"]), Level::Block);
