@@ -1,59 +1,17 @@
 //! The decision on a text: every command in it by every rule, the strictest wins.
 
-use super::level::{Capability, Level, Profile};
+use super::decision::{Decision, sum};
+use super::guard::{LONGEST, bounded, is_bad};
 use super::paths::Places;
 use super::read::{DEPTH, read, rough};
 use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
 use super::wrap::{Frame, Inside, inside, is_shell};
-use serde::Serialize;
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
 
-/// A command's text is at most so long.
-pub const LONGEST: usize = 2048;
 /// So many commands are looked at.
 const MOST: usize = 512;
-
-/// A rule that applies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Hit {
-    /// The rule.
-    pub id: String,
-    /// What it says.
-    pub level: Level,
-    /// Why.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-}
-
-/// What is to be done with a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decision {
-    /// The strictest of all rules that apply.
-    pub level: Level,
-    /// 0 to 100, the highest of all.
-    pub score: u8,
-    /// All that any of them says, each once.
-    pub capabilities: Vec<Capability>,
-    /// The rules, the strictest first.
-    pub rules: Vec<Hit>,
-    /// The sandbox to run it in.
-    pub profile: Profile,
-    /// Whether a person's yes may count for the same words again in this session.
-    pub can_remember: bool,
-}
-
-impl Decision {
-    /// Why, in the words of the strictest rule.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        self.rules.first().map_or("", |hit| &hit.reason)
-    }
-}
 
 impl Rules {
     /// Judges a command's text as `sh -c` would get it.
@@ -102,7 +60,7 @@ impl Rules {
         for command in &judging.plain {
             let paths = judging.paths(command);
             let before = hits.len();
-            hits.extend(self.iter().filter(|rule| rule.applies(command, &paths)));
+            hits.extend(self.each().filter(|rule| rule.applies(command, &paths)));
             if hits.len() == before {
                 facts.insert(Fact::UnknownCommand);
             }
@@ -110,7 +68,7 @@ impl Rules {
         let mut unruled = false;
         for fact in &facts {
             let before = hits.len();
-            hits.extend(self.iter().filter(|rule| rule.text.when == Some(*fact)));
+            hits.extend(self.each().filter(|rule| rule.text.when == Some(*fact)));
             unruled |= hits.len() == before;
         }
         let mut seen = HashSet::new();
@@ -118,77 +76,6 @@ impl Rules {
         hits.sort_by_key(|rule| std::cmp::Reverse((rule.text.level, rule.text.score)));
         sum(&hits, unruled)
     }
-}
-
-/// Reading a text takes less than a millisecond; on a machine that does much else, more.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// What the deepest text that is read needs, many times over.
-const STACK: usize = 32 << 20;
-/// A reader that did not return. It is left behind once; from then on no text is read.
-static IS_STUCK: AtomicBool = AtomicBool::new(false);
-
-/// Reads on a thread of its own: the text is hostile, and neither a panic, nor a stack, nor a loop of the
-/// parser's may become the agent's.
-fn bounded(work: impl FnOnce() -> Judging + Send + 'static) -> Option<Judging> {
-    if IS_STUCK.load(Ordering::Relaxed) {
-        return None;
-    }
-    let (answer, answered) = mpsc::channel();
-    let reader = move || {
-        // Nobody waits any more after the time is up.
-        let _ = answer.send(work());
-    };
-    std::thread::Builder::new().name("shell-reader".to_owned()).stack_size(STACK).spawn(reader).ok()?;
-    match answered.recv_timeout(PATIENCE) {
-        Ok(judging) => Some(judging),
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            IS_STUCK.store(true, Ordering::Relaxed);
-            None
-        }
-        Err(mpsc::RecvTimeoutError::Disconnected) => None,
-    }
-}
-
-/// What the rules that apply come to. A fact that no rule speaks of is no proof of anything.
-fn sum(hits: &[&Rule], unruled: bool) -> Decision {
-    let least = if unruled || hits.is_empty() { Level::Confirm } else { Level::Safe };
-    let level = hits.iter().map(|rule| rule.text.level).max().unwrap_or(least).max(least);
-    let mut capabilities: Vec<Capability> = Vec::new();
-    for capability in hits.iter().flat_map(|rule| &rule.text.capabilities) {
-        if !capabilities.contains(capability) {
-            capabilities.push(*capability);
-        }
-    }
-    let profile = match level {
-        Level::Block => Profile::None,
-        Level::Confirm => Profile::WorkspaceWrite,
-        Level::Safe => hits.iter().map(|rule| rule.profile()).max().unwrap_or(Profile::ReadOnly),
-    };
-    Decision {
-        level,
-        score: hits.iter().map(|rule| rule.text.score).max().unwrap_or(0).max(if unruled { 50 } else { 0 }),
-        can_remember: level == Level::Confirm && !unruled && !capabilities.iter().any(|c| c.is_destructive()),
-        capabilities,
-        rules: hits
-            .iter()
-            .map(|rule| Hit {
-                id: rule.text.id.clone(),
-                level: rule.text.level,
-                reason: rule.text.reason.clone(),
-            })
-            .collect(),
-        profile,
-    }
-}
-
-/// Characters that no command needs, and that hide what it does.
-fn is_bad(text: &str) -> bool {
-    let hides = |c: char| {
-        matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}'
-            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.len() > LONGEST || text.chars().any(hides)
 }
 
 /// One text as it is judged.

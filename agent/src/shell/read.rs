@@ -332,7 +332,7 @@ impl Reader<'_> {
                 (">", self.word(word))
             }
         };
-        let input = (sign == "<").then(|| Input { is_fed: true, flow: word.flow, text: None });
+        let input = (sign == "<").then_some(Input { is_fed: true, flow: word.flow, text: None });
         self.push(vec![Word::literal(sign), word], Input::default());
         input
     }

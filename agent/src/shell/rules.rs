@@ -112,7 +112,7 @@ impl Rules {
     }
 
     /// Each of them.
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Rule> {
+    pub(super) fn each(&self) -> std::slice::Iter<'_, Rule> {
         self.0.iter()
     }
 

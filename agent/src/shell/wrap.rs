@@ -1,9 +1,8 @@
 //! Programs that start another: what they start is judged, not only they.
 
-use super::options::{Options, Order, Parsed};
+use super::options::{Order, Parsed};
 use super::script::{Certainty, Flow, Input, Power, Simple, Word};
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use super::wrappers::{Holds, WRAPPERS, Wrapper};
 
 /// What stands inside a command.
 pub enum Inside {
@@ -26,6 +25,7 @@ pub enum Frame {
     Judged,
 }
 
+<<<<<<< HEAD
 /// Where a wrapper's command stands.
 #[derive(Clone, Copy)]
 enum Holds {
@@ -186,6 +186,8 @@ static WRAPPERS: LazyLock<HashMap<&'static str, Wrapper>> = LazyLock::new(|| {
     .collect()
 });
 
+=======
+>>>>>>> wip-shell
 /// Whether a program is a shell.
 pub fn is_shell(name: &str) -> bool {
     WRAPPERS.get(name).is_some_and(|wrapper| {
