@@ -111,14 +111,14 @@ fn files_are_changed_and_taken_back(release: Release) {
 
     // An operator takes back a patch, and then that.
     let id = done(&changes[1]());
-    let changed = tree();
+    let patched = tree();
     let undo = |id: &str| host.run("oper", &["postern-admin", "undo", "--yes", id]).ok();
     let _ = undo(&id);
     assert_eq!(tree(), states[0]);
     let log = host.shell("grep request.undo /var/log/postern/audit.jsonl | tail -1").ok();
     let own = log.split("\"request_id\":\"").nth(1).expect("an id of its own").split('"').next();
     let _ = undo(own.expect("an id of its own"));
-    assert_eq!(tree(), changed);
+    assert_eq!(tree(), patched);
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 
