@@ -136,12 +136,6 @@ impl Rule {
         if !is_safe && text.reason.is_empty() {
             return Err("a 'reason' is missing".to_owned());
         }
-<<<<<<< HEAD
-        let proves = text.any_words || text.options.is_some();
-        if is_safe != (proves && !text.command.is_empty()) {
-            return Err(
-                "'safe' needs 'command', and 'options' or 'any_words'; no other level takes these".into()
-=======
         let reads = match (text.any_words, text.known_words, &text.options) {
             (true, false, None) => Some(Reads::AnyWords),
             (false, true, None) => Some(Reads::Words),
@@ -151,7 +145,6 @@ impl Rule {
         if is_safe != (reads.is_some() && !text.command.is_empty()) {
             return Err(
                 "'safe' needs 'command', and one of 'options', 'known_words' and 'any_words'; no other level takes these".into()
->>>>>>> wip-shell
             );
         }
         let [first, operand] = [&text.first, &text.operand].map(|key| key.as_deref().map(whole).transpose());
@@ -227,20 +220,11 @@ impl Rule {
         let subcommand = &self.text.subcommand;
         let skip = usize::from(!subcommand.is_empty() || proof.first.is_some());
         arguments.iter().all(is_provable)
-<<<<<<< HEAD
-            && parsed.operands.len().saturating_sub(skip) <= proof.operands
-            && proof
-                .first
-                .as_ref()
-                .is_none_or(|regex| operands.clone().next().is_some_and(|word| regex.is_match(&word.text)))
-            && operands.by_ref().skip(skip).all(|word| proof.admits(word))
-=======
             && operands.len().saturating_sub(skip) <= proof.operands
             && first(operands.first().copied())
             // The first operand itself, not an option's value that looks like it.
             && (subcommand.is_empty() || operands.first().is_some_and(|word| subcommand.contains(&word.text)))
             && operands.into_iter().skip(skip).all(|word| proof.admits(word))
->>>>>>> wip-shell
     }
 }
 
