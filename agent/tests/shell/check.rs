@@ -35,6 +35,7 @@ fn check(rules: Option<&str>, args: &[&str]) -> (u8, String, String) {
         in_is_terminal: false,
         out_is_terminal: false,
         err_is_terminal: false,
+        width: None,
         color: false,
         is_broken: false,
     };
