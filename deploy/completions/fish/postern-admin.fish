@@ -97,16 +97,61 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l sin
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l dry-run -d 'Only show what would be undone'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l yes -d 'Do not ask'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show verify" -s h -l help -d 'Print help'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show verify" -f -a "show" -d 'Show records, oldest first'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show verify" -f -a "verify" -d 'Prove that no record was changed, cut out, added or moved'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l last -d 'Only the last N that fit' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show summary export verify keygen" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show summary export verify keygen" -f -a "show" -d 'Show records, oldest first'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show summary export verify keygen" -f -a "summary" -d 'How often what was asked for, by whom, under which rule, and what was refused'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show summary export verify keygen" -f -a "export" -d 'Records as other systems read them'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show summary export verify keygen" -f -a "verify" -d 'Prove that no record was changed, cut out, added or moved'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show summary export verify keygen" -f -a "keygen" -d 'Make the key that the log is sealed with, and show it once'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l until -d 'Only records before then' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l event -d 'Only records of this event, such as begin, end or refused' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l client -d 'Only records of this client: its name, or the uid that the kernel told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l verb -d 'Only records of this verb' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l request -d 'Only records of this request; the beginning of an id will do' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l client -d 'Only records of this client' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l rule -d 'Only records in which this rule decided' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l request -d 'Only records of this request; the beginning of an id will do' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l task -d 'Only records of this task, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l decision -d 'Only records with this decision: allow, ask or deny' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l outcome -d 'Only records that ended so: a status such as done or failed, or a code such as `no_grant`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l last -d 'Only the last N that fit [default: all; 10 with --follow]' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l boot -d 'Only records of this boot'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l json -d 'The records as they stand in the log, one JSON object a line'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -s f -l follow -d 'Go on with what is recorded from now on, until Ctrl-C'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l until -d 'Only records before then' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l event -d 'Only records of this event, such as begin, end or refused' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l client -d 'Only records of this client: its name, or the uid that the kernel told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l verb -d 'Only records of this verb' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l rule -d 'Only records in which this rule decided' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l request -d 'Only records of this request; the beginning of an id will do' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l task -d 'Only records of this task, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l decision -d 'Only records with this decision: allow, ask or deny' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l outcome -d 'Only records that ended so: a status such as done or failed, or a code such as `no_grant`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l boot -d 'Only records of this boot'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l until -d 'Only records before then' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l event -d 'Only records of this event, such as begin, end or refused' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l client -d 'Only records of this client: its name, or the uid that the kernel told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l verb -d 'Only records of this verb' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l rule -d 'Only records in which this rule decided' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l request -d 'Only records of this request; the beginning of an id will do' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l task -d 'Only records of this task, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l decision -d 'Only records with this decision: allow, ask or deny' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l outcome -d 'Only records that ended so: a status such as done or failed, or a code such as `no_grant`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l format -d 'For what it is exported' -r -f -a "cef\t'`ArcSight` Common Event Format, version 0'
+rfc5424\t'Syslog messages with structured data, after RFC 5424'"
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l boot -d 'Only records of this boot'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -s f -l follow -d 'Go on with what is recorded from now on, until Ctrl-C'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l key -d 'Check the seals: the key that `audit keygen` showed stands in this file, `-` for standard input' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l public -d 'Check the signatures: the public key that `audit keygen` or an earlier verification printed' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l tip -d 'A tip that an earlier verification printed and that was kept elsewhere' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from keygen" -s h -l help -d 'Print help'

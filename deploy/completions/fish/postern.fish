@@ -48,6 +48,8 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "undo" -d 'Undo one 
 complete -c postern -n "__fish_postern_needs_command" -f -a "result" -d 'The recorded outcome of one of your requests'
 complete -c postern -n "__fish_postern_needs_command" -f -a "health" -d 'Whether agent and helper work'
 complete -c postern -n "__fish_postern_needs_command" -f -a "config" -d 'The agent\'s configuration, /etc/postern/agent.toml'
+complete -c postern -n "__fish_postern_needs_command" -f -a "model" -d 'Models: what they answer with'
+complete -c postern -n "__fish_postern_needs_command" -f -a "shell" -d 'The agent\'s own commands'
 complete -c postern -n "__fish_postern_needs_command" -f -a "serve" -d 'The service behind agent.sock'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tell-operators" -d 'Write on operators\' terminals that a request waits: what postern-wall@.service does'
 complete -c postern -n "__fish_postern_using_subcommand run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
@@ -781,6 +783,62 @@ complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -f -a "read" -d 'What is made of a model\'s reply, taken from stdin: a call or an error\'s code'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -f -a "test" -d 'Try the endpoint of [model] in agent.toml and say what it can do'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l corpus -d 'Read a JSON Lines file of rows {id, text, expect, multiple} instead and count the rows that hold' -r -F
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l provider -d 'The kind of endpoint' -r -f -a "offline\t'No model: plain imperative orders'
+openai\t'An endpoint of the form of `OpenAI`\'s chat completions'
+anthropic\t'An endpoint of the form of Anthropic\'s messages'"
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l base-url -d 'Where it answers' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l name -d 'The model\'s name there' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l key -d 'Where its key is kept, as in agent.toml' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -f -a "check" -d 'Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l rules -d 'Rules in place of /etc/postern/shell-rules.yaml' -r -F
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand serve" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand serve" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
