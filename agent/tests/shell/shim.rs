@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../data/shim.tsv");
 
-/// A made-up place: a workspace at /work/task and a system around it.
+/// A made-up place: a workspace at /w/task and a system around it.
 struct Made {
     input: Vec<u8>,
     files: BTreeMap<&'static str, &'static [u8]>,

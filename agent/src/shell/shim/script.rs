@@ -3,6 +3,7 @@
 
 use super::files::{absolute, append, overwrite};
 use super::{Place, Step, Steps, Then, Voice, command, step};
+use crate::shell::guard::{LONGEST, bounded};
 use crate::shell::read::{Reader, options};
 use crate::shell::script::{Certainty, Power, Script, Word};
 use brush_parser::{Parser, SourceInfo, ast};
@@ -17,12 +18,15 @@ pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
     if !matches!(option.as_str(), "-c" | "-ec" | "-ce") {
         return Err("there is no shell of root's here; give one command".into());
     }
-    // The judge has read it before, with all that is to be feared of a hostile text.
-    if text.len() > crate::shell::LONGEST || text.matches(['(', '{', '`', '$']).count() > 0 {
+    // None of these has a place in a plain command; the rest is read as the judge reads it.
+    if text.len() > LONGEST || text.contains(['(', '{', '`', '$']) {
         return Err(PLAIN.into());
     }
-    let mut parser = Parser::new(text.as_bytes(), &options(), &SourceInfo::default());
-    let program = parser.parse_program().map_err(|_| PLAIN.to_owned())?;
+    let owned = text.clone();
+    let program = bounded(move || {
+        Parser::new(owned.as_bytes(), &options(), &SourceInfo::default()).parse_program().ok()
+    });
+    let program = program.flatten().ok_or(PLAIN)?;
     let mut steps = Vec::new();
     for ast::CompoundListItem(list, separator) in program.complete_commands.iter().flat_map(|list| &list.0) {
         match separator {
