@@ -108,6 +108,15 @@ impl FileChange {
     }
 }
 
+impl Ownership {
+    /// From `USER`, `USER:GROUP` or `:GROUP`.
+    #[must_use]
+    pub fn of(path: String, owner: &str) -> Self {
+        let (owner, group) = owner.split_once(':').unwrap_or((owner, ""));
+        Self { path, owner: owner.to_owned(), group: group.to_owned() }
+    }
+}
+
 /// The one change of a `file.write`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -5,6 +5,7 @@ use crate::event::{Event, Fault, Stream};
 use crate::helper::Helper;
 use crate::request::Request;
 use crate::show::FileView;
+use crate::task::Effect;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -63,6 +64,15 @@ pub fn reason(text: &str) -> String {
     let mut reason: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     reason.truncate((0..=500).rev().find(|&n| reason.is_char_boundary(n)).unwrap_or(0));
     reason
+}
+
+impl Ask {
+    /// Whether it may change something.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        let may = self.mode == Mode::Execute && self.request.is_effect();
+        if may { Effect::Possible } else { Effect::None }
+    }
 }
 
 /// How a request ended, with what it put out on the way.

@@ -90,9 +90,11 @@ impl Exit {
                 Some(_) | None => Self::Refused,
             },
             TaskStatus::Failed => task.last_code().map_or(Self::Failed, Self::of_code),
-            TaskStatus::Queued | TaskStatus::Running | TaskStatus::Waiting | TaskStatus::Cancelled => {
-                Self::Failed
-            }
+            TaskStatus::Queued
+            | TaskStatus::Running
+            | TaskStatus::Waiting
+            | TaskStatus::Cancelled
+            | TaskStatus::OutOfBudget => Self::Failed,
         }
     }
 }

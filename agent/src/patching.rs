@@ -68,6 +68,7 @@ impl Old {
     pub fn view(&self, path: &str, new: Option<&[u8]>) -> FileView {
         FileView {
             path: path.to_owned(),
+            is_new: self.content.is_none(),
             was: self.info.clone(),
             lines: self.content.as_deref().unwrap_or_default().split_inclusive(|b| *b == b'\n').count(),
             difference: difference(path, self.content.as_deref(), new),

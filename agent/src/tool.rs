@@ -1,5 +1,6 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,11 @@ pub enum Tool {
         /// The packages.
         names: Vec<String>,
     },
+    /// Remove one package, keep its configuration.
+    PkgRemove {
+        /// The package.
+        name: String,
+    },
     /// Remove packages, keep their configuration.
     PackagesRemove {
         /// The packages.
@@ -27,6 +33,20 @@ pub enum Tool {
         /// The packages.
         names: Vec<String>,
     },
+    /// Remove packages that nothing needs any more.
+    PackagesAutoremove {},
+    /// Keep packages at their version.
+    PackagesHold {
+        /// The packages.
+        names: Vec<String>,
+    },
+    /// Let packages change again.
+    PackagesUnhold {
+        /// The packages.
+        names: Vec<String>,
+    },
+    /// Finish what an interrupted transaction left behind.
+    PackagesRepair {},
     /// Refresh the package lists.
     PackagesUpdate {},
     /// Bring packages to their newest version; no names = all.
@@ -51,6 +71,15 @@ pub enum Tool {
         /// The unit.
         name: String,
     },
+    /// Do with a unit what `service` does not.
+    Unit {
+        /// What.
+        action: UnitAction,
+        /// The unit.
+        name: String,
+    },
+    /// Let systemd read its units again.
+    UnitsReload {},
     /// Look, start the unit if it is not active, and look again.
     EnsureRunning {
         /// The unit.
@@ -63,19 +92,59 @@ pub enum Tool {
         /// The whole content.
         content: String,
     },
-    /// Read a file.
+    /// Apply a unified diff to what the files hold, all of it or nothing.
+    ApplyPatch {
+        /// The diff.
+        diff: String,
+    },
+    /// Read a file, or a part of it.
     ReadFile {
         /// An absolute path.
         path: String,
+        /// The first byte; negative counts from the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offset: Option<i64>,
+        /// The most bytes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u32>,
+    },
+    /// List a directory.
+    ListDirectory {
+        /// An absolute path.
+        path: String,
+    },
+    /// Make a directory.
+    MakeDirectory {
+        /// An absolute path.
+        path: String,
+    },
+    /// Set the mode of a file or directory.
+    SetMode {
+        /// An absolute path.
+        path: String,
+        /// Octal, such as 0644.
+        mode: String,
+    },
+    /// Set the owner of a file or directory.
+    SetOwner {
+        /// An absolute path.
+        path: String,
+        /// `USER`, `USER:GROUP` or `:GROUP`.
+        owner: String,
     },
     /// Remove a file.
     RemoveFile {
         /// An absolute path.
         path: String,
     },
+    /// Take an earlier change back.
+    Undo {
+        /// Its request id, the beginning of it, or `last`.
+        request_id: String,
+    },
 }
 
-/// What is done with a unit.
+/// What `service` does with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -111,6 +180,33 @@ impl Action {
     }
 }
 
+/// What else can be done with a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnitAction {
+    /// Restart it if it runs.
+    TryRestart,
+    /// Forget that it failed.
+    ResetFailed,
+    /// Let nothing start it.
+    Mask,
+    /// Let it be started again.
+    Unmask,
+}
+
+impl UnitAction {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::TryRestart => "try-restart",
+            Self::ResetFailed => "reset-failed",
+            Self::Mask => "mask",
+            Self::Unmask => "unmask",
+        }
+    }
+}
+
 impl Tool {
     /// The step in words, without the content of files: this is also what the audit gets as reason.
     #[must_use]
@@ -118,7 +214,12 @@ impl Tool {
         match self {
             Self::PkgInstall { name } => format!("install {name}"),
             Self::PackagesInstall { names } => format!("install {}", names.join(", ")),
+            Self::PkgRemove { name } => format!("remove {name}"),
             Self::PackagesRemove { names } => format!("remove {}", names.join(", ")),
+            Self::PackagesAutoremove {} => "remove the packages that nothing needs any more".to_owned(),
+            Self::PackagesHold { names } => format!("hold {}", names.join(", ")),
+            Self::PackagesUnhold { names } => format!("unhold {}", names.join(", ")),
+            Self::PackagesRepair {} => "repair the packages".to_owned(),
             Self::PackagesPurge { names } => format!("purge {}", names.join(", ")),
             Self::PackagesUpdate {} => "update the package lists".to_owned(),
             Self::PackagesUpgrade { names } if names.is_empty() => "upgrade all packages".to_owned(),
@@ -127,10 +228,25 @@ impl Tool {
             Self::EnsureInstalled { names } => format!("make sure {} is installed", names.join(", ")),
             Self::Service { action: Action::Status, name } => format!("status of {name}"),
             Self::Service { action, name } => format!("{} {name}", action.word()),
+            Self::Unit { action, name } => format!("{} {name}", action.word()),
+            Self::UnitsReload {} => "let systemd read its units again".to_owned(),
             Self::EnsureRunning { name } => format!("make sure {name} is running"),
             Self::WriteFile { path, content } => format!("write {} bytes to {path}", content.len()),
-            Self::ReadFile { path } => format!("read {path}"),
+            Self::ApplyPatch { diff } => match parse(diff.as_bytes()) {
+                Ok(files) => {
+                    let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
+                    format!("patch {}", paths.join(", "))
+                }
+                Err(_) => "apply a patch".to_owned(),
+            },
+            Self::ReadFile { path, .. } => format!("read {path}"),
+            Self::ListDirectory { path } => format!("list {path}"),
+            Self::MakeDirectory { path } => format!("make the directory {path}"),
+            Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
+            Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
             Self::RemoveFile { path } => format!("remove {path}"),
+            Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
+            Self::Undo { request_id } => format!("undo {request_id}"),
         }
     }
 }

@@ -129,6 +129,16 @@ async fn nothing_is_sent_of_a_patch_that_does_not_fit_and_every_misfit_is_named(
 }
 
 #[tokio::test]
+async fn a_patch_that_is_in_already_asks_for_nothing() {
+    let place = Place::new();
+    let helper = place.helper(vec![read("/etc/x", X)]);
+    let same = b"--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-one\n+one\n";
+    let ran = place.run_with(&["--direct", "file", "patch", "--json"], same).await;
+    assert_eq!((ran.exit, ran.json()["status"].as_str()), (Exit::Done, Some("unchanged")), "{ran:?}");
+    assert_eq!(helper.seen().len(), 1);
+}
+
+#[tokio::test]
 async fn a_hunk_that_moved_is_told() {
     let place = Place::new();
     place.helper(vec![read("/etc/x", b"zero\none\ntwo\nthree\nfour\n"), done()]);
@@ -290,7 +300,7 @@ async fn an_edit_that_changes_nothing_asks_for_nothing() {
     let mut place = Place::new();
     let helper = place.helper(vec![read("/etc/x.conf", X)]);
     let ran = edit(&mut place, "exit 0", &[]).await;
-    assert_eq!((ran.exit, ran.err.as_str()), (Exit::Done, "/etc/x.conf is unchanged\n"), "{ran:?}");
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Done, "file.write: nothing to do\n"), "{ran:?}");
     assert_eq!(helper.seen().len(), 1);
 }
 
@@ -341,6 +351,24 @@ async fn a_dry_run_of_an_edit_shows_what_would_be_written() {
         ran.out.starts_with("would write  /etc/x.conf  +1 -1  16 bytes")
             && ran.out.contains("\n-three\n+3\n")
     );
+}
+
+#[tokio::test]
+async fn an_owner_that_is_kept_and_a_file_that_is_gone_are_told_so() {
+    let place = Place::new();
+    let kept =
+        v1::FileStep { owner: String::new(), group: String::new(), ..step("/etc/x", ChangeKind::Write, 19) };
+    let gone = v1::FileInfo { path: "/srv/old".into(), ..v1::FileInfo::default() };
+    let directory = v1::FileInfo { r#type: v1::FileType::Directory.into(), ..info("/srv/d", 0) };
+    let files = |files| {
+        let done = v1::Completed { status: Status::Done.into(), files, ..v1::Completed::default() };
+        Play::Events(vec![completed(done)])
+    };
+    place.helper(vec![read("/etc/x", X), previewed(vec![kept]), files(vec![gone]), files(vec![directory])]);
+    let ran = place.run_with(&["--direct", "file", "patch", "--dry-run"], &DIFF[..74]).await;
+    assert!(ran.out.starts_with("would write  /etc/x  +1 -1  19 bytes  0640 -> 0644  root:adm\n"), "{ran:?}");
+    assert_eq!(place.run(&["--direct", "file", "remove", "/srv/old"]).await.out, "/srv/old is gone\n");
+    assert_eq!(place.run(&["--direct", "file", "mkdir", "/srv/d"]).await.out, "/srv/d: 0640 root:adm\n");
 }
 
 #[tokio::test]

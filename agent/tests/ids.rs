@@ -5,6 +5,7 @@ mod common;
 use common::{Place, Play, completed, ended, unit};
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
+use tonic::Code;
 
 fn id(ran: &common::Ran) -> String {
     ran.json()["request_id"].as_str().expect(&ran.out).to_owned()
@@ -57,6 +58,24 @@ async fn undo_last_goes_back_change_by_change() {
 }
 
 #[tokio::test]
+async fn undo_last_passes_over_no_change_of_unknown_outcome() {
+    let place = Place::new();
+    let lost = Play::Status(Code::DeadlineExceeded, "too late");
+    let helper = place.helper(vec![changed(), lost]);
+    place.serve();
+    place.run(&["service", "restart", "nginx"]).await;
+    let open = id(&place.run(&["service", "stop", "nginx", "--json"]).await);
+    let ran = place.run(&["undo", "last"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+    assert!(ran.err.contains(&format!("is not known yet: see `postern result {open}`")), "{ran:?}");
+    helper.add(changed());
+    helper.add(undone());
+    assert_eq!(place.run(&["result", &open]).await.exit, Exit::Done);
+    assert_eq!(place.run(&["undo", "last"]).await.exit, Exit::Done);
+    assert_eq!(of(helper.seen().last().unwrap()), open);
+}
+
+#[tokio::test]
 async fn a_dry_run_of_an_undo_takes_nothing_back() {
     let place = Place::new();
     let helper = place.helper(vec![changed(), Play::Events(vec![ended(Status::Previewed, "")]), undone()]);
@@ -92,10 +111,10 @@ async fn what_is_no_id_is_wrong_usage_and_asks_nobody() {
     let place = Place::new();
     let helper = place.helper(Vec::new());
     for (args, why) in [
-        (&["undo", "--direct", "last"][..], "with --direct nobody remembers yours"),
-        (&["result", "--direct", "018f"], "with --direct nobody remembers yours"),
-        (&["undo", "../tasks"], "is no request's id"),
-        (&["undo", ""], "is no request's id"),
+        (&["undo", "--direct", "last"][..], "are known to the agent, not with --direct"),
+        (&["result", "--direct", "018f"], "are known to the agent, not with --direct"),
+        (&["undo", "../tasks"], "is no request's whole id"),
+        (&["undo", ""], "is no request's whole id"),
     ] {
         let ran = place.run(args).await;
         assert_eq!(ran.exit, Exit::Usage, "{args:?}: {ran:?}");

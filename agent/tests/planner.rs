@@ -81,6 +81,52 @@ fn understands_plain_orders() {
 }
 
 #[test]
+fn understands_orders_beyond_the_everyday_ones() {
+    let vectors: &[(&str, &[&str])] = &[
+        ("mask bluetooth and unmask cups", &["mask bluetooth.service", "unmask cups.service"]),
+        ("stop and mask bluetooth", &["stop bluetooth.service", "mask bluetooth.service"]),
+        ("make sure bluetooth is stopped and masked", &["stop bluetooth.service", "mask bluetooth.service"]),
+        ("make sure cups is not masked", &["unmask cups.service"]),
+        (
+            "try-restart nginx; reset-failed nginx",
+            &["try-restart nginx.service", "reset-failed nginx.service"],
+        ),
+        ("daemon-reload, then restart nginx", &["let systemd read its units again", "restart nginx.service"]),
+        ("reload systemd", &["let systemd read its units again"]),
+        ("reload systemd-resolved", &["reload systemd-resolved.service"]),
+        ("hold nginx and unhold curl, git", &["hold nginx", "unhold curl, git"]),
+        ("autoremove", &["remove the packages that nothing needs any more"]),
+        (
+            "remove nginx and remove the unused packages",
+            &["remove nginx", "remove the packages that nothing needs any more"],
+        ),
+        ("repair the packages", &["repair the packages"]),
+        ("list /etc/nginx and /srv", &["list /etc/nginx", "list /srv"]),
+        ("list the files in /srv", &["list /srv"]),
+        ("create the directory /srv/x", &["make the directory /srv/x"]),
+        (
+            "mkdir /srv/x and write 'a' to /srv/x/a",
+            &["make the directory /srv/x", "write 2 bytes to /srv/x/a"],
+        ),
+        ("set the mode of /srv/x to 640", &["set the mode of /srv/x to 0640"]),
+        (
+            "write 'a' to /srv/x and set the mode of it to 0600",
+            &["write 2 bytes to /srv/x", "set the mode of /srv/x to 0600"],
+        ),
+        ("set the owner of the file /srv/x to www-data:adm", &["set the owner of /srv/x to www-data:adm"]),
+        (
+            "apply the patch '--- a/srv/x\n+++ b/srv/x\n@@ -1 +1 @@\n-a\n+b' and restart nginx",
+            &["patch /srv/x", "restart nginx.service"],
+        ),
+        ("undo the last change", &["undo the last change"]),
+        ("undo 019AAAAA-0000 and restart nginx", &["undo 019aaaaa-0000", "restart nginx.service"]),
+    ];
+    for (task, steps) in vectors {
+        assert_eq!(words(task), *steps, "{task}");
+    }
+}
+
+#[test]
 fn understands_the_main_job() {
     let task = "install nginx-light, write 'hello from postern' to /var/www/html/index.html and make sure nginx is running";
     let content = "hello from postern\n".to_owned();
@@ -169,6 +215,23 @@ fn refuses_and_names_what_it_does_not_understand() {
         ("make sure it is running", "it is running"),
         ("", ""),
         ("  , and then .", ", and then ."),
+        ("undo", "undo"),
+        ("apply the patch", "patch"),
+        ("apply the patch in /srv/x.diff", "in /srv/x.diff"),
+        ("apply the patch 'hello'", "'hello'"),
+        ("apply the settings", "apply the settings"),
+        ("undo it", "undo it"),
+        ("undo bad", "undo bad"),
+        ("undo the last two changes", "undo the last two changes"),
+        ("list packages", "packages"),
+        ("set the mode of /srv/x", "/srv/x"),
+        ("set the mode of /srv/x to 0999", "0999"),
+        ("set the mode of /srv/x to u+s", "u+s"),
+        ("set the owner of /srv/x to a:b:c", "a:b:c"),
+        ("set swappiness to 10", "set swappiness to 10"),
+        ("mkdir srv", "srv"),
+        ("mask ../x", "mask ../x"),
+        ("repair nginx", "repair nginx"),
     ];
     for (task, words) in vectors {
         match plan(task) {
@@ -194,6 +257,14 @@ fn shows_steps_as_tools_with_exact_arguments() {
             { "tool": "pkg_install", "args": { "name": "nginx" } },
             { "tool": "service", "args": { "action": "restart", "name": "nginx.service" } },
             { "tool": "read_file", "args": { "path": "/etc/hosts" } },
+        ])
+    );
+    assert_eq!(
+        json("remove nginx, mask nginx and undo the last change"),
+        serde_json::json!([
+            { "tool": "pkg_remove", "args": { "name": "nginx" } },
+            { "tool": "unit", "args": { "action": "mask", "name": "nginx.service" } },
+            { "tool": "undo", "args": { "request_id": "last" } },
         ])
     );
     let content = "x\n";
@@ -227,6 +298,8 @@ fn refuses_what_could_be_meant_otherwise() {
         "write /etc/a to /etc/b",
         "put the line '10.0.0.1 db' in /etc/hosts",
         "remove the service nginx",
+        "hold the service nginx",
+        "mask the package nginx",
         "remove the nginx unit",
         "stop the package nginx",
         "delete the file nginx",

@@ -30,7 +30,7 @@ impl Package {
     /// A further field of its control file, `Depends: x`.
     #[must_use]
     pub fn field(mut self, line: &str) -> Self {
-        self.fields.push_str(&format!("{line}\n"));
+        self.fields.extend([line, "\n"]);
         self
     }
 
@@ -74,7 +74,7 @@ impl Package {
         let mut listed = String::new();
         for (path, content) in &self.conffiles {
             write(&root.join(path.trim_start_matches('/')), content, 0o644);
-            listed.push_str(&format!("{path}\n"));
+            listed.extend([path, "\n"]);
         }
         if !listed.is_empty() {
             write(&control.join("conffiles"), &listed, 0o644);

@@ -4,7 +4,7 @@ use super::Session;
 use super::options::Json;
 use super::view::{Leave, View};
 use crate::ask::{Ask, Door, Mode, Outcome, left, new_id, reason};
-use crate::event::{Event, Status};
+use crate::event::{Completed, Event, Status};
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::request::Request;
@@ -45,6 +45,14 @@ impl Session<'_> {
             claimed_uid: nix::unistd::getuid().as_raw(),
             wait_ms: self.wait_ms(),
         }
+    }
+
+    /// The outcome of a request that need not be asked.
+    pub(super) fn unchanged(&mut self, request: Request) -> Exit {
+        let mode = self.mode();
+        let done = Completed { status: Status::Unchanged, ..Completed::default() };
+        let outcome = Outcome::ended(&self.prepare(request, mode), Event::Completed(Box::new(done)));
+        self.ended(&outcome, mode)
     }
 
     /// Prints an outcome.
@@ -102,7 +110,7 @@ impl Session<'_> {
         }
     }
 
-    fn hints(&mut self, outcome: &Outcome, done: &crate::event::Completed) {
+    fn hints(&mut self, outcome: &Outcome, done: &Completed) {
         if !done.message.is_empty() {
             self.console.say(&done.message);
         }

@@ -33,8 +33,7 @@ impl Session<'_> {
             }
         };
         if after == before {
-            self.console.say(&format!("{path} is unchanged"));
-            return Exit::Done;
+            return self.unchanged(write(path, after, old.expect()));
         }
         let mode = self.mode();
         let view = old.view(&path, Some(&after));

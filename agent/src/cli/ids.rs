@@ -8,20 +8,23 @@ use hyper::Method;
 impl Session<'_> {
     /// The whole id. Only the agent remembers who asked for what, so that it alone can find the others.
     pub(super) async fn whole_id(&mut self, id: &str) -> Result<String, Fault> {
-        let bad = |why: &str| Fault::new("invalid_argument", format!("{id:?} {why}"));
-        if let Ok(id) = uuid::Uuid::try_parse(id) {
-            return Ok(id.hyphenated().to_string());
-        }
         let is_part = !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-        if id != "last" && !is_part {
-            return Err(bad("is no request's id: it is hex digits and dashes, or \"last\""));
-        }
-        if self.global.direct {
-            return Err(bad("is not a whole id: with --direct nobody remembers yours"));
+        if self.global.direct || !(is_part || id == "last") || uuid::Uuid::try_parse(id).is_ok() {
+            return only_whole(id);
         }
         let agent = AgentClient::new(&self.host.agent_socket);
         let path = format!("/requests/{}", id.to_ascii_lowercase());
         let answer = self.call(&agent, Method::GET, &path, None).await?;
         Ok(answer.body["request_id"].as_str().unwrap_or_default().to_owned())
     }
+}
+
+/// An id as it is, where nobody remembers which there are.
+pub fn only_whole(id: &str) -> Result<String, Fault> {
+    let why = || {
+        let why =
+            "is no request's whole id; its beginning and \"last\" are known to the agent, not with --direct";
+        Fault::new("invalid_argument", format!("{id:?} {why}"))
+    };
+    uuid::Uuid::try_parse(id).map(|id| id.hyphenated().to_string()).map_err(|_| why())
 }

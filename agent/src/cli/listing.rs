@@ -76,5 +76,6 @@ pub(super) fn word(status: TaskStatus) -> &'static str {
         TaskStatus::Failed => "failed",
         TaskStatus::Refused => "refused",
         TaskStatus::Cancelled => "cancelled",
+        TaskStatus::OutOfBudget => "out of budget",
     }
 }

@@ -11,6 +11,7 @@ mod options;
 mod patching;
 mod progress;
 mod reading;
+mod shell;
 mod tasks;
 mod terminal;
 mod typed;
@@ -27,7 +28,7 @@ use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
 use crate::{Host, config, operators, serve};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use hyper::Method;
 use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
@@ -39,6 +40,12 @@ struct Session<'a> {
     host: &'a Host,
     console: &'a mut Console,
     global: Global,
+}
+
+/// The grammar, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs a command line, its first element the program's name.
@@ -77,6 +84,7 @@ impl Session<'_> {
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
+            Command::Shell(command) => self.shell(command),
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -125,6 +133,7 @@ impl Session<'_> {
             | Command::Health
             | Command::Config(_)
             | Command::Model(_)
+            | Command::Shell(_)
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),

@@ -1,6 +1,7 @@
 //! The command line's grammar.
 
 use super::model::Model;
+use super::shell::Shell;
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
@@ -20,9 +21,12 @@ const AFTER: &str = "\
 Examples:
   postern run \"install nginx-light, write 'hello' to /var/www/html/index.html and make sure nginx is running\"
   postern service restart nginx --dry-run
+  postern file patch --interactive --from my.diff
+  postern undo last
   postern can
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not approved, 5 helper unreachable, 6 partly done";
+Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not approved, 5 helper unreachable, 6 partly done.
+An interrupt ends the waiting with 1; what has begun goes on: see `postern result ID`.";
 
 #[derive(Args, Clone, Debug, Default)]
 pub struct Global {
@@ -125,6 +129,8 @@ pub enum Command {
     /// Models: what they answer with
     #[command(subcommand)]
     Model(Model),
+    /// The agent's own commands
+    Shell(Shell),
     /// The service behind agent.sock
     Serve,
     /// Write on operators' terminals that a request waits: what postern-wall@.service does

@@ -31,8 +31,7 @@ impl Session<'_> {
         let (changes, views): (Vec<_>, Vec<_>) =
             resolved.into_iter().map(|one| (one.change, one.view)).unzip();
         if changes.is_empty() {
-            self.console.say("nothing to do: no file would change");
-            return Exit::Done;
+            return self.unchanged(Request::FilePatch(Changes { changes }));
         }
         let mode = self.mode();
         let (mut outcome, ask) = self.asked(Request::FilePatch(Changes { changes }), mode).await;

@@ -1,6 +1,7 @@
 //! `run`, `plan` and `tasks`: tasks in plain words, through the agent or with `--direct` in this process.
 
 use super::Session;
+use super::ids::only_whole;
 use super::listing::word;
 use super::view::{Leave, Note, View};
 use crate::agent_client::{AgentClient, Answer};
@@ -74,8 +75,14 @@ impl Session<'_> {
                     let _ = notes.send((name.to_owned(), data));
                 }
             };
-            let runner =
-                Runner { door: &door, order: &order, cancel: cancelled, turn: &mut turn, on: &mut on };
+            let runner = Runner {
+                door: &door,
+                order: &order,
+                cancel: cancelled,
+                turn: &mut turn,
+                whole_id: &only_whole,
+                on: &mut on,
+            };
             runner.run(&mut task).await;
             task
         };

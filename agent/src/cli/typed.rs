@@ -84,10 +84,7 @@ pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
             Request::FileMkdir(NewDirectory { path, mode, owner, group })
         }
         File::SetMode { path, mode } => Request::FileSetMode(Permissions { path, mode }),
-        File::SetOwner { path, owner } => {
-            let (owner, group) = owner.split_once(':').unwrap_or((&owner, ""));
-            Request::FileSetOwner(Ownership { path, owner: owner.to_owned(), group: group.to_owned() })
-        }
+        File::SetOwner { path, owner } => Request::FileSetOwner(Ownership::of(path, &owner)),
     })
 }
 

@@ -10,5 +10,7 @@ pub mod endpoint;
 pub mod guard;
 pub mod protocol;
 pub mod reader;
+pub mod redact;
+pub mod task;
 pub mod tools;
 pub mod trial;

@@ -47,8 +47,8 @@ macro_rules! tools {
             }
         }
 
-        /// The tools.
-        pub const TOOLS: &[Tool] = &[$(Tool {
+        /// All tools.
+        pub const ALL: &[Tool] = &[$(Tool {
             name: $name,
             about: concat!($($about),+),
             schema: || schemars::schema_for!($args),
@@ -68,7 +68,19 @@ tools! {
     WriteFile(WriteFile) = "write_file";
     /// Read a file, or a part of it.
     ReadFile(ReadFile) = "read_file";
+    /// Remove one Debian package, keep its configuration.
+    PkgRemove(PkgRemove) = "pkg_remove";
+    /// Remove a file.
+    RemoveFile(RemoveFile) = "remove_file";
+    /// End the task: it is done, or cannot be done. Always the last call.
+    Finish(Finish) = "finish";
 }
+
+/// The tools with the names that every agent of this kind has: what `postern model read` goes by.
+pub const TOOLS: &[Tool] = ALL.split_at(5).0;
+
+/// The tools of a task: those that the helper stands behind, and the end.
+pub const TASK: &[Tool] = ALL.split_at(1).1;
 
 macro_rules! arguments {
     ($($name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)+ })+) => {
@@ -100,6 +112,18 @@ arguments! {
         path: Text,
         /// The whole new content; may be empty.
         content: String,
+    }
+    PkgRemove {
+        /// The package.
+        name: Text,
+    }
+    RemoveFile {
+        /// An absolute path.
+        path: Text,
+    }
+    Finish {
+        /// What was done, and what was not and why, in a sentence or two.
+        summary: Text,
     }
     ReadFile {
         /// An absolute path.
@@ -154,6 +178,30 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 
 fn exactly<T: DeserializeOwned>(args: Map<String, Value>) -> Result<T, serde_json::Error> {
     T::deserialize(Value::Object(args))
+}
+
+impl Finish {
+    /// The model's words.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        self.summary.as_str()
+    }
+}
+
+impl Call {
+    /// It changes the host.
+    #[must_use]
+    pub fn is_effect(&self) -> bool {
+        match self {
+            Self::Service(service) => service.action != Action::Status,
+            Self::Shell(_)
+            | Self::PkgInstall(_)
+            | Self::WriteFile(_)
+            | Self::PkgRemove(_)
+            | Self::RemoveFile(_) => true,
+            Self::ReadFile(_) | Self::Finish(_) => false,
+        }
+    }
 }
 
 impl Tool {

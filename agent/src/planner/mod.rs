@@ -5,9 +5,11 @@
 //! escapes, and any other kind of quote is text in it. A written text that does not end in a line
 //! break gets one: pages and configuration files end in one.
 
+mod changes;
 mod cursor;
 mod names;
 mod orders;
+mod paths;
 mod texts;
 mod vocabulary;
 mod words;

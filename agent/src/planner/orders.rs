@@ -1,10 +1,11 @@
 //! One order after the other: its verb, what it is about, and the steps that it comes to.
 
+use super::NotUnderstood;
+use super::changes::remove;
 use super::cursor::Cursor;
-use super::names::{is_path, is_pronoun, name};
-use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, NOUNS, STATES, State, Verb};
-use super::{NotUnderstood, STEPS_LIMIT};
-use crate::tool::{Action, Tool};
+use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
+use super::words::Token;
+use crate::tool::{Action, Tool, UnitAction};
 
 /// What "it" and "them" stand for.
 pub enum Subject {
@@ -50,85 +51,20 @@ impl<'a> Orders<'a> {
                 let units = self.pronoun_units(&start)?;
                 self.unit_steps(Action::Status, &units);
             }
-            Verb::Install | Verb::Remove | Verb::Purge | Verb::Unit(_) => self.change(verb, &start)?,
+            Verb::Autoremove => self.steps.push(Tool::PackagesAutoremove {}),
+            Verb::Repair => self.steps.push(Tool::PackagesRepair {}),
+            Verb::UnitsReload => self.steps.push(Tool::UnitsReload {}),
+            Verb::List => self.list(&start)?,
+            Verb::MakeDirectory => self.make_directory()?,
+            Verb::SetMode | Verb::SetOwner => self.set(verb)?,
+            Verb::ApplyPatch => self.patch()?,
+            Verb::UndoLast => self.steps.push(Tool::Undo { request_id: "last".to_owned() }),
+            Verb::Undo => self.undo(&start)?,
+            Verb::Change(verb) => self.change(verb, &start)?,
             Verb::Unknown => {}
         }
         self.cursor.end()?;
         Ok(true)
-    }
-
-    /// "install X", "stop and disable X, Y": verbs that share what they are about.
-    fn change(&mut self, first: Verb, start: &Cursor<'a>) -> Understood {
-        let mut verbs = vec![first];
-        while self.cursor.at_break() {
-            let mut ahead = self.cursor.clone();
-            ahead.pass_breaks();
-            match ahead.verb() {
-                Some(verb @ (Verb::Install | Verb::Remove | Verb::Purge | Verb::Unit(_))) => verbs.push(verb),
-                _ => return Err(self.cursor.error_at(start, "what is it about?")),
-            }
-            self.cursor = ahead;
-        }
-        let names = self.cursor.list(&|word| matches!(word, "at" | "on"))?;
-        if verbs.contains(&Verb::Unit(Action::Enable)) {
-            self.cursor.pass_one(AT_BOOT);
-        }
-        self.bounded(verbs.len().saturating_mul(names.len()), start)?;
-        for verb in &verbs {
-            self.fitting(*verb, start)?;
-        }
-        for verb in verbs {
-            match verb {
-                Verb::Unit(action) => {
-                    let units = self.units(&names, start)?;
-                    self.unit_steps(action, &units);
-                }
-                Verb::Remove | Verb::Purge
-                    if self.cursor.kind.as_deref().is_some_and(|kind| kind.starts_with("file")) =>
-                {
-                    let paths = self.paths(&names, start)?;
-                    self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
-                }
-                Verb::Remove if names.iter().all(|n| name(n).starts_with('/')) => {
-                    let paths = self.paths(&names, start)?;
-                    self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
-                }
-                Verb::Remove => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(Tool::PackagesRemove { names });
-                }
-                Verb::Purge => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(Tool::PackagesPurge { names });
-                }
-                _ => {
-                    let names = self.packages(&names, start)?;
-                    self.steps.push(install(names));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses what would come to more steps than a task has, before they are made.
-    fn bounded(&self, steps: usize, start: &Cursor<'a>) -> Understood {
-        if self.steps.len().saturating_add(steps) > STEPS_LIMIT {
-            return Err(start.error("more than 25 steps; give them as several tasks"));
-        }
-        Ok(())
-    }
-
-    /// Refuses a verb for another kind of thing than the noun says: "remove the service X" is no order to
-    /// uninstall a package.
-    fn fitting(&self, verb: Verb, start: &Cursor<'a>) -> Understood {
-        let kind = self.cursor.kind.as_deref().unwrap_or_default();
-        let is = |what: &str| kind.starts_with(what);
-        let fits = match verb {
-            Verb::Remove | Verb::Purge => kind.is_empty() || is("package") || is("file"),
-            Verb::Unit(_) => !is("package") && !is("file"),
-            _ => !is("file"),
-        };
-        if fits { Ok(()) } else { Err(start.error(format!("that is not done to a {kind}"))) }
     }
 
     /// "make sure X is running", "is X installed".
@@ -176,19 +112,29 @@ impl<'a> Orders<'a> {
                 }
                 (_, State::Removed) => {
                     let names = self.packages(&names, &start)?;
-                    self.steps.push(Tool::PackagesRemove { names });
+                    self.steps.push(remove(names));
                 }
                 (_, State::Running) => {
                     let units = self.units(&names, &start)?;
                     self.steps.extend(units.into_iter().map(|name| Tool::EnsureRunning { name }));
                 }
-                (_, State::Stopped | State::Enabled | State::Disabled) => {
+                (_, State::Stopped) => self.make_so(Action::Stop, &names, &start)?,
+                (_, State::Enabled) => self.make_so(Action::Enable, &names, &start)?,
+                (_, State::Disabled) => self.make_so(Action::Disable, &names, &start)?,
+                (_, State::Masked | State::Unmasked) => {
+                    let action = if state == State::Masked { UnitAction::Mask } else { UnitAction::Unmask };
                     let units = self.units(&names, &start)?;
-                    self.unit_steps(action_for(state), &units);
+                    self.steps.extend(units.into_iter().map(|name| Tool::Unit { action, name }));
                 }
             }
         }
         self.steps.dedup();
+        Ok(())
+    }
+
+    fn make_so(&mut self, action: Action, names: &[&Token], start: &Cursor<'a>) -> Understood {
+        let units = self.units(names, start)?;
+        self.unit_steps(action, &units);
         Ok(())
     }
 
@@ -232,54 +178,11 @@ impl<'a> Orders<'a> {
         Ok(())
     }
 
-    fn read(&mut self, start: &Cursor<'a>) -> Understood {
-        let names = self.cursor.list(&|_| false)?;
-        let paths = self.paths(&names, start)?;
-        self.steps.extend(paths.into_iter().map(|path| Tool::ReadFile { path }));
-        Ok(())
-    }
-
-    /// "show PATH", "show package X", "show service X".
-    fn show(&mut self, start: &Cursor<'a>) -> Understood {
-        let kind = self.cursor.pass_words(NOUNS).unwrap_or_default();
-        let names = self.cursor.list(&|_| false)?;
-        if kind.starts_with("package") {
-            let names = self.packages(&names, start)?;
-            self.steps.push(Tool::PackagesShow { names });
-        } else if kind.starts_with("service") || kind.starts_with("unit") {
-            let units = self.units(&names, start)?;
-            self.unit_steps(Action::Status, &units);
-        } else if names.iter().all(|n| is_path(n) || is_pronoun(n)) {
-            let paths = self.paths(&names, start)?;
-            self.steps.extend(paths.into_iter().map(|path| Tool::ReadFile { path }));
-        } else {
-            return Err(start.error("say \"show package X\", \"show the status of X\" or \"show /PATH\""));
-        }
-        Ok(())
-    }
-
-    fn unit_steps(&mut self, action: Action, units: &[String]) {
+    pub(super) fn unit_steps(&mut self, action: Action, units: &[String]) {
         self.steps.extend(units.iter().map(|name| Tool::Service { action, name: name.clone() }));
     }
 }
 
 fn state(word: &str) -> Option<State> {
     STATES.iter().find(|(name, _)| *name == word).map(|(_, state)| *state)
-}
-
-fn action_for(state: State) -> Action {
-    match state {
-        State::Running => Action::Start,
-        State::Stopped => Action::Stop,
-        State::Enabled => Action::Enable,
-        State::Disabled => Action::Disable,
-        State::Installed | State::Removed => Action::Status,
-    }
-}
-
-fn install(mut names: Vec<String>) -> Tool {
-    match names.len() {
-        1 => Tool::PkgInstall { name: names.swap_remove(0) },
-        _ => Tool::PackagesInstall { names },
-    }
 }

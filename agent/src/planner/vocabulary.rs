@@ -1,25 +1,45 @@
 //! The words that the offline planner knows.
 
-use crate::tool::Action;
+use crate::tool::{Action, UnitAction};
 
 /// What an order asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Ensure,
     Ask,
-    Install,
-    Remove,
-    Purge,
+    /// Several of them may share what they are about.
+    Change(Change),
     Update,
     Upgrade,
-    Unit(Action),
+    Autoremove,
+    Repair,
+    UnitsReload,
     ItsStatus,
     Write,
     Create,
     Read,
     Show,
+    List,
+    MakeDirectory,
+    SetMode,
+    SetOwner,
+    ApplyPatch,
+    Undo,
+    UndoLast,
     /// An order, but not one that can be carried out: it must not pass for the name of something.
     Unknown,
+}
+
+/// What is done to names in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Install,
+    Remove,
+    Purge,
+    Hold,
+    Unhold,
+    Unit(Action),
+    UnitState(UnitAction),
 }
 
 /// How orders begin. Longer phrases stand before those that they begin with.
@@ -37,36 +57,73 @@ pub const VERBS: &[(&[&str], Verb)] = &[
     (&["are"], Verb::Ask),
     (&["show", "its", "status"], Verb::ItsStatus),
     (&["check", "its", "status"], Verb::ItsStatus),
-    (&["show", "the", "status", "of"], Verb::Unit(Action::Status)),
-    (&["show", "status", "of"], Verb::Unit(Action::Status)),
-    (&["check", "the", "status", "of"], Verb::Unit(Action::Status)),
-    (&["check", "status", "of"], Verb::Unit(Action::Status)),
-    (&["the", "status", "of"], Verb::Unit(Action::Status)),
-    (&["status", "of"], Verb::Unit(Action::Status)),
-    (&["status"], Verb::Unit(Action::Status)),
-    (&["install"], Verb::Install),
-    (&["uninstall"], Verb::Remove),
-    (&["remove"], Verb::Remove),
-    (&["delete"], Verb::Remove),
-    (&["purge"], Verb::Purge),
+    (&["show", "the", "status", "of"], Verb::Change(Change::Unit(Action::Status))),
+    (&["show", "status", "of"], Verb::Change(Change::Unit(Action::Status))),
+    (&["check", "the", "status", "of"], Verb::Change(Change::Unit(Action::Status))),
+    (&["check", "status", "of"], Verb::Change(Change::Unit(Action::Status))),
+    (&["the", "status", "of"], Verb::Change(Change::Unit(Action::Status))),
+    (&["status", "of"], Verb::Change(Change::Unit(Action::Status))),
+    (&["status"], Verb::Change(Change::Unit(Action::Status))),
+    (&["install"], Verb::Change(Change::Install)),
+    (&["uninstall"], Verb::Change(Change::Remove)),
+    (&["remove", "unused", "packages"], Verb::Autoremove),
+    (&["remove", "the", "unused", "packages"], Verb::Autoremove),
+    (&["autoremove"], Verb::Autoremove),
+    (&["remove"], Verb::Change(Change::Remove)),
+    (&["delete"], Verb::Change(Change::Remove)),
+    (&["purge"], Verb::Change(Change::Purge)),
     (&["update"], Verb::Update),
     (&["refresh"], Verb::Update),
     (&["upgrade"], Verb::Upgrade),
-    (&["start"], Verb::Unit(Action::Start)),
-    (&["stop"], Verb::Unit(Action::Stop)),
-    (&["restart"], Verb::Unit(Action::Restart)),
-    (&["reload"], Verb::Unit(Action::Reload)),
-    (&["enable"], Verb::Unit(Action::Enable)),
-    (&["disable"], Verb::Unit(Action::Disable)),
+    (&["hold"], Verb::Change(Change::Hold)),
+    (&["unhold"], Verb::Change(Change::Unhold)),
+    (&["repair", "the", "packages"], Verb::Repair),
+    (&["repair", "packages"], Verb::Repair),
+    (&["repair", "dpkg"], Verb::Repair),
+    (&["start"], Verb::Change(Change::Unit(Action::Start))),
+    (&["stop"], Verb::Change(Change::Unit(Action::Stop))),
+    (&["restart"], Verb::Change(Change::Unit(Action::Restart))),
+    (&["daemon-reload"], Verb::UnitsReload),
+    (&["reload", "systemd"], Verb::UnitsReload),
+    (&["reload"], Verb::Change(Change::Unit(Action::Reload))),
+    (&["try-restart"], Verb::Change(Change::UnitState(UnitAction::TryRestart))),
+    (&["reset-failed"], Verb::Change(Change::UnitState(UnitAction::ResetFailed))),
+    (&["mask"], Verb::Change(Change::UnitState(UnitAction::Mask))),
+    (&["unmask"], Verb::Change(Change::UnitState(UnitAction::Unmask))),
+    (&["enable"], Verb::Change(Change::Unit(Action::Enable))),
+    (&["disable"], Verb::Change(Change::Unit(Action::Disable))),
     (&["write"], Verb::Write),
     (&["put"], Verb::Write),
     (&["save"], Verb::Write),
+    (&["create", "the", "directory"], Verb::MakeDirectory),
+    (&["create", "a", "directory"], Verb::MakeDirectory),
+    (&["create", "directory"], Verb::MakeDirectory),
+    (&["make", "the", "directory"], Verb::MakeDirectory),
+    (&["make", "a", "directory"], Verb::MakeDirectory),
+    (&["make", "directory"], Verb::MakeDirectory),
+    (&["mkdir"], Verb::MakeDirectory),
     (&["create"], Verb::Create),
     (&["read"], Verb::Read),
     (&["cat"], Verb::Read),
     (&["print"], Verb::Read),
     (&["display"], Verb::Read),
     (&["show"], Verb::Show),
+    (&["list", "the", "files", "in"], Verb::List),
+    (&["list", "files", "in"], Verb::List),
+    (&["list", "the", "directory"], Verb::List),
+    (&["list", "directory"], Verb::List),
+    (&["list"], Verb::List),
+    (&["set", "the", "mode", "of"], Verb::SetMode),
+    (&["set", "mode", "of"], Verb::SetMode),
+    (&["set", "the", "owner", "of"], Verb::SetOwner),
+    (&["set", "owner", "of"], Verb::SetOwner),
+    (&["apply", "the", "patch"], Verb::ApplyPatch),
+    (&["apply", "this", "patch"], Verb::ApplyPatch),
+    (&["apply", "patch"], Verb::ApplyPatch),
+    (&["undo", "the", "last", "change"], Verb::UndoLast),
+    (&["undo", "my", "last", "change"], Verb::UndoLast),
+    (&["undo", "last"], Verb::UndoLast),
+    (&["undo"], Verb::Undo),
 ];
 
 /// Orders that are none of ours. "install nginx and reboot" must not install a package "reboot".
@@ -90,7 +147,6 @@ pub const FOREIGN: &[&str] = &[
     "halt",
     "kill",
     "leave",
-    "list",
     "make",
     "move",
     "never",
@@ -171,6 +227,8 @@ pub enum State {
     Removed,
     Enabled,
     Disabled,
+    Masked,
+    Unmasked,
 }
 
 /// The words for states. "not" in front turns them round.
@@ -186,6 +244,8 @@ pub const STATES: &[(&str, State)] = &[
     ("uninstalled", State::Removed),
     ("enabled", State::Enabled),
     ("disabled", State::Disabled),
+    ("masked", State::Masked),
+    ("unmasked", State::Unmasked),
 ];
 
 impl State {
@@ -198,6 +258,8 @@ impl State {
             Self::Removed => Self::Installed,
             Self::Enabled => Self::Disabled,
             Self::Disabled => Self::Enabled,
+            Self::Masked => Self::Unmasked,
+            Self::Unmasked => Self::Masked,
         }
     }
 }

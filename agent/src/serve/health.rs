@@ -18,14 +18,16 @@ const REMEMBERED: Duration = Duration::from_secs(5);
 /// The last probe.
 pub struct Health {
     agent: String,
+    /// Why there is no model although one is configured.
+    llm: Option<String>,
     last: Mutex<Option<(Instant, Value)>>,
 }
 
 impl Health {
     /// Of an agent whose configuration perhaps has a fault.
     #[must_use]
-    pub fn new(fault: Option<String>) -> Self {
-        Self { agent: fault.unwrap_or_else(|| "ok".to_owned()), last: Mutex::default() }
+    pub fn new(fault: Option<String>, llm: Option<String>) -> Self {
+        Self { agent: fault.unwrap_or_else(|| "ok".to_owned()), llm, last: Mutex::default() }
     }
 }
 
@@ -38,8 +40,15 @@ pub async fn health(State(app): State<Arc<App>>) -> Json<Value> {
     {
         return Json(state.clone());
     }
-    let helper = probe(&app.door).await;
-    let state = json!({ "agent": app.health.agent, "llm": "off", "rag": "off", "helper": helper });
+    let llm = async {
+        match (&app.model, &app.health.llm) {
+            (Some(model), _) => model.endpoint.probe(PROBE_LIMIT).await,
+            (None, Some(why)) => why.clone(),
+            (None, None) => "off".to_owned(),
+        }
+    };
+    let (helper, llm) = tokio::join!(probe(&app.door), llm);
+    let state = json!({ "agent": app.health.agent, "llm": llm, "rag": "off", "helper": helper });
     *last = Some((Instant::now(), state.clone()));
     Json(state)
 }

@@ -6,10 +6,12 @@ mod requests;
 mod tasks;
 
 use crate::ask::Door;
+use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
-use crate::task::{Entry, Runner, Store, Task, Turn};
+use crate::model::endpoint::Endpoint;
+use crate::task::{Effect, Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -43,6 +45,14 @@ struct App {
     queue: mpsc::Sender<Arc<Entry>>,
     health: Health,
     slots: Arc<Semaphore>,
+    /// Makes the steps of tasks; without one the offline planner does.
+    model: Option<Arc<Model>>,
+}
+
+/// A model's endpoint, and what a task with it may cost.
+struct Model {
+    endpoint: Endpoint,
+    limits: Limits,
 }
 
 /// The uid behind a connection, as the kernel says.
@@ -77,13 +87,22 @@ pub async fn serve_on(
     if let Some(why) = &wrong {
         tracing::error!("the configuration is not in use: {}", crate::show::line(why));
     }
+    let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
+        Ok(endpoint) => {
+            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits: config.limits.clone() })), None)
+        }
+        Err(why) => {
+            tracing::error!("the model is not in use: {}", crate::show::line(&why));
+            (None, Some(why))
+        }
+    };
     let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store)));
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
-    let app = Arc::new(App { door, store, queue, health: Health::new(wrong), slots });
+    let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
         .route("/execute", post(tasks::execute))
         .route("/tasks", get(tasks::list))
@@ -124,7 +143,12 @@ async fn stop_signal() {
 }
 
 /// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
-async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Arc<Store>) {
+async fn work(
+    mut orders: mpsc::Receiver<Arc<Entry>>,
+    door: Arc<Door>,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
     let mut running = JoinSet::new();
@@ -138,11 +162,18 @@ async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, door: Arc<Door>, store: Ar
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store)));
+        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
     }
 }
 
-async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<Door>, store: Arc<Store>) {
+async fn carry_out(
+    entry: Arc<Entry>,
+    mut task: Task,
+    mut turn: Turn,
+    door: Arc<Door>,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+) {
     tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
     let uid = entry.order.uid;
     let mut asked = Asked::default();
@@ -150,7 +181,7 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
         if name == "request" {
             // A task's ids are made here and nobody else's.
             asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(uid, &asked.request_id, &asked.verb);
+            store.requests.claim(uid, &asked.request_id, asked.undoes.is_some(), asked.effect);
             return;
         }
         if let Ok(end) = Event::from_parts(name, &data) {
@@ -160,8 +191,19 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
         entry.note(name, data);
     };
     let cancel = entry.cancel.subscribe();
-    let runner = Runner { door: &door, order: &entry.order, cancel, turn: &mut turn, on: &mut on };
-    runner.run(&mut task).await;
+    let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
+    let runner = Runner {
+        door: &door,
+        order: &entry.order,
+        cancel,
+        turn: &mut turn,
+        whole_id: &whole_id,
+        on: &mut on,
+    };
+    match &model {
+        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
+        None => runner.run(&mut task).await,
+    }
     tracing::info!(task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();
@@ -173,7 +215,7 @@ async fn carry_out(entry: Arc<Entry>, mut task: Task, mut turn: Turn, door: Arc<
 #[serde(default)]
 struct Asked {
     request_id: String,
-    verb: String,
+    effect: Effect,
     undoes: Option<String>,
 }
 

@@ -3,9 +3,9 @@
 
 use super::{App, Caller, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
-use crate::event::{Event, Refused};
+use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
-use crate::task::NotOne;
+use crate::task::{Effect, NotOne};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, State};
@@ -79,8 +79,13 @@ pub async fn ask(
         };
         tokio::select! {
             outcome = app.door.ask(&ask, &mut on) => {
-                if ask.mode == Mode::Execute {
-                    app.store.requests.settle(&ask.id, ask.request.undoes(), &outcome.end);
+                // A recorded outcome is that of the request that was asked for.
+                let settled = match &ask.request {
+                    Request::RequestResult(of) if matches!(outcome.end, Event::Completed(_)) => Some(&of.of),
+                    _ => (ask.effect() == Effect::Possible).then_some(&ask.id),
+                };
+                if let Some(id) = settled {
+                    app.store.requests.settle(id, ask.request.undoes(), &outcome.end);
                 }
                 let _ = events.send(outcome.end);
             }
@@ -100,20 +105,18 @@ pub async fn find(
     ConnectInfo(peer): Caller,
     Path(id): Path<String>,
 ) -> Response {
-    match (app.store.requests.find(peer.0, &id), id.as_str()) {
-        (Ok(id), _) => Json(json!({ "request_id": id })).into_response(),
-        (Err(NotOne::Several), _) => {
-            fault(StatusCode::CONFLICT, "invalid_argument", "several of your requests begin so")
+    match app.store.requests.find(peer.0, &id) {
+        Ok(id) => Json(json!({ "request_id": id })).into_response(),
+        Err(why) => {
+            let status = match why {
+                NotOne::Unknown => StatusCode::NOT_FOUND,
+                NotOne::Several | NotOne::Open(_) => StatusCode::CONFLICT,
+            };
+            let Fault { code, message } = why.fault(&id);
+            fault(status, &code, &message)
         }
-        (Err(NotOne::Unknown), "last") => {
-            let why = "this agent remembers no change of yours that could be undone";
-            fault(StatusCode::NOT_FOUND, "unknown_request", why)
-        }
-        (Err(NotOne::Unknown), _) => fault(StatusCode::NOT_FOUND, "unknown_request", NOT_YOURS),
     }
 }
-
-const NOT_YOURS: &str = "no request of yours has this id, as far as this agent remembers";
 
 /// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
 fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
@@ -121,13 +124,14 @@ fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
-    let takes_id = ask.mode == Mode::Execute && ask.request.is_effect();
-    if takes_id && !app.store.requests.claim(uid, &ask.id, ask.request.verb()) {
+    let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
+    if effect == Effect::Possible && !app.store.requests.claim(uid, &ask.id, is_undo, effect) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {
         Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(uid, &of.of) => {
-            refuse("unknown_request", NOT_YOURS)
+            let Fault { code, message } = NotOne::Unknown.fault(&of.of);
+            refuse(&code, &message)
         }
         _ => None,
     }

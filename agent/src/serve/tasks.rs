@@ -49,9 +49,15 @@ pub async fn execute(
         Ok(body) => body,
         Err(rejection) => return bad_body(&rejection),
     };
-    let steps = match planner::plan(&body.task) {
-        Ok(steps) => steps,
-        Err(why) => return not_understood(&why),
+    // A model makes its steps one by one; every one of them has the person's words as its reason.
+    let (steps, reason) = if app.model.is_some() {
+        let words = if body.reason.is_empty() { body.task.clone() } else { body.reason };
+        (Vec::new(), words)
+    } else {
+        match planner::plan(&body.task) {
+            Ok(steps) => (steps, body.reason),
+            Err(why) => return not_understood(&why),
+        }
     };
     if body.mode == Mode::Check {
         return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
@@ -61,7 +67,7 @@ pub async fn execute(
         session: body.session,
         steps,
         mode: body.mode,
-        reason: body.reason,
+        reason,
         wait_ms: body.wait_ms,
         uid,
     };

@@ -1,94 +1,57 @@
 //! The decision on a text: every command in it by every rule, the strictest wins.
 
-use super::level::{Capability, Level, Profile};
+use super::decision::{Decision, sum};
+use super::guard::{LONGEST, bounded, is_bad};
 use super::paths::Places;
-use super::read::{DEPTH, read};
-use super::rule::Rule;
+use super::read::{DEPTH, read, rough};
+use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
-use super::script::{Certainty, Fact, Flow, Power, Script, Simple, Word};
+use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
 use super::wrap::{Frame, Inside, inside, is_shell};
-use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-/// A command's text is at most so long.
-pub const LONGEST: usize = 2048;
 /// So many commands are looked at.
 const MOST: usize = 512;
-
-/// A rule that applies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Hit {
-    /// The rule.
-    pub id: String,
-    /// What it says.
-    pub level: Level,
-    /// Why.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-}
-
-/// What is to be done with a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decision {
-    /// The strictest of all rules that apply.
-    pub level: Level,
-    /// 0 to 100, the highest of all.
-    pub score: u8,
-    /// All that any of them says, each once.
-    pub capabilities: Vec<Capability>,
-    /// The rules, the strictest first.
-    pub rules: Vec<Hit>,
-    /// The sandbox to run it in.
-    pub profile: Profile,
-    /// Whether a person's yes may count for the same words again in this session.
-    pub can_remember: bool,
-}
-
-impl Decision {
-    /// Why, in the words of the strictest rule.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        self.rules.first().map_or("", |hit| &hit.reason)
-    }
-}
 
 impl Rules {
     /// Judges a command's text as `sh -c` would get it.
     #[must_use]
     pub fn judge(&self, text: &str) -> Decision {
-        let mut judging = Judging::default();
         if is_bad(text) {
-            judging.script.facts.insert(Fact::BadInput);
-            return self.decide(&judging);
+            return self.decide(&Judging::with(Fact::BadInput));
         }
-        read(text, Power::Own, 0, &mut judging.script);
-        if judging.script.commands.is_empty() {
-            judging.script.facts.insert(Fact::Empty);
-        }
-        judging.unwrap_all();
-        self.decide(&judging)
+        let owned = text.to_owned();
+        let judging = bounded(move || {
+            let mut judging = Judging::default();
+            read(&owned, Power::Own, 0, &mut judging.script);
+            judging.unwrap_all();
+            judging
+        });
+        self.decide(&judging.unwrap_or_else(|| Judging::rough(text)))
     }
 
     /// Judges a program with its arguments, no shell between.
     #[must_use]
     pub fn judge_argv(&self, argv: &[String]) -> Decision {
-        let mut judging = Judging::default();
         let length = argv.iter().map(|word| word.len() + 1).sum::<usize>();
         if length > LONGEST || argv.iter().any(|word| is_bad(word)) {
-            judging.script.facts.insert(Fact::BadInput);
-        } else if argv.is_empty() {
-            judging.script.facts.insert(Fact::Empty);
-        } else {
-            let words = argv.iter().map(Word::literal).collect();
-            judging.script.commands.push(Simple {
-                words,
-                input: super::script::Input::default(),
-                power: Power::Own,
-                depth: 0,
-            });
-            judging.unwrap_all();
+            return self.decide(&Judging::with(Fact::BadInput));
         }
-        self.decide(&judging)
+        let words: Vec<Word> = argv.iter().map(Word::literal).collect();
+        let judging = bounded(move || {
+            let mut judging = Judging::default();
+            if !words.is_empty() {
+                judging.script.commands.push(Simple {
+                    words,
+                    input: Input::default(),
+                    power: Power::Own,
+                    depth: 0,
+                });
+            }
+            judging.unwrap_all();
+            judging
+        });
+        self.decide(&judging.unwrap_or_else(|| Judging::rough(&argv.join(" "))))
     }
 
     fn decide(&self, judging: &Judging) -> Decision {
@@ -97,7 +60,7 @@ impl Rules {
         for command in &judging.plain {
             let paths = judging.paths(command);
             let before = hits.len();
-            hits.extend(self.iter().filter(|rule| rule.applies(command, &paths)));
+            hits.extend(self.each().filter(|rule| rule.applies(command, &paths)));
             if hits.len() == before {
                 facts.insert(Fact::UnknownCommand);
             }
@@ -105,56 +68,14 @@ impl Rules {
         let mut unruled = false;
         for fact in &facts {
             let before = hits.len();
-            hits.extend(self.iter().filter(|rule| rule.text.when == Some(*fact)));
+            hits.extend(self.each().filter(|rule| rule.text.when == Some(*fact)));
             unruled |= hits.len() == before;
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         hits.retain(|rule| seen.insert(rule.text.id.as_str()));
         hits.sort_by_key(|rule| std::cmp::Reverse((rule.text.level, rule.text.score)));
         sum(&hits, unruled)
     }
-}
-
-/// What the rules that apply come to. A fact that no rule speaks of is no proof of anything.
-fn sum(hits: &[&Rule], unruled: bool) -> Decision {
-    let least = if unruled || hits.is_empty() { Level::Confirm } else { Level::Safe };
-    let level = hits.iter().map(|rule| rule.text.level).max().unwrap_or(least).max(least);
-    let mut capabilities: Vec<Capability> = Vec::new();
-    for capability in hits.iter().flat_map(|rule| &rule.text.capabilities) {
-        if !capabilities.contains(capability) {
-            capabilities.push(*capability);
-        }
-    }
-    let profile = match level {
-        Level::Block => Profile::None,
-        Level::Confirm => Profile::WorkspaceWrite,
-        Level::Safe => hits.iter().map(|rule| rule.profile()).max().unwrap_or(Profile::ReadOnly),
-    };
-    Decision {
-        level,
-        score: hits.iter().map(|rule| rule.text.score).max().unwrap_or(0).max(if unruled { 50 } else { 0 }),
-        can_remember: level == Level::Confirm && !unruled && !capabilities.iter().any(|c| c.is_destructive()),
-        capabilities,
-        rules: hits
-            .iter()
-            .map(|rule| Hit {
-                id: rule.text.id.clone(),
-                level: rule.text.level,
-                reason: rule.text.reason.clone(),
-            })
-            .collect(),
-        profile,
-    }
-}
-
-/// Characters that no command needs, and that hide what it does.
-fn is_bad(text: &str) -> bool {
-    let hides = |c: char| {
-        matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}'
-            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.len() > LONGEST || text.chars().any(hides)
 }
 
 /// One text as it is judged.
@@ -167,7 +88,25 @@ struct Judging {
 }
 
 impl Judging {
+    /// A text of which nothing else is known.
+    fn with(fact: Fact) -> Self {
+        let mut judging = Self::default();
+        judging.script.facts.insert(fact);
+        judging
+    }
+
+    /// A text that could not be read.
+    fn rough(text: &str) -> Self {
+        let mut judging = Self::with(Fact::ParseError);
+        rough(text, Power::Own, 0, &mut judging.script);
+        judging.plain = std::mem::take(&mut judging.script.commands);
+        judging
+    }
+
     fn unwrap_all(&mut self) {
+        if self.script.commands.is_empty() {
+            self.script.facts.insert(Fact::Empty);
+        }
         let mut queue: VecDeque<Simple> = std::mem::take(&mut self.script.commands).into();
         let mut count = 0;
         while let Some(command) = queue.pop_front() {
@@ -181,9 +120,7 @@ impl Judging {
             match inside(&command) {
                 Inside::Nothing => self.plain.push(command),
                 Inside::Commands(frame, commands) => {
-                    // Nested deeper with every step, so that an endless chain ends.
-                    let inner = commands.into_iter().map(|inner| Simple { depth: inner.depth, ..inner });
-                    queue.extend(inner);
+                    queue.extend(commands);
                     self.frame(frame, command);
                 }
                 Inside::Scripts(frame, scripts) => {
@@ -290,7 +227,10 @@ impl Judging {
 
     fn paths(&self, command: &Simple) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
-        for word in &command.words {
+        // `/bin/rm` is no file that rm works on.
+        let is_program = |word: &Word| PROGRAMS.iter().any(|directory| word.text.starts_with(directory));
+        let skip = usize::from(command.words.first().is_some_and(is_program));
+        for word in command.words.iter().skip(skip) {
             for path in self.places.paths(&word.text) {
                 if !paths.contains(&path) {
                     paths.push(path);

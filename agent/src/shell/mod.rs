@@ -4,7 +4,9 @@
 //! that start others, meets every rule, and the strictest wins. `SAFE` is a proof: each command is known with
 //! all its options, and no word of it is left to chance. What nobody knows is `CONFIRM`.
 
+mod decision;
 mod expand;
+mod guard;
 mod judge;
 mod level;
 mod options;
@@ -13,8 +15,11 @@ mod read;
 mod rule;
 mod rules;
 mod script;
+pub mod shim;
 mod wrap;
+mod wrappers;
 
-pub use judge::{Decision, Hit, LONGEST};
+pub use decision::{Decision, Hit};
+pub use guard::LONGEST;
 pub use level::{Capability, Level, Profile};
 pub use rules::Rules;

@@ -79,6 +79,10 @@ impl Options {
                 Some(long) => self.long(long, next, &mut parsed)?,
                 None => self.short(text.get(1..)?, next, &mut parsed)?,
             };
+            // Where a value may be left out, this is an option of its own.
+            if takes_next && next.is_some_and(|value| value.starts_with('-')) {
+                return None;
+            }
             at += if takes_next { 2 } else { 1 };
         }
         Some(parsed)

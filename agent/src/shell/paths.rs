@@ -30,7 +30,9 @@ impl Places {
     pub fn paths(&self, text: &str) -> Vec<String> {
         let mut paths = Vec::new();
         let is_path = |c: char| c.is_alphanumeric() || "._/~+%@*?[]-".contains(c);
-        for token in text.split(|c: char| !is_path(c)).filter(|token| !token.is_empty()) {
+        // What is not known may be nothing, or a part of the path.
+        let parts = text.split(|c: char| !is_path(c)).chain(text.split(|c: char| !is_path(c) && c != '$'));
+        for token in parts.filter(|token| !token.is_empty()) {
             let token = match token.find('/') {
                 Some(at) if token.starts_with(['-', '@']) => token.get(at..).unwrap_or(token),
                 Some(_) | None => token.strip_prefix('@').unwrap_or(token),

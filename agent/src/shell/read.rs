@@ -24,7 +24,9 @@ pub fn read(text: &str, power: Power, depth: usize, into: &mut Script) -> Flow {
         into.facts.insert(Fact::TooDeep);
         return rough(text, power, depth, into);
     }
-    if openers(text) > OPENERS {
+    if openers(text) > OPENERS
+        || text.match_indices("<<").any(|(at, sign)| is_odd_end(text.get(at + sign.len()..)))
+    {
         into.facts.insert(Fact::ParseError);
         return rough(text, power, depth, into);
     }
@@ -43,8 +45,15 @@ fn openers(text: &str) -> usize {
     brackets + text.split_whitespace().filter(|word| WORDS.contains(word)).count()
 }
 
+/// Whether a here-document ends at something else than a plain word: the parser never returns from some of these.
+fn is_odd_end(after: Option<&str>) -> bool {
+    let after = after.unwrap_or_default().trim_start_matches(['-', ' ', '\t']);
+    let end = after.split(|c: char| c.is_whitespace() || ";|&<>)".contains(c)).next().unwrap_or_default();
+    !after.starts_with('<') && end.contains(['$', '`', '(', '{'])
+}
+
 /// The words of a text that cannot be read, so that what is plainly forbidden in it is still seen.
-fn rough(text: &str, power: Power, depth: usize, into: &mut Script) -> Flow {
+pub fn rough(text: &str, power: Power, depth: usize, into: &mut Script) -> Flow {
     let mut flow = Flow::default();
     for part in text.split([';', '|', '&', '\n', '(', ')', '`', '{', '}', '<', '>']) {
         let bare = part.replace(['\'', '"', '\\', '$'], "");
@@ -323,7 +332,7 @@ impl Reader<'_> {
                 (">", self.word(word))
             }
         };
-        let input = (sign == "<").then(|| Input { is_fed: true, flow: word.flow, text: None });
+        let input = (sign == "<").then_some(Input { is_fed: true, flow: word.flow, text: None });
         self.push(vec![Word::literal(sign), word], Input::default());
         input
     }

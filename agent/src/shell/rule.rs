@@ -44,6 +44,9 @@ pub struct RuleText {
     /// Some argument is this, whole (regular expressions).
     #[serde(default)]
     pub argument: Vec<String>,
+    /// All the words, a blank between, are this.
+    #[serde(default)]
+    pub line: Vec<String>,
     /// Some file that an argument means is this, whole.
     #[serde(default)]
     pub path: Vec<String>,
@@ -63,6 +66,9 @@ pub struct RuleText {
     /// `safe` only: whatever its words come to.
     #[serde(default)]
     pub any_words: bool,
+    /// `safe` only: every word is known, and `operand` speaks of options too.
+    #[serde(default)]
+    pub known_words: bool,
     /// Texts that it applies to, tried when it is loaded.
     #[serde(default, rename = "match")]
     pub examples: Vec<String>,
@@ -78,7 +84,18 @@ struct Proof {
     first: Option<Regex>,
     operand: Option<Regex>,
     operands: usize,
-    any_words: bool,
+    reads: Reads,
+}
+
+/// How the words of a command are read for a proof.
+#[derive(Clone, Copy, Debug)]
+enum Reads {
+    /// As options and operands, all of them known.
+    Options,
+    /// One by one, all of them known.
+    Words,
+    /// One by one, whatever they come to.
+    AnyWords,
 }
 
 /// A rule, ready.
@@ -87,15 +104,17 @@ pub struct Rule {
     /// As its file has it.
     pub text: RuleText,
     argument: Option<RegexSet>,
+    line: Option<RegexSet>,
     path: Option<RegexSet>,
     not_path: Option<RegexSet>,
     proof: Option<Proof>,
 }
 
 /// Directories whose programs are what their names say.
-const PROGRAMS: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
+pub const PROGRAMS: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
 /// Where a file name pattern finds nothing that a rule forbids.
-const PATTERNS: &[&str] = &["./", "/usr/", "/var/log/", "/var/www/", "/srv/", "/opt/", "/tmp/", "/etc/nginx/"];
+const PATTERNS: &[&str] =
+    &["./", "/usr/", "/var/log/", "/var/www/", "/srv/", "/opt/", "/tmp/", "/etc/nginx/"];
 
 impl Rule {
     /// Checks a rule.
@@ -117,9 +136,16 @@ impl Rule {
         if !is_safe && text.reason.is_empty() {
             return Err("a 'reason' is missing".to_owned());
         }
-        let proves = text.any_words || text.options.is_some();
-        if is_safe != (proves && !text.command.is_empty()) {
-            return Err("'safe' needs 'command', and 'options' or 'any_words'; no other level takes these".into());
+        let reads = match (text.any_words, text.known_words, &text.options) {
+            (true, false, None) => Some(Reads::AnyWords),
+            (false, true, None) => Some(Reads::Words),
+            (false, false, Some(_)) => Some(Reads::Options),
+            _ => None,
+        };
+        if is_safe != (reads.is_some() && !text.command.is_empty()) {
+            return Err(
+                "'safe' needs 'command', and one of 'options', 'known_words' and 'any_words'; no other level takes these".into()
+            );
         }
         let [first, operand] = [&text.first, &text.operand].map(|key| key.as_deref().map(whole).transpose());
         let proof = Proof {
@@ -127,11 +153,12 @@ impl Rule {
             first: first?,
             operand: operand?,
             operands: text.operands.unwrap_or(usize::MAX),
-            any_words: text.any_words,
+            reads: reads.unwrap_or(Reads::Options),
         };
         let proof = is_safe.then_some(proof);
-        let (argument, path, not_path) = (set(&text.argument)?, set(&text.path)?, set(&text.not_path)?);
-        Ok(Self { argument, path, not_path, proof, text })
+        let (argument, line) = (set(&text.argument)?, set(&text.line)?);
+        let (path, not_path) = (set(&text.path)?, set(&text.not_path)?);
+        Ok(Self { text, argument, line, path, not_path, proof })
     }
 
     /// Whether the rule applies to a command, whose arguments may mean these files.
@@ -144,9 +171,11 @@ impl Rule {
             && text.power.is_none_or(|power| power == command.power)
             && (text.subcommand.is_empty() || self.has_subcommand(command))
             && (text.option.is_empty() || text.option.iter().any(|o| has_option(command.arguments(), o)))
-            && self.argument.as_ref().is_none_or(|set| {
-                command.arguments().iter().any(|word| set.is_match(&word.text))
-            })
+            && self
+                .argument
+                .as_ref()
+                .is_none_or(|set| command.arguments().iter().any(|word| set.is_match(&word.text)))
+            && self.line.as_ref().is_none_or(|set| set.is_match(&command.line()))
             && self.path.as_ref().is_none_or(|set| paths.iter().any(|path| set.is_match(path)))
             && self.not_path.as_ref().is_none_or(|set| !paths.iter().any(|path| set.is_match(path)))
             && self.proof.as_ref().is_none_or(|proof| self.is_proven(proof, command))
@@ -171,26 +200,31 @@ impl Rule {
 
     fn is_proven(&self, proof: &Proof, command: &Simple) -> bool {
         let Some(program) = command.words.first() else { return false };
-        let is_known = match program.text.rsplit_once('/') {
-            Some((directory, _)) => PROGRAMS.contains(&directory),
-            None => true,
-        };
+        let name = PROGRAMS.iter().find_map(|directory| program.text.strip_prefix(directory));
+        let is_known = !name.unwrap_or(&program.text).contains('/');
         let arguments = command.arguments();
         if !is_known || program.certainty != Certainty::Literal {
             return false;
         }
-        if proof.any_words {
-            return arguments.iter().all(|word| proof.admits(word));
-        }
-        let Some(parsed) = proof.options.parse(arguments, Order::Any) else { return false };
-        let skip = usize::from(!self.text.subcommand.is_empty() || proof.first.is_some());
-        let mut operands = parsed.operands.iter().filter_map(|&at| arguments.get(at));
+        let first = |word: Option<&Word>| {
+            proof.first.as_ref().is_none_or(|regex| word.is_some_and(|word| regex.is_match(&word.text)))
+        };
+        let one_by_one = || first(arguments.first()) && arguments.iter().all(|word| proof.admits(word));
+        let parsed = match proof.reads {
+            Reads::AnyWords => return one_by_one(),
+            Reads::Words => return arguments.iter().all(is_provable) && one_by_one(),
+            Reads::Options => proof.options.parse(arguments, Order::Any),
+        };
+        let Some(parsed) = parsed else { return false };
+        let operands: Vec<&Word> = parsed.operands.iter().filter_map(|&at| arguments.get(at)).collect();
+        let subcommand = &self.text.subcommand;
+        let skip = usize::from(!subcommand.is_empty() || proof.first.is_some());
         arguments.iter().all(is_provable)
-            && parsed.operands.len().saturating_sub(skip) <= proof.operands
-            && proof.first.as_ref().is_none_or(|regex| {
-                operands.clone().next().is_some_and(|word| regex.is_match(&word.text))
-            })
-            && operands.by_ref().skip(skip).all(|word| proof.admits(word))
+            && operands.len().saturating_sub(skip) <= proof.operands
+            && first(operands.first().copied())
+            // The first operand itself, not an option's value that looks like it.
+            && (subcommand.is_empty() || operands.first().is_some_and(|word| subcommand.contains(&word.text)))
+            && operands.into_iter().skip(skip).all(|word| proof.admits(word))
     }
 }
 
@@ -225,7 +259,9 @@ fn has_option(arguments: &[Word], option: &str) -> bool {
             let name = text.split('=').next().unwrap_or_default();
             name.len() > 1 && long.starts_with(name)
         }),
-        None => word.text.strip_prefix('-').is_some_and(|text| !text.starts_with('-') && text.contains(option)),
+        None => {
+            word.text.strip_prefix('-').is_some_and(|text| !text.starts_with('-') && text.contains(option))
+        }
     })
 }
 

@@ -101,15 +101,18 @@ impl Rules {
             let id = &rule.text.id;
             let applies = |text: &&String| self.judge(text).rules.iter().any(|hit| hit.id == *id);
             let missed = rule.text.examples.iter().filter(|text| !applies(text));
-            wrong.extend(missed.map(|text| format!("rule {id:?} does not apply to its own example {text:?}")));
+            wrong
+                .extend(missed.map(|text| format!("rule {id:?} does not apply to its own example {text:?}")));
             let caught = rule.text.not_match.iter().filter(applies);
-            wrong.extend(caught.map(|text| format!("rule {id:?} applies to {text:?}, which it says it does not")));
+            wrong.extend(
+                caught.map(|text| format!("rule {id:?} applies to {text:?}, which it says it does not")),
+            );
         }
         if wrong.is_empty() { Ok(()) } else { Err(format!("{name}: {}", wrong.join("; "))) }
     }
 
     /// Each of them.
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Rule> {
+    pub(super) fn each(&self) -> std::slice::Iter<'_, Rule> {
         self.0.iter()
     }
 

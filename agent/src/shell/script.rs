@@ -112,6 +112,11 @@ impl Simple {
         self.words.get(1..).unwrap_or_default()
     }
 
+    /// All words, a blank between.
+    pub fn line(&self) -> String {
+        self.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
     /// The same place with another command in it.
     pub fn with(&self, words: Vec<Word>) -> Self {
         Self { words, ..self.clone() }

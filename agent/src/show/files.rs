@@ -11,7 +11,9 @@ const MANY: (usize, usize) = (8, 30);
 pub struct FileView {
     /// The file.
     pub path: String,
-    /// The file as it is, if there is one.
+    /// There is no such file yet.
+    pub is_new: bool,
+    /// The file as it is, if that is known.
     pub was: Option<FileInfo>,
     /// How many lines it has.
     pub lines: usize,

@@ -32,7 +32,8 @@ pub fn found(outcome: &Outcome, width: Option<usize>) -> String {
     if outcome.verb == "file.list" {
         text.push_str(&listing(&done.files, width));
     } else {
-        done.files.iter().for_each(|info| file(info, &mut text));
+        let is_content = matches!(outcome.verb, "file.write" | "file.patch" | "file.read");
+        done.files.iter().for_each(|info| file(info, is_content, &mut text));
     }
     // Lines of a unit's journal.
     text.push_str(&String::from_utf8_lossy(&outcome.content));
@@ -138,8 +139,15 @@ fn listing(files: &[FileInfo], width: Option<usize>) -> String {
     table.render("", width)
 }
 
-fn file(info: &FileInfo, text: &mut String) {
-    let _ = writeln!(text, "{}: {} bytes, {} {}:{}", info.path, info.size, info.mode, info.owner, info.group);
+fn file(info: &FileInfo, is_content: bool, text: &mut String) {
+    // What is gone has no mode.
+    let _ = if info.mode.is_empty() {
+        writeln!(text, "{} is gone", info.path)
+    } else if is_content || info.size > 0 {
+        writeln!(text, "{}: {} bytes, {} {}:{}", info.path, info.size, info.mode, info.owner, info.group)
+    } else {
+        writeln!(text, "{}: {} {}:{}", info.path, info.mode, info.owner, info.group)
+    };
 }
 
 fn field(text: &mut String, key: &str, value: &str) {

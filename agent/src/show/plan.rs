@@ -91,16 +91,22 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
         let lines = view.map(FileView::counts).unwrap_or_default();
         let would = match step.kind {
             ChangeKind::Remove => "would remove",
-            ChangeKind::Write | ChangeKind::Unspecified if was.is_none() && view.is_some() => "would create",
+            ChangeKind::Write | ChangeKind::Unspecified if view.is_some_and(|view| view.is_new) => {
+                "would create"
+            }
             ChangeKind::Write | ChangeKind::Unspecified => "would write",
         };
+        let owner = format!("{}:{}", step.owner, step.group);
         let [mode, owner] = match (step.kind, was) {
             (ChangeKind::Remove, _) => Default::default(),
-            (_, None) => [step.mode.clone(), format!("{}:{}", step.owner, step.group)],
-            (_, Some(was)) => [
-                changed(&was.mode, &step.mode),
-                changed(&format!("{}:{}", was.owner, was.group), &format!("{}:{}", step.owner, step.group)),
-            ],
+            (_, None) if owner == ":" => [step.mode.clone(), String::new()],
+            (_, None) => [step.mode.clone(), owner],
+            (_, Some(was)) => {
+                let kept =
+                    |new: &str, old: &str| if new.is_empty() { old.to_owned() } else { new.to_owned() };
+                let owner = [kept(&step.owner, &was.owner), kept(&step.group, &was.group)].join(":");
+                [changed(&was.mode, &step.mode), changed(&[&*was.owner, &*was.group].join(":"), &owner)]
+            }
         };
         let bytes = match step.kind {
             ChangeKind::Remove => String::new(),
@@ -112,7 +118,11 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
 }
 
 fn changed(old: &str, new: &str) -> String {
-    if old == new || old.is_empty() { new.to_owned() } else { format!("{old} -> {new}") }
+    match (old, new) {
+        (old, new) if old == new || old.is_empty() => new.to_owned(),
+        (old, "") => old.to_owned(),
+        (old, new) => format!("{old} -> {new}"),
+    }
 }
 
 /// Bytes for people.

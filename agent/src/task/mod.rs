@@ -5,7 +5,7 @@ mod run;
 mod store;
 mod turn;
 
-pub use requests::{NotOne, Requests};
+pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
 pub use turn::Turn;
@@ -82,6 +82,8 @@ pub enum TaskStatus {
     Refused,
     /// Its person ended it.
     Cancelled,
+    /// What a task may cost is used up.
+    OutOfBudget,
 }
 
 impl TaskStatus {
@@ -90,7 +92,12 @@ impl TaskStatus {
     pub fn is_final(self) -> bool {
         match self {
             Self::Queued | Self::Running | Self::Waiting => false,
-            Self::Completed | Self::Partial | Self::Failed | Self::Refused | Self::Cancelled => true,
+            Self::Completed
+            | Self::Partial
+            | Self::Failed
+            | Self::Refused
+            | Self::Cancelled
+            | Self::OutOfBudget => true,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Whose request is whose: to the helper all of them are the agent's.
 
-use crate::event::{Event, Status};
+use crate::event::{Event, Fault, Status};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,17 +17,61 @@ struct Sent {
     uid: u32,
     id: String,
     is_undo: bool,
-    /// It changed something, and nobody has taken it back.
-    stands: bool,
+    state: State,
+}
+
+/// What a request left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing that could be undone: it only looked, was refused, failed or was taken back.
+    Nothing,
+    /// Its person left, or the helper was lost: perhaps it is done, perhaps it will be.
+    Unknown,
+    /// A change that stands.
+    Change,
 }
 
 /// Why an id is not one request's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotOne {
     /// None of this person's begins so, or there is nothing to undo.
     Unknown,
     /// Several begin so.
     Several,
+    /// What became of the newest is not known: an older one is not what is meant.
+    Open(String),
+}
+
+/// Whether a request may change something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It looks, or shows what would be.
+    #[default]
+    None,
+    /// It may.
+    Possible,
+}
+
+impl NotOne {
+    /// Told of an id.
+    #[must_use]
+    pub fn fault(self, id: &str) -> Fault {
+        match (self, id) {
+            (Self::Open(newest), _) => {
+                let why = "what became of your newest request is not known yet: see";
+                Fault::new("unknown_request", format!("{why} `postern result {newest}`"))
+            }
+            (Self::Several, _) => Fault::new("invalid_argument", "several of your requests begin so"),
+            (Self::Unknown, "last") => {
+                Fault::new("unknown_request", "this agent remembers no change of yours that could be undone")
+            }
+            (Self::Unknown, _) => {
+                let why = "no request of yours has this id, as far as this agent remembers";
+                Fault::new("unknown_request", why)
+            }
+        }
+    }
 }
 
 impl Requests {
@@ -35,7 +80,7 @@ impl Requests {
     }
 
     /// Remembers who a request is sent for; false if it was sent for somebody else.
-    pub fn claim(&self, uid: u32, id: &str, verb: &str) -> bool {
+    pub fn claim(&self, uid: u32, id: &str, is_undo: bool, effect: Effect) -> bool {
         let mut requests = self.lock();
         if let Some(known) = requests.iter().rev().find(|known| known.id == id) {
             return known.uid == uid;
@@ -43,8 +88,11 @@ impl Requests {
         if requests.len() == KEPT {
             requests.pop_front();
         }
-        let is_undo = verb == "request.undo";
-        requests.push_back(Sent { uid, id: id.to_owned(), is_undo, stands: false });
+        let state = match effect {
+            Effect::Possible => State::Unknown,
+            Effect::None => State::Nothing,
+        };
+        requests.push_back(Sent { uid, id: id.to_owned(), is_undo, state });
         true
     }
 
@@ -55,13 +103,23 @@ impl Requests {
 
     /// Remembers how a request ended; `undoes` is the one that it takes back.
     pub fn settle(&self, id: &str, undoes: Option<&str>, end: &Event) {
-        let Event::Completed(done) = end else { return };
-        let is_done = matches!(done.status, Status::Done | Status::Partly);
+        let (is_done, undoable) = match end {
+            Event::Completed(done) => (matches!(done.status, Status::Done | Status::Partly), done.undoable),
+            Event::Refused(_) => (false, false),
+            // No answer of the helper's: what became of it is not known.
+            Event::Error(_)
+            | Event::Accepted(_)
+            | Event::Waiting(_)
+            | Event::Progress(_)
+            | Event::Output(_) => {
+                return;
+            }
+        };
         for known in self.lock().iter_mut() {
             if known.id == id {
-                known.stands = is_done && done.undoable;
+                known.state = if is_done && undoable { State::Change } else { State::Nothing };
             } else if undoes == Some(known.id.as_str()) && is_done {
-                known.stands = false;
+                known.state = State::Nothing;
             }
         }
     }
@@ -72,10 +130,11 @@ impl Requests {
         let requests = self.lock();
         let mut own = requests.iter().rev().filter(|known| known.uid == uid);
         if id == "last" {
-            return own
-                .find(|known| known.stands && !known.is_undo)
-                .map(|known| known.id.clone())
-                .ok_or(NotOne::Unknown);
+            return match own.find(|known| known.state != State::Nothing && !known.is_undo) {
+                Some(known) if known.state == State::Change => Ok(known.id.clone()),
+                Some(open) => Err(NotOne::Open(open.id.clone())),
+                None => Err(NotOne::Unknown),
+            };
         }
         let mut found = own.filter(|known| known.id.starts_with(id));
         match (found.next(), found.next()) {

@@ -1,11 +1,14 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod composed;
+mod model;
+mod requests;
 mod step;
 
 use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
-use crate::event::{Event, Status};
+use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::request::Request;
 use crate::tool::Tool;
@@ -36,6 +39,8 @@ pub struct Runner<'a> {
     pub cancel: watch::Receiver<bool>,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
+    /// Finds the whole id of an earlier request.
+    pub whole_id: &'a (dyn Fn(&str) -> Result<String, Fault> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
     pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send),
 }
@@ -67,7 +72,7 @@ impl Runner<'_> {
 
     fn announce(&mut self, task: &Task, number: usize, tool: &Tool, status: &str) {
         let mut data = json!({
-            "step": number, "of": self.order.steps.len(), "what": tool.describe(), "status": status,
+            "step": number, "of": self.order.steps.len().max(number), "what": tool.describe(), "status": status,
         });
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();

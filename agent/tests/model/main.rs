@@ -2,11 +2,16 @@
 
 mod arbitrary;
 mod command;
+#[path = "../common/mod.rs"]
+mod common;
 mod configuration;
 mod corpus;
 mod endpoints;
 mod events;
 mod loops;
 mod reading;
+mod redaction;
 mod retries;
+mod scenarios;
 mod server;
+mod tasks;

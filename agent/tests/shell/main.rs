@@ -1,3 +1,7 @@
 //! What is said of commands' texts, and what becomes of commands that need root.
 
+mod check;
+mod hostile;
 mod rules;
+mod shim;
+mod table;

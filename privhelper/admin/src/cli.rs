@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::approvals;
-use crate::audit::{self, Filter, Last};
+use crate::audit;
 use crate::diff;
 use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
@@ -10,9 +10,8 @@ use crate::lint::command::{self, CheckArgs, FactsArgs};
 use crate::policy::apply::{self, Consent, Format};
 use crate::report::{self, ReportArgs};
 use crate::status;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::io;
-use std::path::PathBuf;
 
 /// Operator and reviewer commands of Postern.
 #[derive(Debug, Parser)]
@@ -44,7 +43,7 @@ enum Command {
     Approvals(approvals::Command),
     /// Read and verify the audit log
     #[command(subcommand)]
-    Audit(AuditCommand),
+    Audit(audit::Command),
 }
 
 #[derive(Debug, Subcommand)]
@@ -78,47 +77,6 @@ enum PolicyCommand {
     Report(ReportArgs),
 }
 
-#[derive(Debug, Subcommand)]
-enum AuditCommand {
-    /// Show records, oldest first
-    Show(ShowArgs),
-    /// Prove that no record was changed, cut out, added or moved
-    ///
-    /// Exit status 0 if the chain holds, 1 if not.
-    Verify {
-        /// The log's files in order [default: all of /var/log/postern]
-        files: Vec<PathBuf>,
-        /// One JSON object
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Debug, Args)]
-struct ShowArgs {
-    /// The records as they stand in the log, one JSON object a line
-    #[arg(long)]
-    json: bool,
-    /// Only the last N that fit
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
-    /// Only records of this event, such as begin, end or refused
-    #[arg(long)]
-    event: Option<String>,
-    /// Only records of this verb
-    #[arg(long)]
-    verb: Option<String>,
-    /// Only records of this request; the beginning of an id will do
-    #[arg(long, value_name = "ID")]
-    request: Option<String>,
-    /// Only records of this client
-    #[arg(long)]
-    client: Option<String>,
-    /// Only records in which this rule decided
-    #[arg(long)]
-    rule: Option<String>,
-}
-
 /// Does what the command line says.
 ///
 /// # Errors
@@ -136,17 +94,6 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
-        Command::Audit(AuditCommand::Show(show)) => {
-            let filter = Filter {
-                event: show.event.clone(),
-                verb: show.verb.clone(),
-                request: show.request.clone(),
-                client: show.client.clone(),
-                rule: show.rule.clone(),
-            };
-            let last = show.last.map_or(Last::All, Last::Only);
-            audit::show(host, &filter, last, format(show.json), io)
-        }
-        Command::Audit(AuditCommand::Verify { files, json }) => audit::verify(host, files, format(*json), io),
+        Command::Audit(command) => audit::run(command, host, io),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::lint::gather::Probes;
 use postern_helper::policy::Accounts;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The places of CONTRACTS 1 that operators' commands use.
 #[derive(Debug, Clone)]
@@ -13,6 +13,14 @@ pub struct Host {
     pub state: PathBuf,
     /// The audit log's directory.
     pub log: PathBuf,
+    /// The keys that the helper seals with, in memory alone.
+    pub seal: PathBuf,
+    /// This host's name, for records that leave it.
+    pub name: String,
+    /// This boot's id, as records name it.
+    pub boot_id: Option<String>,
+    /// `journalctl`, for the helper's tips; none in tests, which bring their own.
+    pub journalctl: Option<PathBuf>,
     /// Where the helper listens to operators.
     pub operator_socket: PathBuf,
     /// Who must own the policy and who may apply it: 0 but in tests.
@@ -34,6 +42,10 @@ impl Host {
         let helper = postern_helper::host::Host::real(String::new(), false);
         Self {
             etc: "/etc/postern".into(),
+            seal: helper.paths.run.join("seal"),
+            name: kernel("hostname").unwrap_or_default(),
+            boot_id: kernel("random/boot_id"),
+            journalctl: Some(helper.programs.journalctl),
             state: helper.paths.state,
             log: helper.paths.log,
             operator_socket: helper.paths.operator_socket,
@@ -45,11 +57,23 @@ impl Host {
         }
     }
 
+    /// The seed of the seal's next epoch.
+    #[must_use]
+    pub fn seed(&self) -> PathBuf {
+        self.state.join("seal/next")
+    }
+
     /// The directory of the accepted policy.
     #[must_use]
     pub fn accepted_dir(&self) -> PathBuf {
         self.state.join("policy")
     }
+}
+
+/// What the kernel says of itself.
+fn kernel(name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok()?;
+    Some(text.trim().to_owned())
 }
 
 /// From the local accounts alone: nothing lists those of a directory service by their group.

@@ -2,6 +2,7 @@
 
 use crate::approvals::Approvals;
 use crate::audit::{self, Audit, Event, Json, Limits, Record};
+use crate::copies::Copies;
 use crate::error::{Code, Fault, Refusal};
 use crate::host::Host;
 use crate::places::{Bodies, Places};
@@ -23,6 +24,8 @@ pub struct Helper {
     pub audit: Audit,
     /// The memory of request ids.
     pub requests: Requests,
+    /// What was replaced, for undo.
+    pub copies: Copies,
     /// What this host lacks, each one sentence.
     pub notes: Vec<String>,
     /// Room on the disk that is operators'.
@@ -53,23 +56,36 @@ pub struct Helper {
     numbers: AtomicU64,
 }
 
+/// What stands on the disk.
+#[derive(Debug)]
+pub struct Kept {
+    /// The record of everything.
+    pub audit: Audit,
+    /// The memory of request ids.
+    pub requests: Requests,
+    /// What files were before requests changed them.
+    pub copies: Copies,
+    /// Room on the disk that is operators'.
+    pub reserve: Reserve,
+}
+
 impl Helper {
     /// Puts the parts together. Without a policy everybody is refused.
     #[must_use]
     pub fn new(
         host: Host,
-        audit: Audit,
-        requests: Requests,
+        kept: Kept,
         policy: Option<Policy>,
         paused: Option<String>,
         notes: Vec<String>,
-        reserve: Reserve,
     ) -> Self {
+        let Kept { audit, requests, copies, reserve } = kept;
         Self {
             started: host.unix(),
             host,
             audit,
             requests,
+            copies,
             notes,
             reserve,
             running: Arc::new(Places::default()),

@@ -99,7 +99,7 @@ fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutc
 /// # Errors
 /// What the job says, `interrupted` if it ended without an outcome, or a fault.
 pub fn execute(cx: &Context, ticket: &Ticket, job: &Job, limit: Duration) -> Result<Done, Stop> {
-    let id = record(cx, job)?;
+    let id = record(cx, job, id_of(cx.peer.uid, cx.meta.request_id.as_str()))?;
     started(&process::start_job(&cx.helper.host, ticket, &id)?)?;
     let outcome = follow(&cx.helper, ticket, (JobUnit::Run, &id), &cx.watchers, limit)?;
     Ok(done(job, outcome, &cx.watchers))
@@ -116,18 +116,44 @@ pub fn run_command(
     row: &Command,
     limit: Duration,
 ) -> Result<Done, Stop> {
-    let id = record(cx, job)?;
+    let id = record(cx, job, id_of(cx.peer.uid, cx.meta.request_id.as_str()))?;
     let properties = sandbox::properties(row, &directories(&cx.helper), &id)?;
     started(&process::start_command(&cx.helper.host, ticket, &id, &properties)?)?;
     let outcome = follow(&cx.helper, ticket, (JobUnit::Command, &id), &cx.watchers, limit)?;
     Ok(ran(&outcome))
 }
 
-/// Writes the record of a job, and gives it its id.
-fn record(cx: &Context, job: &Job) -> Result<String, Stop> {
+/// Has a validator judge, in the unit that `properties` says for its id: an effect that leaves nothing behind. The
+/// outcome and the first of what it printed come back, and nobody is told of them.
+///
+/// # Errors
+/// As [`execute`]; that it does not agree is no error but an outcome.
+pub fn judge(
+    cx: &Context,
+    ticket: &Ticket,
+    (name, job): (&str, &Job),
+    properties: impl FnOnce(&str) -> Result<Vec<String>, Refusal>,
+    limit: Duration,
+) -> Result<(JobOutcome, Vec<wire::Output>), Stop> {
+    let (uid, request) = (cx.peer.uid.to_le_bytes(), cx.meta.request_id.as_str().as_bytes());
+    let id = record(cx, job, short(&[b"postern validate\n", &uid, request, name.as_bytes()]))?;
+    let path = directory(&cx.helper, &id);
+    let judged = properties(&id).map_err(Stop::from).and_then(|properties| {
+        started(&process::start_command(&cx.helper.host, ticket, &id, &properties)?)?;
+        let unit = (JobUnit::Command, id.as_str());
+        let outcome = follow(&cx.helper, ticket, unit, &Watchers::default(), limit)?;
+        let mut events = Vec::new();
+        take_events(&store::read_behind(&path.join("events"), 0, JOB_MAX)?, &mut events);
+        Ok((outcome, events.into_iter().filter_map(|event| event.output).collect()))
+    });
+    store::remove_directory(&path)?;
+    judged
+}
+
+/// Writes the record of a job under this id.
+fn record(cx: &Context, job: &Job, id: String) -> Result<String, Stop> {
     let helper = &*cx.helper;
     needs_systemd(helper)?;
-    let id = id_of(cx.peer.uid, cx.meta.request_id.as_str());
     let path = directory(helper, &id);
     store::make_directory(&path)?;
     store::replace(&path.join("job.pb"), &Job { id: id.clone(), ..job.clone() }.encode_to_vec())?;

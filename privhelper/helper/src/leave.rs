@@ -92,6 +92,7 @@ impl Leave for Ticket {
         completed.undoable = completed.status() == wire::Status::Done && done.undo != Json::new();
         cx.record.plan = Json::new();
         cx.record.args = Json::new();
+        let leaves_nothing = done.undo.members().is_empty();
         cx.record.undo = done.undo;
         cx.record.duration_us = Some(completed.duration_us);
         cx.record.outcome = outcome(&completed, &detail);
@@ -102,8 +103,23 @@ impl Leave for Ticket {
             Code::AuditUnavailable.as_str().clone_into(&mut completed.code);
             "it was tried, but the outcome could not be recorded".clone_into(&mut completed.message);
         }
-        job::forget(&cx.helper, cx.peer.uid, cx.meta.request_id.as_str());
+        forget(&cx.helper, (cx.peer.uid, cx.meta.request_id.as_str()), &completed, leaves_nothing);
         Ok(completed)
+    }
+}
+
+/// Removes what a request needs no longer once its outcome is recorded: what its job left, and what was only kept to
+/// know after a crash how far it came.
+pub fn forget(
+    helper: &Helper,
+    (uid, request_id): (u32, &str),
+    completed: &wire::Completed,
+    leaves_nothing: bool,
+) {
+    job::forget(helper, uid, request_id);
+    if leaves_nothing && completed.status() == wire::Status::Done {
+        // What stays has no content of any file.
+        drop(helper.copies.forget(uid, request_id));
     }
 }
 

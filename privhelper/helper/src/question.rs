@@ -36,6 +36,8 @@ struct Parts<'a> {
     plan: &'a [u8],
     /// The client's words.
     reason: &'a str,
+    /// Commands that must agree too, after the person.
+    validators: Vec<String>,
 }
 
 impl Context {
@@ -79,6 +81,11 @@ impl Context {
             args: &verb.args(),
             plan: &plan.text(),
             reason: self.meta.reason.as_str(),
+            validators: by
+                .rules()
+                .map(|rule| rule.validate.clone())
+                .filter(|name| !name.is_empty())
+                .collect(),
         };
         let text = text(&parts)?;
         targets.sort_unstable();
@@ -128,6 +135,9 @@ fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Refusal> {
         format!("approvers {}", view.approvers),
     ];
     head.extend(parts.bound.iter().map(|(name, value)| format!("{name} {value}")));
+    head.extend(
+        parts.validators.iter().map(|name| format!("only if {name} agrees, which is asked afterwards")),
+    );
     if !view.task.is_empty() || view.claimed_uid != 0 {
         head.push(format!("claims task {:?} of uid {}", view.task, view.claimed_uid));
     }

@@ -7,21 +7,23 @@
 use crate::error::{Code, Refusal};
 use crate::policy::Command;
 use crate::sys::process::JOB;
+use crate::sys::store;
 use crate::types::UserName;
 use caps::Capability;
 use postern_proto::root::v1 as root;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The user that is nobody in particular: a sandboxed command gets a user of its own instead, so that two commands
 /// cannot reach each other.
-const NOBODY: &str = "nobody";
+pub const NOBODY: &str = "nobody";
 
 /// What every sandbox takes away. With `strict` and `validator` nothing is writable but private temporary
 /// directories, and there are neither privileges, devices, other processes to see nor new namespaces.
 const BOX: &[&str] = &[
     "NoNewPrivileges=yes",
     "ProtectSystem=strict",
-    "ProtectHome=yes",
+    // Empty, and not inaccessible: else what stands for a directory in it would be left out without a word.
+    "ProtectHome=tmpfs",
     "PrivateTmp=yes",
     "PrivateDevices=yes",
     // That leaves the host's own.
@@ -31,7 +33,6 @@ const BOX: &[&str] = &[
     "InaccessiblePaths=-/run/postern",
     "InaccessiblePaths=-/run/postern-helper",
     "InaccessiblePaths=-/var/lib/postern",
-    "InaccessiblePaths=-/var/lib/postern-helper",
     "InaccessiblePaths=-/var/log/postern",
     "InaccessiblePaths=-/etc/postern",
     "PrivateIPC=yes",
@@ -58,6 +59,29 @@ const BOX: &[&str] = &[
     "TasksMax=256",
 ];
 
+/// What a validator does not see either: it may have power to read, and quotes what it cannot read as configuration.
+const SECRETS: &[&str] = &[
+    "InaccessiblePaths=-/etc/shadow",
+    "InaccessiblePaths=-/etc/shadow-",
+    "InaccessiblePaths=-/etc/gshadow",
+    "InaccessiblePaths=-/etc/gshadow-",
+];
+
+/// Root's own state, which no sandboxed command sees.
+const STATE: &str = "InaccessiblePaths=-/var/lib/postern-helper";
+
+/// The one directory of root's state from which something is shown to a validator.
+pub const STAGING: &str = "staging";
+
+/// A copy that a validator sees in the place of a directory.
+#[derive(Debug)]
+pub struct Stand {
+    /// The copy, below [`STAGING`].
+    pub copy: PathBuf,
+    /// The directory.
+    pub live: String,
+}
+
 /// What a command without `network` has of it: a loopback of its own.
 const NO_NETWORK: &[&str] = &["PrivateNetwork=yes", "IPAddressDeny=any"];
 
@@ -66,6 +90,41 @@ const NO_NETWORK: &[&str] = &["PrivateNetwork=yes", "IPAddressDeny=any"];
 /// # Errors
 /// `unsupported`: the row holds a name or path that PID 1 would read as something else, or no sandbox.
 pub fn properties(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String>, Refusal> {
+    let mut unit = unit(command, jobs, id)?;
+    if command.wire.sandbox() != root::Sandbox::None {
+        unit.push(STATE.to_owned());
+    }
+    Ok(options(unit))
+}
+
+/// The same for a validator, to which these copies are shown.
+///
+/// # Errors
+/// As [`properties`].
+pub fn validator(
+    command: &Command,
+    state: &Path,
+    id: &str,
+    stands: &[Stand],
+) -> Result<Vec<String>, Refusal> {
+    let mut unit = unit(command, &state.join("jobs"), id)?;
+    // Mounts are made in the order of their paths: once the state as a whole is hidden, what stands for a directory
+    // behind it, such as one below /var/www, could not be found there.
+    for path in store::list(state)?.iter().filter(|path| !path.ends_with(STAGING)) {
+        unit.push(format!("InaccessiblePaths={}", plain(command, &path.to_string_lossy())?));
+    }
+    for Stand { copy, live } in stands {
+        let (copy, live) = (plain(command, &copy.to_string_lossy())?, plain(command, live)?);
+        unit.push(format!("BindReadOnlyPaths={copy}:{live}"));
+    }
+    Ok(options(unit))
+}
+
+fn options(unit: Vec<String>) -> Vec<String> {
+    unit.into_iter().map(|property| format!("--property={property}")).collect()
+}
+
+fn unit(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String>, Refusal> {
     let row = &command.wire;
     let directory = jobs.join(id);
     let file = |name: &str| plain(command, &format!("file:{}", directory.join(name).to_string_lossy()));
@@ -104,6 +163,9 @@ pub fn properties(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String
     } else if !capabilities.is_empty() {
         unit.push(format!("AmbientCapabilities={capabilities}"));
     }
+    if row.sandbox() == root::Sandbox::Validator {
+        unit.extend(SECRETS.iter().map(ToString::to_string));
+    }
     let is_strict = row.sandbox() == root::Sandbox::Strict;
     if is_boxed && !(is_strict && row.network) {
         unit.extend(NO_NETWORK.iter().map(ToString::to_string));
@@ -113,7 +175,7 @@ pub fn properties(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String
             unit.push(format!("ReadWritePaths={}", plain(command, path)?));
         }
     }
-    Ok(unit.into_iter().map(|property| format!("--property={property}")).collect())
+    Ok(unit)
 }
 
 fn capabilities(command: &Command) -> Result<String, Refusal> {

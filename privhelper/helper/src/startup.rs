@@ -1,11 +1,12 @@
 //! Before the first request: drop what was given, check what is relied on, take up what was left.
 
 use crate::audit::{Audit, Event, Json, Limits, Record};
+use crate::copies::Copies;
 use crate::error::Fault;
-use crate::helper::Helper;
+use crate::helper::{Helper, Kept};
 use crate::host::Host;
 use crate::job;
-use crate::leave::{Done, outcome};
+use crate::leave::{Done, forget, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
@@ -13,6 +14,7 @@ use crate::sys::log::Reserve;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::sys::{confined, files, socket};
 use crate::table::TABLE;
+use crate::validate;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigSet, Signal};
@@ -116,6 +118,7 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     let room = reserve.give();
     let audit = Audit::open(&host.audit())?;
     let (requests, unfinished) = Requests::open(&host.paths.state.join("requests"), host.unix())?;
+    validate::clear(&host.paths.state)?;
     let mut notes = Vec::new();
     if !host.landlock {
         notes.push("this kernel has no Landlock: file verbs run without it".to_owned());
@@ -134,9 +137,13 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
     audit.limit(policy.as_ref().map(|policy| Limits::new(policy.audit())).unwrap_or_default());
     audit.durable(Event::Start, &started)?;
     audit.sign()?;
-    store::prune(&host.paths.state.join("undo"))?;
+    let copies = Copies::open(&host.paths.state.join("undo"))?;
+    if let Some(policy) = &policy {
+        copies.expire(policy.undo(), host.unix())?;
+    }
     drop(room);
-    let helper = Arc::new(Helper::new(host, audit, requests, policy, paused, notes, reserve));
+    let helper =
+        Arc::new(Helper::new(host, Kept { audit, requests, copies, reserve }, policy, paused, notes));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }
@@ -181,6 +188,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         },
         undo: Json::new(),
     });
+    let leaves_nothing = undo.members().is_empty();
     let record = Record {
         request_id: request.request_id.clone(),
         client_name: request.client.clone(),
@@ -196,7 +204,7 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
         .end(ticket, event, &record)
         .and_then(|()| helper.requests.finish(request.uid, &request.request_id, &completed));
     if kept.is_ok() {
-        job::forget(helper, request.uid, &request.request_id);
+        forget(helper, (request.uid, &request.request_id), &completed, leaves_nothing);
     }
     watchers.finish(&wire::event::Kind::Completed(completed));
 }

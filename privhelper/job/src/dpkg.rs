@@ -88,10 +88,11 @@ pub fn find<'a>(rows: &'a [Row], native: &str, name: &str) -> Option<&'a Row> {
 /// Why this package may not be removed; none if it may.
 pub fn vital(row: &Row) -> Option<String> {
     let kernel = uname().ok().and_then(|name| name.release().to_str().map(str::to_owned)).unwrap_or_default();
-    // What the image needs can't go without it.
-    let is_kernel = ["linux-image-", "linux-image-unsigned-", "linux-modules-"]
-        .iter()
-        .any(|start| row.name.strip_prefix(start).is_some_and(|rest| rest == kernel));
+    // What the image needs can't go without it. A kernel that is not signed says so in the name of its package.
+    let is_kernel = ["linux-image-", "linux-image-unsigned-", "linux-modules-"].iter().any(|start| {
+        let rest = row.name.strip_prefix(start).map(|rest| rest.strip_suffix("-unsigned").unwrap_or(rest));
+        rest == Some(kernel.as_str())
+    });
     let why = if is_kernel {
         "is the kernel that runs"
     } else if row.vital {

@@ -14,6 +14,9 @@ use crate::{Fault, Host, apt, dpkg, meaning, sys};
 
 /// Marks those of the packages that are not so already, and looks whether dpkg has taken it.
 pub fn mark(host: &Host, directory: &Path, record: &Record, output: &File) -> Result<JobOutcome, Fault> {
+    if dpkg::interrupted(host) {
+        return Ok(meaning::needs_repair("dpkg was interrupted"));
+    }
     let native = dpkg::native(host)?;
     let holds = record.kind == JobKind::Hold;
     let before = dpkg::rows(host, &record.names())?;

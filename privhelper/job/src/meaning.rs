@@ -51,6 +51,11 @@ pub fn outcome(code: &str, detail: &str) -> JobOutcome {
     JobOutcome { code: code.to_owned(), detail: one_line(detail), ..JobOutcome::default() }
 }
 
+/// Nothing is done before a person, or a rule, has the packages repaired.
+pub fn needs_repair(why: &str) -> JobOutcome {
+    outcome("needs_repair", &format!("{why}; repair the packages first (package.repair)"))
+}
+
 /// The text as one line of bounded length without control characters.
 pub fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LINE_MAX).collect();

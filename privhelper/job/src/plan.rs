@@ -39,7 +39,7 @@ pub fn plan(host: &Host, input: impl Read, output: impl Write) -> Result<(), Fau
 fn simulate(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
     let repairs = record.transaction == Transaction::Repair;
     if dpkg::interrupted(host) && !repairs {
-        return Ok(needs_repair("dpkg was interrupted"));
+        return Ok(meaning::needs_repair("dpkg was interrupted"));
     }
     let argv = apt::simulate(record);
     let answer = sys::ask(&host.apt_get, &argv.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -60,7 +60,7 @@ fn simulate(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
     if repairs {
         add_half_done(&mut steps, &known);
     } else if let Some(step) = steps.iter().find(|s| s.action() == Action::Configure && !s.asked) {
-        return Ok(needs_repair(&format!("{} is unpacked and not configured", step.name)));
+        return Ok(meaning::needs_repair(&format!("{} is unpacked and not configured", step.name)));
     }
     if let Some(why) = removed(&steps, &known).find_map(dpkg::vital) {
         return Ok(meaning::outcome("protected", &why));
@@ -69,10 +69,6 @@ fn simulate(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
     let (download_bytes, disk_bytes) = sizes(host, &steps, &native, &known)?;
     let kept_back = simulation::kept_back(&text);
     Ok(JobOutcome { steps, download_bytes, disk_bytes, kept_back, ..JobOutcome::default() })
-}
-
-fn needs_repair(why: &str) -> JobOutcome {
-    meaning::outcome("needs_repair", &format!("{why}; repair the packages first (package.repair)"))
 }
 
 /// What dpkg has of the packages in the lines and in the request. For a repair, of all: any may be half done.

@@ -1,11 +1,11 @@
 //! What dpkg and apt's cache know of packages.
 
 use postern_proto::root::v1::JobOutcome;
-use postern_proto::v1::PackageInfo;
+use postern_proto::v1::{Action, PackageInfo, PackageStep};
 
 use crate::meaning::one_line;
 use crate::record::{Record, Target};
-use crate::{Fault, Host, dpkg, sys};
+use crate::{Fault, Host, dpkg, sources, sys};
 
 /// One [`PackageInfo`] a name, in the order asked. An unknown name has the state `not-found`.
 pub fn show(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
@@ -18,8 +18,29 @@ pub fn show(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
     let cache = sys::ask(&host.apt_cache, &argv)?.stdout;
     let cache = String::from_utf8_lossy(&cache);
     let candidates: Vec<PackageInfo> = cache.split("\n\n").filter_map(candidate).collect();
-    let packages = record.names().iter().map(|name| info(name, &native, &rows, &candidates)).collect();
+    let mut packages: Vec<PackageInfo> =
+        record.names().iter().map(|name| info(name, &native, &rows, &candidates)).collect();
+    add_sources(host, &mut packages, &native);
     Ok(JobOutcome { packages, ..JobOutcome::default() })
+}
+
+/// Where each candidate would come from; nothing where apt does not say.
+fn add_sources(host: &Host, packages: &mut [PackageInfo], native: &str) {
+    let step = |info: &PackageInfo| PackageStep {
+        action: Action::Install.into(),
+        name: info.name.clone(),
+        arch: info.arch.clone(),
+        new: info.candidate.clone(),
+        ..PackageStep::default()
+    };
+    let with_candidate = |info: &&mut PackageInfo| !info.candidate.is_empty();
+    let mut packages: Vec<&mut PackageInfo> = packages.iter_mut().filter(with_candidate).collect();
+    let mut steps: Vec<PackageStep> = packages.iter().map(|info| step(info)).collect();
+    if sources::tie(host, &mut steps, native).is_ok() {
+        for (info, step) in packages.iter_mut().zip(steps) {
+            info.sources = step.sources;
+        }
+    }
 }
 
 fn info(name: &str, native: &str, rows: &[dpkg::Row], candidates: &[PackageInfo]) -> PackageInfo {

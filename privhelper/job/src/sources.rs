@@ -16,6 +16,9 @@ const FORMAT: &str = "$(SOURCESENTRY)\t$(SITE)\t$(DESCRIPTION)";
 /// Longest file of sources that is read.
 const FILE_MAX: u64 = 1024 * 1024;
 
+/// Options of an entry under which a signature is not asked for, whatever `Signed-By` says (sources.list(5)).
+const UNCHECKED: [&str; 4] = ["trusted", "allow-insecure", "allow-weak", "allow-downgrade-to-insecure"];
+
 /// A configured index of packages.
 struct Index {
     description: String,
@@ -128,9 +131,12 @@ fn stanzas(text: &str) -> Vec<Option<String>> {
         if line.trim().is_empty() {
             let field =
                 |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-            let is_off = field("enabled").is_some_and(|value| value.eq_ignore_ascii_case("no"));
-            if !fields.is_empty() && !is_off {
-                all.push(field("signed-by").filter(|value| !value.is_empty()));
+            let is_on = |name: &str| {
+                fields.iter().any(|(key, value)| key == name && !value.eq_ignore_ascii_case("no"))
+            };
+            if !fields.is_empty() && (field("enabled").is_none() || is_on("enabled")) {
+                let keys = field("signed-by").filter(|value| !value.is_empty());
+                all.push(keys.filter(|_| !UNCHECKED.iter().any(|name| is_on(name))));
             }
             fields.clear();
         } else if line.starts_with([' ', '\t']) {
@@ -151,8 +157,15 @@ fn lines(text: &str) -> Vec<Option<String>> {
     for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
         if let Some(rest) = line.strip_prefix("deb-src").or_else(|| line.strip_prefix("deb")) {
             let options = rest.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
-            let mut options = options.map_or("", |(inside, _)| inside).split_whitespace();
-            all.push(options.find_map(|option| option.strip_prefix("signed-by=")).map(str::to_owned));
+            let options: Vec<(&str, &str)> = options
+                .map_or("", |(inside, _)| inside)
+                .split_whitespace()
+                .filter_map(|option| option.split_once('='))
+                .collect();
+            let is_on = |(name, value): &(&str, &str)| UNCHECKED.contains(name) && *value != "no";
+            let keys =
+                options.iter().find(|(name, _)| *name == "signed-by").map(|(_, keys)| (*keys).to_owned());
+            all.push(keys.filter(|_| !options.iter().any(is_on)));
         }
     }
     all

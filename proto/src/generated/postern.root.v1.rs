@@ -660,6 +660,9 @@ pub struct RequestRecord {
 pub struct FilesUndo {
     #[prost(message, repeated, tag = "1")]
     pub files: ::prost::alloc::vec::Vec<FileUndo>,
+    /// Without what the files held (`backup` = "none"): only for after a crash, and gone when the change is done.
+    #[prost(bool, tag = "2")]
+    pub incomplete: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileUndo {

@@ -1,106 +1,32 @@
 //! Endpoints of models over HTTP: one wire format each, one way of failing and trying again.
 
+mod abilities;
 pub mod chat;
 pub mod failure;
+mod http;
 pub mod messages;
 pub mod retry;
 pub mod sse;
 mod wire;
 
+pub use abilities::{Abilities, Format, ToolCalls};
+
+use self::http::{Answer, body_text, content_type, headers, refusal};
 use super::conversation::{Prompt, Reply};
 use crate::config::secret;
 use crate::config::tables::{Model, Retry};
-use crate::config::values::{BaseUrl, Provider, ResponseFormat, Value as _};
+use crate::config::values::{BaseUrl, Provider, Value as _};
 use failure::{Failure, Kind};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// A connection stands by then, or there is none.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// More is no answer of a model.
 const ANSWER_LIMIT: usize = 16 << 20;
-/// As much of an error's text is read.
-const ERROR_LIMIT: usize = 64 << 10;
-
-/// What is asked of the form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// A JSON Schema.
-    Schema,
-    /// Any JSON object.
-    Object,
-    /// Nothing.
-    None,
-}
-
-/// Whether an endpoint has calls of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolCalls {
-    /// Nobody has tried.
-    Untried,
-    /// A request with tools was answered.
-    Taken,
-    /// It refused them: calls are text.
-    Refused,
-}
-
-impl ToolCalls {
-    fn may_be_used(self) -> bool {
-        self != Self::Refused
-    }
-}
-
-/// What an endpoint is known to take. Refusals are met once and remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Abilities {
-    /// Tools.
-    pub tools: ToolCalls,
-    /// The strictest form of an answer, where calls are text.
-    pub format: Format,
-    /// Counts of tokens at the end of a stream.
-    pub stream_usage: bool,
-}
-
-impl Abilities {
-    fn of(format: ResponseFormat) -> Self {
-        let format = match format {
-            ResponseFormat::Auto | ResponseFormat::JsonSchema => Format::Schema,
-            ResponseFormat::JsonObject => Format::Object,
-            ResponseFormat::Off => Format::None,
-        };
-        Self { tools: ToolCalls::Untried, format, stream_usage: true }
-    }
-
-    /// What is left after a failure that refuses something of these; `None` if it is about something else.
-    fn without_refused(self, failure: &Failure, has_tools: bool) -> Option<Self> {
-        let Kind::Status(400 | 404 | 415 | 422 | 500 | 501) = failure.kind else { return None };
-        let text = failure.message.to_ascii_lowercase();
-        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        if self.stream_usage && says(&["stream_options", "include_usage"]) {
-            return Some(Self { stream_usage: false, ..self });
-        }
-        if !has_tools {
-            return None;
-        }
-        match self.tools {
-            ToolCalls::Untried => {
-                says(&["tool", "function"]).then_some(Self { tools: ToolCalls::Refused, ..self })
-            }
-            ToolCalls::Refused if says(&["format", "schema", "grammar", "json"]) => match self.format {
-                Format::Schema => Some(Self { format: Format::Object, ..self }),
-                Format::Object => Some(Self { format: Format::None, ..self }),
-                Format::None => None,
-            },
-            // An endpoint that took tools before means something else.
-            ToolCalls::Taken | ToolCalls::Refused => None,
-        }
-    }
-}
 
 /// What is heard while an answer comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +116,23 @@ impl Endpoint {
         })
     }
 
+    /// Whether somebody answers there who knows the key: `ok`, or what is wrong.
+    pub async fn probe(&self, limit: Duration) -> String {
+        // Next to what is asked for calls, wherever that is.
+        let list = self.url.replace("/chat/completions", "/models").replace("/messages", "/models");
+        let asked = self.client.get(list).headers(self.headers.clone()).send();
+        let failure = match timeout(limit, asked).await {
+            Err(_) => return format!("no answer within {} s", limit.as_secs()),
+            Ok(Err(error)) => Failure::of_connection(&error),
+            // Not every endpoint has a list of models, but whoever says so is there.
+            Ok(Ok(response)) if response.status().is_success() || response.status().as_u16() == 404 => {
+                return "ok".to_owned();
+            }
+            Ok(Ok(response)) => refusal(response).await,
+        };
+        self.without_key(failure).message
+    }
+
     /// Asks the model, again if the failure may pass, until `deadline`. `hear` gets the words as they come.
     ///
     /// # Errors
@@ -251,10 +194,7 @@ impl Endpoint {
         hear: &(dyn Fn(Heard<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
         hear(Heard::Again);
-        let mut answer = match self.model.provider {
-            Provider::Anthropic => Answer::Messages(messages::Answer::default()),
-            Provider::Openai | Provider::Offline => Answer::Chat(chat::Answer::default()),
-        };
+        let mut answer = Answer::of(self.model.provider);
         let body = match &answer {
             Answer::Messages(_) => messages::request(&self.model, prompt),
             Answer::Chat(_) => chat::request(&self.model, prompt, abilities),
@@ -281,7 +221,12 @@ impl Endpoint {
             }
             let mut events = Vec::new();
             decoder.finish(|data| events.push(data.to_owned()));
-            answer.take_all(&events, hear)?;
+            // What the end of the stream cuts off has no form.
+            let cut_off = |failure: Failure| match failure.kind {
+                Kind::Form => Failure::new(Kind::Connection, "the endpoint's answer broke off"),
+                Kind::Connection | Kind::Timeout | Kind::Status(_) | Kind::Loading => failure,
+            };
+            answer.take_all(&events, hear).map_err(cut_off)?;
         } else {
             let text = body_text(&mut response, ANSWER_LIMIT).await?;
             if text.trim_start().starts_with('<') {
@@ -304,77 +249,4 @@ impl Endpoint {
 enum Tried {
     Answered(Reply),
     Refused(Abilities),
-}
-
-enum Answer {
-    Chat(chat::Answer),
-    Messages(messages::Answer),
-}
-
-impl Answer {
-    fn take_all(&mut self, data: &[String], hear: &(dyn Fn(Heard<'_>) + Send + Sync)) -> Result<(), Failure> {
-        for data in data.iter().filter(|data| !data.trim().is_empty()) {
-            let words = match self {
-                Self::Chat(answer) => answer.take(data)?,
-                Self::Messages(answer) => answer.take(data)?,
-            };
-            if !words.is_empty() {
-                hear(Heard::Words(&words));
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<Reply, Failure> {
-        match self {
-            Self::Chat(answer) => answer.finish(),
-            Self::Messages(answer) => answer.finish(),
-        }
-    }
-}
-
-fn headers(provider: Provider, key: Option<&SecretString>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
-    let (name, prefix) = match provider {
-        Provider::Anthropic => {
-            headers.insert("anthropic-version", HeaderValue::from_static(messages::VERSION));
-            ("x-api-key", "")
-        }
-        Provider::Openai | Provider::Offline => ("authorization", "Bearer "),
-    };
-    if let Some(key) = key {
-        let value = HeaderValue::from_str(&format!("{prefix}{}", key.expose_secret()));
-        let mut value = value.map_err(|_| "the key has characters that no header can hold".to_owned())?;
-        // Not shown in debug output.
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-    Ok(headers)
-}
-
-fn content_type(headers: &HeaderMap) -> &str {
-    headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-/// What an answer with another status than success says.
-async fn refusal(mut response: reqwest::Response) -> Failure {
-    let status = response.status().as_u16();
-    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let retry_after = failure::retry_after(header, SystemTime::now());
-    // The status alone says enough if the text breaks off.
-    let text = body_text(&mut response, ERROR_LIMIT).await.unwrap_or_default();
-    Failure { retry_after, ..Failure::of_status(status, &text) }
-}
-
-async fn body_text(response: &mut reqwest::Response, limit: usize) -> Result<String, Failure> {
-    let mut body = Vec::new();
-    while let Some(bytes) = response.chunk().await.map_err(|e| Failure::of_connection(&e))? {
-        body.extend_from_slice(&bytes);
-        if body.len() > limit {
-            return Err(Failure::new(Kind::Form, "the endpoint's answer is too long"));
-        }
-    }
-    Ok(String::from_utf8_lossy(&body).into_owned())
 }

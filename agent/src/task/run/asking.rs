@@ -9,20 +9,14 @@ use crate::tool::Tool;
 use serde_json::{Value, json};
 
 impl Runner<'_> {
-    pub(super) async fn ask_once(
-        &mut self,
-        task: &mut Task,
-        number: usize,
-        request: Request,
-        mode: Mode,
-    ) -> Outcome {
+    pub(super) fn prepare(&self, task: &Task, number: usize, request: Request, mode: Mode) -> Ask {
         let why = if self.order.reason.is_empty() {
             let what = self.order.steps.get(number - 1).map(Tool::describe).unwrap_or_default();
             format!("step {number} of {}: {what}", self.order.steps.len())
         } else {
             self.order.reason.clone()
         };
-        let ask = Ask {
+        Ask {
             request,
             id: new_id(),
             mode,
@@ -30,7 +24,17 @@ impl Runner<'_> {
             task: task.id.clone(),
             claimed_uid: self.order.uid,
             wait_ms: self.order.wait_ms,
-        };
+        }
+    }
+
+    pub(super) async fn ask_once(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: Request,
+        mode: Mode,
+    ) -> Outcome {
+        let ask = self.prepare(task, number, request, mode);
         let mut cancel = self.cancel.clone();
         // Another task may act while this one waited for a person.
         tokio::select! {
@@ -43,7 +47,7 @@ impl Runner<'_> {
         (self.on)(
             "request",
             json!({
-                "step": number, "request_id": ask.id, "verb": ask.request.verb(), "undoes": ask.request.undoes(),
+                "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
             }),
             task,
         );

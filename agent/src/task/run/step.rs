@@ -1,16 +1,14 @@
 //! What each tool comes to: the requests it makes and how they become its result.
 
+use super::requests::{install, request, status_of};
 use super::{OUTPUT_LIMIT, Runner, step_status};
-use crate::args::{
-    All, Change, FileChange, Names, Nothing, OneChange, Package, Packages, ReadRange, RemoveFile, Unit,
-    UnitLook, UnitNow, any,
-};
+use crate::args::{Names, Unit};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
 use crate::request::Request;
-use crate::show;
+use crate::show::{self, FileView};
 use crate::task::{Refusal, StepResult, StepStatus, Task};
-use crate::tool::{Action, Tool, unit_name};
+use crate::tool::{Tool, unit_name};
 use std::time::Duration;
 
 /// How often, half a second apart, a unit that is still starting is looked at again.
@@ -23,6 +21,8 @@ impl Runner<'_> {
         let outcome = match tool {
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
+            Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
+            Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
                 let request = request(other);
                 // Looking changes nothing: a dry run looks too.
@@ -91,10 +91,6 @@ impl Runner<'_> {
     }
 }
 
-fn status_of(unit: &str) -> Request {
-    Request::UnitStatus(UnitLook { unit: unit.to_owned(), journal_lines: 0, since_unix_s: 0 })
-}
-
 fn unit_of(outcome: &Outcome) -> Option<&UnitInfo> {
     match &outcome.end {
         Event::Completed(done) => done.unit.as_ref(),
@@ -111,50 +107,9 @@ fn is_no_grant(outcome: &Outcome) -> bool {
     matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
 }
 
-fn install(names: &[String]) -> Request {
-    let package = |name: &String| {
-        let (name, version) = name.split_once('=').unwrap_or((name, ""));
-        Package { name: name.to_owned(), version: version.to_owned() }
-    };
-    Request::PackageInstall(Packages { packages: names.iter().map(package).collect() })
-}
-
-/// The one request of a tool that is one.
-fn request(tool: &Tool) -> Request {
-    match tool {
-        Tool::PkgInstall { name } => install(std::slice::from_ref(name)),
-        Tool::PackagesInstall { names } | Tool::EnsureInstalled { names } => install(names),
-        Tool::PackagesRemove { names } => Request::PackageRemove(Names { names: names.clone() }),
-        Tool::PackagesPurge { names } => Request::PackagePurge(Names { names: names.clone() }),
-        Tool::PackagesUpdate {} => Request::PackageUpdate(Nothing {}),
-        Tool::PackagesUpgrade { names } => {
-            Request::PackageUpgrade(All { names: names.clone(), all: names.is_empty() })
-        }
-        Tool::PackagesShow { names } => Request::PackageShow(Names { names: names.clone() }),
-        Tool::Service { action, name } => service(*action, unit_name(name)),
-        Tool::EnsureRunning { name } => service(Action::Start, unit_name(name)),
-        Tool::WriteFile { path, content } => Request::FileWrite(Change {
-            change: OneChange(FileChange::write(path.clone(), content.clone().into_bytes(), any())),
-        }),
-        Tool::ReadFile { path } => Request::FileRead(ReadRange { path: path.clone(), offset: 0, limit: 0 }),
-        Tool::RemoveFile { path } => Request::FileRemove(RemoveFile { path: path.clone(), expect: any() }),
-    }
-}
-
-fn service(action: Action, unit: String) -> Request {
-    match action {
-        Action::Status => status_of(&unit),
-        Action::Start => Request::UnitStart(Unit { unit }),
-        Action::Stop => Request::UnitStop(Unit { unit }),
-        Action::Restart => Request::UnitRestart(Unit { unit }),
-        Action::Reload => Request::UnitReload(Unit { unit }),
-        Action::Enable => Request::UnitEnable(UnitNow { unit, now: false }),
-        Action::Disable => Request::UnitDisable(UnitNow { unit, now: false }),
-    }
-}
-
 fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
-    let (stdout, cut) = cut(show::found(outcome, None));
+    let diff: String = outcome.views.iter().map(FileView::text).collect();
+    let (stdout, cut) = cut(show::found(outcome, None) + &diff);
     let status = step_status(&outcome.end, outcome.truncated || cut);
     let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
     let (exit_code, error) = match &outcome.end {

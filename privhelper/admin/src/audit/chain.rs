@@ -1,16 +1,15 @@
 //! The hash chain of CONTRACTS 7, proven on bytes in constant memory.
 
-use super::first_seq;
+use super::bad::{Bad, Behind, Broken, Expected, Kind, What};
+use super::files::first_seq;
 use super::lines::{End, Lines};
-use postern_helper::types::Digest;
+use super::proof::{Proof, Standing};
+use super::record::{FIRST_PREV, Hex, NoRecord, Record, hex, words};
+use super::seals::Seals;
+use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Bytes of `,"hash":"<64 hex>"}`: what the hash of a line does not cover.
-const HASH_END: usize = 9 + 64 + 2;
-/// Bytes of `,"prev":"<64 hex>"` before it.
-const PREV: usize = 9 + 64 + 1;
 
 /// What a verification found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,199 +24,230 @@ pub struct Verdict {
     pub last_hash: String,
     /// Torn lines that the log itself names.
     pub torn: u64,
+    /// What was proven beside the hashes.
+    pub standing: Standing,
     /// The first line that is not as it must be.
     pub bad: Option<Bad>,
 }
 
-/// A line that breaks the chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
-    /// In which file.
-    pub file: PathBuf,
-    /// Which line, from 1.
-    pub line: u64,
-    /// What is wrong.
-    pub reason: String,
+/// Which files are verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All that an installation keeps: what is missing must have been removed by retention.
+    Installed,
+    /// Some that were named.
+    Named,
 }
 
-/// Verifies the files as one log, in this order.
+/// Verifies the files as one log, in this order, against all that is known beside them.
 ///
 /// # Errors
 /// A file cannot be read, and which.
-pub fn verify(files: &[PathBuf]) -> Result<Verdict, (PathBuf, io::Error)> {
-    let mut chain = Chain::default();
-    for file in files {
-        let broken = chain.file(file).map_err(|error| (file.clone(), error))?;
-        if let Some(bad) = broken {
-            chain.verdict.bad = Some(bad);
+pub fn verify(files: &[PathBuf], extent: Extent, proof: &Proof) -> Result<Verdict, (PathBuf, io::Error)> {
+    let mut chain = Chain {
+        proof,
+        verdict: Verdict::default(),
+        now: None,
+        before: None,
+        last_line: Vec::new(),
+        fragment: None,
+        begins: None,
+    };
+    for (index, file) in files.iter().enumerate() {
+        let broken = chain.file(file, &files[index + 1..]).map_err(|error| (file.clone(), error))?;
+        if broken.is_some() {
+            chain.verdict.bad = broken;
             break;
         }
     }
-    chain.verdict.last_hash = chain.prev.map_or_else(String::new, |hash| hash.to_string());
-    Ok(chain.verdict)
+    let mut verdict = chain.verdict();
+    if verdict.bad.is_none() {
+        let wrong = missing(&verdict, extent).or_else(|| proof.missing(verdict.last_seq, &verdict.standing));
+        let file = files.last().cloned().unwrap_or_default();
+        verdict.bad = wrong.map(|(kind, reason)| Bad { file, line: 0, kind, reason });
+    }
+    Ok(verdict)
 }
 
-/// One whole line that says of itself what it must.
-struct Record {
+/// What an installation should still hold before its first record.
+fn missing(verdict: &Verdict, extent: Extent) -> Option<(Kind, String)> {
+    let first = verdict.first_seq.filter(|_| extent == Extent::Installed)?;
+    let kept = verdict.standing.kept.unwrap_or(1);
+    (first > kept).then(|| {
+        let gone =
+            format!("the records {kept} to {} are not here, and retention did not remove them", first - 1);
+        (Kind::Removal, gone)
+    })
+}
+
+/// Where the chain stands.
+#[derive(Debug, Clone)]
+struct Point {
     seq: u64,
-    prev: Digest,
-    hash: Digest,
-    /// Size and digest that a `torn` record names.
-    torn: Option<(u64, Digest)>,
+    hash: Hex,
+    /// What the hash of this record was made with.
+    prev: Hex,
+    seals: Seals,
 }
 
 /// Bytes after the last record that are no record, until a `torn` record names them.
 struct Fragment {
-    bad: Bad,
+    broken: Broken,
     hasher: Sha256,
     size: u64,
 }
 
-#[derive(Default)]
-struct Chain {
+struct Chain<'a> {
+    proof: &'a Proof,
     verdict: Verdict,
-    /// Hash of the last proven record.
-    prev: Option<Digest>,
-    /// Number and hash of the one before it, in case the last turns out to be torn just before its LF.
-    before: Option<(u64, Digest)>,
+    /// The last proven record.
+    now: Option<Point>,
+    /// The one before it, in case the last turns out to be torn just before its LF.
+    before: Option<Point>,
     /// The line of the last proven record.
     last_line: Vec<u8>,
     fragment: Option<Fragment>,
+    /// Where a log that does not begin at 1 begins: as the first file's name says.
+    begins: Option<u64>,
 }
 
-impl Chain {
-    /// Takes one file; the first line that breaks the chain, if one does.
-    fn file(&mut self, path: &Path) -> io::Result<Option<Bad>> {
+impl Chain<'_> {
+    /// Takes one file; the first line that breaks the chain, if one does. `later`: the files after it.
+    fn file(&mut self, path: &Path, later: &[PathBuf]) -> io::Result<Option<Bad>> {
         let mut lines = Lines::open(path)?;
-        let mut line = Vec::new();
         let mut number = 0;
-        let name_says = path.file_name().and_then(|name| name.to_str()).and_then(first_seq);
-        while let Some(end) = lines.next_into(&mut line)? {
-            number += 1;
-            let bad = |reason: String| Bad { file: path.to_owned(), line: number, reason };
-            match end {
-                End::Whole => {}
-                End::File => {
-                    let why = "the log ends inside this line; the helper names it in a `torn` record when it starts";
-                    return Ok(Some(
-                        self.fragment.take().map_or_else(|| bad(why.to_owned()), |held| held.bad),
-                    ));
-                }
-                End::TooLong => return Ok(Some(bad("the line is longer than any record".to_owned()))),
-            }
-            match read(&line) {
-                Ok(record) => {
-                    if let Err(why) = self.take(&record, name_says) {
-                        // A line before it that is no record is what broke first.
-                        return Ok(Some(self.fragment.take().map_or_else(|| bad(why), |held| held.bad)));
-                    }
-                    std::mem::swap(&mut self.last_line, &mut line);
-                }
-                Err(why) => self.hold(&line, bad(why)),
-            }
+        if self.now.is_none() {
+            self.begins = first_seq(path).filter(|first| *first > 1);
         }
-        // What was cut short by a crash is named in the same file.
-        Ok(self.fragment.take().map(|held| held.bad))
+        let broken = loop {
+            let Some((line, end)) = lines.next()? else {
+                // What was cut short by a crash is named in the same file.
+                break self.fragment.take().map(|held| held.broken);
+            };
+            number += 1;
+            let broken = |what| Broken { file: path.to_owned(), line: number, what, behind: Behind::Nothing };
+            if let Err(broken) = self.line(line, end, broken) {
+                break Some(broken);
+            }
+        };
+        let Some(broken) = broken else { return Ok(None) };
+        let expected = self.expected();
+        let behind = expected.behind(broken.behind, lines, later)?;
+        Ok(Some(broken.named(&expected, behind)))
+    }
+
+    /// Takes one line.
+    fn line(&mut self, line: &[u8], end: End, broken: impl Fn(What) -> Broken) -> Result<(), Broken> {
+        let what = match end {
+            End::Whole => match Record::read(line) {
+                Ok(record) => return self.record(&record, broken),
+                Err(NoRecord::Form) => What::NoRecord,
+                Err(NoRecord::Hash(seq)) => What::Changed(seq),
+            },
+            // A line before it that is no record is what broke first.
+            End::File => {
+                return Err(self.fragment.take().map_or_else(|| broken(What::Cut), |held| held.broken));
+            }
+            End::TooLong => {
+                return Err(self.fragment.take().map_or_else(|| broken(What::TooLong), |held| held.broken));
+            }
+        };
+        self.hold(line, || broken(what));
+        Ok(())
     }
 
     /// Keeps what is no record until the next record says whether it was torn.
-    fn hold(&mut self, line: &[u8], bad: Bad) {
+    fn hold(&mut self, line: &[u8], broken: impl FnOnce() -> Broken) {
         if let Some(held) = &mut self.fragment {
             held.hasher.update(b"\n");
             held.hasher.update(line);
             held.size += line.len() as u64 + 1;
         } else {
             let hasher = Sha256::new().chain_update(line);
-            self.fragment = Some(Fragment { bad, hasher, size: line.len() as u64 });
+            self.fragment = Some(Fragment { broken: broken(), hasher, size: line.len() as u64 });
+        }
+    }
+
+    /// What must come next.
+    fn expected(&self) -> Expected {
+        match &self.now {
+            Some(point) => Expected { seq: point.seq + 1, prev: point.hash },
+            None => Expected { seq: 1, prev: FIRST_PREV },
         }
     }
 
     /// Takes the next record into the chain.
-    fn take(&mut self, record: &Record, name_says: Option<u64>) -> Result<(), String> {
-        if let Some(held) = &self.fragment {
-            let found = Digest::from_bytes(&held.hasher.clone().finalize());
-            if record.torn.is_none_or(|(size, digest)| size != held.size || Some(digest) != found) {
-                return Err("the line before is no record, and no `torn` record names it".to_owned());
+    fn record(&mut self, record: &Record<'_>, broken: impl Fn(What) -> Broken) -> Result<(), Broken> {
+        let torn = (record.event == b"torn").then(|| Torn::of(record));
+        if let Some(held) = self.fragment.take() {
+            let found = hex(&held.hasher.finalize().into());
+            if torn.flatten().is_none_or(|torn| torn.size != held.size || torn.sha256.as_bytes() != found) {
+                return Err(Broken { behind: self.expected().this(record), ..held.broken });
             }
-        } else if let Some((size, digest)) = record.torn {
-            self.untake(size, digest)?;
+        } else if torn.is_some() && !self.untake(torn.flatten()) && self.expected().is(record) {
+            return Err(broken(What::Torn));
         }
-        let (seq, prev) = match (self.verdict.last_seq, self.prev) {
-            (Some(seq), Some(prev)) => (seq + 1, prev),
-            // The log begins at 1; a later beginning must at least be what the file's name says.
-            _ if name_says == Some(record.seq) && record.seq > 1 => (record.seq, record.prev),
-            _ => (1, Digest::ZERO),
-        };
-        if record.seq != seq {
-            return Err(format!("record {} stands where record {seq} must stand", record.seq));
-        }
-        if record.prev != prev {
-            return Err(format!("record {seq} does not hold the hash of the record before it"));
-        }
-        self.before = self.verdict.last_seq.zip(self.prev);
-        self.prev = Some(record.hash);
-        self.verdict.first_seq = self.verdict.first_seq.or(Some(seq));
-        self.verdict.last_seq = Some(seq);
-        self.verdict.records += 1;
-        self.verdict.torn += u64::from(record.torn.is_some());
-        self.fragment = None;
+        self.take(record).map_err(broken)?;
+        self.verdict.torn += u64::from(record.event == b"torn");
+        self.last_line.clear();
+        self.last_line.extend_from_slice(record.line);
         Ok(())
     }
 
-    /// A `torn` record after a whole line: that line lacked its LF only when the helper found it.
-    fn untake(&mut self, size: u64, digest: Digest) -> Result<(), String> {
-        if self.last_line.len() as u64 != size || Digest::of(&[&self.last_line]) != digest {
-            return Err("this `torn` record names no line before it".to_owned());
+    fn take(&mut self, record: &Record<'_>) -> Result<(), What> {
+        let begins = self.now.is_none() && self.begins == Some(record.seq);
+        let expected = self.expected();
+        if !begins && !expected.is(record) {
+            let is_twin = |point: &Point| point.seq == record.seq && point.prev == *record.prev;
+            return Err(match &self.now {
+                Some(point) if is_twin(point) && point.hash != *record.hash => What::Twin(record.seq),
+                _ if record.seq != expected.seq => What::Number(record.seq),
+                _ => What::Prev,
+            });
         }
-        (self.verdict.last_seq, self.prev) = self.before.unzip();
+        let mut seals = self.now.as_ref().map(|point| point.seals.clone()).unwrap_or_default();
+        self.proof.check(&mut seals, &mut self.verdict.standing, record)?;
+        self.before = self.now.take();
+        self.now = Some(Point { seq: record.seq, hash: *record.hash, prev: *record.prev, seals });
+        self.verdict.first_seq = self.verdict.first_seq.or(Some(record.seq));
+        self.verdict.records += 1;
+        Ok(())
+    }
+
+    /// A `torn` record after a whole line: that line lacked its LF only when the helper found it. Whether it is named so.
+    fn untake(&mut self, torn: Option<Torn<'_>>) -> bool {
+        let is_named = |torn: Torn<'_>| {
+            self.last_line.len() as u64 == torn.size
+                && hex(&Sha256::digest(&self.last_line).into()) == torn.sha256.as_bytes()
+        };
+        if self.now.is_none() || !torn.is_some_and(is_named) {
+            return false;
+        }
+        self.now = self.before.take();
         self.verdict.records -= 1;
         if self.verdict.records == 0 {
             self.verdict.first_seq = None;
         }
-        Ok(())
+        true
+    }
+
+    fn verdict(mut self) -> Verdict {
+        self.verdict.last_seq = self.now.as_ref().map(|point| point.seq);
+        self.verdict.last_hash = self.now.map_or_else(String::new, |point| words(&point.hash));
+        self.verdict
     }
 }
 
-/// A line as a record, if its form is that of one and its hash is its own.
-fn read(line: &[u8]) -> Result<Record, String> {
-    let no_record = || "this line is no record".to_owned();
-    let (signed, end) = line.len().checked_sub(HASH_END).map(|at| line.split_at(at)).ok_or_else(no_record)?;
-    let hash = hex(end, b",\"hash\":\"", b"\"}").ok_or_else(no_record)?;
-    let at = signed.len().checked_sub(PREV).ok_or_else(no_record)?;
-    let prev = hex(&signed[at..], b",\"prev\":\"", b"\"").ok_or_else(no_record)?;
-    let (seq, members) = head(&signed[..at]).ok_or_else(no_record)?;
-    if Digest::of(&[signed]) != hash {
-        return Err(format!("record {seq} was changed: its hash is not that of its bytes"));
+/// What a `torn` record names.
+#[derive(Deserialize)]
+struct Torn<'a> {
+    size: u64,
+    #[serde(borrow)]
+    sha256: &'a str,
+}
+
+impl<'a> Torn<'a> {
+    fn of(record: &Record<'a>) -> Option<Self> {
+        serde_json::from_slice(record.line).ok()
     }
-    Ok(Record { seq, prev, hash, torn: torn(members) })
-}
-
-fn hex(bytes: &[u8], before: &[u8], after: &[u8]) -> Option<Digest> {
-    let digits = bytes.strip_prefix(before)?.strip_suffix(after)?;
-    Digest::from_hex(std::str::from_utf8(digits).ok()?)
-}
-
-/// The number of a record, in its one canonical form, and the members after it.
-fn head(line: &[u8]) -> Option<(u64, &[u8])> {
-    let rest = line.strip_prefix(b"{\"v\":1,\"seq\":")?;
-    let (seq, rest) = number(rest)?;
-    Some((seq, rest.strip_prefix(b",")?))
-}
-
-fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let len = bytes.iter().take_while(|b| b.is_ascii_digit()).count();
-    let (digits, rest) = bytes.split_at(len);
-    let is_canonical = digits.first() != Some(&b'0') || digits.len() == 1;
-    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    is_canonical.then_some((number, rest))
-}
-
-/// What a `torn` record names: the members right after `event`.
-fn torn(members: &[u8]) -> Option<(u64, Digest)> {
-    // `time` and `boot_id` come from the helper and hold no quote, so the first match is the member.
-    let event = b",\"event\":\"torn\",\"size\":";
-    let at = members.windows(event.len()).take(256).position(|window| window == event)?;
-    let (size, rest) = number(&members[at + event.len()..])?;
-    let digits = rest.strip_prefix(b",\"sha256\":\"")?.get(..64)?;
-    Some((size, Digest::from_hex(std::str::from_utf8(digits).ok()?)?))
 }

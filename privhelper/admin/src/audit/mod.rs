@@ -1,134 +1,78 @@
-//! Reading the audit log: `audit show` and `audit verify`.
+//! Reading the audit log: `audit show`, `summary`, `export`, `verify`, and `keygen`, which has it sealed.
 //!
-//! The log is read as bytes, a line at a time: memory does not grow with it.
+//! The log is read as bytes, a line at a time: memory does not grow with it. `privhelper/AUDIT.md` is the format.
 
+mod bad;
 pub(crate) mod chain;
+mod export;
+mod files;
+mod filter;
+mod follow;
+mod keygen;
 mod lines;
+mod proof;
+mod record;
+mod seals;
 mod show;
+mod summary;
+mod tips;
 pub mod uses;
+mod verify;
 mod view;
 
-pub use chain::{Bad, Verdict};
-pub use show::{Filter, Last, show};
+pub use bad::{Bad, Kind};
+pub use chain::{Extent, Verdict, verify};
+pub(crate) use files::chosen;
+pub use files::files;
+pub use keygen::keygen;
+pub use proof::{Known, Proof, Source, Standing};
 
+use crate::approvals::{Person, Terminal};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::policy::apply::Format;
-use crate::text::{count, escape};
-use serde_json::json;
+use clap::Subcommand;
 use std::io;
-use std::path::{Path, PathBuf};
 
-/// The log's files in order: those that were rotated away, then the one that is written.
+/// `audit …`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show records, oldest first
+    Show(show::ShowArgs),
+    /// How often what was asked for, by whom, under which rule, and what was refused
+    Summary(summary::SummaryArgs),
+    /// Records as other systems read them
+    Export(show::ExportArgs),
+    /// Prove that no record was changed, cut out, added or moved
+    ///
+    /// Exit status 0 if nothing is wrong, 1 if something is. What is not proven is said: a file alone cannot show that its end was
+    /// not cut off, nor, without a key, that root did not write it anew.
+    Verify(verify::VerifyArgs),
+    /// Make the key that the log is sealed with, and show it once
+    Keygen,
+}
+
+/// Does what the command line says.
 ///
 /// # Errors
-/// The directory cannot be read.
-pub fn files(log: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut rotated = Vec::new();
-    for entry in std::fs::read_dir(log)? {
-        let entry = entry?;
-        if entry.file_name().to_str().and_then(first_seq).is_some() {
-            rotated.push(entry.path());
+/// Output cannot be written.
+pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
+    match command {
+        Command::Show(args) => show::show(host, args, io),
+        Command::Summary(args) => summary::summary(host, args, io),
+        Command::Export(args) => show::export(host, args, io),
+        Command::Verify(args) => verify::run(host, args, io),
+        Command::Keygen => {
+            // dpkg sets this for maintainer scripts, whose terminal is apt's.
+            let is_script = std::env::var_os("DPKG_MAINTSCRIPT_NAME").is_some();
+            let asked = io.answers.as_ref().filter(|_| !is_script);
+            let mut terminal = asked.and_then(|_| Terminal::open().ok());
+            keygen(host, terminal.as_mut().map(|terminal| terminal as &mut dyn Person), io)
         }
-    }
-    rotated.sort();
-    let current = log.join("audit.jsonl");
-    if current.exists() {
-        rotated.push(current);
-    }
-    Ok(rotated)
-}
-
-/// The number of the first record that a rotated file's name says: `audit-000000000042.jsonl`.
-fn first_seq(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?;
-    let is_number = digits.len() == 12 && digits.bytes().all(|b| b.is_ascii_digit());
-    if is_number { digits.parse().ok() } else { None }
-}
-
-/// The files that a command is about, or what to tell if there are none.
-pub(crate) fn chosen(host: &Host, named: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    if !named.is_empty() {
-        return Ok(named.to_vec());
-    }
-    match files(&host.log) {
-        Ok(files) if files.is_empty() => Err(format!("there is no audit log in {}", host.log.display())),
-        Ok(files) => Ok(files),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(format!("there is no audit log in {}", host.log.display()))
-        }
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Err("the audit log is for root and members of postern-auditors".to_owned())
-        }
-        Err(error) => Err(format!("{}: {error}", host.log.display())),
     }
 }
 
-/// `audit verify [FILE…]`.
-///
-/// # Errors
-/// The result cannot be written.
-pub fn verify(host: &Host, named: &[PathBuf], format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
-    let files = match chosen(host, named) {
-        Ok(files) => files,
-        Err(why) => {
-            writeln!(io.err, "{}", escape(&why))?;
-            return Ok(Exit::Failed);
-        }
-    };
-    let verdict = match chain::verify(&files) {
-        Ok(verdict) => verdict,
-        Err((file, error)) => {
-            writeln!(io.err, "{}: {error}", escape(&file.display().to_string()))?;
-            return Ok(Exit::Failed);
-        }
-    };
-    match format {
-        Format::Json => {
-            let bad = verdict.bad.as_ref().map(|bad| {
-                json!({ "file": bad.file.display().to_string(), "line": bad.line, "reason": bad.reason })
-            });
-            let result = json!({
-                "v": 1, "valid": bad.is_none(), "sealed": false, "files": files.len(), "records": verdict.records,
-                "first_seq": verdict.first_seq, "last_seq": verdict.last_seq, "last_hash": verdict.last_hash,
-                "torn": verdict.torn, "bad": bad,
-            });
-            writeln!(io.out, "{result}")?;
-        }
-        Format::Text => tell(&verdict, files.len(), io)?,
-    }
-    Ok(if verdict.bad.is_none() { Exit::Done } else { Exit::Failed })
-}
-
-fn tell(verdict: &Verdict, files: usize, io: &mut Io<'_>) -> io::Result<()> {
-    let records = count(usize::try_from(verdict.records).unwrap_or(usize::MAX), "record");
-    let span = match (verdict.first_seq, verdict.last_seq) {
-        (Some(first), Some(last)) => format!(" ({first} to {last})"),
-        _ => String::new(),
-    };
-    match &verdict.bad {
-        None => {
-            writeln!(io.out, "valid: {records}{span} in {}, unsealed", count(files, "file"))?;
-            writeln!(io.out, "last hash: {}", verdict.last_hash)?;
-        }
-        Some(bad) => {
-            let place = escape(&bad.file.display().to_string());
-            writeln!(io.out, "NOT VALID: {place}:{}: {}", bad.line, escape(&bad.reason))?;
-            writeln!(io.out, "valid before it: {records}{span}")?;
-        }
-    }
-    if verdict.torn > 0 {
-        let torn = count(usize::try_from(verdict.torn).unwrap_or(usize::MAX), "torn line");
-        writeln!(io.out, "{torn}, as recorded: a write was cut short there by a crash")?;
-    }
-    if verdict.first_seq.is_some_and(|first| first > 1) {
-        writeln!(io.err, "note: the records before the first are not here, so nothing is said of them")?;
-    }
-    if verdict.bad.is_none() {
-        writeln!(
-            io.err,
-            "note: unsealed, so root could have written the whole chain anew; compare the last hash with one kept elsewhere"
-        )?;
-    }
-    Ok(())
+/// The last epoch that the log names, if it can be read.
+fn last_epoch(host: &Host) -> Option<u64> {
+    let files = chosen(host, &[]).ok()?;
+    chain::verify(&files, Extent::Installed, &Proof::default()).ok()?.standing.epoch
 }

@@ -1,131 +1,156 @@
 //! `audit show`: records for people, or as they stand.
 
-use super::lines::{End, Lines};
-use super::{chosen, view};
+use super::filter::{Filter, FilterArgs};
+use super::follow::{Reading, Step, Until};
+use super::lines::End;
+use super::{export, view};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::policy::apply::Format;
 use crate::text::{escape, escape_json};
+use clap::Args;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
-/// Which records are shown: those that fit all that is said.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// The event.
-    pub event: Option<String>,
-    /// The verb.
-    pub verb: Option<String>,
-    /// The request's id, or its beginning.
-    pub request: Option<String>,
-    /// The client's name.
-    pub client: Option<String>,
-    /// The rule.
-    pub rule: Option<String>,
+/// `audit show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// The records as they stand in the log, one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Only the last N that fit [default: all; 10 with --follow]
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// Go on with what is recorded from now on, until Ctrl-C
+    #[arg(long, short, conflicts_with = "files")]
+    follow: bool,
 }
 
-impl Filter {
-    fn fits(&self, record: &Value) -> bool {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let is = |wanted: &Option<String>, value: &Value| {
-            wanted.as_ref().is_none_or(|wanted| *wanted == text(value))
-        };
-        is(&self.event, &record["event"])
-            && is(&self.verb, &record["verb"])
-            && is(&self.client, &record["client"]["name"])
-            && is(&self.rule, &record["rule"])
-            && self.request.as_ref().is_none_or(|id| text(&record["request_id"]).starts_with(id.as_str()))
-    }
+/// `audit export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// For what it is exported
+    #[arg(long, value_enum)]
+    format: export::Format,
+    /// Go on with what is recorded from now on, until Ctrl-C
+    #[arg(long, short, conflicts_with = "files")]
+    follow: bool,
 }
 
-/// How many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Last {
-    /// All that fit.
-    All,
-    /// The last of those that fit.
-    Only(usize),
+/// As what a record is written.
+#[derive(Debug, Clone, Copy)]
+enum Form<'a> {
+    /// A row of a table.
+    Row,
+    /// As it stands.
+    Json,
+    /// For another system.
+    Export(export::Format, &'a str),
 }
 
 /// `audit show`. A line that is no record is told and passed over; `audit verify` judges it.
 ///
 /// # Errors
 /// The result cannot be written.
-pub fn show(host: &Host, filter: &Filter, last: Last, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
-    let files = match chosen(host, &[]) {
-        Ok(files) => files,
-        Err(why) => {
-            writeln!(io.err, "{}", escape(&why))?;
-            return Ok(Exit::Failed);
-        }
+pub fn show(host: &Host, args: &ShowArgs, io: &mut Io<'_>) -> io::Result<Exit> {
+    let form = if args.json { Form::Json } else { Form::Row };
+    let last = args.last.or(args.follow.then_some(10));
+    run(host, &args.filter, form, last, args.follow.into(), io)
+}
+
+/// `audit export`.
+///
+/// # Errors
+/// As [`show`].
+pub fn export(host: &Host, args: &ExportArgs, io: &mut Io<'_>) -> io::Result<Exit> {
+    let form = Form::Export(args.format, &host.name);
+    run(host, &args.filter, form, args.follow.then_some(0), args.follow.into(), io)
+}
+
+fn run(
+    host: &Host,
+    args: &FilterArgs,
+    form: Form<'_>,
+    mut last: Option<usize>,
+    until: Until,
+    io: &mut Io<'_>,
+) -> io::Result<Exit> {
+    let (filter, files) = match args.resolve(host) {
+        Ok(resolved) => resolved,
+        Err((exit, why)) => return fail(io, exit, &why),
     };
+    let mut reading = Reading::new(host, files, until);
     let mut out = BufWriter::new(&mut *io.out);
-    let mut kept: VecDeque<String> = VecDeque::new();
-    let mut shown = 0_usize;
-    if format == Format::Text {
-        writeln!(out, "{}", view::HEAD)?;
+    let mut kept = VecDeque::new();
+    let mut is_any = false;
+    if matches!(form, Form::Row) {
+        writeln!(out, "{}", view::head())?;
     }
-    for file in &files {
-        let mut emit = |line: String| -> io::Result<()> {
-            shown += 1;
+    loop {
+        let step = match reading.next() {
+            Ok(step) => step,
+            Err(error) => {
+                out.flush()?;
+                writeln!(io.err, "{}: {error}", escape(&reading.line().0.display().to_string()))?;
+                return Ok(Exit::Failed);
+            }
+        };
+        if let Step::Line(end) = step {
+            let Some(line) = one(&reading, end, &filter, form, io.err)? else { continue };
+            is_any = true;
             match last {
-                Last::All => writeln!(out, "{line}"),
-                Last::Only(most) => {
+                None => writeln!(out, "{line}")?,
+                Some(most) => {
                     kept.push_back(line);
                     if kept.len() > most {
                         kept.pop_front();
                     }
-                    Ok(())
                 }
             }
-        };
-        if let Err(error) = one(file, filter, format, io.err, &mut emit) {
-            // A reader of our own that went away is no fault of the file.
-            if error.kind() == io::ErrorKind::BrokenPipe {
-                return Err(error);
-            }
-            writeln!(io.err, "{}: {error}", escape(&file.display().to_string()))?;
-            return Ok(Exit::Failed);
+            continue;
         }
+        kept.drain(..).try_for_each(|line| writeln!(out, "{line}"))?;
+        out.flush()?;
+        if step == Step::End {
+            break;
+        }
+        last = None;
+        Reading::wait();
     }
-    kept.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    out.flush()?;
     drop(out);
-    if shown == 0 {
+    if !is_any {
         writeln!(io.err, "no record fits")?;
     }
     Ok(Exit::Done)
 }
 
+/// The line that the reading stands on as it is to be shown, if it fits.
 fn one(
-    file: &Path,
-    filter: &Filter,
-    format: Format,
+    reading: &Reading<'_>,
+    end: End,
+    filter: &Filter<'_>,
+    form: Form<'_>,
     err: &mut dyn Write,
-    emit: &mut dyn FnMut(String) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut lines = Lines::open(file)?;
-    let (mut line, mut number) = (Vec::new(), 0_u64);
-    while let Some(end) = lines.next_into(&mut line)? {
-        number += 1;
-        let record = serde_json::from_slice::<Value>(&line).ok().filter(|_| end == End::Whole);
-        let Some(record) = record.filter(Value::is_object) else {
-            writeln!(
-                err,
-                "{}:{number}: no record (see `audit verify`)",
-                escape(&file.display().to_string())
-            )?;
-            continue;
-        };
-        if filter.fits(&record) {
-            emit(match format {
-                // It was parsed, so it is UTF-8 and nothing is lost.
-                Format::Json => escape_json(&String::from_utf8_lossy(&line)),
-                Format::Text => view::row(&record),
-            })?;
-        }
-    }
-    Ok(())
+) -> io::Result<Option<String>> {
+    let (file, number, line) = reading.line();
+    let record = serde_json::from_slice::<Value>(line).ok().filter(|_| end == End::Whole);
+    let Some(record) = record.filter(Value::is_object) else {
+        writeln!(err, "{}:{number}: no record (see `audit verify`)", escape(&file.display().to_string()))?;
+        return Ok(None);
+    };
+    Ok(filter.fits(&record).then(|| match form {
+        // It was parsed, so it is UTF-8 and nothing is lost.
+        Form::Json => escape_json(&String::from_utf8_lossy(line)),
+        Form::Row => view::row(&record),
+        Form::Export(format, host) => format.line(&record, host),
+    }))
+}
+
+fn fail(io: &mut Io<'_>, exit: Exit, why: &str) -> io::Result<Exit> {
+    writeln!(io.err, "{}", escape(why))?;
+    Ok(exit)
 }

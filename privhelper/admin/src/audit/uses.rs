@@ -126,9 +126,8 @@ pub fn count(files: &[PathBuf], clients: &[String], rules: &[String]) -> Result<
 
 fn one(file: &Path, clients: &[String], uses: &mut Uses) -> io::Result<()> {
     let mut lines = Lines::open(file)?;
-    let mut bytes = Vec::new();
-    while let Some(end) = lines.next_into(&mut bytes)? {
-        match serde_json::from_slice::<Line<'_>>(&bytes) {
+    while let Some((bytes, end)) = lines.next()? {
+        match serde_json::from_slice::<Line<'_>>(bytes) {
             Ok(line) if end == End::Whole => uses.take(&line, clients),
             Ok(_) | Err(_) => uses.unreadable += 1,
         }

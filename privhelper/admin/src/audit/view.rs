@@ -3,20 +3,60 @@
 use crate::policy::apply::short;
 use crate::text::escape;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+/// The columns of the table and how wide each is; what is longer moves the others, the last is as long as it is.
+const COLUMNS: [(&str, usize); 7] = [
+    ("RECORD", 7),
+    ("TIME (UTC)", 19),
+    ("EVENT", 14),
+    ("REQUEST", 13),
+    ("CLIENT, AND WHOM IT CLAIMS TO BE FOR", 26),
+    ("VERB", 16),
+    ("OBJECT -> DECISION -> OUTCOME", 0),
+];
 
 /// The head of the table.
-pub const HEAD: &str = "TIME (UTC)           EVENT           CLIENT                 VERB             OBJECT -> DECISION -> OUTCOME";
+#[must_use]
+pub fn head() -> String {
+    joined(&COLUMNS.map(|(name, _)| name.to_owned()))
+}
 
 /// One record's row.
 #[must_use]
 pub fn row(record: &Value) -> String {
     let time = text(&record["time"]);
     let time = time.split('.').next().unwrap_or_default().replacen('T', " ", 1);
+    let id = text(&record["request_id"]);
+    joined(&[
+        record["seq"].to_string(),
+        time,
+        text(&record["event"]).to_owned(),
+        // The part that is a time, which tells most requests apart and is what `--request` takes.
+        id.get(..13).unwrap_or(id).to_owned(),
+        client(record),
+        text(&record["verb"]).to_owned(),
+        told(record),
+    ])
+}
+
+/// What happened to what, which rule let it through, and how it ended.
+#[must_use]
+pub fn told(record: &Value) -> String {
     let parts = [object(record), decision(record), outcome(record)];
-    let rest = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" -> ");
-    let (event, verb) = (text(&record["event"]), text(&record["verb"]));
-    let row = format!("{time:<20} {event:<15} {:<22} {verb:<16} {rest}", client(record));
-    escape(row.trim_end())
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" -> ")
+}
+
+/// Cells in their columns, as wide as a terminal shows them.
+fn joined(cells: &[String; COLUMNS.len()]) -> String {
+    let mut row = String::new();
+    for (cell, (_, width)) in cells.iter().zip(COLUMNS) {
+        let cell = escape(cell);
+        row.push_str(&cell);
+        row.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + 1));
+    }
+    row.truncate(row.trim_end().len());
+    row
 }
 
 /// The kernel's word for who asked, and the agent's word for the person behind it.
@@ -30,12 +70,32 @@ fn client(record: &Value) -> String {
     claimed.map_or_else(|| who.clone(), |claimed| format!("{who} claims uid {claimed}"))
 }
 
-/// What the request is about, from its arguments as they came.
+/// What the record is about: the arguments as they came, or what it says of the log itself.
 fn object(record: &Value) -> String {
-    match (text(&record["event"]), text(&record["policy"])) {
-        ("torn" | "malformed", _) => return format!("{} bytes", record["size"]),
-        ("start" | "policy_applied", policy) if !policy.is_empty() => {
-            return format!("policy {}", short(policy));
+    let number = |name: &str| record[name].to_string();
+    match text(&record["event"]) {
+        "torn" | "malformed" => return format!("{} bytes", number("size")),
+        "suppressed" => {
+            let (first, last) = (text(&record["first"]), text(&record["last"]));
+            return format!(
+                "{} requests of uid {} between {first} and {last}",
+                number("count"),
+                number("uid")
+            );
+        }
+        "rotated" => {
+            return format!("{} is put away; kept from record {}", text(&record["file"]), number("kept"));
+        }
+        "sealed" => return format!("signed, epoch {}", number("epoch")),
+        "approval" if record["approval"]["uids"].is_array() => {
+            return format!(
+                "approval {} by uid {}",
+                text(&record["approval"]["id"]),
+                flat(&record["approval"]["uids"])
+            );
+        }
+        "start" | "policy_applied" if !text(&record["policy"]).is_empty() => {
+            return format!("policy {}", short(text(&record["policy"])));
         }
         _ => {}
     }

@@ -4,7 +4,6 @@ use super::model::{Answer, Checked, Explanation, Named, Near, Stake, State, Verd
 use super::near;
 use super::request::{Element, FileTarget, Target};
 use crate::law::{ASKER, Law, Origin, decides};
-use crate::policy::keys;
 use crate::words::{self, Limit, When};
 use postern_helper::error::{Code, Refusal};
 use postern_helper::policy::{Authorized, Decision, Object, Policy, Risk, Rule};
@@ -34,12 +33,6 @@ pub(super) fn explain(
         Origin::Files(path) => (path.display().to_string(), false),
     };
     let mut notes = law.notes.clone();
-    let unbuilt = elements.iter().map(|element| element.verb).filter(|verb| !keys::is_built(*verb));
-    notes.extend(
-        unbuilt.map(|verb| {
-            format!("{} is not built yet: the helper refuses it whatever a rule says", verb.name())
-        }),
-    );
     notes.dedup();
     Explanation {
         v: 1,

@@ -11,6 +11,7 @@ mod systemd;
 
 pub use accounts::subjects;
 pub use apt::{dpkg_hooks, hooks, package_hosts};
+pub(crate) use run::run;
 pub use systemd::units;
 
 use super::facts::{Facts, VERSION};

@@ -1,6 +1,5 @@
 //! The vocabulary: which keys there are, and which verbs use them. CONTRACTS 5 as data.
 
-use postern_helper::table;
 use postern_helper::verb_id::VerbId;
 
 /// What a verb's requests are about. The verbs of one rule share it.
@@ -69,12 +68,6 @@ impl Kind {
             Self::Commands => "commands",
         }
     }
-}
-
-/// Whether the helper can do this verb.
-#[must_use]
-pub fn is_built(verb: VerbId) -> bool {
-    table::TABLE.iter().any(|row| row.id == verb)
 }
 
 /// Whether the helper acts for this verb, rather than only looks.

@@ -98,20 +98,16 @@ fn files(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
     }
     if let Some(command) = table.text("validate") {
         command.value.clone_into(&mut wire.validate);
-        let why = "`validate` is not built yet: every write under this rule is refused until then";
-        table.warn(command.at, why);
-    }
-    if let Some(backup) = table.text("backup") {
-        match backup.value {
-            "keep" => {}
-            "none" => {
-                table.error(backup.at, "`backup` = \"none\" is not built yet: what is replaced is kept");
-            }
-            other => table.error(backup.at, format!("`backup` is \"keep\" or \"none\", not {other:?}")),
-        }
     }
     if some(keys::is_content) {
         wire.set_backup(root::Backup::Keep);
+    }
+    match table.text("backup").map(|backup| (backup.at, backup.value)) {
+        None | Some((_, "keep")) => {}
+        Some((_, "none")) => wire.set_backup(root::Backup::None),
+        Some((at, other)) => {
+            table.error(at, format!("`backup` is \"keep\" or \"none\", not {other:?}"));
+        }
     }
 }
 

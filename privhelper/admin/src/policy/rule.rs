@@ -120,11 +120,6 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
         let why = "`request.undo` alone undoes nothing: list it beside the verbs that the rule lets through";
         table.error(undo.at, why);
     }
-    let is_built = verbs.iter().any(|verb| keys::is_built(verb.value));
-    for verb in verbs.iter().filter(|verb| !keys::is_built(verb.value)) {
-        let what = if is_built { "it has no effect here" } else { "the rule has no effect" };
-        table.warn(verb.at, format!("verb `{}` is not built yet: {what} until then", verb.value.name()));
-    }
     Some((verbs.into_iter().map(|verb| verb.value).collect(), kind?))
 }
 

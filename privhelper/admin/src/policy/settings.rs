@@ -124,13 +124,9 @@ fn time(table: Option<Table<'_>>, key: &str, default: u64) -> u64 {
     })
 }
 
-fn check(table: Option<Table<'_>>, keys: &[&str], later: Option<&str>) {
-    let Some(table) = table else {
-        return;
-    };
-    table.check_keys(keys);
-    if let Some(name) = later {
-        table.warn(table.at, format!("[{name}] is not built yet: it has no effect until then"));
+fn check(table: Option<Table<'_>>, keys: &[&str]) {
+    if let Some(table) = table {
+        table.check_keys(keys);
     }
 }
 
@@ -144,7 +140,7 @@ fn audit(table: Option<Table<'_>>) -> root::AuditLimits {
         "records_per_minute",
         "records_per_hour",
     ];
-    check(table, &keys, None);
+    check(table, &keys);
     root::AuditLimits {
         max_bytes: number(table, "max_bytes", 1024 * 1024..=1 << 40, 64 * 1024 * 1024),
         keep_files: small(table, "keep_files", 1..=10_000, 30),
@@ -157,16 +153,16 @@ fn audit(table: Option<Table<'_>>) -> root::AuditLimits {
 }
 
 fn undo(table: Option<Table<'_>>) -> root::UndoLimits {
-    check(table, &["max_bytes", "max_count", "max_age"], Some("undo"));
+    check(table, &["max_bytes", "max_count", "max_age"]);
     root::UndoLimits {
-        max_bytes: number(table, "max_bytes", 0..=1 << 40, 256 * 1024 * 1024),
-        max_count: small(table, "max_count", 0..=1_000_000, 1000),
+        max_bytes: number(table, "max_bytes", 1..=1 << 40, 256 * 1024 * 1024),
+        max_count: small(table, "max_count", 1..=1_000_000, 1000),
         max_age_s: time(table, "max_age", 30 * 24 * 3600),
     }
 }
 
 fn approvals(table: Option<Table<'_>>) -> root::ApprovalLimits {
-    check(table, &["max_pending", "max_pending_per_client"], None);
+    check(table, &["max_pending", "max_pending_per_client"]);
     root::ApprovalLimits {
         max_pending: small(table, "max_pending", 1..=10_000, 100),
         max_pending_per_client: small(table, "max_pending_per_client", 1..=1000, 3),

@@ -5,7 +5,7 @@ use super::grants::{client, command, is_unused};
 use super::model::{Client, Log, PolicyFacts, Report, Standing, Summary};
 use super::people;
 use crate::audit::uses::{self, InForce, Uses};
-use crate::audit::{self, chain};
+use crate::audit::{self, Extent, Proof, chain};
 use crate::host::Host;
 use crate::law::{Law, Origin};
 use crate::text::{count, time};
@@ -52,10 +52,11 @@ fn read_log(law: &Law, host: &Host) -> (Log, Option<Uses>) {
     let Some((head_seq, last)) = uses.head.clone() else {
         return unread("the audit log holds no record yet".to_owned());
     };
-    let (valid, chain) = match chain::verify(&files) {
-        Ok(chain::Verdict { bad: None, records, .. }) => {
+    let (valid, chain) = match chain::verify(&files, Extent::Installed, &Proof::default()) {
+        Ok(chain::Verdict { bad: None, records, standing, .. }) => {
             let records = count(usize::try_from(records).unwrap_or(usize::MAX), "record");
-            (true, format!("the chain of {records} holds, unsealed"))
+            let seals = if standing.sealed_from.is_some() { "sealed, seals not checked" } else { "unsealed" };
+            (true, format!("the chain of {records} holds, {seals}"))
         }
         Ok(chain::Verdict { bad: Some(bad), .. }) => {
             (false, format!("THE CHAIN IS BROKEN at {}:{}: {}", bad.file.display(), bad.line, bad.reason))

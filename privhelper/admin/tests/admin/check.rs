@@ -152,7 +152,6 @@ const RULE_LINES: &[(&str, &str, &str, i32, &str)] = &[
     ),
     ("write", "validate = \"agrees\"", "validate = \"grow\"", 12, "is no validator"),
     ("write", "validate = \"agrees\"", "validate = \"agrees-to\"", 12, "nobody would give to a validator"),
-    ("write", "backup = \"keep\"", "backup = \"none\"", 10, "`backup` = \"none\" is not built yet"),
     ("write", "backup = \"keep\"", "backup = \"all\"", 10, "is \"keep\" or \"none\", not \"all\""),
     ("write", "lines = [\"a = *\", \"# *\"]", "lines = []", 1, "`lines` is empty"),
     ("write", "lines = [\"a\\\\b\"]", "lines = [\"a\\\\\"]", 10, "the last no '\\'"),

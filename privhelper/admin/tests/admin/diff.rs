@@ -161,13 +161,13 @@ fn two_rules_that_together_say_what_one_said_change_no_effect() {
 #[test]
 fn limits_are_told_by_a_request_beyond_them() {
     let install =
-        |more: &str| rule("pkg", &format!("verbs = [\"package.install\"]\npackages = [\"lib*\"]\n{more}"));
+        |more: &str| rule("pkg", &format!("verbs = [\"package.install\"]\npackages = [\"libx*\"]\n{more}"));
     for (old, new, words) in [
-        ("max_new_packages = 40", "max_new_packages = 80", "lib, with 41 new packages (agent)"),
-        ("", "versions = [\"1.2*\"]", "lib, version 1.2 (agent)"),
-        ("", "allow_removals = true", "lib, removing others (agent)"),
-        ("", "allow_upgrades = true", "lib, upgrading others (agent)"),
-        ("max_new_packages = 0", "", "lib (agent)"),
+        ("max_new_packages = 40", "max_new_packages = 80", "libx, with 41 new packages (agent)"),
+        ("", "versions = [\"1.2*\"]", "libx, version 1.2 (agent)"),
+        ("", "allow_removals = true", "libx, removing others (agent)"),
+        ("", "allow_upgrades = true", "libx, upgrading others (agent)"),
+        ("max_new_packages = 0", "", "libx (agent)"),
     ] {
         let told = effects(&install(old), &install(new));
         assert!(told[0].starts_with("+ allowed  package.install "), "{told:?}");

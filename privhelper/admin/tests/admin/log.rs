@@ -1,14 +1,29 @@
 //! A writer of logs after CONTRACTS 7, independent of the helper's.
 
-use sha2::{Digest, Sha256};
+use postern_helper::audit::seal::{Epoch, Key, Signer, Tip};
+use postern_helper::types::Digest;
+use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
+
+/// The key that `audit keygen` made of the logs here.
+pub const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// A log under construction.
 #[derive(Clone)]
 pub struct Log {
     pub bytes: Vec<u8>,
     pub seq: u64,
-    prev: String,
+    pub prev: String,
+    pub seal: Option<Seal>,
+}
+
+/// The keys of a log that is sealed.
+#[derive(Clone)]
+pub struct Seal {
+    pub epoch: Epoch,
+    pub since: u64,
+    pub key: Key,
+    pub signer: Signer,
 }
 
 pub fn sha256(bytes: &[u8]) -> String {
@@ -20,7 +35,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 impl Log {
     pub fn new() -> Self {
-        Self { bytes: Vec::new(), seq: 0, prev: "0".repeat(64) }
+        Self { bytes: Vec::new(), seq: 0, prev: "0".repeat(64), seal: None }
     }
 
     /// The next record's line without LF, and its hash.
@@ -30,7 +45,10 @@ impl Log {
         let boot = "\"boot_id\":\"6b2f8a0e-0000-4000-8000-000000000000\"";
         let signed = format!("{head},{boot},\"event\":\"{event}\"{members},\"prev\":\"{}\"", self.prev);
         let hash = sha256(signed.as_bytes());
-        (format!("{signed},\"hash\":\"{hash}\"}}"), hash)
+        let seal = self.seal.as_ref().map_or_else(String::new, |seal| {
+            format!(",\"seal\":\"{}\"", seal.key.seal(Digest::from_hex(&hash).unwrap()))
+        });
+        (format!("{signed},\"hash\":\"{hash}\"{seal}}}"), hash)
     }
 
     /// Appends a record; `members` begin with a comma or are empty.
@@ -39,6 +57,9 @@ impl Log {
         self.bytes.extend_from_slice(line.as_bytes());
         self.bytes.push(b'\n');
         (self.seq, self.prev) = (self.seq + 1, hash);
+        if let Some(seal) = &mut self.seal {
+            seal.key = seal.key.next();
+        }
         self
     }
 
@@ -46,8 +67,55 @@ impl Log {
     pub fn add_torn(&mut self, fragment: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(fragment);
         self.bytes.push(b'\n');
-        let members = format!(",\"size\":{},\"sha256\":\"{}\"", fragment.len(), sha256(fragment));
+        let members =
+            format!("{},\"size\":{},\"sha256\":\"{}\"", self.own(), fragment.len(), sha256(fragment));
         self.add("torn", &members)
+    }
+
+    /// The epoch of this number begins with the next record.
+    pub fn enter(&mut self, number: u64) -> &mut Self {
+        let epoch = (0..number).fold(Epoch::new(0, KEY).unwrap(), |epoch, _| epoch.next());
+        let (key, signer) = (epoch.key(), epoch.signer());
+        self.seal = Some(Seal { epoch, since: self.seq + 1, key, signer });
+        self
+    }
+
+    /// The members that name the epoch.
+    pub fn own(&self) -> String {
+        let seal = self.seal.as_ref();
+        seal.map_or_else(String::new, |seal| {
+            format!(",\"epoch\":{},\"since\":{}", seal.epoch.number, seal.since)
+        })
+    }
+
+    /// Signs the last record.
+    pub fn sign(&mut self) -> &mut Self {
+        let own = self.own();
+        let Some(Seal { epoch, signer, .. }) = &mut self.seal else { panic!("there are no keys") };
+        let (public, hash) = (signer.public(), Digest::from_hex(&self.prev).unwrap());
+        let boots = [epoch.next().signer().public(), epoch.next().next().signer().public()];
+        let tip = Tip { epoch: epoch.number, seq: self.seq, hash, next: signer.next().public(), boots };
+        let (next, signature, [first, second]) = (tip.next, signer.sign(&tip), boots);
+        *signer = signer.next();
+        let keys =
+            format!(",\"public\":\"{public}\",\"next\":\"{next}\",\"boots\":[\"{first}\",\"{second}\"]");
+        self.add("sealed", &format!("{own}{keys},\"signature\":\"{signature}\""))
+    }
+
+    /// A boot's records: it starts, works, and stops if it comes to that.
+    pub fn boot(&mut self, number: u64, stops: bool) -> &mut Self {
+        self.enter(number);
+        self.add("start", &self.own()).sign();
+        for name in ["a", "b", "c"] {
+            self.add(
+                "served",
+                &format!(",\"verb\":\"unit.status\",\"args\":{{\"unit\":\"{name}.service\"}}"),
+            );
+        }
+        if stops {
+            self.add("stop", "").sign();
+        }
+        self
     }
 }
 
@@ -66,4 +134,16 @@ pub fn sample() -> Log {
     }
     log.add("stop", "");
     log
+}
+
+/// Three boots, all sealed, one of which left no record and one of which ended without `stop`.
+pub fn sealed() -> Log {
+    let mut log = Log::new();
+    log.boot(0, true).boot(2, false).boot(3, true);
+    log
+}
+
+/// The lines of a log, each with its LF.
+pub fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
+    bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }

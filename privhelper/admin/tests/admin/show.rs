@@ -1,10 +1,13 @@
 //! `audit show` shows what fits, and drives no terminal.
 
-use crate::log::sample;
+use crate::log::{Log, sample};
 use crate::support::TestHost;
+use clap::Parser;
+use postern_admin::cli::Cli;
 use postern_admin::io::Exit;
 use serde_json::Value;
 use std::fs;
+use unicode_width::UnicodeWidthStr;
 
 fn host() -> TestHost {
     let host = TestHost::new("");
@@ -47,6 +50,60 @@ fn filters_narrow_what_is_shown() {
     assert_eq!(rows(&host, &["--request", "0199a0b0-0000-7000-8000-000000000002"]), 2);
     assert_eq!(rows(&host, &["--request", "0199a0b0"]), 8);
     assert_eq!(rows(&host, &["--request", "0299"]), 0);
+}
+
+#[test]
+fn filters_take_times_people_tasks_and_how_it_ended() {
+    let host = host();
+    assert_eq!(rows(&host, &["--since", "2026-11-21"]), 11);
+    assert_eq!(rows(&host, &["--since", "2026-11-21 04:13:14.000005"]), 5);
+    assert_eq!(rows(&host, &["--until", "2026-11-21T04:13:14.000003Z"]), 4);
+    assert_eq!(rows(&host, &["--until", "2026-11-21 04:13"]), 0);
+    assert_eq!(rows(&host, &["--since", "2026-11-21 04:14"]), 0);
+    assert_eq!(rows(&host, &["--person", "1000"]), 8);
+    assert_eq!(rows(&host, &["--person", "root"]), 0);
+    assert_eq!(rows(&host, &["--client", "990"]), 8);
+    assert_eq!(rows(&host, &["--task", "t1"]), 0);
+    assert_eq!(rows(&host, &["--decision", "allow"]), 8);
+    assert_eq!(rows(&host, &["--outcome", "done"]), 4);
+    assert_eq!(rows(&host, &["--outcome", "no_grant"]), 1);
+    assert_eq!(rows(&host, &["--boot"]), 11);
+    let path = host.host.log.join("audit.jsonl");
+    assert_eq!(rows(&host, &[path.to_str().unwrap(), "--event", "stop"]), 1);
+    for wrong in ["2026", "2026-13-01", "2026-11-21 25:00", "tomorrow", "2026-11-21T04:13:14+01:00", "0d"] {
+        let words = ["postern-admin", "audit", "show", "--since", wrong];
+        assert!(Cli::try_parse_from(words).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn columns_stand_below_their_heads_however_wide_a_name_is() {
+    let host = TestHost::new("");
+    let mut log = Log::new();
+    for name in ["agent", "\u{8cb4}\u{65b9}", "e\u{301}"] {
+        let client = format!(",\"client\":{{\"name\":\"{name}\",\"uid\":990}},\"verb\":\"unit.status\"");
+        log.add("served", &client);
+    }
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let out = host.run(&["audit", "show"]).out;
+    let width = |line: &str| line.split("unit.status").next().unwrap().width();
+    let widths = out.lines().skip(1).map(width).collect::<Vec<_>>();
+    assert!(widths.windows(2).all(|pair| pair[0] == pair[1]), "{out}");
+}
+
+#[test]
+fn what_the_log_says_of_itself_is_told() {
+    let host = TestHost::new("");
+    let mut log = Log::new();
+    log.boot(0, true).add("rotated", ",\"file\":\"audit-000000000001.jsonl\",\"kept\":1");
+    log.add("suppressed", ",\"uid\":990,\"count\":7,\"first\":\"a\",\"last\":\"b\"");
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let out = host.run(&["audit", "show"]).out;
+    for words in
+        ["signed, epoch 0", "audit-000000000001.jsonl is put away", "7 requests of uid 990 between a and b"]
+    {
+        assert!(out.contains(words), "no {words:?} in\n{out}");
+    }
 }
 
 #[test]

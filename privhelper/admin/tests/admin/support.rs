@@ -70,6 +70,10 @@ impl TestHost {
             state: at("state"),
             log: at("log"),
             operator_socket: at("operator.sock"),
+            seal: at("seal"),
+            name: "web1".to_owned(),
+            boot_id: Some("6b2f8a0e-0000-4000-8000-000000000000".to_owned()),
+            journalctl: None,
             owner_uid: nix::unistd::geteuid().as_raw(),
             accounts: accounts(),
             user_name: |uid| match uid {

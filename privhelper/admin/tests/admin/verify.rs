@@ -1,6 +1,6 @@
 //! No change of the log goes unseen.
 
-use crate::log::{Log, sample};
+use crate::log::{Log, lines as split, sample};
 use crate::support::TestHost;
 use postern_admin::io::Exit;
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn bad(bytes: &[u8], line: u64, words: &str) {
 }
 
 fn lines(log: &Log) -> Vec<Vec<u8>> {
-    log.bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+    split(&log.bytes)
 }
 
 #[test]
@@ -160,9 +160,14 @@ fn rotated_files_are_one_chain() {
     put("audit-1.jsonl", &all[..1]);
     let ran = host.run(&["audit", "verify"]);
     assert!(ran.out.starts_with("valid: 10 records (1 to 10) in 3 files"), "{}", ran.out);
-    // The oldest may have been removed; the name says where the rest begins.
+    // The oldest may have been removed, but not silently; the name says where the rest begins.
     fs::remove_file(host.host.log.join("audit-000000000001.jsonl")).unwrap();
     let ran = host.run(&["audit", "verify"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.out.contains("removal: the records 1 to 3 are not here"), "{}", ran.out);
+    let named = ["audit-000000000004.jsonl", "audit.jsonl"].map(|name| host.host.log.join(name));
+    let named = named.each_ref().map(|path| path.to_str().unwrap());
+    let ran = host.run(&["audit", "verify", named[0], named[1]]);
     assert!(ran.out.starts_with("valid: 7 records (4 to 10) in 2 files"), "{}", ran.out);
     assert!(ran.err.contains("nothing is said of them"), "{}", ran.err);
     // One in the middle may not.
@@ -170,58 +175,94 @@ fn rotated_files_are_one_chain() {
     fs::remove_file(host.host.log.join("audit-000000000004.jsonl")).unwrap();
     let ran = host.run(&["audit", "verify"]);
     assert_eq!(ran.exit, Exit::Failed);
-    assert!(ran.out.contains("audit.jsonl:1: record 8 stands where record 4 must stand"), "{}", ran.out);
+    assert!(
+        ran.out.contains("audit.jsonl:1: removal: record 8 stands where record 4 must stand"),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("valid before it: 3 records"), "{}", ran.out);
 }
 
-/// Where the helper writes, unsealed.
-fn place(log: &std::path::Path) -> postern_helper::audit::Place {
-    postern_helper::audit::Place {
-        log: log.to_owned(),
-        next: log.join("none/next"),
-        running: log.join("none/seal"),
-        journal: log.join("none/journal"),
-        boot_id: "6b2f8a0e-0000-4000-8000-000000000000".to_owned(),
-        now: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_763_700_000),
-        since_boot: || std::time::Duration::ZERO,
-    }
-}
-
 #[test]
-fn verifies_what_the_helper_writes() {
-    use postern_helper::audit::{Audit, Event, Record};
+fn what_retention_removed_is_told_by_the_log() {
     let host = TestHost::new("");
-    let path = host.host.log.join("audit.jsonl");
-    let open = || Audit::open(&place(&host.host.log)).unwrap();
-    let record = Record { verb: "file.write".to_owned(), ..Record::default() };
-    for cut in [0, 1, 40] {
-        let audit = open();
-        audit.note(Event::Start, &record).unwrap();
-        audit.note(Event::Refused, &record).unwrap();
-        drop(audit);
-        let len = fs::metadata(&path).unwrap().len();
-        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len - cut).unwrap();
-    }
-    open();
-    let ran = host.run(&["audit", "verify", "--json"]);
-    assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
-    assert!(ran.out.contains("\"torn\":2"), "{}", ran.out);
-}
-
-#[test]
-fn verifies_what_the_helper_writes_after_a_crash_while_it_names_a_torn_line() {
-    use postern_helper::audit::{Audit, Event, Record};
-    let host = TestHost::new("");
-    let path = host.host.log.join("audit.jsonl");
-    let open = || Audit::open(&place(&host.host.log)).unwrap();
-    open().note(Event::Start, &Record::default()).unwrap();
-    for _ in 0..3 {
-        let len = fs::metadata(&path).unwrap().len();
-        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len - 30).unwrap();
-        open();
-    }
+    let mut log = sample();
+    log.add("rotated", ",\"file\":\"audit-000000000004.jsonl\",\"kept\":4").add("stop", "");
+    let all = lines(&log);
+    let put = |name: &str, part: &[Vec<u8>]| fs::write(host.host.log.join(name), part.concat()).unwrap();
+    put("audit-000000000004.jsonl", &all[3..10]);
+    put("audit.jsonl", &all[10..]);
     let ran = host.run(&["audit", "verify"]);
     assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
+    assert!(ran.err.contains("retention removed the records before 4"), "{}", ran.err);
+    // More than that is missing.
+    put("audit-000000000006.jsonl", &all[5..10]);
+    fs::remove_file(host.host.log.join("audit-000000000004.jsonl")).unwrap();
+    let ran = host.run(&["audit", "verify"]);
+    assert!(ran.out.contains("removal: the records 4 to 5 are not here"), "{}", ran.out);
+}
+
+#[test]
+fn packed_files_are_read_as_they_were() {
+    use std::io::Write;
+    let host = TestHost::new("");
+    let all = lines(&sample());
+    let put = |name: &str, bytes: &[u8]| fs::write(host.host.log.join(name), bytes).unwrap();
+    let gzip = |bytes: &[u8]| {
+        let mut file = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        file.write_all(bytes).unwrap();
+        file.finish().unwrap()
+    };
+    let zstd =
+        |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
+    put("audit-000000000001.jsonl.gz", &[gzip(&all[0]), gzip(&all[1..3].concat())].concat());
+    put("audit-000000000004.jsonl.zst", &[zstd(&all[3]), zstd(&all[4..7].concat())].concat());
+    // The packed form of a file that is still there does not count.
+    put("audit-000000000008.jsonl", &all[7]);
+    put("audit-000000000008.jsonl.gz", b"\x1f\x8bhalf");
+    put("audit.jsonl", &all[8..].concat());
+    let ran = host.run(&["audit", "verify"]);
+    assert!(ran.out.starts_with("valid: 10 records (1 to 10) in 4 files"), "{}{}", ran.out, ran.err);
+    assert_eq!(host.run(&["audit", "show", "--json"]).out.lines().count(), 10);
+    // What is half there is no log.
+    let packed = zstd(&all[3..7].concat());
+    put("audit-000000000004.jsonl.zst", &packed[..packed.len() - 5]);
+    assert_eq!(host.run(&["audit", "verify"]).exit, Exit::Failed);
+    let packed = gzip(&all[3..7].concat());
+    fs::remove_file(host.host.log.join("audit-000000000004.jsonl.zst")).unwrap();
+    put("audit-000000000004.jsonl.gz", &packed[..packed.len() - 9]);
+    assert_eq!(host.run(&["audit", "verify"]).exit, Exit::Failed);
+    put("audit-000000000004.jsonl.gz", b"\xfd7zXZ\0 and so on");
+    assert!(host.run(&["audit", "verify"]).err.contains("unpack it first"));
+}
+
+#[test]
+fn says_what_was_done() {
+    let all = lines(&sample());
+    let kind = |lines: Vec<Vec<u8>>| verify(&lines.concat())["bad"]["kind"].as_str().unwrap().to_owned();
+    let with = |edit: &dyn Fn(&mut Vec<Vec<u8>>)| {
+        let mut lines = all.clone();
+        edit(&mut lines);
+        kind(lines)
+    };
+    assert_eq!(with(&|lines| lines[4][150] ^= 1), "modification");
+    assert_eq!(with(&|lines| lines[4] = b"gone\n".to_vec()), "modification");
+    assert_eq!(with(&|lines| drop(lines.remove(4))), "removal");
+    assert_eq!(with(&|lines| drop(lines.drain(..4))), "removal");
+    assert_eq!(with(&|lines| lines.swap(2, 7)), "reordering");
+    assert_eq!(with(&|lines| lines.rotate_left(3)), "reordering");
+    assert_eq!(with(&|lines| lines.insert(6, all[2].clone())), "insertion");
+    assert_eq!(with(&|lines| lines.insert(10, all[9].clone())), "insertion");
+    assert_eq!(with(&|lines| lines.insert(6, b"{}\n".to_vec())), "insertion");
+    assert_eq!(with(&|lines| lines[9].truncate(50)), "truncation");
+    // Added with a right hash of its own, before the record that had the number.
+    let mut forged = Log::new();
+    forged.bytes = all[..3].concat();
+    (forged.seq, forged.prev) = (3, verify(&forged.bytes)["last_hash"].as_str().unwrap().to_owned());
+    forged.add("served", "");
+    assert_eq!(with(&|lines| lines.insert(3, split(&forged.bytes)[3].clone())), "insertion");
+    // In its place.
+    assert_eq!(with(&|lines| lines[3] = split(&forged.bytes)[3].clone()), "modification");
 }
 
 #[test]

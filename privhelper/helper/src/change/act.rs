@@ -1,7 +1,7 @@
 //! Does what was planned: looks again, keeps what was, puts what is new beside its place, and swaps, all or none.
 
 use super::keep::{self, Doing};
-use super::plan::{look_at_all, places};
+use super::plan::{Look, Looked, look_at_all, places};
 use super::{Change, To};
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
@@ -13,6 +13,7 @@ use crate::policy::Authorized;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, New, Step};
 use crate::types::FileKind;
+use crate::validate::{self, Candidate};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 
@@ -33,43 +34,60 @@ pub fn act<V>(
     let directories = places.iter().map(|(directory, _)| directory).collect::<Vec<_>>();
     let landlock = cx.helper.host.landlock;
     // What stands there must be what was decided, and perhaps approved.
-    let mut doing = confined::run(landlock, Need::Look, &directories, || {
-        let mut looked = look_at_all(cx, changes, &places)?;
-        let is_same = looked
-            .iter()
-            .zip(&plan.files)
-            .all(|(looked, plan)| looked.there.as_ref().map(|(_, old)| old) == plan.old.as_ref());
-        if !is_same {
-            let why = "a file changed meanwhile; ask again";
-            return Err(Refusal::new(Code::PreconditionFailed, why).into());
+    let looked = confined::run(landlock, Need::Look, &directories, || {
+        let looked = look_at_all(cx, changes, &places, Look::Content)?;
+        let old = |looked: &Looked| looked.there.as_ref().map(|(_, old)| *old);
+        if looked.iter().map(old).eq(plan.files.iter().map(|plan| plan.old)) {
+            return Ok(looked);
         }
-        let all = changes.iter().zip(&plan.files).zip(looked.drain(..)).enumerate();
-        let changing = all.filter(|(_, ((_, plan), _))| !plan.unchanged);
-        let doing = changing.map(|(number, ((change, plan), looked))| {
-            Doing::new(change, plan, looked, format!(".postern-{}-{number}", cx.meta.request_id))
-        });
-        doing.collect::<Result<Vec<_>, Stop>>()
+        let why = "a file changed meanwhile; ask again";
+        Err(Refusal::new(Code::PreconditionFailed, why).into())
     })?;
+    let all = changes.iter().zip(&plan.files).zip(looked).enumerate();
+    let doing =
+        all.filter(|(_, ((_, plan), _))| !plan.unchanged).map(|(number, ((change, plan), looked))| {
+            let temporary = format!(".postern-{}-{number}", cx.meta.request_id);
+            Doing { change, plan, looked, temporary }
+        });
+    let mut doing = doing.collect::<Vec<_>>();
+    let is_kept = keep::is_kept(by);
     if !doing.is_empty() {
+        let candidates = doing.iter().filter_map(Doing::candidate).collect::<Vec<_>>();
+        validate::check(cx, ticket, by, &candidates)?;
         // Outside of the confinement: the copies are no thread's business that follows a client's path.
-        keep::keep(cx, &mut doing)?;
+        keep::keep(cx, by, &mut doing)?;
+        let mut is_staged = false;
         let swapped = confined::run(landlock, Need::Change, &directories, || {
             let steps = doing.iter().map(Doing::step).collect::<Vec<_>>();
             files::stage(ticket, &steps)?;
+            is_staged = true;
             files::swap(ticket, &steps)
         });
         if let Err(stop) = swapped {
-            keep::forget(&cx.helper, cx.peer.uid, cx.meta.request_id.as_str())?;
+            // After a fault in between a person may want them: perhaps not everything could be put back.
+            if !is_staged || matches!(stop, Stop::Refused(_)) {
+                keep::forget(&cx.helper, cx.peer.uid, cx.meta.request_id.as_str())?;
+            }
             return Err(stop);
         }
     }
     let status = if doing.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
     let files = plan.files.iter().map(|plan| info(cx, plan)).collect();
-    let undo = if doing.is_empty() { Json::new() } else { Json::new().text("kind", "file") };
+    let undo = if doing.is_empty() || !is_kept { Json::new() } else { Json::new().text("kind", "file") };
     Ok(Done { completed: wire::Completed { status: status.into(), files, ..Default::default() }, undo })
 }
 
 impl Doing<'_> {
+    /// What a validator is to judge: what a file holds, or that it goes.
+    fn candidate(&self) -> Option<Candidate<'_>> {
+        let new = match &self.change.to {
+            To::Content(content, _) => Some((content.as_ref(), self.plan.attributes)),
+            To::Removed => None,
+            To::Directory | To::Attributes | To::RemovedDirectory => return None,
+        };
+        Some(Candidate { path: &self.plan.path, parent: &self.looked.parent, new })
+    }
+
     fn step(&self) -> Step<'_> {
         let attributes = self.plan.attributes;
         let new = match &self.change.to {

@@ -1,16 +1,15 @@
 //! What files were before they changed, on disk before they do: for undo, and after a crash to know how far it came.
 
-use super::plan::{Looked, read_old};
+use super::plan::Looked;
 use super::{Change, To};
 use crate::context::Context;
 use crate::error::{Fault, Stop};
 use crate::helper::Helper;
 use crate::plan::FilePlan;
-use crate::sys::store;
+use crate::policy::Authorized;
 use crate::types::{Attributes, Digest, FileKind};
-use postern_proto::root::v1::{FileState, FileUndo, FilesUndo};
+use postern_proto::root::v1::{FileState, FileUndo, FilesUndo, UndoLimits};
 use prost::Message;
-use std::path::PathBuf;
 
 /// One change with what was looked at.
 pub(super) struct Doing<'a> {
@@ -19,25 +18,9 @@ pub(super) struct Doing<'a> {
     pub looked: Looked,
     /// The name beside it under which the new file waits.
     pub temporary: String,
-    /// What it holds now, if that goes.
-    pub content: Vec<u8>,
 }
 
-impl<'a> Doing<'a> {
-    pub(super) fn new(
-        change: &'a Change,
-        plan: &'a FilePlan,
-        mut looked: Looked,
-        temporary: String,
-    ) -> Result<Self, Stop> {
-        let goes = matches!(change.to, To::Content(..) | To::Removed);
-        let content = match looked.there.as_mut().filter(|_| goes) {
-            Some((standing, old)) => read_old(standing, old)?,
-            None => Vec::new(),
-        };
-        Ok(Self { change, plan, looked, temporary, content })
-    }
-
+impl Doing<'_> {
     fn undo(&mut self) -> FileUndo {
         let before = self.looked.there.as_ref().map(|(standing, old)| FileState {
             inode: standing.identity.1,
@@ -54,7 +37,7 @@ impl<'a> Doing<'a> {
             path: self.plan.path.to_string(),
             before,
             after: after.map(|(kind, sha256)| state(kind, self.plan.attributes, sha256)),
-            content: std::mem::take(&mut self.content),
+            content: std::mem::take(&mut self.looked.content),
             temporary: if is_set { String::new() } else { self.temporary.clone() },
         }
     }
@@ -71,18 +54,25 @@ fn state(kind: FileKind, attributes: Attributes, sha256: Option<Digest>) -> File
     }
 }
 
-fn file(helper: &Helper, uid: u32, request_id: &str) -> PathBuf {
-    helper.host.paths.state.join("undo").join(format!("{uid}-{request_id}"))
+/// Whether what the files held is kept for undo: not if one rule says that it must not be.
+pub(super) fn is_kept<V>(by: &Authorized<V>) -> bool {
+    by.rules().all(|rule| rule.keeps_copy)
 }
 
 /// Keeps what the files were, on disk when this returns.
-pub(super) fn keep(cx: &Context, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
-    if cx.helper.next_number().is_multiple_of(32) {
-        store::prune(&cx.helper.host.paths.state.join("undo"))?;
+pub(super) fn keep<V>(cx: &Context, by: &Authorized<V>, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
+    let incomplete = !is_kept(by);
+    if incomplete {
+        for doing in doing.iter_mut() {
+            doing.looked.content.clear();
+        }
     }
-    let undo = FilesUndo { files: doing.iter_mut().map(Doing::undo).collect() };
-    let file = file(&cx.helper, cx.peer.uid, cx.meta.request_id.as_str());
-    Ok(store::replace(&file, &undo.encode_to_vec())?)
+    // What an operator takes back, whom no rule lets through, must not fail for want of room.
+    let unbounded = UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
+    let limits = if by.rules().next().is_some() { cx.policy.undo() } else { unbounded };
+    let undo = FilesUndo { files: doing.iter_mut().map(Doing::undo).collect(), incomplete };
+    let of = (cx.peer.uid, cx.meta.request_id.as_str());
+    cx.helper.copies.keep(of, &undo.encode_to_vec(), limits, cx.helper.host.unix())
 }
 
 /// What the files of a request were; none if it is kept no longer.
@@ -90,8 +80,8 @@ pub(super) fn keep(cx: &Context, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
 /// # Errors
 /// It can't be read.
 pub fn kept(helper: &Helper, uid: u32, request_id: &str) -> Result<Option<FilesUndo>, Fault> {
-    let bytes = store::read(&file(helper, uid, request_id), u64::MAX)?;
     let decode = |bytes: Vec<u8>| FilesUndo::decode(bytes.as_slice());
+    let bytes = helper.copies.read(uid, request_id)?;
     bytes.map(decode).transpose().map_err(|_| Fault::Corrupt { what: "a copy for undo" })
 }
 
@@ -100,6 +90,5 @@ pub fn kept(helper: &Helper, uid: u32, request_id: &str) -> Result<Option<FilesU
 /// # Errors
 /// It can't be removed.
 pub fn forget(helper: &Helper, uid: u32, request_id: &str) -> Result<(), Fault> {
-    let file = file(helper, uid, request_id);
-    if file.exists() { store::remove_file(&file) } else { Ok(()) }
+    helper.copies.forget(uid, request_id)
 }

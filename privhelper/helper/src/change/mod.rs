@@ -130,6 +130,11 @@ impl Change {
         (verb, Object::File { path: self.path.clone(), bytes: self.size(), content, mode, owner, group })
     }
 
+    /// Whether the content of what stands there goes.
+    const fn goes(&self) -> bool {
+        matches!(self.to, To::Content(..) | To::Removed)
+    }
+
     /// The verb that does this alone: what an undo is decided as.
     #[must_use]
     pub fn own_verbs(&self) -> Vec<VerbId> {

@@ -9,6 +9,7 @@ use crate::question;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, Standing};
 use crate::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
+use crate::validate;
 use crate::verb_id::VerbId;
 use std::os::fd::OwnedFd;
 
@@ -50,38 +51,62 @@ pub(super) fn places<'a, V>(
 pub(super) struct Looked {
     pub parent: OwnedFd,
     pub there: Option<(Standing, OldFile)>,
+    /// Its content, if that goes and was asked for.
+    pub content: Vec<u8>,
 }
 
-/// Looks at one path and hashes what is there. Of `room` bytes its size is taken.
-pub(super) fn look(
-    cx: &Context,
-    change: &Change,
-    (directory, below): &Place<'_>,
-    room: &mut u64,
-) -> Result<Looked, Stop> {
-    let parent = files::open_parent(directory, below, cx.helper.host.owner_uid)?;
-    let Some(mut standing) = files::look(&parent, change.path.split().1, change.to.kinds())? else {
-        return Ok(Looked { parent, there: None });
-    };
-    let is_kept = matches!(change.to, To::Content(..) | To::Removed);
-    let size = if standing.kind == FileKind::File { standing.size } else { 0 };
-    *room = room.checked_sub(if is_kept { size } else { 0 }).ok_or_else(|| {
-        let why = "the files that stand there are larger than 16 MiB together; they would be kept for undo";
-        Refusal::new(Code::TooLarge, why)
-    })?;
-    let sha256 = if is_kept { standing.sha256()? } else { Digest::of(&[]) };
-    let old = OldFile { kind: standing.kind, sha256, size, attributes: standing.attributes };
-    Ok(Looked { parent, there: Some((standing, old)) })
+/// How closely is looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// At facts and digests.
+    Digest,
+    /// At whole contents too.
+    Content,
 }
 
-/// Looks at all of them, in their order.
+/// Looks at all of them, in their order, and takes the digest of what goes.
 pub(super) fn look_at_all(
     cx: &Context,
     changes: &[Change],
     places: &[Place<'_>],
+    how: Look,
 ) -> Result<Vec<Looked>, Stop> {
     let mut room = OLD_MAX;
-    changes.iter().zip(places).map(|(change, place)| look(cx, change, place, &mut room)).collect()
+    let all = changes.iter().zip(places);
+    all.map(|(change, place)| look(cx, change, place, how, &mut room)).collect()
+}
+
+/// Looks at one of them, whose size is taken off the room.
+fn look(
+    cx: &Context,
+    change: &Change,
+    (directory, below): &Place<'_>,
+    how: Look,
+    room: &mut u64,
+) -> Result<Looked, Stop> {
+    let parent = files::open_parent(directory, below, cx.helper.host.owner_uid)?;
+    let Some(mut standing) = files::look(&parent, change.path.split().1, change.to.kinds())? else {
+        return Ok(Looked { parent, there: None, content: Vec::new() });
+    };
+    let size = if standing.kind == FileKind::File { standing.size } else { 0 };
+    let (sha256, content) = if change.goes() {
+        *room = room.checked_sub(size).ok_or_else(|| {
+            let why =
+                "the files that stand there are larger than 16 MiB together; they would be kept for undo";
+            Refusal::new(Code::TooLarge, why)
+        })?;
+        match how {
+            Look::Digest => (standing.sha256()?, Vec::new()),
+            Look::Content => {
+                let content = standing.read(0, size)?;
+                (Digest::of(&[&content]), content)
+            }
+        }
+    } else {
+        (Digest::of(&[]), Vec::new())
+    };
+    let old = OldFile { kind: standing.kind, sha256, size, attributes: standing.attributes };
+    Ok(Looked { parent, there: Some((standing, old)), content })
 }
 
 /// What would become of them.
@@ -94,16 +119,19 @@ pub fn plan<V>(
     verb: VerbId,
     changes: &[Change],
 ) -> Result<FilesPlan, Stop> {
+    // Who cannot be asked later is found out before anybody else is.
+    validate::rows(cx, by)?;
     let places = places(cx, by, verb, changes)?;
     let directories = places.iter().map(|(directory, _)| directory).collect::<Vec<_>>();
     let looked = confined::run(cx.helper.host.landlock, Need::Look, &directories, || {
-        let mut looked = look_at_all(cx, changes, &places)?;
+        // A person who must agree sees what changes.
         let asks = by.decision() == Decision::Ask;
-        let diff = |(change, looked): (&Change, &mut Looked)| {
-            let diff = if asks { diff(change, looked)? } else { Vec::new() };
-            Ok((looked.there.as_ref().map(|(_, old)| *old), diff))
-        };
-        changes.iter().zip(&mut looked).map(diff).collect::<Result<Vec<_>, Stop>>()
+        let looked = look_at_all(cx, changes, &places, if asks { Look::Content } else { Look::Digest })?;
+        let told = changes.iter().zip(looked).map(|(change, looked)| {
+            let diff = if asks { diff(change, &looked.content) } else { Vec::new() };
+            (looked.there.map(|(_, old)| old), diff)
+        });
+        Ok(told.collect::<Vec<_>>())
     })?;
     let files = changes.iter().zip(looked).map(|(change, (old, diff))| {
         let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(change.path.clone()));
@@ -189,24 +217,10 @@ fn check_expected(change: &Change, old: Option<&OldFile>, readable: bool) -> Res
     Err(Refusal::new(Code::PreconditionFailed, format!("{path} is not what was expected{now}")))
 }
 
-/// What a person who must agree sees of the content.
-fn diff(change: &Change, looked: &mut Looked) -> Result<Vec<u8>, Stop> {
-    let new: &[u8] = match &change.to {
-        To::Content(content, _) => content,
-        To::Removed => &[],
-        To::Directory | To::RemovedDirectory | To::Attributes => return Ok(Vec::new()),
-    };
-    match &mut looked.there {
-        None => Ok(question::diff(b"", new)),
-        Some((standing, old)) => Ok(question::diff(&read_old(standing, old)?, new)),
+fn diff(change: &Change, old: &[u8]) -> Vec<u8> {
+    match &change.to {
+        To::Content(new, _) => question::diff(old, new),
+        To::Removed => question::diff(old, &[]),
+        To::Directory | To::RemovedDirectory | To::Attributes => Vec::new(),
     }
-}
-
-/// The content whose digest was taken.
-pub(super) fn read_old(standing: &mut Standing, old: &OldFile) -> Result<Vec<u8>, Stop> {
-    let content = standing.read(0, old.size)?;
-    if Digest::of(&[&content]) == old.sha256 {
-        return Ok(content);
-    }
-    Err(Refusal::new(Code::PreconditionFailed, "the file changed while it was read; ask again").into())
 }

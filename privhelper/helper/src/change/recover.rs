@@ -38,7 +38,7 @@ pub fn recover(helper: &Helper, ticket: &Ticket, request: &RequestRecord) -> Opt
         files,
         ..wire::Completed::default()
     };
-    let undo = if is_done { Json::new().text("kind", "file") } else { Json::new() };
+    let undo = if is_done && !undo.incomplete { Json::new().text("kind", "file") } else { Json::new() };
     Some(Done { completed, undo })
 }
 

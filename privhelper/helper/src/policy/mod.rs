@@ -76,6 +76,10 @@ pub struct Peer {
 /// What holds where the accepted form says nothing of approvals.
 const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
 
+/// What holds where it says nothing of copies for undo.
+const UNDO: root::UndoLimits =
+    root::UndoLimits { max_bytes: 256 * 1024 * 1024, max_count: 1000, max_age_s: 30 * 24 * 60 * 60 };
+
 /// An accepted policy. The default admits nobody.
 #[derive(Debug, Default)]
 pub struct Policy {
@@ -89,6 +93,7 @@ pub struct Policy {
     protect: Protect,
     approvals: root::ApprovalLimits,
     audit: root::AuditLimits,
+    undo: root::UndoLimits,
 }
 
 impl Policy {
@@ -146,9 +151,20 @@ impl Policy {
         }
         let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
         let approvals = rules.approvals.unwrap_or(APPROVALS);
-        let audit = rules.audit.unwrap_or_default();
+        let (audit, undo) = (rules.audit.unwrap_or_default(), rules.undo.unwrap_or(UNDO));
         let sources = rules.sources.iter().map(Source::new).collect();
-        Ok(Self { digest, clients, rules: compiled, index, commands, sources, protect, approvals, audit })
+        Ok(Self {
+            digest,
+            clients,
+            rules: compiled,
+            index,
+            commands,
+            sources,
+            protect,
+            approvals,
+            audit,
+            undo,
+        })
     }
 
     /// SHA-256 of the encoded rules.
@@ -185,6 +201,12 @@ impl Policy {
     #[must_use]
     pub fn approvals(&self) -> root::ApprovalLimits {
         self.approvals
+    }
+
+    /// How much is kept for undo, of each client.
+    #[must_use]
+    pub fn undo(&self) -> root::UndoLimits {
+        self.undo
     }
 
     /// The names of the clients that this peer is. Empty: it is nobody here.

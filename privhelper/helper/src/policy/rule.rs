@@ -76,6 +76,8 @@ pub struct Rule {
     pub lines: Vec<Pattern>,
     /// The command that must agree with a candidate; empty = none.
     pub validate: String,
+    /// Whether what is replaced is kept for undo.
+    pub keeps_copy: bool,
 }
 
 impl Rule {
@@ -94,9 +96,6 @@ impl Rule {
             root::Decision::Ask => Decision::Ask,
             root::Decision::Unspecified => return Err("no decision".to_owned()),
         };
-        if rule.backup() == root::Backup::None {
-            return Err("asks for no backup, which this helper cannot do yet".to_owned());
-        }
         let rate = (rule.rate_count > 0)
             .then(|| Rate { count: rule.rate_count, window: Duration::from_secs(rule.rate_window_s) });
         Ok(Self {
@@ -127,6 +126,7 @@ impl Rule {
             allow_create: rule.allow_create,
             lines: each(&rule.lines, Pattern::of_text)?,
             validate: rule.validate.clone(),
+            keeps_copy: rule.backup() != root::Backup::None,
         })
     }
 
@@ -209,13 +209,8 @@ impl Rule {
     /// Whether the verb on this many files at once keeps the limits.
     ///
     /// # Errors
-    /// `limit_exceeded` with the limit's name, `unsupported` for a limit that this helper cannot check yet.
+    /// `limit_exceeded` with the limit's name.
     pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Refusal> {
-        let is_change = matches!(verb, VerbId::FileWrite | VerbId::FilePatch | VerbId::FileRemove);
-        if is_change && !self.validate.is_empty() {
-            let why = format!("rule {} asks {} to agree first (`validate`)", self.id, self.validate);
-            return Err(Refusal::new(Code::Unsupported, format!("{why}; this helper cannot do that yet")));
-        }
         if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
             return Err(over(format!(
                 "rule {} grants at most {} files (`max_files`)",

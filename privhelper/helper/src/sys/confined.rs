@@ -57,11 +57,38 @@ pub fn run<T: Send>(
     directories: &[&OwnedFd],
     work: impl FnOnce() -> Result<T, Stop> + Send,
 ) -> Result<T, Stop> {
+    let directories = directories.iter().map(|directory| (*directory, need.access())).collect::<Vec<_>>();
+    within(enforce, need, &directories, work)
+}
+
+/// As [`run`], to copy what stands in one directory, which stays as it is, to another, links and directories too.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_copy<T: Send>(
+    enforce: bool,
+    from: &OwnedFd,
+    to: &OwnedFd,
+    work: impl FnOnce() -> Result<T, Stop> + Send,
+) -> Result<T, Stop> {
+    let make = Need::Change.access() | AccessFs::MakeSym;
+    within(enforce, Need::Change, &[(from, Need::Look.access()), (to, make)], work)
+}
+
+/// A directory and what may be done below it.
+type Granted<'a> = (&'a OwnedFd, BitFlags<AccessFs>);
+
+fn within<T: Send>(
+    enforce: bool,
+    need: Need,
+    directories: &[Granted<'_>],
+    work: impl FnOnce() -> Result<T, Stop> + Send,
+) -> Result<T, Stop> {
     std::thread::scope(|scope| {
         let confined = move || {
             let failed = |what: String| Fault::Program { what };
             if enforce {
-                restrict(need, directories).map_err(|error| failed(format!("Landlock: {error}")))?;
+                restrict(directories).map_err(|error| failed(format!("Landlock: {error}")))?;
             }
             drop_capabilities(need).map_err(|error| failed(format!("capabilities: {error}")))?;
             work()
@@ -77,17 +104,17 @@ pub fn run<T: Send>(
 /// Whether this kernel can confine a thread as [`run`] does.
 #[must_use]
 pub fn available() -> bool {
-    std::thread::spawn(|| restrict(Need::Look, &[]).is_ok()).join().unwrap_or(false)
+    std::thread::spawn(|| restrict(&[]).is_ok()).join().unwrap_or(false)
 }
 
 /// Everything of ABI 1 is handled, and required: best effort would report success with nothing enforced.
-fn restrict(need: Need, directories: &[&OwnedFd]) -> Result<(), RulesetError> {
+fn restrict(directories: &[Granted<'_>]) -> Result<(), RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V1))?
         .create()?;
-    for directory in directories {
-        rules = rules.add_rule(PathBeneath::new(directory.as_fd(), need.access()))?;
+    for (directory, granted) in directories {
+        rules = rules.add_rule(PathBeneath::new(directory.as_fd(), *granted))?;
     }
     rules.restrict_self().map(drop)
 }

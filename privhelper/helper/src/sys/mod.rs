@@ -8,6 +8,7 @@ pub mod log;
 pub mod process;
 pub mod programs;
 pub mod socket;
+pub mod staging;
 pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,17 +4,13 @@ use crate::error::Fault;
 use crate::types::Digest;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Most bytes of an accepted policy.
 pub const POLICY_MAX: u64 = 16 * 1024 * 1024;
 /// Most bytes that a job or a simulation may write into a file that the helper reads.
 pub const JOB_MAX: u64 = 512 * 1024;
-
-/// Copies for undo that are kept, and their bytes in all; the oldest go first.
-const UNDO_MAX: usize = 1000;
-const UNDO_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Makes a directory of mode 0700 if it is not there.
 ///
@@ -114,27 +110,6 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>, Fault> {
     let entries = std::fs::read_dir(path).map_err(Fault::io("list a directory of the helper's own"))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
     paths.collect::<Result<_, _>>().map_err(Fault::io("list a directory of the helper's own"))
-}
-
-/// Keeps the newest copies for undo, by the time at which they were written: the time in an id is its client's word.
-///
-/// # Errors
-/// They can't be listed or removed.
-pub fn prune(directory: &Path) -> Result<(), Fault> {
-    let mut entries = Vec::new();
-    for path in list(directory)? {
-        let facts = std::fs::symlink_metadata(&path).map_err(Fault::io("stat a copy for undo"))?;
-        entries.push(((facts.mtime(), facts.mtime_nsec()), facts.len(), path));
-    }
-    entries.sort_by_key(|(time, _, _)| std::cmp::Reverse(*time));
-    let mut bytes = 0_u64;
-    for (index, (_, size, path)) in entries.iter().enumerate() {
-        bytes = bytes.saturating_add(*size);
-        if index >= UNDO_MAX || bytes > UNDO_BYTES {
-            remove_file(path)?;
-        }
-    }
-    Ok(())
 }
 
 /// Removes a file of the helper's own.

@@ -29,7 +29,9 @@ impl Files {
     /// `undo_gone`; `unsupported` if a file was of an owner who has no name.
     pub fn of(helper: &Helper, record: &RequestRecord) -> Result<Self, Stop> {
         let kept = change::kept(helper, record.uid, &record.request_id)?;
-        let kept = kept.ok_or_else(|| Refusal::new(Code::UndoGone, "what it was is kept no longer"))?;
+        let kept = kept
+            .filter(|kept| !kept.incomplete)
+            .ok_or_else(|| Refusal::new(Code::UndoGone, "what it was is kept no longer"))?;
         let (mut changes, mut left) = (Vec::new(), Vec::new());
         for mut file in kept.files.into_iter().rev() {
             changes.push(inverse(helper, &mut file)?);

@@ -103,6 +103,37 @@ pub fn accept_whole(mut rules: root::Rules) -> Vec<u8> {
     root::AcceptedPolicy { rules, digest, ..root::AcceptedPolicy::default() }.encode_to_vec()
 }
 
+/// The host of a world that stands here.
+pub fn host(at: &Path) -> Host {
+    let run = at.join("run");
+    Host {
+        programs: Programs {
+            systemctl: at.join("systemctl"),
+            systemd_run: at.join("systemctl"),
+            journalctl: at.join("journalctl"),
+        },
+        paths: Paths {
+            state: at.join("state"),
+            log: at.join("log"),
+            run: run.clone(),
+            helper_socket: run.join("helper.sock"),
+            operator_socket: run.join("operator.sock"),
+            gateway_socket: run.join("gateway.sock"),
+            journal_socket: at.join("journal"),
+            systemd: at.join("systemd"),
+        },
+        owner_uid: own_uid(),
+        accounts: accounts(),
+        primary: |uid| Some(if uid == GROUP_UID { 4_000_100 } else { uid }),
+        user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
+        group_name: |gid| if gid == own_gid() { "root".to_owned() } else { gid.to_string() },
+        now: SystemTime::now,
+        since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
+        boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
+        landlock: postern_helper::sys::confined::available(),
+    }
+}
+
 impl World {
     /// A helper under these rules, for the client `postern`.
     pub fn new(rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
@@ -115,33 +146,7 @@ impl World {
         }
         std::fs::create_dir(at.join("systemd")).unwrap();
         std::fs::write(at.join("state/policy/accepted.pb"), accept(rules(&at))).unwrap();
-        let run = at.join("run");
-        let host = Host {
-            programs: Programs {
-                systemctl: at.join("systemctl"),
-                systemd_run: at.join("systemctl"),
-                journalctl: at.join("journalctl"),
-            },
-            paths: Paths {
-                state: at.join("state"),
-                log: at.join("log"),
-                run: at.join("run"),
-                helper_socket: run.join("helper.sock"),
-                operator_socket: run.join("operator.sock"),
-                gateway_socket: run.join("gateway.sock"),
-                journal_socket: at.join("journal"),
-                systemd: at.join("systemd"),
-            },
-            owner_uid: own_uid(),
-            accounts: accounts(),
-            primary: |uid| Some(if uid == GROUP_UID { 4_000_100 } else { uid }),
-            user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
-            group_name: |gid| if gid == own_gid() { "root".to_owned() } else { gid.to_string() },
-            now: SystemTime::now,
-            since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
-            boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
-            landlock: postern_helper::sys::confined::available(),
-        };
+        let host = host(&at);
         let (helper, unfinished) = startup::open(host.clone()).unwrap();
         assert!(unfinished.is_empty());
         Self { directory, host, helper }
@@ -179,16 +184,7 @@ impl World {
 
     /// A connection as a gateway holds it.
     pub fn connect(&self, uid: u32) -> Channel {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let (client, far) = UnixStream::pair().unwrap();
-        theirs.set_nonblocking(true).unwrap();
-        let helper = Arc::clone(&self.helper);
-        let thread = std::thread::spawn(move || {
-            let watch = client.try_clone().unwrap();
-            serve(theirs, Some(&watch), &mut Client { helper, peer: peer(uid), socket: client });
-        });
-        ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        Channel { stream: ours, client: Some(far), next: 1, thread: Some(thread) }
+        connect(&self.helper, uid)
     }
 
     /// A connection to operator.sock as this uid.
@@ -218,6 +214,20 @@ impl World {
         startup::take_up(&helper, unfinished);
         self.helper = helper;
     }
+}
+
+/// A connection as a gateway holds it.
+pub fn connect(helper: &Arc<Helper>, uid: u32) -> Channel {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (client, far) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let helper = Arc::clone(helper);
+    let thread = std::thread::spawn(move || {
+        let watch = client.try_clone().unwrap();
+        serve(theirs, Some(&watch), &mut Client { helper, peer: peer(uid), socket: client });
+    });
+    ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    Channel { stream: ours, client: Some(far), next: 1, thread: Some(thread) }
 }
 
 /// The gateway's end of a channel.

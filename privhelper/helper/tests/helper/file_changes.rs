@@ -175,10 +175,11 @@ fn the_limits_of_the_rule_hold_for_each_file_of_a_patch() {
     let of = |name: &str, content: &str| change_to(&world.text(&format!("site/{name}")), content.as_bytes());
     let mut tell = |changes| {
         let answer = channel.ask("Helper/FilePatch", &patch(changes));
-        match answer.events.last().unwrap().kind.clone().unwrap() {
-            wire::event::Kind::Refused(refused) => refused.message,
-            _ => "done".to_owned(),
+        if let Some(wire::event::Kind::Refused(refused)) = &answer.events.last().unwrap().kind {
+            return refused.message.clone();
         }
+        assert_eq!(answer.completed().status(), Status::Done);
+        "done".to_owned()
     };
     let fine = || of("a", "vm.swap = 1\n");
     assert!(tell(vec![fine(), of("b", "vm.a = 1\n"), of("c", "vm.a = 1\n")]).contains("`max_files`"));
@@ -433,7 +434,7 @@ fn outside_the_grant_what_exists_is_like_what_does_not() {
     fs::create_dir(world.path("aside")).unwrap();
     fs::write(world.path("aside/there"), "secret").unwrap();
     fs::write(world.path("aside/shut"), "secret").unwrap();
-    fs::set_permissions(world.path("aside/shut"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(world.path("aside/shut"), fs::Permissions::from_mode(0o0)).unwrap();
     fs::create_dir(world.path("aside/folder")).unwrap();
     symlink("there", world.path("aside/alias")).unwrap();
     let mut channel = world.connect(CLIENT_UID);

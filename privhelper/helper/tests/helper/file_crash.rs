@@ -49,6 +49,7 @@ impl Crashed {
             temporary: format!(".postern-{id}-{number}"),
         };
         let undo = FilesUndo {
+            incomplete: false,
             files: vec![
                 file(0, "a", None, Some(after("b"))),
                 file(1, "b", Some(state("b")), Some(after("b"))),
@@ -73,14 +74,14 @@ impl Crashed {
         self.world.path(&format!("site/.postern-{}-{number}", self.id))
     }
 
-    fn put(&self, path: &std::path::Path) {
+    fn put(path: &std::path::Path) {
         fs::write(path, NEW).unwrap();
         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     }
 
     fn stage(&self) {
-        self.put(&self.beside(0));
-        self.put(&self.beside(1));
+        Self::put(&self.beside(0));
+        Self::put(&self.beside(1));
     }
 
     fn swap(&self, count: u32) {

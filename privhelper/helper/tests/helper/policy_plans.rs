@@ -1,34 +1,14 @@
-//! Limits that only a plan can break, and limits that this helper cannot check yet.
+//! Limits that only a plan can break.
 
 use crate::common::{CLIENT_UID, peer, rule, strings};
-use crate::policy::{decide, decided, file, package, policy, policy_with, said, site, written};
+use crate::policy::{decide, decided, file, package, policy, policy_with, said, site};
 use postern_helper::error::{Code, Refusal};
 use postern_helper::plan::{Action, Origin, PackagePlan, PackageStep, Subject};
-use postern_helper::policy::{Accounts, Object, Policy};
-use postern_helper::types::{Digest, PackageName};
+use postern_helper::policy::{Object, Policy};
+use postern_helper::types::PackageName;
 use postern_helper::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Deny};
-
-#[test]
-fn what_this_helper_cannot_check_yet_refuses() {
-    let rules = root::Rule {
-        validate: "nginx".to_owned(),
-        ..site("r", &["file.write", "file.remove", "file.read"], 1, &["*"])
-    };
-    let rules = policy(vec![rules]);
-    assert_eq!(said(&rules, VerbId::FileWrite, &written("/srv/x/a", b"")), Err(Code::Unsupported));
-    assert_eq!(said(&rules, VerbId::FileRemove, &file("/srv/x/a")), Err(Code::Unsupported));
-    assert!(said(&rules, VerbId::FileRead, &file("/srv/x/a")).is_ok());
-
-    let none = root::Rule { backup: root::Backup::None.into(), ..site("r", &["file.write"], 1, &["*"]) };
-    let rules = root::Rules { rules: vec![none], ..root::Rules::default() };
-    let accounts = Accounts { user: |_| None, group: |_| None };
-    let client = root::Client { name: "agent".to_owned(), user: "a".to_owned(), group: String::new() };
-    let why =
-        Policy::compile(&root::Rules { clients: vec![client], ..rules }, Digest::ZERO, accounts).unwrap_err();
-    assert!(why.contains("no backup"), "{why}");
-}
 
 pub fn step(action: Action, name: &str, asked: bool) -> PackageStep {
     PackageStep {

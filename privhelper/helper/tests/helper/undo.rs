@@ -13,7 +13,7 @@ use std::sync::Arc;
 const OPERATOR: u32 = 4_000_201;
 
 /// What is told of each request, or code and text of the end.
-fn undo(
+pub fn undo(
     channel: &mut Channel,
     request: &wire::OperatorUndoRequest,
 ) -> Result<Vec<wire::OperatorUndone>, String> {
@@ -30,7 +30,7 @@ fn undo(
     }
 }
 
-fn of(id: &str) -> wire::OperatorUndoRequest {
+pub fn of(id: &str) -> wire::OperatorUndoRequest {
     wire::OperatorUndoRequest { request_id: id.to_owned(), ..Default::default() }
 }
 

@@ -198,7 +198,7 @@ fn a_repair_may_find_configured_what_dpkg_has_configured_before() {
         (format!("{lib_line}{app_line}"), false),
         (lib_line.to_owned(), false),
         (app_line.to_owned(), true),
-        (format!("{lib_line}{}", GONE), true),
+        (format!("{lib_line}{GONE}"), true),
         (format!("{lib_line}{}", lib_line.replace("lib -", "more -")), true),
     ] {
         let bed = Bed::new();

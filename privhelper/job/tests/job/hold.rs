@@ -69,3 +69,12 @@ fn a_mark_that_dpkg_has_not_taken_is_a_failure_whatever_apt_mark_ends_with() {
     assert!(outcome.detail.starts_with("x-y is not held: what apt-mark says"), "{}", outcome.detail);
     assert_eq!(outcome.output, b"what apt-mark says\n");
 }
+
+#[test]
+fn an_interrupted_dpkg_is_not_repaired_along_the_way() {
+    let bed = bed(&["x-y all installed 2"], &[]);
+    std::fs::create_dir(&bed.host.dpkg_updates).unwrap();
+    std::fs::write(bed.host.dpkg_updates.join("0001"), "").unwrap();
+    assert_eq!(bed.run(&mark(JobKind::Hold, &["x-y"])).code, "needs_repair");
+    assert!(bed.noted("apt-mark", "argv").is_empty());
+}

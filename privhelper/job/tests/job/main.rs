@@ -1,5 +1,11 @@
 //! What the program promises, with fakes in place of apt and dpkg.
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a test stops at the first surprise"
+)]
 
 mod check;
 mod command;

@@ -305,7 +305,9 @@ fn nothing_that_an_earlier_run_left_is_configured_along_the_way() {
 fn what_the_system_needs_is_not_removed() {
     let kernel = nix::sys::utsname::uname().unwrap().release().to_str().unwrap().to_owned();
     let image = format!("linux-image-{kernel}");
+    let unsigned = format!("{image}-unsigned");
     for (row, name) in [
+        (format!("{unsigned} amd64 installed 1"), unsigned.as_str()),
         ("tar amd64 installed 1 required".to_owned(), "tar"),
         (format!("{image} amd64 installed 1"), image.as_str()),
     ] {

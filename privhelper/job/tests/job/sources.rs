@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::support::{Bed, plan_install};
+use postern_proto::root::v1::{Job, JobKind};
 
 const DEB822: &str = "# ours\nTypes: deb deb-src\nURIs: https://deb.example.org/debian\nSuites: stable\nSigned-By: /usr/share/keyrings/a.gpg\n\nTypes: deb\nEnabled: no\nURIs: https://off.example.org/\nSuites: ./\n";
 
@@ -60,6 +61,17 @@ fn a_version_is_tied_to_the_entry_that_offers_it_and_not_to_its_label() {
 }
 
 #[test]
+fn a_look_at_a_package_says_where_it_would_come_from() {
+    let bed = bed(DEB822, ONE);
+    let table = fs::read_to_string(bed.host.apt_cache.with_extension("sh")).unwrap();
+    let stanza = "show) printf 'Package: hello\\nArchitecture: amd64\\nVersion: 2\\n' ;;\nesac";
+    bed.script("apt-cache", &table.replace("esac", stanza));
+    let show = Job { kind: JobKind::Show.into(), transaction: 0, ..plan_install(&["hello"]) };
+    let outcome = bed.plan(&show);
+    assert_eq!((outcome.packages[0].candidate.as_str(), outcome.packages[0].sources.len()), ("2", 1));
+}
+
+#[test]
 fn every_source_that_offers_the_same_version_counts() {
     let both = ONE.replace("     1 500\n", "");
     let bed = bed(DEB822, &both);
@@ -103,8 +115,31 @@ fn keys_are_told_only_where_every_entry_of_the_file_names_them() {
         (DEB822.replace("Enabled: no\n", ""), "-"),
         (DEB822.replace("Signed-By:", "#Signed-By:"), "-"),
         (DEB822.replace("/usr/share/keyrings/a.gpg", "\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n x"), "-"),
+        (DEB822.replacen("Suites:", "Trusted: yes\nSuites:", 1), "-"),
+        (DEB822.replacen("Suites:", "Allow-Insecure: 1\nSuites:", 1), "-"),
+        (DEB822.replacen("Suites:", "trusted: no\nSuites:", 1), "/usr/share/keyrings/a.gpg"),
         (String::new(), "-"),
     ] {
         assert_eq!(keys(&file), wanted, "{file}");
+    }
+}
+
+#[test]
+fn keys_of_the_old_form_are_read_line_by_line() {
+    let keys = |list: &str| {
+        let bed = bed(DEB822, &ONE.replace("     1 500\n", ""));
+        fs::write(bed.host.jobs.join("two.list"), list).unwrap();
+        sources(&bed)[1].rsplit_once(' ').unwrap().1.to_owned()
+    };
+    let good = "deb [arch=amd64 signed-by=/b.asc] http://b.example.org/x ./";
+    for (list, wanted) in [
+        (good.to_owned(), "/b.asc"),
+        (format!("# deb http://off.example.org ./\n\n{good} # [trusted=yes]"), "/b.asc"),
+        (format!("{good}\ndeb-src [ signed-by=/c.asc ] http://b.example.org/x ./"), "/b.asc,/c.asc"),
+        (format!("{good}\ndeb http://c.example.org ./"), "-"),
+        (good.replace("arch=amd64", "trusted=yes"), "-"),
+        (good.replace("arch=amd64", "allow-insecure=yes"), "-"),
+    ] {
+        assert_eq!(keys(&list), wanted, "{list}");
     }
 }

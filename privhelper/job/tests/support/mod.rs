@@ -126,7 +126,7 @@ pub fn install(packages: &[&str]) -> Job {
 pub fn has(rows: &[&str]) -> String {
     let row = |row: &&str| {
         let words: Vec<&str> = row.split(' ').collect();
-        let [name, arch, state, version] = *words.get(..4).unwrap() else { unreachable!() };
+        let [name, arch, state, version] = words.first_chunk().unwrap();
         let (priority, want) = (words.get(4).unwrap_or(&"optional"), words.get(5).unwrap_or(&"install"));
         format!("printf '{name}\\t{arch}\\t{want}\\t{state}\\t{version}\\tno\\t\\t{priority}\\t100\\tx\\n'\n")
     };

@@ -62,7 +62,7 @@ fn policies(kind: &str) -> Vec<(PathBuf, String)> {
     policies
 }
 
-/// The errors and warnings of a policy. That a verb is not built yet is another matter.
+/// What the lint finds in a policy, without the warnings of reading it.
 fn findings(policy: &str) -> Vec<Value> {
     let ran = TestHost::new(policy).run(&["policy", "check", "--json"]);
     let result: Value = serde_json::from_str(&ran.out).unwrap();

@@ -2,7 +2,8 @@
 //!
 //! Of several steps all are done or none: what fails is taken back, newest first, by the same renames.
 
-use super::{Standing, beneath, case_folded, changed, folds_case, identity_of, open, stop};
+use super::standing::{Standing, changed};
+use super::{beneath, case_folded, folds_case, identity_of, open, stop};
 use crate::audit::Ticket;
 use crate::error::{Code, Fault, Stop};
 use crate::types::{Attributes, FileKind, FileMode};
@@ -207,7 +208,11 @@ impl Step<'_> {
             }
             Stop::Fault(_) | Stop::Refused(_) | Stop::Attached => stop,
         });
-        done.or_else(|stop| set(&old.file, old.attributes).and(Err(stop)))?;
+        if let Err(stop) = done {
+            // What could not be set as a whole is set back as far as it goes; the first failure is the one to tell.
+            drop(set(&old.file, old.attributes));
+            return Err(stop);
+        }
         Ok(old.file.sync_all().map_err(Fault::io("sync a file"))?)
     }
 

@@ -1,0 +1,227 @@
+//! The loop of a task: the model says one call, it is checked and run, and its result goes back, until the
+//! model ends the task or something ends it for the model.
+
+use super::breaker::{Breaker, Next, not_run};
+use super::budget::Budget;
+use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
+use super::endpoint::{Endpoint, Heard};
+use super::guard::{Guard, Outcome};
+use super::reader::{Misread, Reading};
+use super::redact;
+use super::tools::{Call, Tool};
+use crate::config::tables::Limits;
+use serde_json::{Value, json};
+
+/// What a model is shown of one result.
+const SHOWN_LIMIT: usize = 8000;
+
+/// What came of a call that was run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// What the model is told, as an object.
+    pub told: Value,
+    /// How it went.
+    pub went: Went,
+}
+
+/// How a call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Went {
+    /// Something is different now.
+    Changed,
+    /// It went well, nothing is different.
+    Well,
+    /// It failed or was refused.
+    Badly,
+    /// The person ended the task meanwhile.
+    Cancelled,
+}
+
+/// What carries out the calls of a task.
+pub trait Hands {
+    /// Carries out one call, which is not `finish`.
+    fn run(&mut self, call: &Call) -> impl Future<Output = Done> + Send;
+
+    /// Is ready once the person wants the task to end.
+    fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static;
+
+    /// Gets what the model says, as it comes.
+    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static;
+}
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The model ended it, with these words.
+    Finished(String),
+    /// The model could not be asked, or did not answer in the form asked for, or went in circles.
+    Failed(String),
+    /// What it may cost is used up.
+    OutOfBudget(String),
+    /// The person ended it.
+    Cancelled,
+}
+
+/// A task at work.
+pub struct Task<'t> {
+    endpoint: &'t Endpoint,
+    tools: &'t [Tool],
+    system: &'t str,
+    turns: Vec<Turn>,
+    breaker: Breaker,
+    guard: Guard,
+    budget: Budget,
+    usage: Usage,
+}
+
+impl<'t> Task<'t> {
+    /// A task in a person's words.
+    #[must_use]
+    pub fn new(
+        endpoint: &'t Endpoint,
+        limits: &Limits,
+        tools: &'t [Tool],
+        system: &'t str,
+        words: &str,
+    ) -> Self {
+        Self {
+            endpoint,
+            tools,
+            system,
+            turns: vec![Turn::User(redact::text(words).0)],
+            breaker: Breaker::new(limits.misformats),
+            guard: Guard::default(),
+            budget: Budget::new(limits),
+            usage: Usage::default(),
+        }
+    }
+
+    /// Tokens so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Runs it to its end.
+    pub async fn run(&mut self, hands: &mut impl Hands) -> End {
+        loop {
+            if let Err(why) = self.budget.step() {
+                return End::OutOfBudget(why);
+            }
+            let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools };
+            let hear = hands.ear();
+            let cancelled = hands.cancelled();
+            let asked = tokio::select! {
+                asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
+                () = cancelled => return End::Cancelled,
+            };
+            let reply = match asked {
+                Ok(reply) => reply,
+                Err(failure) => return End::Failed(format!("the model cannot be asked: {failure}")),
+            };
+            self.budget.spent(reply.usage);
+            self.usage = sum(self.usage, reply.usage);
+            match self.turn(&reply, hands).await {
+                Ok(next) => self.turns.extend([Turn::Model(reply), next]),
+                Err(end) => return end,
+            }
+        }
+    }
+
+    /// Carries out the calls of a reply; what the model is told next.
+    async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
+        let is_text = reply.calls.is_empty();
+        let mut results = Vec::new();
+        for (id, reading) in reply.read(self.tools) {
+            let Reading { call, is_multiple, .. } = reading;
+            let wrong = match &call {
+                Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
+                Ok(_) => None,
+                Err(_) if reply.stop == Stop::Length => Some(CUT_OFF.to_owned()),
+                Err(misread) => Some(misread.why.clone()),
+            };
+            let call = match (call, wrong) {
+                (Ok(call), None) => call,
+                (call, wrong) => {
+                    let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
+                    if is_text {
+                        return Ok(Turn::User(told));
+                    }
+                    results.push(not_run(id, &told));
+                    continue;
+                }
+            };
+            self.breaker.valid();
+            if let Call::Finish(finish) = &call {
+                return Err(End::Finished(finish.summary().to_owned()));
+            }
+            results.push(self.call(id, &call, hands).await?);
+        }
+        Ok(Turn::Results(results))
+    }
+
+    /// Counts a reply that is no call; what the model is told of it.
+    fn wrong(&mut self, misread: Option<Misread>, why: String) -> Result<String, End> {
+        let next = match misread {
+            Some(misread) => self.breaker.failed(&Misread { why, ..misread }),
+            None => self.breaker.misformat(&why),
+        };
+        match next {
+            Next::Again(told) => Ok(told),
+            Next::End(why) => Err(End::Failed(why)),
+        }
+    }
+
+    /// Runs one call, unless it goes in circles or costs too much.
+    async fn call(&mut self, id: &str, call: &Call, hands: &mut impl Hands) -> Result<CallResult, End> {
+        self.guard.may_run(call).map_err(End::Failed)?;
+        if call.is_effect() {
+            self.budget.change().map_err(End::OutOfBudget)?;
+        }
+        let Done { mut told, went } = hands.run(call).await;
+        let text = told.to_string();
+        let outcome = match went {
+            Went::Changed => Outcome::Changed,
+            Went::Well => Outcome::Fine,
+            Went::Badly => Outcome::Failed(&text),
+            Went::Cancelled => return Err(End::Cancelled),
+        };
+        let note = self.guard.ran(call, outcome);
+        let redacted = redact::strings(&mut told);
+        if redacted > 0 {
+            told["redacted_count"] = json!(redacted);
+        }
+        if let Some(note) = note {
+            told["note"] = json!(note);
+        }
+        Ok(CallResult { id: id.to_owned(), text: shown(&told), is_error: went == Went::Badly })
+    }
+}
+
+const SEVERAL: &str = "there are several calls in one reply, and none was run: give the next one only";
+const CUT_OFF: &str = "the reply is cut off by the limit of tokens; write less, or in several calls";
+
+fn sum(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input.saturating_add(other.input),
+        cached_input: one.cached_input.saturating_add(other.cached_input),
+        output: one.output.saturating_add(other.output),
+    }
+}
+
+/// A result as JSON of limited length: long texts in it lose their middle, and say so.
+fn shown(told: &Value) -> String {
+    let mut told = told.clone();
+    for value in told.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+        if let Value::String(text) = value
+            && text.len() > SHOWN_LIMIT
+        {
+            let head: String = text.chars().take(SHOWN_LIMIT / 2).collect();
+            let tail = text.chars().rev().take(SHOWN_LIMIT / 4).collect::<Vec<_>>();
+            let tail: String = tail.into_iter().rev().collect();
+            let left = text.len().saturating_sub(head.len() + tail.len());
+            *text = format!("{head}\n[{left} bytes are left out here: do not infer what they say]\n{tail}");
+        }
+    }
+    told.to_string()
+}

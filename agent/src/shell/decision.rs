@@ -1,0 +1,74 @@
+//! What is said of a command, and how the rules that apply come to it.
+
+use super::level::{Capability, Level, Profile};
+use super::rule::Rule;
+use serde::Serialize;
+
+/// A rule that applies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hit {
+    /// The rule.
+    pub id: String,
+    /// What it says.
+    pub level: Level,
+    /// Why.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What is to be done with a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// The strictest of all rules that apply.
+    pub level: Level,
+    /// 0 to 100, the highest of all.
+    pub score: u8,
+    /// All that any of them says, each once.
+    pub capabilities: Vec<Capability>,
+    /// The rules, the strictest first.
+    pub rules: Vec<Hit>,
+    /// The sandbox to run it in.
+    pub profile: Profile,
+    /// Whether a person's yes may count for the same words again in this session.
+    pub can_remember: bool,
+}
+
+impl Decision {
+    /// Why, in the words of the strictest rule.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.rules.first().map_or("", |hit| &hit.reason)
+    }
+}
+
+/// What the rules that apply come to. A fact that no rule speaks of is no proof of anything.
+pub fn sum(hits: &[&Rule], unruled: bool) -> Decision {
+    let least = if unruled || hits.is_empty() { Level::Confirm } else { Level::Safe };
+    let level = hits.iter().map(|rule| rule.text.level).max().unwrap_or(least).max(least);
+    let mut capabilities: Vec<Capability> = Vec::new();
+    for capability in hits.iter().flat_map(|rule| &rule.text.capabilities) {
+        if !capabilities.contains(capability) {
+            capabilities.push(*capability);
+        }
+    }
+    let profile = match level {
+        Level::Block => Profile::None,
+        Level::Confirm => Profile::WorkspaceWrite,
+        Level::Safe => hits.iter().map(|rule| rule.profile()).max().unwrap_or(Profile::ReadOnly),
+    };
+    Decision {
+        level,
+        score: hits.iter().map(|rule| rule.text.score).max().unwrap_or(0).max(if unruled { 50 } else { 0 }),
+        can_remember: level == Level::Confirm && !unruled && !capabilities.iter().any(|c| c.is_destructive()),
+        capabilities,
+        rules: hits
+            .iter()
+            .map(|rule| Hit {
+                id: rule.text.id.clone(),
+                level: rule.text.level,
+                reason: rule.text.reason.clone(),
+            })
+            .collect(),
+        profile,
+    }
+}

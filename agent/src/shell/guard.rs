@@ -1,0 +1,46 @@
+//! What keeps a hostile text from hurting its reader.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// A command's text is at most so long, in bytes.
+pub const LONGEST: usize = 2048;
+/// Reading a text takes less than a millisecond; on a machine that does much else, more.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What the deepest text that is read needs, many times over.
+const STACK: usize = 32 << 20;
+/// A reader that did not return. It is left behind once; from then on no text is read.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
+/// Reads on a thread of its own: the text is hostile, and neither a panic, nor a stack, nor a loop of the
+/// parser's may become the agent's.
+pub fn bounded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if IS_STUCK.load(Ordering::Relaxed) {
+        return None;
+    }
+    let (answer, answered) = mpsc::channel();
+    let reader = move || {
+        // Nobody waits any more after the time is up.
+        let _ = answer.send(work());
+    };
+    std::thread::Builder::new().name("shell-reader".to_owned()).stack_size(STACK).spawn(reader).ok()?;
+    match answered.recv_timeout(PATIENCE) {
+        Ok(read) => Some(read),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            IS_STUCK.store(true, Ordering::Relaxed);
+            None
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => None,
+    }
+}
+
+/// Characters that no command needs, and that hide what it does.
+pub fn is_bad(text: &str) -> bool {
+    let hides = |c: char| {
+        matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}'
+            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.len() > LONGEST || text.chars().any(hides)
+}

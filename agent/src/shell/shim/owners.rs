@@ -1,0 +1,77 @@
+//! `mkdir`, `chmod`, `chown` and `chgrp`.
+
+use super::files::{absolute, given_mode};
+use super::{Place, Step, Steps, Voice, parse, program, step};
+use crate::args::{NewDirectory, Ownership, Permissions};
+use crate::request::Request;
+
+/// An octal mode with four digits and no power of its own.
+pub fn mode_of(text: &str) -> Result<String, String> {
+    let digits = text.trim_start_matches('0');
+    if text.is_empty() || !text.bytes().all(|b| (b'0'..=b'7').contains(&b)) {
+        return Err(format!("give the mode in octal, such as 0644, not {text:?}"));
+    }
+    if digits.len() > 3 {
+        return Err("setuid, setgid and sticky are refused always".into());
+    }
+    Ok(format!("0{digits:0>3}"))
+}
+
+pub fn mkdir(argv: &[String], place: &mut dyn Place) -> Steps {
+    let (options, operands) = parse(argv, "p v m: --parents --verbose --mode=")?;
+    let mode = given_mode(&options)?;
+    let with_parents = options.iter().any(|(name, _)| matches!(name.as_str(), "p" | "parents"));
+    let mut steps = Vec::new();
+    for path in &operands {
+        let path = absolute(path, place)?;
+        if !with_parents {
+            steps.push(step(made(path, mode.clone()), Voice::Files));
+            continue;
+        }
+        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+        for end in ends {
+            let ancestor = path.get(..end).unwrap_or_default();
+            if !place.is_directory(ancestor) {
+                let mode = if end == path.len() { mode.clone() } else { String::new() };
+                let request = made(ancestor.to_owned(), mode);
+                steps.push(Step { excused: &["already_exists"], ..step(request, Voice::Files) });
+            }
+        }
+    }
+    if operands.is_empty() { Err("name the directories".into()) } else { Ok(steps) }
+}
+
+fn made(path: String, mode: String) -> Request {
+    Request::FileMkdir(NewDirectory { path, mode, owner: String::new(), group: String::new() })
+}
+
+pub fn chmod(argv: &[String], place: &mut dyn Place) -> Steps {
+    let (_, operands) = parse(argv, "f v c --silent --quiet --verbose --changes")
+        .map_err(|why| format!("{why}; a request names each file, and the mode in octal"))?;
+    let Some((mode, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
+        return Err("name the mode and the files".into());
+    };
+    let mode = mode_of(mode)?;
+    let set = paths.iter().map(|path| {
+        let request = Request::FileSetMode(Permissions { path: absolute(path, place)?, mode: mode.clone() });
+        Ok(step(request, Voice::Files))
+    });
+    set.collect()
+}
+
+pub fn chown(argv: &[String], place: &mut dyn Place) -> Steps {
+    let (_, operands) = parse(argv, "f v c --silent --quiet --verbose --changes")
+        .map_err(|why| format!("{why}; a request names each file"))?;
+    let Some((who, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
+        return Err("name the owner and the files".into());
+    };
+    let (owner, group) =
+        if program(argv) == "chgrp" { ("", who.as_str()) } else { who.split_once(':').unwrap_or((who, "")) };
+    let set = paths.iter().map(|path| {
+        let path = absolute(path, place)?;
+        let request =
+            Request::FileSetOwner(Ownership { path, owner: owner.to_owned(), group: group.to_owned() });
+        Ok(step(request, Voice::Files))
+    });
+    set.collect()
+}

@@ -1,0 +1,58 @@
+//! `systemctl` and `service`.
+
+use super::{Steps, Voice, parse, step};
+use crate::args::{Nothing, Unit, UnitNow};
+use crate::request::Request;
+use crate::tool::unit_name;
+
+pub fn systemctl(argv: &[String]) -> Steps {
+    let (options, operands) =
+        parse(argv, "q --quiet --now --no-pager --no-block --system --no-ask-password --no-reload")?;
+    let now = options.iter().any(|(name, _)| name == "now");
+    let Some((action, units)) = operands.split_first() else { return Err("say what to do".into()) };
+    if action == "daemon-reload" && units.is_empty() {
+        return Ok(vec![step(Request::UnitDaemonReload(Nothing {}), Voice::Systemctl)]);
+    }
+    if units.is_empty() {
+        return Err(format!("{action}: name the units"));
+    }
+    if units.iter().any(|unit| unit.contains(['*', '?', '[', '/'])) {
+        return Err("name each unit; a pattern or a file is no name".into());
+    }
+    units.iter().map(|unit| one(action, unit, now).map(|request| step(request, Voice::Systemctl))).collect()
+}
+
+fn one(action: &str, unit: &str, now: bool) -> Result<Request, String> {
+    let unit = unit_name(unit);
+    let takes_now = matches!(action, "enable" | "disable" | "mask");
+    if now && !takes_now {
+        return Err(format!("{action} takes no --now"));
+    }
+    Ok(match action {
+        "start" => Request::UnitStart(Unit { unit }),
+        "stop" => Request::UnitStop(Unit { unit }),
+        "restart" => Request::UnitRestart(Unit { unit }),
+        "reload" => Request::UnitReload(Unit { unit }),
+        "try-restart" | "condrestart" => Request::UnitTryRestart(Unit { unit }),
+        "reset-failed" => Request::UnitResetFailed(Unit { unit }),
+        "enable" => Request::UnitEnable(UnitNow { unit, now }),
+        "disable" => Request::UnitDisable(UnitNow { unit, now }),
+        "mask" => Request::UnitMask(UnitNow { unit, now }),
+        "unmask" => Request::UnitUnmask(Unit { unit }),
+        "reload-or-restart" | "try-reload-or-restart" | "force-reload" => {
+            return Err("say which: `systemctl reload` or `systemctl restart`".into());
+        }
+        "edit" | "set-property" => {
+            return Err("write a drop-in file and run `systemctl daemon-reload`".into());
+        }
+        _ => return Err(format!("{action} has no request; see `postern service --help`")),
+    })
+}
+
+/// `service NAME ACTION`.
+pub fn service(argv: &[String]) -> Steps {
+    match argv {
+        [_, unit, action] => one(action, unit, false).map(|request| vec![step(request, Voice::Systemctl)]),
+        _ => Err("use `systemctl ACTION UNIT`".into()),
+    }
+}

@@ -1,0 +1,69 @@
+//! How a request's end is told to a script that believes it called the real program.
+
+/// As which program a step ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voice {
+    /// `apt-get`, `apt`, `dpkg`: 0 or 100.
+    Apt,
+    /// `systemctl`: 0, 1, 4 (may not), 5 (no such unit).
+    Systemctl,
+    /// `tee`, `cp`, `rm` and their like: 0 or 1.
+    Files,
+    /// `sed -i`: 0 or 4.
+    Sed,
+    /// `sudo` itself: 0 or 1.
+    Sudo,
+}
+
+/// What a script gets to see of a step's end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The exit code.
+    pub exit: u8,
+    /// One line for stderr, or none: all of these programs are silent when they succeed, but for apt.
+    pub line: String,
+}
+
+impl Voice {
+    /// The voice of a program.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        match program {
+            "apt" | "apt-get" | "apt-mark" | "dpkg" => Self::Apt,
+            "systemctl" | "service" => Self::Systemctl,
+            "sed" => Self::Sed,
+            "sudo" | "sh" => Self::Sudo,
+            _ => Self::Files,
+        }
+    }
+
+    /// The exit code of a failure of which nothing else is known.
+    #[must_use]
+    pub fn failure(self) -> u8 {
+        match self {
+            Self::Apt => 100,
+            Self::Systemctl | Self::Files | Self::Sudo => 1,
+            Self::Sed => 4,
+        }
+    }
+
+    /// How a step that ended with this code is told; an empty code is success.
+    #[must_use]
+    pub fn said(self, code: &str, message: &str, excused: &[&str]) -> Said {
+        if code.is_empty() || excused.contains(&code) {
+            return Said { exit: 0, line: String::new() };
+        }
+        let exit = match (self, code) {
+            (Self::Systemctl, "not_found") => 5,
+            (Self::Systemctl, "no_grant" | "denied" | "not_approved" | "protected" | "unknown_client") => 4,
+            (Self::Apt | Self::Systemctl | Self::Files | Self::Sed | Self::Sudo, _) => self.failure(),
+        };
+        // What programs of this kind begin their errors with; scripts look for it.
+        let start = match self {
+            Self::Apt => "E: ",
+            Self::Systemctl => "Failed: ",
+            Self::Files | Self::Sed | Self::Sudo => "postern: ",
+        };
+        Said { exit, line: format!("{start}{message} ({code})") }
+    }
+}

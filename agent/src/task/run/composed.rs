@@ -1,0 +1,71 @@
+//! Steps that find out first what they ask for: a diff becomes changes, the beginning of an id the whole.
+
+use super::{Runner, step_status};
+use crate::args::{Changes, Of};
+use crate::ask::{Mode, Outcome};
+use crate::event::{Event, Fault};
+use crate::patching::{Old, Unread, read_of, resolve};
+use crate::request::Request;
+use crate::task::{StepStatus, Task};
+use postern_patch::{Kind, parse};
+
+impl Runner<'_> {
+    /// Reads the files of a diff, applies it, and asks for all of it in one request.
+    pub(super) async fn apply_patch(&mut self, task: &mut Task, number: usize, diff: &str) -> Outcome {
+        let nothing = || Request::FilePatch(Changes { changes: Vec::new() });
+        let files = match parse(diff.as_bytes()) {
+            Ok(files) => files,
+            Err(fault) => {
+                let fault = Fault::new("invalid_argument", fault.to_string());
+                return self.not_asked(task, number, nothing(), fault);
+            }
+        };
+        let (mut changes, mut views, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
+        for file in &files {
+            let old = if file.kind == Kind::Create {
+                Ok(Old::default())
+            } else {
+                Old::of(self.ask(task, number, read_of(&file.path), Mode::Execute).await)
+            };
+            match old.map(|old| resolve(file, &old)) {
+                Ok(Ok(one)) => {
+                    let parts = one.map(|one| (one.change, one.view));
+                    let (change, view): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+                    changes.extend(change);
+                    views.extend(view);
+                }
+                Ok(Err(conflict)) => conflicts.push(conflict),
+                Err(Unread::Refused(outcome)) => return *outcome,
+                Err(Unread::TooLarge) => {
+                    conflicts.push(format!("{:?} is larger than may be read", file.path));
+                }
+            }
+        }
+        if conflicts.is_empty() && changes.is_empty() {
+            conflicts.push("the files hold already what the diff would make of them".to_owned());
+        }
+        if !conflicts.is_empty() {
+            let fault = Fault::new("precondition_failed", conflicts.join("; "));
+            return self.not_asked(task, number, nothing(), fault);
+        }
+        let mode = self.order.mode;
+        let mut outcome = self.ask(task, number, Request::FilePatch(Changes { changes }), mode).await;
+        if mode == Mode::Preview && step_status(&outcome.end, false) == StepStatus::Ok {
+            outcome.views = views;
+        }
+        outcome
+    }
+
+    /// Takes an earlier request back.
+    pub(super) async fn undo(&mut self, task: &mut Task, number: usize, id: &str) -> Outcome {
+        let request = |of: String| Request::RequestUndo(Of { of });
+        match (self.whole_id)(id) {
+            Ok(of) => self.ask(task, number, request(of), self.order.mode).await,
+            Err(fault) => self.not_asked(task, number, request(id.to_owned()), fault),
+        }
+    }
+
+    fn not_asked(&self, task: &Task, number: usize, request: Request, fault: Fault) -> Outcome {
+        Outcome::ended(&self.prepare(task, number, request, self.order.mode), Event::Error(fault))
+    }
+}

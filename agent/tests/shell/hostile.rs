@@ -1,0 +1,243 @@
+//! Texts that are written to break whoever reads them. The seeds are fixed: every run tries the same texts.
+
+use postern_agent::shell::{LONGEST, Level, Rules};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Numbers that are the same at every run (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(limit).unwrap()).unwrap()
+    }
+}
+
+/// The judge outlives its reader's panics, so they are counted where they happen.
+fn panics() -> &'static AtomicUsize {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    std::panic::set_hook(Box::new(|info| {
+        // A test that fails elsewhere panics too.
+        COUNT
+            .fetch_add(usize::from(std::thread::current().name() == Some("shell-reader")), Ordering::Relaxed);
+        eprintln!("{info}");
+    }));
+    &COUNT
+}
+
+const PIECES: &[&str] = &[
+    "ls",
+    "rm",
+    "-rf",
+    "/",
+    "/etc/shadow",
+    "x",
+    "$",
+    "${",
+    "}",
+    "$(",
+    ")",
+    "(",
+    "((",
+    "))",
+    "{",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "\n",
+    ";",
+    ";;",
+    "&",
+    "&&",
+    "|",
+    "||",
+    "|&",
+    "<",
+    ">",
+    ">>",
+    "<<",
+    "<<<",
+    "<<-",
+    "<(",
+    ">(",
+    ">&",
+    "&>",
+    "2>&1",
+    "EOF",
+    "if",
+    "then",
+    "else",
+    "elif",
+    "fi",
+    "for",
+    "in",
+    "do",
+    "done",
+    "while",
+    "until",
+    "case",
+    "esac",
+    "function",
+    "f()",
+    "[[",
+    "]]",
+    "[",
+    "]",
+    "!",
+    "=",
+    "a=",
+    "a[",
+    "+=",
+    "#",
+    "~",
+    "*",
+    "?",
+    "{a,b}",
+    "{1..9}",
+    "$'",
+    "$\"",
+    "${x:-",
+    "${x#",
+    "${!x}",
+    "$((",
+    "$[",
+    "sudo",
+    "env",
+    "-S",
+    "xargs",
+    "-I{}",
+    "sh",
+    "-c",
+    "find",
+    "-exec",
+    "\\;",
+    "{}",
+    "+",
+    "timeout",
+    "eval",
+    "trap",
+    "curl",
+    "--",
+    "-",
+    "é",
+    "\u{1f980}",
+    "\t",
+    " ",
+    "  ",
+    "0",
+    "%",
+    "@",
+    "^",
+    ",",
+    ".",
+    "..",
+    ":",
+    "time",
+    "coproc",
+    "select",
+    "\r",
+];
+
+#[test]
+fn no_arrangement_of_a_shells_own_words_makes_the_judge_panic() {
+    let rules = Rules::builtin().unwrap();
+    let panics = panics();
+    let mut numbers = Numbers(1);
+    for _ in 0..4_000 {
+        let mut text = String::new();
+        for _ in 0..numbers.below(24) {
+            text.push_str(PIECES[numbers.below(PIECES.len())]);
+            if numbers.below(3) > 0 {
+                text.push(' ');
+            }
+        }
+        let decision = rules.judge(&text);
+        assert!(decision.score <= 100, "{text:?}");
+        assert_eq!(decision.level == Level::Safe, decision.score == 0, "{text:?}");
+        assert_eq!(panics.load(Ordering::Relaxed), 0, "{text:?}");
+    }
+}
+
+#[test]
+fn no_text_makes_the_judge_panic() {
+    let rules = Rules::builtin().unwrap();
+    let panics = panics();
+    let mut numbers = Numbers(2);
+    for _ in 0..2_000 {
+        let text: String = (0..numbers.below(60))
+            .filter_map(|_| char::from_u32(u32::try_from(numbers.next() % 0x300).unwrap()))
+            .collect();
+        let _ = rules.judge(&text);
+        assert_eq!(panics.load(Ordering::Relaxed), 0, "{text:?}");
+    }
+}
+
+#[test]
+fn every_way_of_nesting_ends_soon_and_is_never_safe() {
+    let rules = Rules::builtin().unwrap();
+    let pairs = [
+        ("(", ")"),
+        ("((", "))"),
+        ("{ ", ";}"),
+        ("$(", ")"),
+        ("`", "`"),
+        ("\"$(", ")\""),
+        ("${x:-", "}"),
+        ("$((", "))"),
+        ("if ls;then ", ";fi"),
+        ("while ", ";do ls;done"),
+        ("case x in x)", ";;esac"),
+        ("[[ ", " ]]"),
+        ("! ", ""),
+        ("<(", ")"),
+        ("a[", "]=1"),
+        ("'", "'"),
+        ("\"", "\""),
+        ("\\", ""),
+        ("sh -c ", ""),
+        ("sudo ", ""),
+        ("eval ", ""),
+        ("f(){ ", ";}"),
+        ("for i in ", ";do ls;done"),
+        ("x|", ""),
+        ("x&&", ""),
+        ("<<A ", ""),
+        ("{a,", "}"),
+        ("$[", "]"),
+    ];
+    for (open, close) in pairs {
+        for depth in [3, 40, 59, 61, 200, 10_000] {
+            let text = format!("{}frob{}", open.repeat(depth), close.repeat(depth));
+            let decision = rules.judge(&text);
+            assert!(decision.level >= Level::Confirm, "{open:?} {depth}");
+            assert!(text.len() <= LONGEST || decision.level == Level::Block, "{open:?} {depth}");
+        }
+    }
+}
+
+#[test]
+fn a_document_that_ends_at_no_plain_word_is_not_read() {
+    let rules = Rules::builtin().unwrap();
+    for text in ["<<$(  ", "cat <<${x:-  ", "cat <<`a\nx", "cat <<- $(a\n", "ls; rm -rf / <<$(  "] {
+        assert!(rules.judge(text).rules.iter().any(|hit| hit.id == "shell.parse"), "{text:?}");
+    }
+    assert_eq!(rules.judge("ls; rm -rf / <<$(  ").level, Level::Block);
+    assert_eq!(rules.judge("cat <<'E'\na\nE").level, Level::Safe);
+}
+
+#[test]
+fn a_megabyte_is_refused_unread() {
+    let rules = Rules::builtin().unwrap();
+    for text in ["a".repeat(1 << 20), "$(".repeat(1 << 19), "ls;".repeat(350_000)] {
+        assert_eq!(rules.judge(&text).level, Level::Block);
+        assert_eq!(rules.judge_argv(&[text]).level, Level::Block);
+    }
+}

@@ -1,0 +1,169 @@
+//! What becomes of `sudo` and its like: the table `tests/data/shim.tsv`, and what the requests hold.
+
+use postern_agent::shell::shim::{PROGRAMS, Place, Then, Translation, Voice, translate};
+use std::collections::BTreeMap;
+
+const TABLE: &str = include_str!("../data/shim.tsv");
+
+/// A made-up place: a workspace at /work/task and a system around it.
+struct Made {
+    input: Vec<u8>,
+    files: BTreeMap<&'static str, &'static [u8]>,
+}
+
+impl Made {
+    fn new() -> Self {
+        let files = [
+            ("/w/task/a.conf", &b"a\n"[..]),
+            ("/w/task/b.conf", b"b\n"),
+            ("/w/task/notes.txt", b"n\n"),
+            ("/etc/hosts", b"127.0.0.1 a\n"),
+        ];
+        Self { input: b"fed\n".to_vec(), files: files.into() }
+    }
+}
+
+impl Place for Made {
+    fn directory(&self) -> String {
+        "/w/task".to_owned()
+    }
+    fn input(&mut self) -> Result<Vec<u8>, String> {
+        Ok(self.input.clone())
+    }
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.files.get(path).map(|content| content.to_vec()).ok_or_else(|| "no such file".to_owned())
+    }
+    fn is_directory(&self, path: &str) -> bool {
+        matches!(path, "/" | "/etc" | "/srv" | "/w" | "/w/task" | "/etc/nginx" | "/etc/nginx/conf.d")
+    }
+    fn is_own(&self, path: &str) -> bool {
+        path.starts_with("/w/task/")
+    }
+    fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String> {
+        assert!(!arguments.iter().any(|word| word.contains("-i")), "{arguments:?}");
+        Ok([text, b"edited\n"].concat())
+    }
+}
+
+/// Words at blanks; what stands between single quotes is one.
+fn split(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (at, part) in command.split('\'').enumerate() {
+        if at % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+fn call(command: &str) -> Translation {
+    translate(&split(command), &mut Made::new())
+}
+
+fn told(translation: &Translation) -> String {
+    match translation {
+        Translation::Steps(steps) => {
+            let steps = steps.iter().map(|step| format!("{} {}", step.request.verb(), step.request.target()));
+            steps.collect::<Vec<_>>().join("; ")
+        }
+        Translation::Local(_) => "local".to_owned(),
+        Translation::Advice(line, _) => format!("advice: {line}"),
+    }
+}
+
+#[test]
+fn every_form_of_the_table_comes_to_its_verbs() {
+    let mut wrong = Vec::new();
+    let mut seen = Vec::new();
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        let (command, expected) = line.split_once('\t').unwrap();
+        seen.extend(split(command));
+        let told = told(&call(command));
+        let is_right = match expected.strip_prefix("advice: ") {
+            Some(words) => told.starts_with("advice: ") && told.contains(words),
+            None => told == expected,
+        };
+        if !is_right {
+            wrong.push(format!("{command}: {told:?}, not {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for program in PROGRAMS {
+        assert!(seen.iter().any(|word| word == program), "{program} stands nowhere in the table");
+    }
+}
+
+#[test]
+fn advice_is_one_line_and_no_success() {
+    for line in TABLE.lines().filter(|line| line.contains("\tadvice: ")) {
+        let command = line.split('\t').next().unwrap();
+        let Translation::Advice(text, exit) = call(command) else { panic!("{command}") };
+        assert!(!text.contains('\n') && exit != 0, "{command}: {text:?} {exit}");
+    }
+}
+
+fn steps(command: &str) -> Vec<postern_agent::shell::shim::Step> {
+    match call(command) {
+        Translation::Steps(steps) => steps,
+        other => panic!("{command}: {other:?}"),
+    }
+}
+
+#[test]
+fn tee_hands_its_input_on_and_writes_it() {
+    let steps = steps("sudo tee /etc/a /etc/b");
+    assert_eq!(steps.iter().map(|step| step.echo.as_slice()).collect::<Vec<_>>(), [&b"fed\n"[..], b""]);
+    assert!(steps.iter().all(|step| step.request.args()["change"]["content"] == "ZmVkCg=="));
+}
+
+#[test]
+fn an_edit_holds_only_for_the_content_that_was_read() {
+    // printf '127.0.0.1 a\n' | sha256sum
+    let hash = "ab5ccd1b5ef644684e600ce7387302ebd0618a10c6a421be3c4b0b71863dd778";
+    for command in ["sudo sed -i s/a/b/ /etc/hosts", "tee -a /etc/hosts", "sudo sh -c 'echo x >> /etc/hosts'"]
+    {
+        let steps = steps(command);
+        assert_eq!(steps[0].request.args()["change"]["expect"], hash, "{command}");
+    }
+    let steps = steps("sudo mv /etc/hosts /etc/hosts.old");
+    let args = steps[0].request.args();
+    assert_eq!(args["changes"][1]["kind"], "remove");
+    assert_eq!(args["changes"][1]["expect"], hash);
+}
+
+#[test]
+fn the_rest_of_a_list_waits_for_success_only_after_and() {
+    let thens = |command: &str| steps(command).iter().map(|step| step.then).collect::<Vec<_>>();
+    let list = "sudo sh -c 'apt-get update && apt-get install -y nginx; systemctl start nginx'";
+    assert_eq!(thens(list), [Then::Stop, Then::GoOn, Then::GoOn]);
+    assert_eq!(thens("sudo sh -ec 'apt-get update; systemctl start nginx'"), [Then::Stop, Then::Stop]);
+}
+
+#[test]
+fn a_file_of_the_tools_own_that_was_moved_is_named() {
+    assert_eq!(steps("sudo mv a.conf /etc/nginx/conf.d/")[0].moved.as_deref(), Some("/w/task/a.conf"));
+    assert_eq!(steps("sudo cp a.conf /etc/nginx/conf.d/")[0].moved, None);
+}
+
+#[test]
+fn exit_codes_are_those_that_scripts_know() {
+    for (voice, code, exit) in [
+        (Voice::Apt, "", 0),
+        (Voice::Apt, "package_failed", 100),
+        (Voice::Apt, "no_grant", 100),
+        (Voice::Systemctl, "not_found", 5),
+        (Voice::Systemctl, "no_grant", 4),
+        (Voice::Systemctl, "unit_failed", 1),
+        (Voice::Files, "no_grant", 1),
+        (Voice::Sed, "precondition_failed", 4),
+    ] {
+        let said = voice.said(code, "why", &[]);
+        assert_eq!(said.exit, exit, "{voice:?} {code}");
+        assert_eq!(said.line.is_empty(), exit == 0, "{voice:?} {code}");
+    }
+    assert_eq!(steps("sudo rm -f /etc/f")[0].excused, ["not_found", "directory_missing"]);
+    assert_eq!(Voice::Files.said("not_found", "gone", &["not_found"]).exit, 0);
+    assert!(steps("sudo rm /etc/f")[0].excused.is_empty());
+}

@@ -1,0 +1,112 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_postern_admin_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_postern_admin_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_postern_admin_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_postern_admin_using_subcommand
+    set -l cmd (__fish_postern_admin_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -s V -l version -d 'Print version'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "policy" -d 'Check the policy, and put it in force'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'What the helper is doing, and whether the files are what is in force'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pending" -d 'What waits for a person to agree'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "show" -d 'Show the text that would be agreed to'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "approve" -d 'Show a request\'s text and ask whether it may run'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "deny" -d 'Refuse a request; the same request is refused for an hour'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "watch" -d 'Follow what comes to wait and how it ends, until Ctrl-C'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pause" -d 'Let nothing new begin until `resume`; what has begun goes on'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "resume" -d 'Let requests begin again'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "undo" -d 'Undo a request, all of a task or all since a time, newest first'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "audit" -d 'Read and verify the audit log'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "check" -d 'Check the files without changing anything'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "facts" -d 'Print what the lint knows of this host, as JSON for `check --facts`'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "apply" -d 'Put the files in /etc/postern in force, all or nothing'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "diff" -d 'What one policy grants and the other does not, each with an example'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "explain" -d 'What the helper would decide about a request, by which rule, and what the nearest rules lack'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "report" -d 'What the agent can do on this host: every grant with risk, limits, use, and who may approve'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l facts -d 'Check against this host, as `policy facts` described it' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l strict -d 'Warnings are errors'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l sarif -d 'SARIF 2.1.0, for code review tools'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l after-packages -d 'Check what is in force against this host and put warnings into the journal; for apt\'s hook'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from facts" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from apply" -l yes -d 'Do not ask'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from apply" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -l exit-code -d 'Exit with 1 if there is a change in effect'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l client -d 'Who asks [default: the only client, or the one of user postern]' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: what is in force]' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l bytes -d 'Bytes of new content' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l from -d 'The new content, which is read and no more' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l mode -d 'Mode asked for, such as 0644' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l owner -d 'Owner asked for' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l group -d 'Group asked for' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l now -d 'With unit.enable, disable and mask: at once as well'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l all -d 'With package.upgrade: every installed package'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l format -d 'For a terminal, for a ticket, or one page that needs no network' -r -f -a "text\t'A terminal'
+md\t'Markdown'
+html\t'One self-contained page'"
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l host -d 'The host\'s name in the report [default: this host\'s]' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: what is in force]' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pending" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pending" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand show" -l json -d 'One JSON object: the text and its SHA-256'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand show" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l task -d 'All that waits of this task' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l digest -d 'Do not ask: the text with this SHA-256 (see `show --json`) was reviewed' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l reason -d 'For the record' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand deny" -l task -d 'All that waits of this task' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand deny" -l reason -d 'Why; the client and its model are told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand deny" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand watch" -l json -d 'One JSON object a line'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand watch" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pause" -l reason -d 'Why, for `status` and for those who are refused meanwhile' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pause" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand resume" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l task -d 'All requests of a task' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l since -d 'All requests since so long ago, such as 90s, 10m, 1h or 2d' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l dry-run -d 'Only show what would be undone'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -l yes -d 'Do not ask'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show verify" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show verify" -f -a "show" -d 'Show records, oldest first'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and not __fish_seen_subcommand_from show verify" -f -a "verify" -d 'Prove that no record was changed, cut out, added or moved'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l last -d 'Only the last N that fit' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l event -d 'Only records of this event, such as begin, end or refused' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l verb -d 'Only records of this verb' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l request -d 'Only records of this request; the beginning of an id will do' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l client -d 'Only records of this client' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l rule -d 'Only records in which this rule decided' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l json -d 'The records as they stand in the log, one JSON object a line'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'

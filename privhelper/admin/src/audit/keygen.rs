@@ -1,0 +1,98 @@
+//! `audit keygen`: the seed that all seals come from, shown once on a terminal.
+//!
+//! Whoever has the seed can check every seal, and make them: it must not stay on this host. A maintainer script's output
+//! ends in a log of apt's, so none of them is given the key, although apt lends it a terminal.
+
+use crate::approvals::Person;
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::text::escape;
+use postern_helper::audit::seal::Epoch;
+use postern_helper::sys::log::keeps_old;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// `audit keygen`. `person`: who sits at the terminal; nobody does in a script.
+///
+/// # Errors
+/// The terminal or what is told cannot be written.
+pub fn keygen(host: &Host, person: Option<&mut dyn Person>, io: &mut Io<'_>) -> io::Result<Exit> {
+    if nix::unistd::geteuid().as_raw() != host.owner_uid {
+        return fail(io, Exit::Failed, "only root may make the key");
+    }
+    let Some(person) = person else {
+        let why = "the key is shown once, on a terminal only: run this yourself, not from a script or a package's installation";
+        return fail(io, Exit::Usage, why);
+    };
+    let next = host.seed();
+    if fs::symlink_metadata(&next).is_ok() {
+        let why = format!("there is a key already ({}), and it is never overwritten", next.display());
+        return fail(io, Exit::Failed, &why);
+    }
+    let epoch = match seed().map(|seed| Epoch::new(super::last_epoch(host).map_or(0, |last| last + 1), &seed))
+    {
+        Ok(Some(epoch)) => epoch,
+        Ok(None) => return fail(io, Exit::Failed, "no key could be made"),
+        Err(error) => return fail(io, Exit::Failed, &format!("/dev/random: {error}")),
+    };
+    let number = if epoch.number == 0 { String::new() } else { format!("{}:", epoch.number) };
+    person.show(&format!(
+        "This is the key of the audit log's seals. It is shown this once. Keep it where root of this host cannot\n\
+         read it, such as on paper or in a password store: whoever has it can check every seal, and forge them.\n\n    \
+         {number}{}\n\n",
+        epoch.seed_hex()
+    ))?;
+    if !matches!(
+        person.ask("Is it kept? Then say yes, and sealing begins [yes/No] ")?.as_str(),
+        "yes" | "YES" | "Yes"
+    ) {
+        return fail(io, Exit::NotApproved, "nothing was written: that key is of no use");
+    }
+    if let Err(error) = write(&next, &epoch) {
+        return fail(io, Exit::Failed, &format!("{}: {error}", next.display()));
+    }
+    if let Some(why) = keeps_old(&next) {
+        writeln!(io.err, "note: what is erased of it may still be found on the disk: {why}")?;
+    }
+    writeln!(io.out, "public key: {}", epoch.signer().public())?;
+    writeln!(
+        io.err,
+        "records are sealed as soon as the helper has taken the key up, within a second if it runs\n\
+         anybody may have the public key: `postern-admin audit verify --public KEY` checks signatures with it\n\
+         `postern-admin audit verify --key FILE` checks every seal, best on another host and on a copy of the log\n\
+         clear this terminal and its scrollback"
+    )?;
+    Ok(Exit::Done)
+}
+
+/// 64 hex digits from the kernel's generator, which waits until it is seeded (random(4)).
+fn seed() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    File::open("/dev/random")?.read_exact(&mut bytes)?;
+    Ok(super::record::words(&super::record::hex(&bytes)))
+}
+
+/// Where the helper overwrites it in place: no other copy of it may ever be written to the disk.
+#[expect(clippy::disallowed_methods, reason = "a new file of root's own, never one that is there")]
+fn write(path: &Path, epoch: &Epoch) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let written = file.write_all(epoch.encode().as_bytes()).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // The helper takes half a seed for a broken one.
+        fs::remove_file(path)?;
+        return Err(error);
+    }
+    File::open(directory)?.sync_all()
+}
+
+fn fail(io: &mut Io<'_>, exit: Exit, why: &str) -> io::Result<Exit> {
+    writeln!(io.err, "{}", escape(why))?;
+    Ok(exit)
+}

@@ -1,0 +1,144 @@
+//! What proves more than hashes can: seals, signatures, and what is known from elsewhere of single records.
+//!
+//! Whoever writes a log anew can compute every hash in it. A seal needs a key that was overwritten after its record; a
+//! signature likewise, and is checked without a secret; a tip kept elsewhere is out of the writer's reach.
+
+use super::bad::{Kind, What};
+use super::record::{Hex, Record};
+use super::seals::Seals;
+use postern_helper::audit::seal::{Epoch, Key, Public};
+
+/// What is known of the log beside the log.
+#[derive(Debug, Clone, Default)]
+pub struct Proof {
+    /// From `--key`: seals of this epoch and of those after it can be checked.
+    pub epoch: Option<Epoch>,
+    /// From `--public`: the signature of this key, and those after it, can be checked.
+    pub public: Option<Public>,
+    /// Records that are known from elsewhere, by their numbers.
+    pub known: Vec<Known>,
+}
+
+/// A record as it is known from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Its number.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Hex,
+    /// The key of the record after it: nobody who cut the log there could have it.
+    pub key: Option<Key>,
+    /// Who knows it.
+    pub source: Source,
+}
+
+/// Who knows of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// `--tip`.
+    Told,
+    /// The journal, whose word for who wrote it is its own.
+    Journal,
+    /// The running helper's key file.
+    Helper,
+}
+
+impl Source {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Told => "the tip that was given",
+            Self::Journal => "the journal",
+            Self::Helper => "the running helper",
+        }
+    }
+}
+
+/// What was proven beside the hashes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The first record with a seal.
+    pub sealed_from: Option<u64>,
+    /// The first record whose seal was checked.
+    pub checked_from: Option<u64>,
+    /// The epoch of the last record.
+    pub epoch: Option<u64>,
+    /// Signatures that were checked.
+    pub signatures: u64,
+    /// The last record under one.
+    pub signed_to: Option<u64>,
+    /// Records that are as they are known from elsewhere.
+    pub matched: u64,
+    /// The last of those whose being there nobody who cut the log could have feigned.
+    pub known_to: Option<u64>,
+    /// Last records of boots that ended without `stop`: what came after them is not proven.
+    pub open_ends: Vec<u64>,
+    /// Records by which the helper says that it found the log changed.
+    pub tampered: Vec<u64>,
+    /// Records before this number were removed by retention, as the log says.
+    pub kept: Option<u64>,
+    /// The key of the next signature.
+    pub next_public: Option<String>,
+}
+
+impl Proof {
+    /// Holds a record against what is known of it from elsewhere.
+    pub(super) fn compare(
+        &self,
+        seals: &Seals,
+        standing: &mut Standing,
+        record: &Record<'_>,
+    ) -> Result<(), What> {
+        let seq = record.seq;
+        let first = self.known.partition_point(|known| known.seq < seq);
+        for known in self.known[first..].iter().take_while(|known| known.seq == seq) {
+            let source = known.source.words();
+            if known.hash != *record.hash {
+                return Err(What::Known(format!("record {seq} is not the one that {source} knows")));
+            }
+            let is_proof = match (&known.key, &seals.key) {
+                (Some(known), Some(key)) if known != key => {
+                    return Err(What::Known(format!(
+                        "the key behind record {seq} is not the one of {source}"
+                    )));
+                }
+                // Who can write the helper's key file can also cut the log, but cannot have the key of that place.
+                (Some(_), key) => key.is_some(),
+                (None, _) => true,
+            };
+            standing.matched += 1;
+            if is_proof {
+                standing.known_to = Some(seq);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is not there although the log's lines are a chain: records that are known from elsewhere, or any that the
+    /// keys that were given are of.
+    pub(super) fn missing(&self, last: Option<u64>, standing: &Standing) -> Option<(Kind, String)> {
+        if let Some(known) = self.known.last().filter(|known| last.is_none_or(|last| known.seq > last)) {
+            let end =
+                last.map_or("the log is empty".to_owned(), |last| format!("the log ends with record {last}"));
+            return Some((
+                Kind::Truncation,
+                format!("{end}, and {} knows record {}", known.source.words(), known.seq),
+            ));
+        }
+        if self.epoch.is_some() && standing.checked_from.is_none() {
+            return Some((Kind::Modification, "no record is sealed by the key that was given".to_owned()));
+        }
+        if self.public.is_some() && standing.signatures == 0 {
+            return Some((
+                Kind::Modification,
+                "no record is signed by the public key that was given".to_owned(),
+            ));
+        }
+        if let [first, ..] = standing.tampered[..] {
+            let why = format!(
+                "record {first} says that the helper found the log changed: see `audit show --event tampered`"
+            );
+            return Some((Kind::Modification, why));
+        }
+        None
+    }
+}

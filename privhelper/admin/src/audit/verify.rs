@@ -1,0 +1,245 @@
+//! `audit verify`: what of the log is proven, by what, and what is not.
+
+use super::chain::{self, Extent, Verdict};
+use super::files::chosen;
+use super::proof::Proof;
+use super::tips;
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::text::{count, escape};
+use clap::Args;
+use postern_helper::audit::seal::{Epoch, Public};
+use postern_helper::sys::log::keeps_old;
+use serde_json::{Value, json};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// `audit verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The log's files in order, as they are or packed by gzip or zstd [default: all of /var/log/postern]
+    files: Vec<PathBuf>,
+    /// Check the seals: the key that `audit keygen` showed stands in this file, `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Check the signatures: the public key that `audit keygen` or an earlier verification printed
+    #[arg(long, value_name = "KEY", value_parser = public)]
+    public: Option<Public>,
+    /// A tip that an earlier verification printed and that was kept elsewhere
+    #[arg(long, value_name = "SEQ:HASH", value_parser = tips::told)]
+    tip: Vec<super::Known>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn public(text: &str) -> Result<Public, String> {
+    Public::from_hex(text).ok_or_else(|| "a public key is 64 lower-case hex digits".to_owned())
+}
+
+/// Longest file that holds a key.
+const KEY_MAX: u64 = 4096;
+/// A log that changes while it is read is read again, if something seems to be wrong with it.
+const TRIES: usize = 3;
+
+/// `audit verify`.
+///
+/// # Errors
+/// The result cannot be written.
+pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> {
+    let epoch = match args.key.as_deref().map(key).transpose() {
+        Ok(epoch) => epoch,
+        Err(why) => {
+            writeln!(io.err, "--key: {}", escape(&why))?;
+            return Ok(Exit::Usage);
+        }
+    };
+    let is_installed = args.files.is_empty();
+    let extent = if is_installed { Extent::Installed } else { Extent::Named };
+    let mut proof = Proof { epoch, public: args.public, known: args.tip.clone() };
+    let mut notes = Vec::new();
+    if is_installed {
+        notes.extend(know(host, &mut proof));
+    }
+    proof.known.sort_by_key(|known| known.seq);
+    for attempt in 1.. {
+        let files = match chosen(host, &args.files) {
+            Ok(files) => files,
+            Err(why) => {
+                writeln!(io.err, "{}", escape(&why))?;
+                return Ok(Exit::Failed);
+            }
+        };
+        let before = size(&files);
+        let verdict = chain::verify(&files, extent, &proof);
+        let is_live = is_installed && attempt < TRIES;
+        let has_moved = || before != size(&files) || chosen(host, &[]).is_ok_and(|now| now != files);
+        match verdict {
+            // Written to or put away under our eyes: what seems to be wrong may be only half there.
+            Ok(Verdict { bad: Some(_), .. }) | Err(_) if is_live && has_moved() => {}
+            Ok(verdict) => return tell(&verdict, files.len(), &proof, args, &notes, io),
+            Err((file, error)) => {
+                writeln!(io.err, "{}: {error}", escape(&file.display().to_string()))?;
+                return Ok(Exit::Failed);
+            }
+        }
+    }
+    Ok(Exit::Failed)
+}
+
+/// How long the file is that may still be written.
+fn size(files: &[PathBuf]) -> Option<u64> {
+    files.last()?.metadata().ok().map(|file| file.len())
+}
+
+/// What this host knows of its own log; notes on what it does not.
+fn know(host: &Host, proof: &mut Proof) -> Vec<String> {
+    let mut notes = Vec::new();
+    match tips::journal(host) {
+        Ok(tips) => proof.known.extend(tips),
+        Err(why) => notes.push(format!("the journal's tips are not known: {why}")),
+    }
+    proof.known.extend(tips::running(host));
+    // Only root can look into that directory.
+    if let Some(why) = keeps_old(&host.seed()) {
+        notes.push(format!("what was erased of the seal's old seeds may be found on the disk: {why}"));
+    }
+    notes
+}
+
+/// The key in a file: 64 hex digits, after `N:` if it is not of epoch 0, or the form of `seal/next`.
+fn key(path: &Path) -> Result<Epoch, String> {
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    file.take(KEY_MAX).read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    let epoch = Epoch::decode(&bytes).or_else(|| {
+        let text = std::str::from_utf8(&bytes).ok()?.trim();
+        let (number, seed) = text.split_once(':').unwrap_or(("0", text));
+        Epoch::new(number.parse().ok()?, seed)
+    });
+    epoch.ok_or_else(|| format!("{}: there is no key as `audit keygen` shows it", path.display()))
+}
+
+fn tell(
+    verdict: &Verdict,
+    files: usize,
+    proof: &Proof,
+    args: &VerifyArgs,
+    notes: &[String],
+    io: &mut Io<'_>,
+) -> io::Result<Exit> {
+    let exit = if verdict.bad.is_none() { Exit::Done } else { Exit::Failed };
+    if args.json {
+        writeln!(io.out, "{}", as_json(verdict, files, proof, notes))?;
+        return Ok(exit);
+    }
+    let number = |number: u64, noun: &str| count(usize::try_from(number).unwrap_or(usize::MAX), noun);
+    let records = number(verdict.records, "record");
+    let span = match (verdict.first_seq, verdict.last_seq) {
+        (Some(first), Some(last)) => format!(" ({first} to {last})"),
+        _ => String::new(),
+    };
+    match &verdict.bad {
+        None => writeln!(io.out, "valid: {records}{span} in {}, {}", count(files, "file"), seals(verdict))?,
+        Some(bad) => {
+            let line = if bad.line == 0 { String::new() } else { format!(":{}", bad.line) };
+            let place = escape(&bad.file.display().to_string());
+            writeln!(io.out, "NOT VALID: {place}{line}: {}: {}", bad.kind.name(), escape(&bad.reason))?;
+            writeln!(io.out, "valid before it: {records}{span}, {}", seals(verdict))?;
+        }
+    }
+    let standing = &verdict.standing;
+    if let Some(to) = standing.signed_to {
+        writeln!(io.out, "signed up to record {to}: {} checked", number(standing.signatures, "signature"))?;
+    }
+    if verdict.torn > 0 {
+        let torn = number(verdict.torn, "torn line");
+        writeln!(io.out, "{torn}, as recorded: a write was cut short there by a crash")?;
+    }
+    if !standing.open_ends.is_empty() {
+        let ends = standing.open_ends.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        writeln!(
+            io.out,
+            "a boot ended without `stop`, so what may have come after is not proven, behind record {ends}"
+        )?;
+    }
+    writeln!(io.out, "{}", tail(verdict))?;
+    if let Some(last) = verdict.last_seq {
+        writeln!(io.out, "tip: {last}:{}", verdict.last_hash)?;
+    }
+    if let Some(key) = &standing.next_public {
+        writeln!(io.out, "public key of the next signature: {key}")?;
+    }
+    let notes = notes.iter().cloned().chain(remarks(verdict, proof));
+    for note in notes {
+        writeln!(io.err, "note: {}", escape(&note))?;
+    }
+    Ok(exit)
+}
+
+/// How far seals prove it.
+fn seals(verdict: &Verdict) -> String {
+    let standing = &verdict.standing;
+    match (standing.sealed_from, standing.checked_from) {
+        (None, _) => "unsealed".to_owned(),
+        (Some(from), None) => format!("sealed from record {from}, seals not checked"),
+        (Some(from), Some(checked)) if from == checked => format!("sealed from record {from}, seals checked"),
+        (Some(from), Some(checked)) => {
+            format!("sealed from record {from}, seals checked from record {checked}")
+        }
+    }
+}
+
+/// How far the end is proven: a file alone cannot show that nothing was cut off behind it.
+fn tail(verdict: &Verdict) -> String {
+    let Some(last) = verdict.last_seq else { return "the log is empty".to_owned() };
+    match verdict.standing.known_to {
+        Some(known) if known == last => {
+            format!("the end is proven: record {last} is known elsewhere as the last")
+        }
+        Some(known) => {
+            format!("whole up to record {last}, tail not proven; known elsewhere up to record {known}")
+        }
+        None => format!("whole up to record {last}, tail not proven"),
+    }
+}
+
+fn remarks(verdict: &Verdict, proof: &Proof) -> Vec<String> {
+    let standing = &verdict.standing;
+    let mut notes = Vec::new();
+    if verdict.first_seq.is_some_and(|first| first > 1) {
+        let kept = standing.kept.zip(verdict.first_seq).filter(|(kept, first)| first <= kept);
+        notes.push(match kept {
+            Some((kept, _)) => format!(
+                "retention removed the records before {kept}, as the log says; nothing is said of them"
+            ),
+            None => "the records before the first are not here, so nothing is said of them".to_owned(),
+        });
+    }
+    if verdict.bad.is_none() && standing.sealed_from.is_none() {
+        notes.push("unsealed, so root could have written the whole chain anew; keep the tip elsewhere and give it back with --tip, or see `audit keygen`".to_owned());
+    } else if standing.sealed_from.is_some() && proof.epoch.is_none() && standing.signatures == 0 {
+        notes.push("without --key or --public nothing but hashes was checked, and root could have written those anew".to_owned());
+    }
+    notes
+}
+
+fn as_json(verdict: &Verdict, files: usize, proof: &Proof, notes: &[String]) -> Value {
+    let standing = &verdict.standing;
+    let bad = verdict.bad.as_ref().map(|bad| {
+        json!({ "file": bad.file.display().to_string(), "line": bad.line, "kind": bad.kind, "reason": bad.reason })
+    });
+    let is_proven = verdict.last_seq.is_some() && standing.known_to == verdict.last_seq;
+    let notes = notes.iter().cloned().chain(remarks(verdict, proof)).collect::<Vec<_>>();
+    json!({
+        "v": 1, "valid": bad.is_none(), "files": files, "records": verdict.records,
+        "first_seq": verdict.first_seq, "last_seq": verdict.last_seq, "last_hash": verdict.last_hash,
+        "torn": verdict.torn, "sealed": standing.sealed_from.is_some(), "sealed_from": standing.sealed_from,
+        "seals_checked_from": standing.checked_from, "epoch": standing.epoch, "signatures": standing.signatures,
+        "signed_to": standing.signed_to, "next_public": standing.next_public,
+        "tail": if is_proven { "proven" } else { "not_proven" }, "known_to": standing.known_to,
+        "open_ends": standing.open_ends, "tampered": standing.tampered, "kept": standing.kept,
+        "notes": notes, "bad": bad,
+    })
+}
