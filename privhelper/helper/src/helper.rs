@@ -56,19 +56,30 @@ pub struct Helper {
     numbers: AtomicU64,
 }
 
+/// What stands on the disk.
+#[derive(Debug)]
+pub struct Kept {
+    /// The record of everything.
+    pub audit: Audit,
+    /// The memory of request ids.
+    pub requests: Requests,
+    /// What files were before requests changed them.
+    pub copies: Copies,
+    /// Room on the disk that is operators'.
+    pub reserve: Reserve,
+}
+
 impl Helper {
     /// Puts the parts together. Without a policy everybody is refused.
     #[must_use]
     pub fn new(
         host: Host,
-        audit: Audit,
-        requests: Requests,
-        copies: Copies,
+        kept: Kept,
         policy: Option<Policy>,
         paused: Option<String>,
         notes: Vec<String>,
-        reserve: Reserve,
     ) -> Self {
+        let Kept { audit, requests, copies, reserve } = kept;
         Self {
             started: host.unix(),
             host,

@@ -3,7 +3,7 @@
 use crate::audit::{Audit, Event, Json, Limits, Record};
 use crate::copies::Copies;
 use crate::error::Fault;
-use crate::helper::Helper;
+use crate::helper::{Helper, Kept};
 use crate::host::Host;
 use crate::job;
 use crate::leave::{Done, forget, outcome};
@@ -142,7 +142,8 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
         copies.expire(policy.undo(), host.unix())?;
     }
     drop(room);
-    let helper = Arc::new(Helper::new(host, audit, requests, copies, policy, paused, notes, reserve));
+    let helper =
+        Arc::new(Helper::new(host, Kept { audit, requests, copies, reserve }, policy, paused, notes));
     prune_jobs(&helper, &unfinished)?;
     Ok((helper, unfinished))
 }
