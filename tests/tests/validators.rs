@@ -112,14 +112,14 @@ __attribute__((constructor)) static void harm(void) {
 
 fn a_hostile_configuration_harms_nothing(host: &Installed) {
     host.copy_in(&evil(), "/var/www/html/evil.so");
-    let _ = host.shell("chown www-data /var/www/html/evil.so; sleep 0.1; touch /root/mark").ok();
+    let _ = host.shell("chown www-data /var/www/html/evil.so; install -d /etc/cron.d; install -m 0600 /dev/null /etc/secret; echo 'root:hunter2;' > /etc/secret; sleep 0.1; touch /root/mark").ok();
     let tail = "events {}\nhttp { server { listen 8081; } }\n";
     let hostile = [
         format!("load_module /var/www/html/evil.so;\n{tail}"),
         format!("error_log /etc/cron.d/evil;\n{tail}"),
         format!("pid /etc/evil.pid;\n{tail}"),
         "events {}\nhttp { access_log /etc/cron.d/evil; server { listen 8081; } }\n".to_owned(),
-        "events {}\nhttp { include /etc/shadow; }\n".to_owned(),
+        "events {}\nhttp { include /etc/secret; }\n".to_owned(),
         "events {}\nhttp { client_body_temp_path /etc/evil; server { listen 8081; } }\n".to_owned(),
     ];
     let live = host.shell("cat /etc/nginx/nginx.conf").ok();
