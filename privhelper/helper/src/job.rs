@@ -167,7 +167,13 @@ fn started(finished: &Finished) -> Result<(), Fault> {
     Err(Fault::Program { what: format!("the job did not start: {}", finished.stderr.trim()) })
 }
 
-/// Takes up a job that an earlier helper started; none if it never wrote its record.
+/// Whether a job of this request has a record.
+#[must_use]
+pub fn has_begun(helper: &Helper, request: &RequestRecord) -> bool {
+    directory(helper, &id_of(request.uid, &request.request_id)).join("job.pb").exists()
+}
+
+/// Takes up a job that an earlier helper started; none if its record can't be read.
 #[must_use]
 pub fn recover(
     helper: &Helper,

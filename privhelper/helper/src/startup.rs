@@ -1,6 +1,7 @@
 //! Before the first request: drop what was given, check what is relied on, take up what was left.
 
-use crate::audit::{Audit, Event, Json, Limits, Record};
+use crate::audit::{Audit, Event, Json, Limits, Record, Ticket};
+use crate::change;
 use crate::copies::Copies;
 use crate::error::Fault;
 use crate::helper::{Helper, Kept};
@@ -13,7 +14,6 @@ use crate::requests::Requests;
 use crate::sys::log::Reserve;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::sys::{confined, files, socket};
-use crate::table::TABLE;
 use crate::validate;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_dumpable;
@@ -159,24 +159,24 @@ pub fn take_up(helper: &Arc<Helper>, unfinished: Vec<RequestRecord>) {
     for record in unfinished {
         let watchers = Arc::new(Watchers::default());
         helper.requests.watch(record.uid, &record.request_id, &watchers);
-        if !TABLE.iter().any(|row| row.id.name() == record.verb && row.is_job) {
-            end(helper, &record, &watchers);
-            continue;
+        if job::has_begun(helper, &record) {
+            let helper = Arc::clone(helper);
+            // Without a thread the request stays unfinished, and the next start takes it up.
+            drop(spawn("recover", move || end(&helper, &record, &watchers, job::recover)));
+        } else {
+            end(helper, &record, &watchers, |helper, ticket, request, _| {
+                change::recover(helper, ticket, request)
+            });
         }
-        let helper = Arc::clone(helper);
-        // Without a thread the request stays unfinished, and the next start takes it up.
-        drop(
-            std::thread::Builder::new()
-                .name("recover".to_owned())
-                .spawn(move || end(&helper, &record, &watchers)),
-        );
     }
 }
 
-fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers) {
+/// Takes up a request that an earlier helper began; none if it never came to an effect that is known.
+type Recover = fn(&Helper, &Ticket, &RequestRecord, &Watchers) -> Option<Done>;
+
+fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers, recover: Recover) {
     let ticket = Audit::resume();
-    let row = TABLE.iter().find(|row| row.id.name() == request.verb);
-    let done = row.and_then(|row| (row.recover)(helper, &ticket, request, watchers));
+    let done = recover(helper, &ticket, request, watchers);
     let has_ended = |done: &Done| done.completed.status() != wire::Status::Interrupted;
     let event = if done.as_ref().is_some_and(has_ended) { Event::End } else { Event::Interrupted };
     let Done { completed, undo } = done.unwrap_or_else(|| Done {

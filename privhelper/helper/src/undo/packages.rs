@@ -2,7 +2,7 @@
 
 use crate::audit::Ticket;
 use crate::context::Context;
-use crate::error::Stop;
+use crate::error::{Code, Refusal, Stop};
 use crate::leave::Done;
 use crate::plan::{PackagePlan, inverse};
 use crate::policy::{Authorized, Object};
@@ -73,7 +73,13 @@ impl Packages {
         let Some(transaction) = self.transaction() else {
             return Ok(PackagePlan::default());
         };
-        let plan = self.change()?.plan(cx, by, transaction, &self.limits())?;
+        let plan = self.change()?.plan(cx, by, transaction, &self.limits()).map_err(|stop| match stop {
+            // No source offers it any more.
+            Stop::Refused(refusal) if refusal.code == Code::NotFound => {
+                Refusal { code: Code::UndoGone, ..refusal }.into()
+            }
+            Stop::Refused(_) | Stop::Fault(_) | Stop::Attached => stop,
+        })?;
         self.inverse.conflict(&plan)?;
         Ok(plan)
     }

@@ -24,8 +24,8 @@ const BLOCK: usize = 64;
 /// HMAC-SHA-256 (RFC 2104).
 #[must_use]
 pub fn hmac(key: &[u8], message: &[u8]) -> Digest {
-    let hashed = Digest::of(&[key]);
-    let key = if key.len() > BLOCK { hashed.as_bytes() } else { key };
+    let hashed = (key.len() > BLOCK).then(|| Digest::of(&[key]));
+    let key = hashed.as_ref().map_or(key, Digest::as_bytes);
     let pad = |with: u8| {
         let mut block = [with; BLOCK];
         for (byte, of_key) in block.iter_mut().zip(key) {
