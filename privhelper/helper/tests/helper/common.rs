@@ -390,6 +390,7 @@ pub fn site_rules(at: &Path) -> Vec<root::Rule> {
 
 /// Opens a log as the helper does.
 pub fn open_audit(directory: &Path) -> Audit {
+    std::fs::create_dir_all(directory).unwrap();
     Audit::open(&crate::reader::place(directory)).unwrap()
 }
 
