@@ -55,10 +55,10 @@ fn packages(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
     let upgrades = verbs.contains(&VerbId::PackageUpgrade);
     wire.versions = list(table, "versions", values::pattern).unwrap_or_default();
     wire.sources = list(table, "sources", |_| Ok(())).unwrap_or_default();
-    if let Some(at) = table.place("sources") {
-        if wire.sources.is_empty() {
-            table.error(at, "`sources` is empty: no package would come from anywhere");
-        }
+    if let Some(at) = table.place("sources")
+        && wire.sources.is_empty()
+    {
+        table.error(at, "`sources` is empty: no package would come from anywhere");
     }
     wire.max_new_packages = small(table, "max_new_packages", if installs { 50 } else { 0 });
     wire.allow_upgrades = table.flag("allow_upgrades").unwrap_or(false);
