@@ -320,7 +320,8 @@ impl Channel {
 
     /// Waits until the helper has left the connection.
     pub fn left(mut self) {
-        assert!(self.frame().is_none(), "a frame came");
+        let frame = self.frame();
+        assert!(frame.is_none(), "a frame came: {frame:?}");
         self.thread.take().unwrap().join().unwrap();
     }
 }
