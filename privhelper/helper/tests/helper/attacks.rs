@@ -128,6 +128,11 @@ fn one_client_cannot_take_all_threads() {
             channel.send("Helper/UnitStart", &start().encode_to_vec());
         }
     }
+    let began = std::time::Instant::now();
+    while world.count("refused") == 0 && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    release(&world);
     let (mut busy, mut ended) = (0, 0);
     for channel in &mut channels {
         let mut left = 4;
@@ -141,9 +146,6 @@ fn one_client_cannot_take_all_threads() {
                 busy += usize::from(
                     matches!(&event.kind, Some(Kind::Refused(refused)) if refused.code == "busy"),
                 );
-                if busy > 0 {
-                    release(&world);
-                }
             }
         }
     }
