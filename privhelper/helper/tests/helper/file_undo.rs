@@ -12,6 +12,7 @@ use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Duration;
 
 fn world() -> World {
     World::new(|at| vec![changing(at)])
@@ -262,7 +263,8 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
     approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
     assert_eq!(channel.answer(stream).completed().status(), Status::Done);
     // The policy now lets it through, but a person has decided before.
-    let allowed = root::Rule { approval_ttl_s: 900, approvers: 1, ..changing(&world.path("")) };
+    // As an accepted policy has it, a rule that allows says nothing of how long or whom to ask.
+    let allowed = root::Rule { approval_ttl_s: 0, approvers: 0, ..changing(&world.path("")) };
     let site = world.text("site");
     let allowed = root::Rule { directories: vec![site], ..allowed };
     let policy = accept_whole(root::Rules { rules: vec![allowed], ..Default::default() });
@@ -273,6 +275,7 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
     let text = String::from_utf8(shown.text).unwrap();
     assert!(text.contains("verb request.undo\n") && text.contains("-new\n+old\n"), "{text}");
     assert_eq!(fs::read_to_string(world.path("site/a")).unwrap(), "new\n");
+    world.helper.approvals.expire(world.helper.boottime() + Duration::from_secs(14 * 60));
     approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
     assert_eq!(channel.answer(stream).completed().status(), Status::Done);
     assert_eq!(fs::read_to_string(world.path("site/a")).unwrap(), "old\n");
