@@ -295,6 +295,29 @@ fn a_preview_of_an_undo_tells_its_plan_and_changes_nothing() {
 }
 
 #[test]
+fn an_undo_tells_nothing_of_what_it_brings_back_without_file_read() {
+    let told = |verbs: &[&str]| {
+        let world = World::new(|at| vec![root::Rule { verbs: strings(verbs), ..changing(at) }]);
+        fs::write(world.path("site/a"), "a secret of another").unwrap();
+        let mut channel = world.connect(CLIENT_UID);
+        let write = write_request(&world.text("site/a"), b"new", "any");
+        channel.ask("Helper/FileWrite", &write);
+        let mut ask = |mode| {
+            let request = wire::RequestUndoRequest { meta: meta(mode), of: id(write.meta.as_ref()) };
+            let completed = channel.ask("Helper/RequestUndo", &request).completed().clone();
+            let step = completed.plan.unwrap().files.remove(0);
+            let info = completed.files.into_iter().next().unwrap_or_default();
+            (step.new_sha256, step.new_size, info.sha256, info.size)
+        };
+        (ask(Mode::Preview), ask(Mode::Execute))
+    };
+    let nothing = (String::new(), 0, String::new(), 0);
+    assert_eq!(told(&["file.write", "request.undo"]), (nothing.clone(), nothing));
+    let (preview, done) = told(&["file.write", "request.undo", "file.read"]);
+    assert_eq!((preview.1, done.1, done.3), (19, 19, 19));
+}
+
+#[test]
 fn an_operators_undo_can_be_undone_by_its_own_id() {
     let world = world();
     fs::write(world.path("site/a"), "old").unwrap();
