@@ -362,3 +362,39 @@ fn a_client_stops_the_unit_that_it_started() {
     assert_eq!(answer.completed().plan.as_ref().unwrap().units[0].verb, "stop");
     assert!(!world.path("up").exists());
 }
+
+#[test]
+fn a_unit_that_changed_while_a_person_was_asked_is_left_alone() {
+    let world = World::new(|_| {
+        let of =
+            |id: &str, verbs: &[&str]| root::Rule { units: strings(&["nginx.service"]), ..rule(id, verbs) };
+        let stop = root::Rule {
+            decision: root::Decision::Ask.into(),
+            approval_ttl_s: 900,
+            approvers: 1,
+            ..of("stop", &["unit.stop"])
+        };
+        vec![of("start", &["unit.start", "request.undo"]), stop]
+    });
+    let shown = |active: &str, enabled: &str| {
+        format!(
+            "Id=nginx.service\\nNames=nginx.service\\nLoadState=loaded\\nActiveState={active}\\nUnitFileState={enabled}\\n"
+        )
+    };
+    let systemctl = |enabled: &str| {
+        let (up, down) = (shown("active", enabled), shown("inactive", enabled));
+        world.systemctl(&format!(
+            "state=$(dirname $0)/up\ncase $1 in show) [ -e $state ] && printf '{up}' || printf '{down}';; start) touch $state;; stop) rm $state;; esac"
+        ));
+    };
+    systemctl("enabled");
+    let mut channel = world.connect(CLIENT_UID);
+    let start = wire::UnitStartRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
+    assert_eq!(channel.ask("Helper/UnitStart", &start).completed().status(), Status::Done);
+    let (stream, waiting) = ask(&mut channel, "Helper/RequestUndo", &undo(&id(start.meta.as_ref())));
+    systemctl("disabled");
+    approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
+    let told = channel.answer(stream).completed().clone();
+    assert_eq!((told.status(), told.code.as_str()), (Status::Failed, "undo_conflict"));
+    assert!(world.path("up").exists());
+}
