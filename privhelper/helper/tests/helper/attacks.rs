@@ -80,11 +80,15 @@ fn the_rate_of_every_rule_that_is_used_counts() {
 
 #[test]
 fn those_who_attach_and_leave_take_no_descriptors_with_them() {
-    let world = starting("sleep 3");
+    // It lasts until all have left, however long that takes; or a minute, should that fail.
+    let wait =
+        "touch $(dirname $0)/up; for i in $(seq 600); do [ -e $(dirname $0)/go ] && exit; sleep 0.1; done";
+    let world = starting(wait);
     let request = start();
     let mut first = world.connect(CLIENT_UID);
     let stream = first.send("Helper/UnitStart", &request.encode_to_vec());
-    while world.count("begin") == 0 {
+    // By now its progress was told, so that those who attach are told one thing alone.
+    while !world.path("up").exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let calling = || {
@@ -107,6 +111,7 @@ fn those_who_attach_and_leave_take_no_descriptors_with_them() {
     }
     // Other tests of this process have sockets too.
     assert!(calling() < before + 80, "{} descriptors are left", calling() - before);
+    std::fs::write(world.path("go"), "").unwrap();
     assert_eq!(first.answer(stream).completed().status(), Status::Unchanged);
 }
 
