@@ -58,6 +58,7 @@ impl Context {
             pid: self.peer.pid,
             task: self.meta.task.as_str().to_owned(),
             undone: false,
+            decision: 0,
         }
     }
 

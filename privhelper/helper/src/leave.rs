@@ -11,6 +11,7 @@ use crate::job;
 use crate::policy::Authorized;
 use crate::sys::locked;
 use crate::verb_id::VerbId;
+use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::time::Duration;
 
@@ -71,7 +72,8 @@ impl Leave for Ticket {
         cx.helper.check_paused()?;
         check_rates(&cx.helper, by, cx.helper.host.unix())?;
         let rules = by.rules().map(|rule| rule.id.clone()).collect();
-        cx.helper.requests.take(cx.entry(verb, rules), &cx.watchers)?;
+        let entry = RequestRecord { decision: by.decision().wire().into(), ..cx.entry(verb, rules) };
+        cx.helper.requests.take(entry, &cx.watchers)?;
         let id = cx.meta.request_id.as_str();
         cx.helper.audit.begin(&cx.record).map_err(|fault| {
             let released = cx.helper.requests.release(cx.peer.uid, id);

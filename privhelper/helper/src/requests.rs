@@ -25,7 +25,8 @@ const AHEAD_MS: u64 = 5 * 60 * 1000;
 const KEPT_S: u64 = 25 * 60 * 60;
 /// The log is written anew when it has grown by this many bytes.
 const GROWTH_MAX: u64 = 32 * 1024 * 1024;
-/// A larger outcome is kept without its plan, and without its packages if that is not enough.
+/// A larger outcome is kept without its plan; if that is not enough without its packages, then with no more of files
+/// than their paths, and with the first of them that fit.
 const OUTCOME_MAX: usize = 16 * 1024;
 /// Most ids kept at once.
 const IDS_MAX: usize = 10_000;
@@ -313,6 +314,14 @@ fn bounded(completed: &Completed) -> Completed {
     }
     if kept.encoded_len() > OUTCOME_MAX {
         kept.packages.clear();
+    }
+    if kept.encoded_len() > OUTCOME_MAX {
+        for file in &mut kept.files {
+            *file = wire::FileInfo { path: std::mem::take(&mut file.path), ..wire::FileInfo::default() };
+        }
+    }
+    while kept.encoded_len() > OUTCOME_MAX && kept.files.len() > 1 {
+        kept.files.pop();
     }
     kept
 }

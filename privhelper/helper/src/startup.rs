@@ -189,12 +189,19 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers, recover: R
         undo: Json::new(),
     });
     let leaves_nothing = undo.members().is_empty();
+    // An undo asks for these.
+    let completed = wire::Completed {
+        decision: request.decision,
+        rule: request.rules.first().cloned().unwrap_or_default(),
+        undoable: completed.status() == wire::Status::Done && !leaves_nothing,
+        ..completed
+    };
     let record = Record {
         request_id: request.request_id.clone(),
         client_name: request.client.clone(),
         client: Some(Peer { uid: request.uid, gid: request.gid, pid: request.pid }),
         verb: request.verb.clone(),
-        rule: request.rules.first().cloned().unwrap_or_default(),
+        rule: completed.rule.clone(),
         outcome: outcome(&completed, &format!("taken up after a restart; {}", completed.message)),
         undo,
         ..Record::default()

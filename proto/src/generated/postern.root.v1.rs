@@ -653,6 +653,9 @@ pub struct RequestRecord {
     /// It was taken back.
     #[prost(bool, tag = "12")]
     pub undone: bool,
+    /// What was decided of it, for a start that ends it without knowing its policy.
+    #[prost(enumeration = "super::super::v1::Decision", tag = "13")]
+    pub decision: i32,
 }
 /// undo/<uid>-\<request_id>: what files were before a request changed them. It is on disk before the first of them
 /// changes, so that after a crash it also says how far the change came.

@@ -116,7 +116,7 @@ fn info(cx: &Context, plan: &FilePlan) -> wire::FileInfo {
         Some(old) => old.kind == FileKind::Directory,
         None => plan.action == FileAction::MakeDirectory,
     };
-    let is_known = plan.action == FileAction::Write;
+    let is_known = plan.action == FileAction::Write && plan.is_known;
     let r#type = if is_directory { wire::FileType::Directory } else { wire::FileType::File };
     wire::FileInfo {
         path,

@@ -136,7 +136,9 @@ pub fn plan<V>(
     let files = changes.iter().zip(looked).map(|(change, (old, diff))| {
         let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(change.path.clone()));
         check_expected(change, old.as_ref(), readable)?;
-        Ok(FilePlan { readable, diff, ..of(cx, change, old)? })
+        // What an undo brings back may be another's.
+        let is_known = readable || verb != VerbId::RequestUndo;
+        Ok(FilePlan { readable, is_known, diff, ..of(cx, change, old)? })
     });
     Ok(FilesPlan { files: files.collect::<Result<_, Stop>>()? })
 }
@@ -165,6 +167,7 @@ fn of(cx: &Context, change: &Change, old: Option<OldFile>) -> Result<FilePlan, S
         unchanged: matches!(change.to, To::Content(..) | To::Attributes) && old.as_ref().is_some_and(is_same),
         old,
         readable: false,
+        is_known: false,
         new_sha256,
         new_size,
         attributes,

@@ -65,6 +65,8 @@ pub struct FilePlan {
     pub old: Option<OldFile>,
     /// Whether the client may also read it, and so be told of `old`.
     pub readable: bool,
+    /// Whether it may be told of the new content: it wrote that itself, or may read it.
+    pub is_known: bool,
     /// SHA-256 of the content afterwards.
     pub new_sha256: Digest,
     /// In bytes.
@@ -114,7 +116,7 @@ impl FilePlan {
             old_size: old.map(|old| old.size).unwrap_or_default(),
             ..wire::FileStep::default()
         };
-        if self.action == FileAction::Write {
+        if self.action == FileAction::Write && self.is_known {
             (step.new_sha256, step.new_size) = (self.new_sha256.to_string(), self.new_size);
         }
         if self.stays() {

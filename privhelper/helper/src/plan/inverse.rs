@@ -5,7 +5,6 @@
 
 use super::{Action, PackagePlan, PackageStep};
 use crate::error::{Code, Refusal};
-use crate::types::PackageName;
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 
@@ -14,10 +13,21 @@ use postern_proto::v1 as wire;
 pub struct Inverse {
     /// The request's verb: `package.remove`, `package.install`, `package.hold` or `package.unhold`.
     pub verb: VerbId,
-    /// Name and version. An install asks for the version; a removal expects it to be there still.
-    pub packages: Vec<wire::Package>,
+    /// An install asks for the version; a removal expects it to be there still.
+    pub packages: Vec<Recorded>,
     /// It brings earlier versions back: done only if a person agrees.
     pub downgrades: bool,
+}
+
+/// A package that was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its name.
+    pub name: String,
+    /// Its architecture: a request names a package alone, and may mean another one by it.
+    pub arch: String,
+    /// The version to come back to, or to remove.
+    pub version: String,
 }
 
 /// For each verb what takes it back, and the steps of its plan that are meant; none: what it reports to have changed.
@@ -45,8 +55,7 @@ pub fn of(verb: VerbId, done: &wire::Completed) -> Result<Inverse, Refusal> {
         return Err(Refusal::new(Code::Unsupported, format!("{} can't be undone", verb.name())));
     };
     let Some(action) = action else {
-        let package =
-            |info: &wire::PackageInfo| wire::Package { name: info.name.clone(), version: String::new() };
+        let package = |info: &wire::PackageInfo| recorded(&info.name, &info.arch, "");
         let packages = done.packages.iter().map(package).collect();
         return named_once(Inverse { verb: *inverse, packages, downgrades: false });
     };
@@ -54,10 +63,14 @@ pub fn of(verb: VerbId, done: &wire::Completed) -> Result<Inverse, Refusal> {
     let steps = plan.packages.iter().filter(|step| step.action() == *action);
     let package = |step: &wire::PackageStep| {
         let version = if *inverse == VerbId::PackageRemove { &step.new } else { &step.old };
-        wire::Package { name: step.name.clone(), version: version.clone() }
+        recorded(&step.name, &step.arch, version)
     };
     let downgrades = *action == wire::Action::Upgrade;
     named_once(Inverse { verb: *inverse, packages: steps.map(package).collect(), downgrades })
+}
+
+fn recorded(name: &str, arch: &str, version: &str) -> Recorded {
+    Recorded { name: name.to_owned(), arch: arch.to_owned(), version: version.to_owned() }
 }
 
 /// A package that stands there on two architectures can't be named alone.
@@ -81,23 +94,24 @@ impl Inverse {
     /// # Errors
     /// `undo_conflict`, with the package that is not as it was left, or would change too.
     pub fn conflict(&self, plan: &PackagePlan) -> Result<(), Refusal> {
-        let recorded = |name: &PackageName| {
-            self.packages.iter().find(|package| package.name == name.as_str()).map(|package| &package.version)
+        let is_named =
+            |step: &PackageStep| self.packages.iter().any(|named| named.name == step.name.as_str());
+        let is_recorded = |step: &PackageStep, version: &str| {
+            let it = (step.name.as_str(), step.arch.as_str(), version);
+            self.packages
+                .iter()
+                .any(|named| (named.name.as_str(), named.arch.as_str(), named.version.as_str()) == it)
         };
         let is_inverse = |step: &&PackageStep| match (self.verb, step.action) {
-            (VerbId::PackageRemove, Action::Remove) => recorded(&step.name) == Some(&step.old),
-            (VerbId::PackageInstall, Action::Install) => {
-                !self.downgrades && recorded(&step.name) == Some(&step.new)
-            }
-            (VerbId::PackageInstall, Action::Downgrade) => {
-                self.downgrades && recorded(&step.name) == Some(&step.new)
-            }
+            (VerbId::PackageRemove, Action::Remove) => is_recorded(step, &step.old),
+            (VerbId::PackageInstall, Action::Install) => !self.downgrades && is_recorded(step, &step.new),
+            (VerbId::PackageInstall, Action::Downgrade) => self.downgrades && is_recorded(step, &step.new),
             _ => false,
         };
         match plan.steps.iter().find(|step| !is_inverse(step)) {
             None => Ok(()),
-            Some(PackageStep { action: Action::Install, name, new, .. })
-                if !self.downgrades && recorded(name).is_some() =>
+            Some(step @ PackageStep { action: Action::Install, name, new, .. })
+                if !self.downgrades && is_named(step) =>
             {
                 let why = format!(
                     "apt would install {name} {new} now, which is another version; ask for the version"

@@ -10,6 +10,7 @@ pub use command::CommandPlan;
 pub use files::{FileAction, FilePlan, FilesPlan, OldFile};
 
 use crate::types::{FileMode, PackageName, TargetPath, UserName};
+use crate::verb_id::VerbId;
 use std::collections::BTreeSet;
 
 /// A plan as the policy sees it.
@@ -69,6 +70,18 @@ impl Action {
             Self::Remove => "removed",
             Self::Purge => "purged",
             Self::Configure => "configured",
+        }
+    }
+
+    /// The verb by which it is asked for on its own.
+    #[must_use]
+    pub const fn verb(self) -> VerbId {
+        match self {
+            Self::Install | Self::Downgrade | Self::Reinstall => VerbId::PackageInstall,
+            Self::Upgrade => VerbId::PackageUpgrade,
+            Self::Remove => VerbId::PackageRemove,
+            Self::Purge => VerbId::PackagePurge,
+            Self::Configure => VerbId::PackageRepair,
         }
     }
 }

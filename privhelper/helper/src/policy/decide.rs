@@ -10,6 +10,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a request waits for a person where no rule says it: as the policy's own default.
+const UNSAID_TTL: Duration = Duration::from_secs(15 * 60);
+
 /// What a rule decides. The order is strictness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
@@ -87,12 +90,13 @@ impl<V> Authorized<V> {
     /// How long the request waits for them: the shortest that any of these says.
     #[must_use]
     pub fn approval_ttl(&self) -> Duration {
-        self.asking().map(|rule| rule.approval_ttl).min().unwrap_or_default()
+        self.asking().map(|rule| rule.approval_ttl).min().unwrap_or(UNSAID_TTL)
     }
 
+    /// Rules that allow say neither, also where a person must agree whatever they say.
     fn asking(&self) -> impl Iterator<Item = &Arc<Rule>> {
         let all = self.elements.iter().flat_map(|(_, rules)| rules);
-        all.filter(|rule| rule.decision.max(self.least) == Decision::Ask)
+        all.filter(|rule| rule.decision == Decision::Ask)
     }
 
     /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
@@ -185,7 +189,9 @@ impl Policy {
                     packages.steps.iter().filter(|step| step.action != Action::Configure && !step.asked)
                 {
                     let object = Object::Package { name: step.name.clone(), version: None };
-                    self.not_denied(&clients, wishes, VerbId::PackageRemove, &object)?;
+                    for also in [VerbId::PackageRemove, step.action.verb()] {
+                        self.not_denied(&clients, wishes, also, &object)?;
+                    }
                 }
                 for (verb, _) in wishes.iter().filter(|(_, object)| *object == Object::AllPackages) {
                     for step in packages.steps.iter().filter(|step| step.action == Action::Upgrade) {

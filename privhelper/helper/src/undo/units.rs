@@ -107,6 +107,11 @@ impl Unit {
         let mut last: Option<Done> = None;
         for action in self.actions() {
             let step = self.change().plan(cx, by, action)?;
+            let state = |plan: &UnitPlan| (plan.state.active.clone(), plan.state.enabled.clone());
+            // A person may have taken their time to agree.
+            if last.is_none() && state(&step) != state(plan) {
+                return Err(conflict(self.unit.as_str()));
+            }
             if !ids(&step).is_subset(&ids(plan)) {
                 return Err(Refusal::new(Code::PlanChanged, "other units would change now; ask again").into());
             }

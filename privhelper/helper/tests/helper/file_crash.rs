@@ -1,6 +1,6 @@
 //! A helper that was killed in the middle of a change: its next start finishes it or takes it back, and says which.
 
-use crate::common::{CLIENT_UID, World, changing, names, new_id, strings};
+use crate::common::{CLIENT_UID, World, changing, meta, names, new_id, strings};
 use postern_helper::reply::Watchers;
 use postern_helper::types::Digest;
 use postern_proto::root::v1::{FileState, FileUndo, FilesUndo, RequestRecord};
@@ -20,6 +20,10 @@ struct Crashed {
 
 impl Crashed {
     fn new() -> Self {
+        Self::of(wire::Decision::Allow)
+    }
+
+    fn of(decision: wire::Decision) -> Self {
         let world = World::new(|at| vec![changing(at)]);
         for name in ["b", "c"] {
             fs::write(world.path(&format!("site/{name}")), format!("old {name}")).unwrap();
@@ -64,6 +68,7 @@ impl Crashed {
             verb: "file.patch".to_owned(),
             begun_unix_us: u64::try_from(world.host.unix().as_micros()).unwrap(),
             rules: strings(&["site"]),
+            decision: decision.into(),
             ..RequestRecord::default()
         };
         world.helper.requests.take(record, &Arc::new(Watchers::default())).unwrap();
@@ -174,6 +179,24 @@ fn what_was_finished_after_a_crash_can_be_taken_back() {
     assert_eq!(answer.completed().status(), wire::Status::Done);
     assert_eq!(fs::read_to_string(world.path("site/c")).unwrap(), "old c");
     assert_eq!(names(&world.path("site")), ["b", "c"]);
+}
+
+#[test]
+fn what_a_person_approved_before_a_crash_is_asked_again_before_it_is_undone() {
+    let crashed = Crashed::of(wire::Decision::Ask);
+    crashed.stage();
+    crashed.swap(3);
+    let id = crashed.id.clone();
+    let mut world = crashed.world;
+    world.restart();
+    let mut channel = world.connect(CLIENT_UID);
+    let result = wire::RequestResultRequest { meta: meta(wire::Mode::Execute), of: id.clone() };
+    let answer = channel.ask("Helper/RequestResult", &result);
+    let told = answer.completed();
+    assert_eq!((told.decision(), told.rule.as_str(), told.undoable), (wire::Decision::Ask, "site", true));
+    let undo = wire::RequestUndoRequest { meta: meta(wire::Mode::Preview), of: id };
+    let answer = channel.ask("Helper/RequestUndo", &undo);
+    assert_eq!(answer.completed().decision(), wire::Decision::Ask);
 }
 
 #[test]

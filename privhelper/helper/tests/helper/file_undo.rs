@@ -12,6 +12,7 @@ use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Duration;
 
 fn world() -> World {
     World::new(|at| vec![changing(at)])
@@ -262,7 +263,8 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
     approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
     assert_eq!(channel.answer(stream).completed().status(), Status::Done);
     // The policy now lets it through, but a person has decided before.
-    let allowed = root::Rule { approval_ttl_s: 900, approvers: 1, ..changing(&world.path("")) };
+    // As an accepted policy has it, a rule that allows says nothing of how long or whom to ask.
+    let allowed = root::Rule { approval_ttl_s: 0, approvers: 0, ..changing(&world.path("")) };
     let site = world.text("site");
     let allowed = root::Rule { directories: vec![site], ..allowed };
     let policy = accept_whole(root::Rules { rules: vec![allowed], ..Default::default() });
@@ -273,6 +275,7 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
     let text = String::from_utf8(shown.text).unwrap();
     assert!(text.contains("verb request.undo\n") && text.contains("-new\n+old\n"), "{text}");
     assert_eq!(fs::read_to_string(world.path("site/a")).unwrap(), "new\n");
+    world.helper.approvals.expire(world.helper.boottime() + Duration::from_secs(14 * 60));
     approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
     assert_eq!(channel.answer(stream).completed().status(), Status::Done);
     assert_eq!(fs::read_to_string(world.path("site/a")).unwrap(), "old\n");
@@ -289,6 +292,29 @@ fn a_preview_of_an_undo_tells_its_plan_and_changes_nothing() {
     let step = &answer.completed().plan.as_ref().unwrap().files[0];
     assert_eq!((step.kind(), answer.completed().status()), (wire::ChangeKind::Remove, Status::Previewed));
     assert_eq!(names(&world.path("site")), ["a"]);
+}
+
+#[test]
+fn an_undo_tells_nothing_of_what_it_brings_back_without_file_read() {
+    let told = |verbs: &[&str]| {
+        let world = World::new(|at| vec![root::Rule { verbs: strings(verbs), ..changing(at) }]);
+        fs::write(world.path("site/a"), "a secret of another").unwrap();
+        let mut channel = world.connect(CLIENT_UID);
+        let write = write_request(&world.text("site/a"), b"new", "any");
+        channel.ask("Helper/FileWrite", &write);
+        let mut ask = |mode| {
+            let request = wire::RequestUndoRequest { meta: meta(mode), of: id(write.meta.as_ref()) };
+            let completed = channel.ask("Helper/RequestUndo", &request).completed().clone();
+            let step = completed.plan.unwrap().files.remove(0);
+            let info = completed.files.into_iter().next().unwrap_or_default();
+            (step.new_sha256, step.new_size, info.sha256, info.size)
+        };
+        (ask(Mode::Preview), ask(Mode::Execute))
+    };
+    let nothing = (String::new(), 0, String::new(), 0);
+    assert_eq!(told(&["file.write", "request.undo"]), (nothing.clone(), nothing));
+    let (preview, done) = told(&["file.write", "request.undo", "file.read"]);
+    assert_eq!((preview.1, done.1, done.3), (19, 19, 19));
 }
 
 #[test]
@@ -335,4 +361,40 @@ fn a_client_stops_the_unit_that_it_started() {
     assert_eq!(answer.completed().status(), Status::Done);
     assert_eq!(answer.completed().plan.as_ref().unwrap().units[0].verb, "stop");
     assert!(!world.path("up").exists());
+}
+
+#[test]
+fn a_unit_that_changed_while_a_person_was_asked_is_left_alone() {
+    let world = World::new(|_| {
+        let of =
+            |id: &str, verbs: &[&str]| root::Rule { units: strings(&["nginx.service"]), ..rule(id, verbs) };
+        let stop = root::Rule {
+            decision: root::Decision::Ask.into(),
+            approval_ttl_s: 900,
+            approvers: 1,
+            ..of("stop", &["unit.stop"])
+        };
+        vec![of("start", &["unit.start", "request.undo"]), stop]
+    });
+    let shown = |active: &str, enabled: &str| {
+        format!(
+            "Id=nginx.service\\nNames=nginx.service\\nLoadState=loaded\\nActiveState={active}\\nUnitFileState={enabled}\\n"
+        )
+    };
+    let systemctl = |enabled: &str| {
+        let (up, down) = (shown("active", enabled), shown("inactive", enabled));
+        world.systemctl(&format!(
+            "state=$(dirname $0)/up\ncase $1 in show) [ -e $state ] && printf '{up}' || printf '{down}';; start) touch $state;; stop) rm $state;; esac"
+        ));
+    };
+    systemctl("enabled");
+    let mut channel = world.connect(CLIENT_UID);
+    let start = wire::UnitStartRequest { meta: meta(Mode::Execute), unit: "nginx.service".to_owned() };
+    assert_eq!(channel.ask("Helper/UnitStart", &start).completed().status(), Status::Done);
+    let (stream, waiting) = ask(&mut channel, "Helper/RequestUndo", &undo(&id(start.meta.as_ref())));
+    systemctl("disabled");
+    approve(&mut world.operator(OPERATOR), &waiting.approval_id).unwrap();
+    let told = channel.answer(stream).completed().clone();
+    assert_eq!((told.status(), told.code.as_str()), (Status::Failed, "undo_conflict"));
+    assert!(world.path("up").exists());
 }

@@ -1,7 +1,7 @@
 //! How a change of packages is taken back.
 
 use postern_helper::error::Code;
-use postern_helper::plan::inverse::{Inverse, of};
+use postern_helper::plan::inverse::{Inverse, Recorded, of};
 use postern_helper::plan::{Action, PackagePlan, PackageStep};
 use postern_helper::types::PackageName;
 use postern_helper::verb_id::VerbId;
@@ -22,13 +22,19 @@ fn done() -> wire::Completed {
         step(wire::Action::Purge, "purged", "6", ""),
     ];
     let plan = Some(wire::Plan { packages, ..wire::Plan::default() });
-    let held = wire::PackageInfo { name: "held".to_owned(), installed: "7".to_owned(), ..Default::default() };
+    let held = wire::PackageInfo {
+        name: "held".to_owned(),
+        arch: "all".to_owned(),
+        installed: "7".to_owned(),
+        ..Default::default()
+    };
     wire::Completed { status: Status::Done.into(), plan, packages: vec![held], ..wire::Completed::default() }
 }
 
-fn packages(names: &[(&str, &str)]) -> Vec<wire::Package> {
-    let package = |(name, version): &(&str, &str)| wire::Package {
+fn packages(names: &[(&str, &str)]) -> Vec<Recorded> {
+    let package = |(name, version): &(&str, &str)| Recorded {
         name: (*name).to_owned(),
+        arch: "all".to_owned(),
         version: (*version).to_owned(),
     };
     names.iter().map(package).collect()
@@ -117,4 +123,19 @@ fn an_undo_touches_no_other_package_and_none_that_has_changed_since() {
     let back = of(VerbId::PackageUpgrade, &done()).unwrap();
     assert_eq!(conflict(&back, &[(Action::Downgrade, "up", "4", "3")]), Ok(()));
     assert_eq!(conflict(&back, &[(Action::Install, "up", "", "3")]), refused);
+}
+
+#[test]
+fn an_undo_does_not_take_a_package_for_that_of_another_architecture() {
+    let foreign = |action, old: &str, new: &str| {
+        let step = wire::PackageStep { arch: "i386".to_owned(), ..step(action, "lib", old, new) };
+        let plan = Some(wire::Plan { packages: vec![step], ..wire::Plan::default() });
+        wire::Completed { plan, ..done() }
+    };
+    let remove = of(VerbId::PackageInstall, &foreign(wire::Action::Install, "", "1")).unwrap();
+    let native = planned(&[(Action::Remove, "lib", "1", "")]);
+    assert_eq!(remove.conflict(&native).map_err(|refusal| refusal.code), Err(Code::UndoConflict));
+    let install = of(VerbId::PackageRemove, &foreign(wire::Action::Remove, "1", "")).unwrap();
+    let native = planned(&[(Action::Install, "lib", "", "1")]);
+    assert!(install.conflict(&native).is_err());
 }

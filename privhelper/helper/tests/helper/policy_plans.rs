@@ -259,6 +259,30 @@ fn what_a_rule_denies_does_not_come_along_as_a_dependency() {
 }
 
 #[test]
+fn what_a_rule_denies_to_install_or_upgrade_does_not_come_along_with_another_verb() {
+    for (denied, verb, object, action) in [
+        ("package.install", VerbId::PackageUpgrade, Object::AllPackages, Action::Install),
+        ("package.install", VerbId::PackageRemove, package("curl"), Action::Install),
+        ("package.upgrade", VerbId::PackageInstall, package("curl"), Action::Upgrade),
+        ("package.purge", VerbId::PackageInstall, package("curl"), Action::Purge),
+    ] {
+        let all = root::Rule {
+            packages: strings(&["*"]),
+            max_new_packages: 5,
+            new_packages: true,
+            allow_upgrades: true,
+            allow_removals: true,
+            ..rule("all", &["package.install", "package.upgrade", "package.remove"])
+        };
+        let never = root::Rule { packages: strings(&["docker.io"]), ..rule("never", &[denied]) };
+        let rules = policy(vec![all, decided(never, Deny)]);
+        let along = |name| plan(&rules, verb, std::slice::from_ref(&object), &[step(action, name, false)]);
+        assert_eq!(along("docker.io").map_err(|r| r.code), Err(Code::Denied), "{denied} by {}", verb.name());
+        assert!(along("other").is_ok(), "{denied} by {}", verb.name());
+    }
+}
+
+#[test]
 fn the_rule_that_is_named_is_the_one_that_asks() {
     use crate::policy::unit;
     let r =

@@ -162,3 +162,34 @@ fn a_rate_counts_effects_alone_and_survives_a_restart() {
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"2");
 }
+
+#[test]
+fn an_outcome_of_long_paths_is_kept_in_little_room() {
+    let world = World::new(site_rules);
+    let (id, watchers) = (new_id(), std::sync::Arc::default());
+    let begun_unix_us = u64::try_from(world.host.unix().as_micros()).unwrap();
+    let begun = root::RequestRecord {
+        uid: CLIENT_UID,
+        request_id: id.clone(),
+        begun_unix_us,
+        ..root::RequestRecord::default()
+    };
+    for length in [100, 4000] {
+        let file = |number: usize| wire::FileInfo {
+            path: format!("/{number}{}", "x".repeat(length)),
+            sha256: "0".repeat(64),
+            owner: "o".repeat(64),
+            ..wire::FileInfo::default()
+        };
+        let completed = wire::Completed { files: (0..64).map(file).collect(), ..wire::Completed::default() };
+        world.helper.requests.take(begun.clone(), &watchers).unwrap();
+        world.helper.requests.finish(CLIENT_UID, &id, &completed).unwrap();
+        let id = postern_helper::types::RequestId::new(&id).unwrap();
+        let kept = world.helper.requests.result(CLIENT_UID, &id).unwrap();
+        assert!(kept.encoded_len() <= 16 * 1024, "{}", kept.encoded_len());
+        let most = if length == 100 { 64 } else { 4 };
+        assert_eq!(kept.files.len(), most);
+        assert!(kept.files.iter().zip(&completed.files).all(|(kept, file)| kept.path == file.path));
+        world.helper.requests.release(CLIENT_UID, id.as_str()).unwrap();
+    }
+}
