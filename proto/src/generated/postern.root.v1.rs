@@ -667,7 +667,7 @@ pub struct FilesUndo {
     #[prost(bool, tag = "2")]
     pub incomplete: bool,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FileUndo {
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
@@ -684,7 +684,7 @@ pub struct FileUndo {
     #[prost(string, tag = "5")]
     pub temporary: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FileState {
     #[prost(bool, tag = "1")]
     pub directory: bool,
@@ -700,4 +700,15 @@ pub struct FileState {
     /// Of `before`: which file of its directory it was.
     #[prost(uint64, tag = "6")]
     pub inode: u64,
+    /// Of `before`: ACL, label and user.\*, if it was replaced or removed; 64 KiB at most.
+    #[prost(message, repeated, tag = "7")]
+    pub xattrs: ::prost::alloc::vec::Vec<Xattr>,
+}
+/// An extended attribute.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Xattr {
+    #[prost(bytes = "vec", tag = "1")]
+    pub name: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: ::prost::alloc::vec::Vec<u8>,
 }

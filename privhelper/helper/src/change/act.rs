@@ -102,6 +102,7 @@ impl Doing<'_> {
             temporary: &self.temporary,
             old: self.looked.there.as_ref().map(|(standing, _)| standing),
             new,
+            xattrs: self.looked.xattrs.as_ref().or(self.change.xattrs.as_ref()),
         }
     }
 }

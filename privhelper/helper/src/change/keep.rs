@@ -24,6 +24,7 @@ impl Doing<'_> {
     fn undo(&mut self) -> FileUndo {
         let before = self.looked.there.as_ref().map(|(standing, old)| FileState {
             inode: standing.identity.1,
+            xattrs: self.looked.xattrs.clone().unwrap_or_default().into_kept(),
             ..state(old.kind, old.attributes, None)
         });
         let after = match &self.change.to {
@@ -51,6 +52,7 @@ fn state(kind: FileKind, attributes: Attributes, sha256: Option<Digest>) -> File
         gid: attributes.gid,
         sha256: sha256.map(|sha256| sha256.as_bytes().to_vec()).unwrap_or_default(),
         inode: 0,
+        xattrs: Vec::new(),
     }
 }
 
@@ -62,15 +64,15 @@ pub(super) fn is_kept<V>(by: &Authorized<V>) -> bool {
 /// Keeps what the files were, on disk when this returns.
 pub(super) fn keep<V>(cx: &Context, by: &Authorized<V>, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
     let incomplete = !is_kept(by);
-    if incomplete {
-        for doing in doing.iter_mut() {
-            doing.looked.content.clear();
-        }
-    }
     // What an operator takes back, whom no rule lets through, must not fail for want of room.
     let unbounded = UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
     let limits = if by.rules().next().is_some() { cx.policy.undo() } else { unbounded };
-    let undo = FilesUndo { files: doing.iter_mut().map(Doing::undo).collect(), incomplete };
+    let mut files = doing.iter_mut().map(Doing::undo).collect::<Vec<_>>();
+    for file in files.iter_mut().filter(|_| incomplete) {
+        file.content.clear();
+        file.before.iter_mut().for_each(|before| before.xattrs.clear());
+    }
+    let undo = FilesUndo { files, incomplete };
     let of = (cx.peer.uid, cx.meta.request_id.as_str());
     cx.helper.copies.keep(of, &undo.encode_to_vec(), limits, cx.helper.host.unix())
 }

@@ -15,6 +15,7 @@ use crate::audit::Json;
 use crate::error::Invalid;
 use crate::plan::FileAction;
 use crate::policy::Object;
+use crate::sys::files::Xattrs;
 use crate::types::{Digest, Expect, FileKind, FileMode, TargetPath, UserName};
 use crate::verb::Wish;
 use crate::verb_id::VerbId;
@@ -36,6 +37,8 @@ pub struct Change {
     pub owner: Option<UserName>,
     /// Group to set; none = kept, or root.
     pub group: Option<UserName>,
+    /// What is made anew takes over, where nothing stands; none = as its directory has it.
+    pub xattrs: Option<Xattrs>,
 }
 
 /// What is to be at a path.
@@ -93,7 +96,7 @@ impl Change {
     /// A change to this path, whatever is there now, with mode and owner kept.
     #[must_use]
     pub const fn new(path: TargetPath, to: To) -> Self {
-        Self { path, to, expect: Expect::Any, mode: None, owner: None, group: None }
+        Self { path, to, expect: Expect::Any, mode: None, owner: None, group: None, xattrs: None }
     }
 
     /// What a `FileChange` asks for.
@@ -116,7 +119,7 @@ impl Change {
             wire::ChangeKind::Remove => To::Removed,
             wire::ChangeKind::Unspecified => return Err(Invalid::new("kind", "must be WRITE or REMOVE")),
         };
-        Ok(Self { path, to, expect, mode, owner, group })
+        Ok(Self { path, to, expect, mode, owner, group, xattrs: None })
     }
 
     /// What policy sees of it as `verb`.

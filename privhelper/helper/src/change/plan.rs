@@ -7,7 +7,7 @@ use crate::plan::{FilePlan, FilesPlan, OldFile};
 use crate::policy::{Authorized, Decision, Object};
 use crate::question;
 use crate::sys::confined::{self, Need};
-use crate::sys::files::{self, Standing};
+use crate::sys::files::{self, Standing, Xattrs};
 use crate::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
 use crate::validate;
 use crate::verb_id::VerbId;
@@ -53,6 +53,8 @@ pub(super) struct Looked {
     pub there: Option<(Standing, OldFile)>,
     /// Its content, if that goes and was asked for.
     pub content: Vec<u8>,
+    /// What is made in its place takes over; none if it stays, or nothing stands there.
+    pub xattrs: Option<Xattrs>,
 }
 
 /// How closely is looked.
@@ -86,8 +88,10 @@ fn look(
 ) -> Result<Looked, Stop> {
     let parent = files::open_parent(directory, below, cx.helper.host.owner_uid)?;
     let Some(mut standing) = files::look(&parent, change.path.split().1, change.to.kinds())? else {
-        return Ok(Looked { parent, there: None, content: Vec::new() });
+        return Ok(Looked { parent, there: None, content: Vec::new(), xattrs: None });
     };
+    let stays = matches!(change.to, To::Attributes);
+    let xattrs = (!stays).then(|| standing.xattrs(change.path.split().1)).transpose()?;
     let size = if standing.kind == FileKind::File { standing.size } else { 0 };
     let (sha256, content) = if change.goes() {
         *room = room.checked_sub(size).ok_or_else(|| {
@@ -106,7 +110,7 @@ fn look(
         (Digest::of(&[]), Vec::new())
     };
     let old = OldFile { kind: standing.kind, sha256, size, attributes: standing.attributes };
-    Ok(Looked { parent, there: Some((standing, old)), content })
+    Ok(Looked { parent, there: Some((standing, old)), content, xattrs })
 }
 
 /// What would become of them.

@@ -123,7 +123,7 @@ impl<'a> Found<'a> {
             Some(_) => New::File(&[], attributes),
             None => New::Nothing,
         };
-        Step { parent: self.parent, name: self.name, temporary: &self.file.temporary, old, new }
+        Step { parent: self.parent, name: self.name, temporary: &self.file.temporary, old, new, xattrs: None }
     }
 }
 

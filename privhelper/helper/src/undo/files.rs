@@ -9,6 +9,7 @@ use crate::helper::Helper;
 use crate::leave::Done;
 use crate::plan::{FilePlan, FilesPlan, OldFile};
 use crate::policy::Authorized;
+use crate::sys::files::Xattrs;
 use crate::types::{FileKind, FileMode, TargetPath, UserName};
 use crate::verb::Wish;
 use crate::verb_id::VerbId;
@@ -92,7 +93,7 @@ fn is_as_left(file: &FilePlan, left: Option<&FileState>) -> bool {
 /// What brings one file back. Mode and owner are set, and so decided, only where they are not what stands there.
 fn inverse(helper: &Helper, file: &mut FileUndo) -> Result<Change, Stop> {
     let path = TargetPath::new(&file.path)?;
-    let Some(before) = &file.before else {
+    let Some(before) = &mut file.before else {
         let is_directory = file.after.as_ref().is_some_and(|after| after.directory);
         return Ok(Change::new(path, if is_directory { To::RemovedDirectory } else { To::Removed }));
     };
@@ -102,6 +103,7 @@ fn inverse(helper: &Helper, file: &mut FileUndo) -> Result<Change, Stop> {
         Some(_) | None => To::content(std::mem::take(&mut file.content)),
     };
     let after = file.after.as_ref();
+    let xattrs = Some(Xattrs::of_kept(std::mem::take(&mut before.xattrs)));
     let differs = |of: fn(&FileState) -> u32| after.is_none_or(|after| of(after) != of(before));
     let name = |field, text: String| {
         UserName::new(field, &text).map_err(|_| {
@@ -116,6 +118,7 @@ fn inverse(helper: &Helper, file: &mut FileUndo) -> Result<Change, Stop> {
         mode: differs(|state| state.mode).then_some(mode),
         owner: owner.transpose()?,
         group: group.transpose()?,
+        xattrs,
         ..Change::new(path.clone(), to)
     })
 }

@@ -99,7 +99,7 @@ fn a_patch_that_fails_at_its_last_file_takes_the_others_back() {
     fs::write(world.path("site/other"), "theirs").unwrap();
     fs::rename(world.path("site/other"), world.path("site/c")).unwrap();
     let attributes = Attributes { mode: FileMode::DEFAULT, ..b.attributes };
-    let step = |name, temporary, old, new| Step { parent: &site, name, temporary, old, new };
+    let step = |name, temporary, old, new| Step { parent: &site, name, temporary, old, new, xattrs: None };
     let file = New::File(b"new", attributes);
     let both = |last| {
         let steps = [
@@ -131,7 +131,8 @@ fn who_writes_into_the_file_meanwhile_loses_nothing() {
     let mut appending = fs::OpenOptions::new().append(true).open(world.path("site/log")).unwrap();
     std::io::Write::write_all(&mut appending, b"two\n").unwrap();
     let new = New::File(b"new", seen.attributes);
-    let steps = [Step { parent: &site, name: "log", temporary: ".postern-1", old: Some(&seen), new }];
+    let (name, temporary, old) = ("log", ".postern-1", Some(&seen));
+    let steps = [Step { parent: &site, name, temporary, old, new, xattrs: None }];
     let ticket = world.helper.audit.begin(&Record::default()).unwrap();
     files::stage(&ticket, &steps).unwrap();
     assert!(files::swap(&ticket, &steps).is_err());

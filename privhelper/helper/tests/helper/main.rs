@@ -42,3 +42,4 @@ mod tracer;
 mod undo;
 mod units;
 mod validate;
+mod xattrs;

@@ -38,7 +38,8 @@ fn write(ticket: &postern_helper::audit::Ticket, base: &TargetPath, content: &[u
     let attributes =
         Attributes { mode: FileMode::DEFAULT, uid: own, gid: nix::unistd::Gid::effective().as_raw() };
     let new = New::File(content, attributes);
-    let step = Step { parent: &parent, name: "file", temporary: ".temporary", old: old.as_ref(), new };
+    let (name, temporary, old) = ("file", ".temporary", old.as_ref());
+    let step = Step { parent: &parent, name, temporary, old, new, xattrs: None };
     files::stage(ticket, &[step])?;
     files::swap(ticket, &[step])
 }

@@ -31,6 +31,7 @@ const CALLS: &[nix::libc::c_long] = &[
     nix::libc::SYS_fchown,
     nix::libc::SYS_fchownat,
     nix::libc::SYS_fsetxattr,
+    nix::libc::SYS_fremovexattr,
     nix::libc::SYS_mkdirat,
     nix::libc::SYS_linkat,
     nix::libc::SYS_symlinkat,

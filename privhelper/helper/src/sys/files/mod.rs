@@ -6,10 +6,12 @@
 mod list;
 mod standing;
 mod swap;
+mod xattr;
 
 pub use list::list;
 pub use standing::{Standing, look};
 pub use swap::{New, Step, clear, stage, swap, swap_back};
+pub use xattr::Xattrs;
 
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::types::TargetPath;

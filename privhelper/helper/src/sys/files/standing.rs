@@ -1,5 +1,6 @@
 //! What stands at a name, opened and looked at through its descriptor.
 
+use super::xattr::{Xattrs, check_capability};
 use super::{LINK, beneath, case_folded, folds_case, identity_of, link, open, stop};
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::types::{Attributes, Digest, FileKind, FileMode};
@@ -31,7 +32,8 @@ pub struct Standing {
 /// with one name.
 ///
 /// # Errors
-/// `special_file` for anything else: link, hard link, directory, device, FIFO, socket, setuid, setgid, sticky.
+/// `special_file` for anything else: link, hard link, directory, device, FIFO, socket, setuid, setgid, sticky,
+/// with capabilities.
 pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<Standing>, Stop> {
     let special = |why: &str| Stop::from(Refusal::new(Code::SpecialFile, format!("{name:?} is {why}")));
     let linked = || (Code::SpecialFile, format!("{name:?} is a link or another file system"));
@@ -68,6 +70,7 @@ pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<S
         return Err(case_folded(name));
     }
     let mode = FileMode::of_stat(stat.st_mode).ok_or_else(|| special("setuid, setgid or sticky"))?;
+    check_capability(&fd, name)?;
     Ok(Some(Standing {
         file: File::from(fd),
         identity: identity_of(&stat),
@@ -83,6 +86,14 @@ pub(super) fn changed() -> Stop {
 }
 
 impl Standing {
+    /// What a file that replaces it takes over; `name` is its own.
+    ///
+    /// # Errors
+    /// `special_file` if something of it can't be kept.
+    pub fn xattrs(&self, name: &str) -> Result<Xattrs, Stop> {
+        Xattrs::of(&self.file, name)
+    }
+
     /// SHA-256 of the content.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! Of several steps all are done or none: what fails is taken back, newest first, by the same renames.
 
 use super::standing::{Standing, changed};
+use super::xattr::Xattrs;
 use super::{beneath, case_folded, folds_case, identity_of, open, stop};
 use crate::audit::Ticket;
 use crate::error::{Code, Fault, Stop};
@@ -41,12 +42,14 @@ pub struct Step<'a> {
     pub old: Option<&'a Standing>,
     /// What is to be.
     pub new: New<'a>,
+    /// What a new file or directory takes over; none = as its directory has it.
+    pub xattrs: Option<&'a Xattrs>,
 }
 
 /// Puts everything that is new beside its place, synced: an effect. If one of them fails, none is left.
 ///
 /// # Errors
-/// A fault; `special_file` if a directory is immutable, `unsafe_path` if it folds case.
+/// A fault; `special_file` if a directory is immutable or an attribute can't be kept, `unsafe_path` if it folds case.
 pub fn stage(ticket: &Ticket, steps: &[Step<'_>]) -> Result<(), Stop> {
     let staged = steps.iter().try_for_each(|step| match step.new {
         New::File(content, attributes) => step.stage_file(content, attributes),
@@ -115,7 +118,7 @@ impl Step<'_> {
             .map_err(|errno| self.immutable(errno, "make a temporary file"))?;
         let mut file = File::from(fd);
         file.write_all(content).map_err(Fault::io("write a temporary file"))?;
-        set(&file, attributes)?;
+        self.set_new(&file, attributes)?;
         self.check_case(&file)?;
         file.sync_all().map_err(Fault::io("sync a temporary file"))?;
         Ok(())
@@ -127,10 +130,20 @@ impl Step<'_> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let fd = open(self.parent.as_fd(), self.temporary, flags, beneath())
             .map_err(Fault::io("open a new directory"))?;
-        set(&fd, attributes)?;
+        self.set_new(&fd, attributes)?;
         self.check_case(&fd)?;
         fsync(&fd).map_err(Fault::io("sync a new directory"))?;
         Ok(())
+    }
+
+    /// The owner first: no ACL holds for another's group.
+    fn set_new(&self, staged: impl AsFd, to: Attributes) -> Result<(), Stop> {
+        let staged = staged.as_fd();
+        if let Some(xattrs) = self.xattrs {
+            set_owner(staged, to)?;
+            xattrs.set(staged, self.name, to.mode)?;
+        }
+        set(staged, to)
     }
 
     /// Where nothing stood yet only the new name can tell.
@@ -254,11 +267,15 @@ impl Standing {
     }
 }
 
+fn set_owner(file: impl AsFd, to: Attributes) -> Result<(), Stop> {
+    let (uid, gid) = (Uid::from_raw(to.uid), Gid::from_raw(to.gid));
+    Ok(fchown(file, Some(uid), Some(gid)).map_err(Fault::io("set a file's owner"))?)
+}
+
 /// Sets owner, group and mode, and checks that they were taken.
 fn set(file: impl AsFd, to: Attributes) -> Result<(), Stop> {
     let file = file.as_fd();
-    fchown(file, Some(Uid::from_raw(to.uid)), Some(Gid::from_raw(to.gid)))
-        .map_err(Fault::io("set a file's owner"))?;
+    set_owner(file, to)?;
     fchmod(file, Mode::from_bits_truncate(to.mode.bits())).map_err(Fault::io("set a file's mode"))?;
     let stat = fstat(file).map_err(Fault::io("stat a file"))?;
     if (FileMode::of_stat(stat.st_mode), stat.st_uid, stat.st_gid) != (Some(to.mode), to.uid, to.gid) {
