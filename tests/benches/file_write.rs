@@ -61,11 +61,17 @@ fn accepted(at: &Path) -> Vec<u8> {
     };
     let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
     let undo = root::UndoLimits { max_bytes: 1 << 40, max_count: 1_000_000, max_age_s: 1 << 40 };
+    let audit = root::AuditLimits {
+        records_per_minute: u32::MAX,
+        records_per_hour: u32::MAX,
+        ..root::AuditLimits::default()
+    };
     let rules = root::Rules {
         version: 1,
         clients: vec![client],
         rules: vec![rule],
         undo: Some(undo),
+        audit: Some(audit),
         ..Default::default()
     };
     let rules = rules.encode_to_vec();
@@ -78,6 +84,7 @@ fn connect(at: &Path) -> UnixStream {
     let mut host = Host::real("00000000-0000-4000-8000-000000000000".to_owned(), confined::available());
     host.paths.state = at.join("state");
     host.paths.log = at.join("log");
+    host.paths.run = at.join("run");
     for socket in
         [&mut host.paths.helper_socket, &mut host.paths.operator_socket, &mut host.paths.gateway_socket]
     {
