@@ -17,7 +17,7 @@ signed_by = ["/etc/apt/keyrings/local.asc"]
 [[rule]]
 id = "install"
 client = "agent"
-verbs = ["package.install"]
+verbs = ["package.install", "request.undo"]
 packages = ["pt-*"]
 versions = ["*"]
 sources = ["local"]
@@ -39,7 +39,7 @@ accept_risk = { "*" = "a test" }
 [[rule]]
 id = "remove"
 client = "agent"
-verbs = ["package.remove", "package.purge"]
+verbs = ["package.remove", "package.purge", "request.undo"]
 packages = ["pt-*", "linux-image-*", "bash"]
 decision = "allow"
 justification = "packages of the test"
@@ -67,7 +67,7 @@ accept_risk = { "*" = "a test" }
 [[rule]]
 id = "hold"
 client = "agent"
-verbs = ["package.hold", "package.unhold"]
+verbs = ["package.hold", "package.unhold", "request.undo"]
 packages = ["pt-*"]
 decision = "allow"
 justification = "packages of the test"
@@ -92,6 +92,9 @@ fn packages(kernel: &str) -> Vec<Package> {
         conffile("2"),
         new("pt-lib"),
         new("pt-app").field("Depends: pt-lib"),
+        new("pt-undo-lib"),
+        new("pt-undo").field("Depends: pt-undo-lib"),
+        new("pt-undo-user").field("Depends: pt-undo-lib"),
         new("pt-fight").field("Conflicts: pt-app"),
         new("pt-bad").script("postinst", "echo the script says this; test -e /etc/pt-mended || exit 3"),
         new("pt-stuck").script("prerm", "echo it stays; exit 4"),
@@ -115,6 +118,7 @@ fn does_to_packages_what_was_decided_and_says_what_became_of_it(release: Release
     let _ = done(&host, &["update"]);
     changes_versions_and_keeps_what_a_person_has_configured(&host);
     removes_what_was_named_and_nothing_else(&host);
+    takes_back_what_it_changed_and_nothing_that_is_needed_since(&host);
     what_the_host_needs_stays(&host, kernel.trim());
     what_changed_since_a_person_looked_is_not_removed(&host);
     what_waits_for_the_lock_says_who_has_it(&host);
@@ -236,6 +240,44 @@ fn removes_what_was_named_and_nothing_else(host: &Installed) {
     let failed = ends(host, &["remove", "pt-stuck"], 1, "failed", "package_failed");
     assert!(failed["message"].as_str().is_some_and(|words| words.contains("pt-stuck: ")), "{failed}");
     assert_eq!(failed["result"]["packages"][0]["state"], "installed", "{failed}");
+}
+
+/// An undo is the inverse request: asked for by the client, or done by an operator.
+fn takes_back_what_it_changed_and_nothing_that_is_needed_since(host: &Installed) {
+    let undo = |id: &Value, exit: i32, code: &str| {
+        let answer = host.visitor(&["postern", "undo", id.as_str().expect("an id"), "--json"]);
+        let json = answer.json();
+        assert_eq!((answer.code, json["code"].as_str().unwrap_or("")), (exit, code), "{answer}");
+        json
+    };
+    let installed = done(host, &["install", "pt-undo"]);
+    has(host, "pt-undo-lib", "1 ii");
+    let undone = undo(&installed["request_id"], 0, "");
+    assert_eq!(steps(&undone), ["remove pt-undo 1 -", "remove pt-undo-lib 1 -"]);
+    has(host, "pt-undo", "");
+    has(host, "pt-undo-lib", "");
+    let _ = undo(&installed["request_id"], 1, "undo_gone");
+    let again = undo(&undone["request_id"], 0, "");
+    has(host, "pt-undo", "1 ii");
+
+    // What it brought along is needed by something else now.
+    let _ = done(host, &["install", "pt-undo-user"]);
+    let _ = undo(&again["request_id"], 1, "undo_conflict");
+    has(host, "pt-undo", "1 ii");
+    has(host, "pt-undo-user", "1 ii");
+
+    let removed = done(host, &["remove", "pt-undo-user"]);
+    let _ = undo(&removed["request_id"], 0, "");
+    has(host, "pt-undo-user", "1 ii");
+    let held = done(host, &["hold", "pt-undo"]);
+    assert_eq!(host.shell("apt-mark showhold").ok(), "pt-undo\n");
+    let _ = undo(&held["request_id"], 0, "");
+    assert_eq!(host.shell("apt-mark showhold").ok(), "");
+
+    let removed = done(host, &["remove", "pt-undo-user"]);
+    let id = removed["request_id"].as_str().expect("an id");
+    let _ = host.root(&["postern-admin", "undo", id, "--yes"]).ok();
+    has(host, "pt-undo-user", "1 ii");
 }
 
 fn what_the_host_needs_stays(host: &Installed, kernel: &str) {
