@@ -11,7 +11,7 @@ const COLUMNS: [(&str, usize); 7] = [
     ("TIME (UTC)", 19),
     ("EVENT", 14),
     ("REQUEST", 13),
-    ("CLIENT, AND WHOM IT CLAIMS TO BE FOR", 26),
+    ("CLIENT, AND WHAT IT CLAIMS", 26),
     ("VERB", 16),
     ("OBJECT -> DECISION -> OUTCOME", 0),
 ];
