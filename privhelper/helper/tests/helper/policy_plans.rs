@@ -35,7 +35,7 @@ fn from(step: PackageStep, origins: &[&str]) -> PackageStep {
 }
 
 const DEBIAN: &str =
-    "/etc/apt/sources.list.d/debian.sources:2 https://deb.debian.org/debian /usr/share/keyrings/d.gpg";
+    "/etc/apt/sources.list.d/debian.sources:2 https://deb.example.org/debian /usr/share/keyrings/d.gpg";
 
 /// A policy whose only rule grants packages from its only source.
 fn from_source(source: root::Source, verb: &str) -> Policy {
@@ -66,23 +66,23 @@ fn a_package_comes_from_the_granted_entries_host_and_keys_or_not_at_all() {
     let keys = |keys: &[&str]| root::Source { signed_by: strings(keys), ..debian() };
     let two_keys = format!("{DEBIAN},/x.gpg");
     let no_keys = DEBIAN.replace("/usr/share/keyrings/d.gpg", "-");
-    let other_host = DEBIAN.replace("deb.debian.org", "deb.debian.org.evil.example");
-    let user = DEBIAN.replace("https://", "https://deb.debian.org@evil.example:443/");
-    let file = DEBIAN.replace("https://deb.debian.org/debian", "file:/srv/deb.debian.org");
+    let other_host = DEBIAN.replace("deb.example.org", "deb.example.org.evil.example");
+    let user = DEBIAN.replace("https://", "https://deb.example.org@evil.example:443/");
+    let file = DEBIAN.replace("https://deb.example.org/debian", "file:/srv/deb.example.org");
     let mirror = DEBIAN.replace("https://", "mirror+http://");
-    let port = DEBIAN.replace("deb.debian.org/", "deb.debian.org:8443/");
+    let port = DEBIAN.replace("deb.example.org/", "deb.example.org:8443/");
     for (source, origin, is_granted) in [
         (debian(), DEBIAN, true),
         (entry("/etc/apt/sources.list.d/debian.sources:2"), DEBIAN, true),
         (entry("/etc/apt/sources.list.d/debian.sources:1"), DEBIAN, false),
         (entry("/etc/apt/sources.list.d/debian.source"), DEBIAN, false),
         (entry("/etc/apt/sources.list"), DEBIAN, false),
-        (host("deb.debian.org"), DEBIAN, true),
-        (host("deb.debian.org"), &port, true),
-        (host("deb.debian.org"), &other_host, false),
-        (host("deb.debian.org"), &user, false),
-        (host("deb.debian.org"), &file, false),
-        (host("deb.debian.org"), &mirror, false),
+        (host("deb.example.org"), DEBIAN, true),
+        (host("deb.example.org"), &port, true),
+        (host("deb.example.org"), &other_host, false),
+        (host("deb.example.org"), &user, false),
+        (host("deb.example.org"), &file, false),
+        (host("deb.example.org"), &mirror, false),
         (debian(), &file, true),
         (keys(&["/usr/share/keyrings/d.gpg"]), DEBIAN, true),
         (keys(&["/usr/share/keyrings/d.gpg", "/x.gpg"]), &two_keys, true),
@@ -104,7 +104,7 @@ fn a_package_comes_from_the_granted_entries_host_and_keys_or_not_at_all() {
 #[test]
 fn every_source_of_every_fetched_package_must_be_granted() {
     let other =
-        "/etc/apt/sources.list.d/evil.sources:1 https://deb.debian.org/debian /usr/share/keyrings/d.gpg";
+        "/etc/apt/sources.list.d/evil.sources:1 https://deb.example.org/debian /usr/share/keyrings/d.gpg";
     let policy = from_source(debian(), "package.install");
     let asked = || from(step(Action::Install, "a0", true), &[DEBIAN]);
     let along = |origins: &[&str]| from(step(Action::Install, "b0", false), origins);
