@@ -221,11 +221,10 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Pre
     // 5. Plan, and decide the plan too.
     let plan = verb.plan(cx, &by)?;
     let by = cx.policy.decide_plan(cx.peer, by, &cx.wishes, &plan.subject())?;
+    // What the plan touches may be granted by a stricter rule than what was asked for.
     by.rule_id().clone_into(&mut cx.record.rule);
     cx.record.decision = by.decision().as_str();
     cx.record.plan = plan.json();
-    // What the plan touches may be granted by a stricter rule than what was asked for.
-    cx.record.decision = by.decision().as_str();
     if cx.meta.mode == Mode::Preview {
         let mut previewed = completed_as(wire::Status::Previewed, &by);
         previewed.plan = Some(plan.wire());

@@ -5,12 +5,11 @@ use super::proof::{Known, Source};
 use super::record::{Hex, hex};
 use crate::host::Host;
 use crate::lint::gather;
+use postern_helper::audit::TIP;
 use postern_helper::audit::seal::Running;
 use postern_helper::types::Digest;
 use serde::Deserialize;
 
-/// What the helper marks tips in the journal with.
-const TIP: &str = "c2e4a6b81d3f4a5c9e7b0d2f4a6c8e11";
 /// The unit whose entries count, by journald's own word.
 const UNIT: &str = "postern-helper.service";
 /// The newest so many: two hundred days at the usual interval.

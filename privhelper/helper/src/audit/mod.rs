@@ -20,6 +20,7 @@ mod time;
 mod upkeep;
 
 pub use budget::{Budget, Due, Suppressed};
+pub use journal::TIP;
 pub use json::Json;
 pub use limits::Limits;
 pub use record::{Event, Payer, Record, bytes};
