@@ -19,6 +19,7 @@ mod patching;
 pub mod planner;
 mod report;
 mod request;
+pub mod sandbox;
 pub mod serve;
 pub mod shell;
 mod show;
@@ -41,6 +42,10 @@ pub struct Host {
     pub agent_socket: PathBuf,
     /// The helper's socket for its clients.
     pub helper_socket: PathBuf,
+    /// The sandbox's socket.
+    pub tool_socket: PathBuf,
+    /// What the agent keeps: its database and the workspaces of tasks.
+    pub state: PathBuf,
     /// The helper's socket for operators: who may open it may approve.
     pub operator_socket: PathBuf,
     /// `postern-admin`, which shows an operator what waits and asks.
@@ -60,6 +65,8 @@ impl Default for Host {
         Self {
             agent_socket: "/run/postern/agent.sock".into(),
             helper_socket: "/run/postern/helper.sock".into(),
+            tool_socket: "/run/postern/tool.sock".into(),
+            state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),
             config: "/etc/postern/agent.toml".into(),

@@ -12,6 +12,7 @@ use crate::helper::Helper;
 use crate::planner;
 use crate::serve::described;
 use crate::show::Later;
+use crate::task::question::Person;
 use crate::task::{Order, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -63,6 +64,7 @@ impl Session<'_> {
             reason: self.global.reason.clone().unwrap_or_default(),
             wait_ms: self.wait_ms(),
             uid: nix::unistd::getuid().as_raw(),
+            interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
         let (cancel, cancelled) = watch::channel(false);
@@ -79,6 +81,8 @@ impl Session<'_> {
                 door: &door,
                 order: &order,
                 cancel: cancelled,
+                person: Person::Absent,
+                questions: 0,
                 turn: &mut turn,
                 whole_id: &only_whole,
                 on: &mut on,

@@ -109,6 +109,7 @@ pub async fn serve_on(
         .route("/tasks/{id}", get(tasks::show))
         .route("/tasks/{id}/events", get(tasks::events))
         .route("/tasks/{id}/cancel", post(tasks::cancel))
+        .route("/tasks/{id}/answer", post(tasks::answer))
         .route("/plan", post(tasks::plan))
         .route("/requests", post(requests::ask).layer(DefaultBodyLimit::max(REQUEST_BODY_LIMIT)))
         .route("/requests/{id}", get(requests::find))
@@ -196,6 +197,8 @@ async fn carry_out(
         door: &door,
         order: &entry.order,
         cancel,
+        person: entry.person(),
+        questions: 0,
         turn: &mut turn,
         whole_id: &whole_id,
         on: &mut on,

@@ -3,6 +3,7 @@
 use super::{App, Caller, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::planner;
+use crate::task::question::{Answer, Choice};
 use crate::task::{Entry, Find, Order, Task};
 use crate::tool::Tool;
 use axum::Json;
@@ -32,6 +33,9 @@ pub struct Execute {
     reason: String,
     #[serde(default)]
     wait_ms: u32,
+    /// The person is there and answers questions.
+    #[serde(default)]
+    interactive: bool,
 }
 
 fn yes() -> bool {
@@ -70,6 +74,7 @@ pub async fn execute(
         reason,
         wait_ms: body.wait_ms,
         uid,
+        interactive: body.interactive,
     };
     let id = new_id();
     let entry = app.store.add(id.clone(), order);
@@ -151,6 +156,54 @@ pub async fn cancel(
         }
         Err(answer) => *answer,
     }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// The question's number.
+    question: u32,
+    answer: Choice,
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// Answers what a task asks its person now.
+pub async fn answer(
+    State(app): State<Arc<App>>,
+    ConnectInfo(Peer(uid)): Caller,
+    Path(id): Path<String>,
+    body: Result<Json<Given>, JsonRejection>,
+) -> Response {
+    let Given { question, answer, text } = match body {
+        Ok(Json(body)) => body,
+        Err(rejection) => return bad_body(&rejection),
+    };
+    let entry = match find(&app, uid, &id) {
+        Ok(entry) => entry,
+        Err(answer) => return *answer,
+    };
+    let is_offered = entry
+        .task()
+        .question
+        .is_some_and(|asked| asked.number == question && asked.choices.contains(&answer));
+    let answer = match (answer, text) {
+        (Choice::Yes, None) => Answer::Yes,
+        (Choice::Always, None) => Answer::Always,
+        (Choice::No, None) => Answer::No,
+        (Choice::Text, Some(text)) => Answer::Text(text),
+        _ => {
+            return fault(StatusCode::BAD_REQUEST, "invalid_argument", "text goes with the answer text alone");
+        }
+    };
+    if !is_offered || !entry.answer(question, answer) {
+        return fault(
+            StatusCode::CONFLICT,
+            "not_found",
+            "the task does not ask this, or takes no such answer",
+        );
+    }
+    Json(entry.task()).into_response()
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+pub mod question;
 mod requests;
 mod run;
 mod store;
@@ -12,6 +13,7 @@ pub use turn::Turn;
 
 use crate::ask::Mode;
 use crate::tool::Tool;
+use question::Question;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,6 +32,9 @@ pub struct Task {
     /// What it waits for, while somebody must approve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waits>,
+    /// What its person is asked now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
@@ -70,7 +75,7 @@ pub enum TaskStatus {
     Queued,
     /// At work.
     Running,
-    /// Until somebody approves, or says no.
+    /// Until somebody approves or answers, or says no.
     Waiting,
     /// All steps are done.
     Completed,
@@ -205,6 +210,8 @@ pub struct Order {
     pub wait_ms: u32,
     /// The person behind it.
     pub uid: u32,
+    /// That person is there to be asked.
+    pub interactive: bool,
 }
 
 impl Task {
@@ -217,6 +224,7 @@ impl Task {
             task: order.task.clone(),
             status: TaskStatus::Queued,
             waiting: None,
+            question: None,
             summary: String::new(),
             results: Vec::new(),
             changes: Vec::new(),

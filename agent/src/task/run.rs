@@ -3,9 +3,11 @@
 mod asking;
 mod composed;
 mod model;
+mod putting;
 mod requests;
 mod step;
 
+use super::question::Person;
 use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
@@ -37,6 +39,10 @@ pub struct Runner<'a> {
     pub order: &'a Order,
     /// True once the person wants it to end.
     pub cancel: watch::Receiver<bool>,
+    /// The person behind it, to be asked in the middle.
+    pub person: Person,
+    /// The questions that were put so far.
+    pub questions: u32,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
     /// Finds the whole id of an earlier request.

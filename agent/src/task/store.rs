@@ -1,10 +1,11 @@
 //! The tasks that the service knows. In memory: the one place that persistence will replace.
 
+use super::question::{Answer, Person};
 use super::{Order, Requests, Task, TaskStatus};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// Finished tasks that are kept, and the bytes that their results may have together.
 const KEPT_TASKS: usize = 200;
@@ -28,6 +29,9 @@ pub struct Entry {
     pub order: Order,
     /// Set to end it.
     pub cancel: watch::Sender<bool>,
+    /// Where its person's answers go.
+    answers: mpsc::Sender<(u32, Answer)>,
+    person: Mutex<Option<Person>>,
     task: Mutex<Task>,
     notes: Mutex<VecDeque<Note>>,
     last: watch::Sender<u64>,
@@ -61,7 +65,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Store {
     /// Takes a new task in.
     pub fn add(&self, id: String, order: Order) -> Arc<Entry> {
+        let (answers, questioner) = mpsc::channel(4);
+        let person = if order.interactive { Person::Present(questioner) } else { Person::Absent };
         let entry = Arc::new(Entry {
+            answers,
+            person: Mutex::new(Some(person)),
             task: Mutex::new(Task::new(id, &order)),
             order,
             cancel: watch::Sender::new(false),
@@ -151,6 +159,17 @@ impl Entry {
             task.status = TaskStatus::Running;
             task.clone()
         })
+    }
+
+    /// The person to ask, for the one that runs the task.
+    pub fn person(&self) -> Person {
+        lock(&self.person).take().unwrap_or(Person::Absent)
+    }
+
+    /// Answers the question of this number; false if it is not the one that stands.
+    pub fn answer(&self, number: u32, answer: Answer) -> bool {
+        let stands = lock(&self.task).question.as_ref().is_some_and(|question| question.number == number);
+        stands && self.answers.try_send((number, answer)).is_ok()
     }
 
     /// Adds an event. Progress takes the place of the progress before it.

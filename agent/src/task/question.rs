@@ -1,0 +1,88 @@
+//! What a person is asked in the middle of a task.
+//!
+//! Nothing of it reaches the helper: it is the agent's own carefulness, and a policy never rests on it.
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+/// A question. Both texts are shown escaped, never as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Counts from 1 within its task.
+    pub number: u32,
+    /// Why it is asked.
+    pub kind: Kind,
+    /// One line.
+    pub what: String,
+    /// What a person sees before answering, such as a diff or an argv; lines, may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub details: String,
+    /// The answers that are taken.
+    pub choices: Vec<Choice>,
+}
+
+/// Why a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The first change of a session.
+    FirstChange,
+    /// A file would be made where one stands.
+    Overwrite,
+    /// Much of a file would go.
+    Rewrite,
+    /// A command of the agent's own whose judge says `CONFIRM`.
+    Command,
+    /// The model wants to know something.
+    Input,
+}
+
+/// What can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Yes, this once.
+    Yes,
+    /// Yes, and likewise for exactly the same in this session.
+    Always,
+    /// No.
+    No,
+    /// Words: another text for what was asked about, or what the model wants to know.
+    Text,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this once.
+    Yes,
+    /// Yes, and likewise for exactly the same in this session.
+    Always,
+    /// No; also what counts where nobody is there to ask, or the task was cancelled.
+    No,
+    /// Words.
+    Text(String),
+}
+
+/// The person behind a task.
+#[derive(Debug)]
+pub enum Person {
+    /// Nobody can be asked: whatever is asked is answered with no.
+    Absent,
+    /// Answers come here, each with its question's number.
+    Present(mpsc::Receiver<(u32, Answer)>),
+}
+
+impl Person {
+    /// Waits for the answer to a question; answers to others are dropped.
+    pub async fn answer(&mut self, number: u32) -> Answer {
+        let Self::Present(answers) = self else { return Answer::No };
+        loop {
+            match answers.recv().await {
+                Some((to, answer)) if to == number => return answer,
+                Some(_) => {}
+                None => return Answer::No,
+            }
+        }
+    }
+}

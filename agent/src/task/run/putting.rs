@@ -1,0 +1,49 @@
+//! A question to the person behind a task, put in the middle of it.
+
+use super::Runner;
+use crate::task::question::{Answer, Choice, Kind, Question};
+use crate::task::{Task, TaskStatus};
+use serde_json::json;
+
+impl Runner<'_> {
+    /// Asks and waits, while other tasks go on. Nobody there, or a task that was cancelled meanwhile, is a no.
+    pub(super) async fn put(
+        &mut self,
+        task: &mut Task,
+        kind: Kind,
+        what: String,
+        details: String,
+        choices: &[Choice],
+    ) -> Answer {
+        if !self.order.interactive {
+            return Answer::No;
+        }
+        self.questions += 1;
+        let number = self.questions;
+        let question = Question { number, kind, what, details, choices: choices.to_vec() };
+        let data = json!(question);
+        task.question = Some(question);
+        task.status = TaskStatus::Waiting;
+        self.turn.give();
+        (self.on)("question", data, task);
+        let mut cancel = self.cancel.clone();
+        let answer = tokio::select! {
+            answer = self.person.answer(number) => answer,
+            _ = cancel.wait_for(|cancelled| *cancelled) => Answer::No,
+        };
+        task.question = None;
+        task.status = TaskStatus::Running;
+        (self.on)("answered", json!({ "number": number, "answer": word(&answer) }), task);
+        self.turn.take().await;
+        answer
+    }
+}
+
+fn word(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::Always => "always",
+        Answer::No => "no",
+        Answer::Text(_) => "text",
+    }
+}
