@@ -1,11 +1,13 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod owner;
 pub mod question;
 mod requests;
 mod run;
 mod store;
 mod turn;
 
+pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
@@ -208,8 +210,8 @@ pub struct Order {
     pub reason: String,
     /// How long to wait in each step; 0 = as the rule says.
     pub wait_ms: u32,
-    /// The person behind it.
-    pub uid: u32,
+    /// Who gave it.
+    pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
 }
