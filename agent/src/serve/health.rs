@@ -48,7 +48,8 @@ pub async fn health(State(app): State<Arc<App>>) -> Json<Value> {
         }
     };
     let (helper, llm) = tokio::join!(probe(&app.door), llm);
-    let state = json!({ "agent": app.health.agent, "llm": llm, "rag": "off", "helper": helper });
+    let agent = app.store.fault().unwrap_or_else(|| app.health.agent.clone());
+    let state = json!({ "agent": agent, "llm": llm, "rag": "off", "helper": helper });
     *last = Some((Instant::now(), state.clone()));
     Json(state)
 }

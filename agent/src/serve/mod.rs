@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::task::{Effect, Owner, Part, Place, Queue, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -26,11 +26,9 @@ use std::sync::Arc;
 use std::time::Duration;
 pub(crate) use tasks::described;
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Tasks that may wait.
-const QUEUE_LIMIT: usize = 100;
 /// Typed requests at a time.
 const REQUEST_LIMIT: usize = 32;
 /// A task's text and what goes with it.
@@ -42,7 +40,7 @@ const REQUEST_BODY_LIMIT: usize = 12 << 20;
 struct App {
     door: Arc<Door>,
     store: Arc<Store>,
-    queue: mpsc::Sender<Arc<Entry>>,
+    queue: Arc<Queue>,
     health: Health,
     slots: Arc<Semaphore>,
     /// Makes the steps of tasks; without one the offline planner does.
@@ -98,9 +96,10 @@ pub async fn serve_on(
     };
     let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
     let door = Arc::new(Door::Helper(helper));
-    let store = Arc::new(Store::default());
-    let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
+    let store = Arc::new(Store::open(&host.state)?);
+    let queue = Queue::new(usize::try_from(config.limits.queue.get()).unwrap_or(usize::MAX));
+    store.take_up().into_iter().for_each(|entry| queue.push_back(entry));
+    let worker = tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), Arc::clone(&store), model.clone()));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
@@ -144,12 +143,7 @@ async fn stop_signal() {
 }
 
 /// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
-async fn work(
-    mut orders: mpsc::Receiver<Arc<Entry>>,
-    door: Arc<Door>,
-    store: Arc<Store>,
-    model: Option<Arc<Model>>,
-) {
+async fn work(queue: Arc<Queue>, door: Arc<Door>, store: Arc<Store>, model: Option<Arc<Model>>) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
     let mut running = JoinSet::new();
@@ -159,22 +153,23 @@ async fn work(
         let mut turn = Turn::of(&turns);
         turn.take().await;
         turn.give();
-        let Some(entry) = orders.recv().await else { return };
+        let place = queue.next().await;
         turn.take().await;
         while running.try_join_next().is_some() {}
-        let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        let Some(task) = place.entry.begin() else { continue };
+        running.spawn(carry_out(place, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
     }
 }
 
 async fn carry_out(
-    entry: Arc<Entry>,
+    place: Place,
     mut task: Task,
     mut turn: Turn,
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
 ) {
+    let entry = &place.entry;
     tracing::info!(task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
     let owner = entry.order.owner;
     let mut asked = Asked::default();
@@ -182,14 +177,15 @@ async fn carry_out(
         if name == "request" {
             // A task's ids are made here and nobody else's.
             asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect);
+            let part = Part { task: &task.id, step: asked.step, verb: &asked.verb, target: &asked.target };
+            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect, Some(&part));
             return;
         }
         if let Ok(end) = Event::from_parts(name, &data) {
             store.requests.settle(&asked.request_id, asked.undoes.as_deref(), &end);
         }
         entry.update(task);
-        entry.note(name, data);
+        entry.note(name, &data);
     };
     let cancel = entry.cancel.subscribe();
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
@@ -218,6 +214,9 @@ async fn carry_out(
 #[serde(default)]
 struct Asked {
     request_id: String,
+    step: usize,
+    verb: String,
+    target: String,
     effect: Effect,
     undoes: Option<String>,
 }

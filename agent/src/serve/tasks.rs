@@ -77,10 +77,14 @@ pub async fn execute(
         interactive: body.interactive,
     };
     let id = new_id();
-    let entry = app.store.add(id.clone(), order);
-    if app.queue.try_send(Arc::clone(&entry)).is_err() {
+    let entry = match app.store.add(id.clone(), order) {
+        Ok(entry) => entry,
+        Err(why) => return fault(StatusCode::SERVICE_UNAVAILABLE, "internal", &why),
+    };
+    if !app.queue.push(&entry) {
         app.store.forget(&id);
-        return fault(StatusCode::TOO_MANY_REQUESTS, "busy", "100 tasks are waiting; try again later");
+        let message = format!("{} tasks are waiting; try again later", app.queue.limit());
+        return fault(StatusCode::TOO_MANY_REQUESTS, "busy", &message);
     }
     if !body.wait {
         return (StatusCode::ACCEPTED, Json(json!({ "id": id }))).into_response();
@@ -126,7 +130,7 @@ fn not_understood(why: &planner::NotUnderstood) -> Response {
 }
 
 pub async fn list(State(app): State<Arc<App>>, ConnectInfo(Peer(owner)): Caller) -> Json<Vec<Task>> {
-    Json(app.store.list(owner))
+    Json(app.store.list(owner, usize::MAX))
 }
 
 pub async fn show(
@@ -150,6 +154,7 @@ pub async fn cancel(
         Ok(entry) => {
             entry.cancel.send_replace(true);
             if entry.cancel_queued() {
+                app.queue.remove(&entry);
                 entry.close();
             }
             Json(entry.task()).into_response()
@@ -239,8 +244,7 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
         let is_final = entry.task().status.is_final();
         for note in entry.notes_after(seen) {
             seen = note.number;
-            let event =
-                sse::Event::default().id(seen.to_string()).event(note.name).data(note.data.to_string());
+            let event = sse::Event::default().id(seen.to_string()).event(note.name).data(note.data);
             if to.send(Ok(event)).await.is_err() {
                 return;
             }

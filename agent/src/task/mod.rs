@@ -1,16 +1,21 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod database;
+mod entry;
 mod owner;
 pub mod question;
+mod queue;
 mod requests;
 mod run;
 mod store;
 mod turn;
 
+pub use entry::Entry;
 pub use owner::{Owner, Right};
-pub use requests::{Effect, NotOne, Requests};
+pub use queue::{Place, Queue};
+pub use requests::{Effect, NotOne, Part, Requests};
 pub use run::Runner;
-pub use store::{Entry, Find, Store};
+pub use store::{Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
@@ -195,8 +200,8 @@ pub struct Change {
     pub undo: Option<String>,
 }
 
-/// An order with its plan and how it is to be carried out.
-#[derive(Clone, Debug)]
+/// An order with its plan and how it is to be carried out. It is kept: what is added needs a default.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The person's words.
     pub task: String,

@@ -48,6 +48,7 @@ impl Runner<'_> {
             "request",
             json!({
                 "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
+                "verb": ask.request.verb(), "target": ask.request.target(),
             }),
             task,
         );
