@@ -7,15 +7,15 @@
 mod arguments;
 
 pub use arguments::{
-    ApplyPatch, Finish, ListDir, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand, Service,
-    Shell, Text, Undo, UnitJournal, WriteFile,
+    ApplyPatch, Finish, ListDir, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand,
+    Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
 
 use super::{excerpt, redact};
 use crate::tool::Action;
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -228,13 +228,25 @@ tools! {
     Undo = "undo", Time::Rule, OUTPUT, Redaction::Whole;
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
+    /// Give the plan: it is shown to a person and carried out later, or says why there is none.
+    MakePlan = "plan", TIME, OUTPUT, Redaction::Whole;
 }
 
 /// The tools with the names that every agent of this kind has: what `postern model read` goes by.
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
 /// The tools of a task: those that the helper stands behind, and the end.
-pub const TASK: &[Tool] = ALL.split_at(1).1;
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0.split_at(1).1;
+
+/// The tools while a plan is made: those that only look, and the plan.
+pub const PLANNING: &[Tool] = &[
+    Tool::of::<Service>(),
+    Tool::of::<ReadFile>(),
+    Tool::of::<ListDir>(),
+    Tool::of::<PkgShow>(),
+    Tool::of::<UnitJournal>(),
+    Tool::of::<MakePlan>(),
+];
 
 impl Call {
     /// The tool's name.
@@ -260,7 +272,8 @@ impl Call {
             | Self::PkgShow(_)
             | Self::UnitJournal(_)
             | Self::ListDir(_)
-            | Self::Finish(_) => false,
+            | Self::Finish(_)
+            | Self::MakePlan(_) => false,
         }
     }
 }

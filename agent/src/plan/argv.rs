@@ -21,8 +21,8 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
             '\'' => quoted(text, &mut chars, c, word.get_or_insert_default())?,
             '"' => quoted(text, &mut chars, c, word.get_or_insert_default())?,
             '~' | '#' if word.is_none() => return Err(unsafe_at(text, c)),
-            ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`' | '\\' | '*' | '?' | '[' | ']'
-            | '\n' => return Err(unsafe_at(text, c)),
+            ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`' | '\\' | '*' | '?' | '['
+            | ']' | '\n' => return Err(unsafe_at(text, c)),
             other => word.get_or_insert_default().push(other),
         }
     }

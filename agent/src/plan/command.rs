@@ -1,7 +1,7 @@
 //! A plan of commands and typed calls.
 
 use super::{Code, Unfit, argv, unfit};
-use crate::model::tools;
+use crate::model::tools::{self, Tool as Offered};
 use crate::shell::{Level, Rules};
 use crate::tool::{Action, Tool};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -91,7 +91,7 @@ pub struct PlannedCall {
     #[serde(flatten)]
     pub tool: Tool,
     /// What it is for.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub purpose: String,
 }
 
@@ -107,13 +107,13 @@ pub enum Check {
 }
 
 /// A typed call, and what its result must say.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expected {
     /// The tool with its arguments.
     #[serde(flatten)]
     pub tool: Tool,
     /// Words that the result must hold; without them, the state of a unit must be active.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
 }
 
@@ -165,16 +165,41 @@ impl<'de> Deserialize<'de> for Check {
     }
 }
 
+impl<'de> Deserialize<'de> for Expected {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (tool, expect) = call(Map::deserialize(deserializer)?, "expect")?;
+        Ok(Self { tool, expect })
+    }
+}
+
+/// The tools that a plan's call can be of.
+const STEPS: &[Offered] = &[
+    Offered::of::<tools::Service>(),
+    Offered::of::<tools::PkgInstall>(),
+    Offered::of::<tools::PkgRemove>(),
+    Offered::of::<tools::WriteFile>(),
+    Offered::of::<tools::ApplyPatch>(),
+    Offered::of::<tools::RemoveFile>(),
+    Offered::of::<tools::RunCommand>(),
+];
+
+/// Those of them that change nothing.
+const LOOKS: &[Offered] = &[
+    Offered::of::<tools::Service>(),
+    Offered::of::<tools::ReadFile>(),
+    Offered::of::<tools::ListDir>(),
+    Offered::of::<tools::PkgShow>(),
+    Offered::of::<tools::UnitJournal>(),
+];
+
 impl JsonSchema for Step {
     fn schema_name() -> Cow<'static, str> {
         "Step".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let command = generator.subschema_for::<PlannedCommand>();
-        let mut any = vec![command.to_value()];
-        any.extend(calls("purpose", "What it is for."));
-        schema(json!({ "anyOf": any }))
+        let command = generator.subschema_for::<PlannedCommand>().to_value();
+        any([command].into_iter().chain(calls(STEPS, "purpose", "What it is for.")))
     }
 }
 
@@ -183,21 +208,31 @@ impl JsonSchema for Check {
         "Check".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let about = "A command in plain words and quotes; exit code 0 is good.";
-        let mut any = vec![json!({ "type": "string", "minLength": 1, "description": about })];
-        any.extend(calls("expect", "Words that the result must hold."));
-        schema(json!({ "anyOf": any }))
+        let command = json!({ "type": "string", "minLength": 1, "description": about });
+        any([command, generator.subschema_for::<Expected>().to_value()])
     }
 }
 
-fn schema(value: Value) -> Schema {
-    Schema::try_from(value).unwrap_or_default()
+impl JsonSchema for Expected {
+    fn schema_name() -> Cow<'static, str> {
+        "Expected".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        any(calls(LOOKS, "expect", "Words that the result must hold."))
+    }
 }
 
-/// The schemas of the typed calls, with one member more.
-fn calls(besides: &str, about: &str) -> Vec<Value> {
-    let one = |tool: &tools::Tool| {
+fn any(schemas: impl IntoIterator<Item = Value>) -> Schema {
+    let any: Vec<Value> = schemas.into_iter().collect();
+    Schema::try_from(json!({ "anyOf": any })).unwrap_or_default()
+}
+
+/// The schemas of typed calls, with one member more.
+fn calls<'t>(tools: &'t [Offered], besides: &'t str, about: &'t str) -> impl Iterator<Item = Value> + 't {
+    tools.iter().map(move |tool| {
         json!({
             "type": "object",
             "properties": {
@@ -208,8 +243,7 @@ fn calls(besides: &str, about: &str) -> Vec<Value> {
             "required": ["tool", "args"],
             "additionalProperties": false,
         })
-    };
-    tools::PLANNED.iter().map(one).collect()
+    })
 }
 
 impl Step {
@@ -301,9 +335,10 @@ impl Check {
     fn only_looks(&self) -> Result<(), Unfit> {
         self.is_safe()?;
         match self {
-            Self::Call(call) if changes(&call.tool) => {
-                Err(unfit(Code::InvalidSchema, format!("a check changes nothing, but to {} does", call.tool.describe())))
-            }
+            Self::Call(call) if changes(&call.tool) => Err(unfit(
+                Code::InvalidSchema,
+                format!("a check changes nothing, but to {} does", call.tool.describe()),
+            )),
             Self::Command(_) | Self::Call(_) => Ok(()),
         }
     }
@@ -314,10 +349,9 @@ fn judged(command: &str) -> Result<(), Unfit> {
     let words = argv::split(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
     let decision = Rules::builtin().map(|rules| rules.judge_argv(&words));
     match decision {
-        Ok(decision) if decision.level == Level::Block => Err(unfit(
-            Code::Blocked,
-            format!("{command:?} is never run: {}", decision.reason()),
-        )),
+        Ok(decision) if decision.level == Level::Block => {
+            Err(unfit(Code::Blocked, format!("{command:?} is never run: {}", decision.reason())))
+        }
         Ok(_) => Ok(()),
         Err(why) => Err(unfit(Code::Blocked, why)),
     }
@@ -328,7 +362,11 @@ fn judged(command: &str) -> Result<(), Unfit> {
 pub fn changes(tool: &Tool) -> bool {
     match tool {
         Tool::Service { action, .. } => *action != Action::Status,
-        Tool::PackagesShow { .. } | Tool::ReadFile { .. } | Tool::ListDirectory { .. } => false,
+        Tool::PackagesShow { .. }
+        | Tool::PkgShow { .. }
+        | Tool::UnitJournal { .. }
+        | Tool::ReadFile { .. }
+        | Tool::ListDir { .. } => false,
         Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }
@@ -350,13 +388,14 @@ pub fn changes(tool: &Tool) -> bool {
         | Tool::SetMode { .. }
         | Tool::SetOwner { .. }
         | Tool::RemoveFile { .. }
+        | Tool::RunCommand { .. }
         | Tool::Undo { .. } => true,
     }
 }
 
 fn is_here(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
-        || nix::unistd::gethostname().is_ok_and(|name| name.to_string_lossy() == host)
+        || std::fs::read_to_string("/proc/sys/kernel/hostname").is_ok_and(|name| name.trim_end() == host)
 }
 
 impl Expected {
@@ -381,6 +420,7 @@ fn holds(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, found)| {
         let before = text[..at].chars().next_back();
         let after = text[at + found.len()..].chars().next();
-        !(is_word(before) && is_word(words.chars().next())) && !(is_word(after) && is_word(words.chars().next_back()))
+        !(is_word(before) && is_word(words.chars().next()))
+            && !(is_word(after) && is_word(words.chars().next_back()))
     })
 }

@@ -91,7 +91,10 @@ impl FilePatchPlan {
                 return invalid(format!("the mode {:?} of {:?} is not {what}", change.mode, change.path));
             }
             if !files.iter().any(|file| file.path == change.path && file.kind != Kind::Delete) {
-                return invalid(format!("permission_changes names {:?}, which the diff does not change", change.path));
+                return invalid(format!(
+                    "permission_changes names {:?}, which the diff does not change",
+                    change.path
+                ));
             }
         }
         only_look("verification", &self.verification_commands)
@@ -106,7 +109,9 @@ impl FilePatchPlan {
             Intent::Update => (odd(|kind| kind != Kind::Modify), "creates or removes"),
         };
         match odd {
-            None if self.request_intent == Intent::Create && !files.iter().any(|f| f.kind == Kind::Create) => {
+            None if self.request_intent == Intent::Create
+                && !files.iter().any(|f| f.kind == Kind::Create) =>
+            {
                 Err(unfit(Code::InvalidSchema, "request_intent is create, but the diff creates no file"))
             }
             None => Ok(()),

@@ -104,7 +104,8 @@ pub fn strict(text: &str) -> Result<Value, String> {
     if !trimmed.starts_with('{') {
         return Err("it is no JSON object".to_owned());
     }
-    let object = json::object(trimmed, 0).map_err(|fault| format!("{} {}", fault.why, place(trimmed, fault.at)))?;
+    let object =
+        json::object(trimmed, 0).map_err(|fault| format!("{} {}", fault.why, place(trimmed, fault.at)))?;
     if object.end != trimmed.len() {
         return Err(format!("text follows the object {}", place(trimmed, object.end)));
     }
