@@ -16,6 +16,7 @@ mod hook;
 pub mod model;
 mod operators;
 mod patching;
+pub mod plan;
 pub mod planner;
 mod report;
 mod request;

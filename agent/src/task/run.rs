@@ -1,6 +1,7 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod check;
 mod composed;
 mod model;
 mod putting;

@@ -9,6 +9,7 @@ use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK};
+use crate::plan::Expected;
 use crate::request::Request;
 use crate::show;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
@@ -86,13 +87,16 @@ impl Hands for Steps<'_, '_> {
         let told = told(&result);
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
-        let went = match status {
-            StepStatus::Cancelled => Went::Cancelled,
-            StepStatus::Ok | StepStatus::Truncated if self.task.changes.len() > changed => Went::Changed,
-            StepStatus::Ok | StepStatus::Truncated => Went::Well,
-            StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+        let went = match went(status) {
+            Went::Well if self.task.changes.len() > changed => Went::Changed,
+            went => went,
         };
         Done { told, went }
+    }
+
+    async fn verify(&mut self, expected: &Expected) -> Done {
+        let result = self.runner.look(self.task, expected).await;
+        Done { told: told(&result), went: went(result.status) }
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
@@ -114,13 +118,22 @@ impl Hands for Steps<'_, '_> {
     }
 }
 
+/// How a step went that changed nothing.
+pub(super) fn went(status: StepStatus) -> Went {
+    match status {
+        StepStatus::Cancelled => Went::Cancelled,
+        StepStatus::Ok | StepStatus::Truncated => Went::Well,
+        StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+    }
+}
+
 /// The step that a call is. Both have the names of the same list.
-fn tool(call: &Call) -> Result<Tool, String> {
+pub(super) fn tool(call: &Call) -> Result<Tool, String> {
     serde_json::from_value(json!(call)).map_err(|error| format!("{} cannot be done so: {error}", call.tool()))
 }
 
 /// What a model is told of a step: what came of it, without ids that differ each time.
-fn told(result: &StepResult) -> Value {
+pub(super) fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
         members.retain(|name, _| !matches!(name.as_str(), "step" | "tool" | "args" | "request_id"));
@@ -143,6 +156,7 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
             };
             (status, words)
         }
+        End::Unproven(words) => (went_badly(TaskStatus::Failed), words),
         End::Failed(why) => (went_badly(TaskStatus::Failed), why),
         End::OutOfBudget(why) => (TaskStatus::OutOfBudget, why),
         End::Cancelled => (TaskStatus::Cancelled, "cancelled".to_owned()),
