@@ -9,6 +9,7 @@ use tokio::time::Instant;
 pub struct Budget {
     limits: Limits,
     begun: Instant,
+    runs: u32,
     steps: u32,
     tokens: u64,
     changes: u32,
@@ -18,7 +19,7 @@ impl Budget {
     /// Of a task that begins now.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { limits: limits.clone(), begun: Instant::now(), steps: 0, tokens: 0, changes: 0 }
+        Self { limits: limits.clone(), begun: Instant::now(), runs: 1, steps: 0, tokens: 0, changes: 0 }
     }
 
     /// When the task's time is over.
@@ -33,22 +34,63 @@ impl Budget {
         self.tokens
     }
 
+    /// The run that goes on, and how many there may be.
+    #[must_use]
+    pub fn run(&self) -> (u32, u32) {
+        (self.runs, self.limits.runs.get())
+    }
+
+    /// Whether the steps of this run are used up.
+    ///
+    /// # Errors
+    /// They are.
+    pub fn run_goes_on(&self) -> Result<(), String> {
+        let steps = self.limits.steps;
+        if self.steps >= steps.get() {
+            return Err(format!("the {steps} steps that a run may take are used up"));
+        }
+        Ok(())
+    }
+
+    /// Begins the next run.
+    ///
+    /// # Errors
+    /// It was the last one.
+    pub fn next_run(&mut self) -> Result<(), String> {
+        let Limits { runs, steps, .. } = &self.limits;
+        if self.runs >= runs.get() {
+            return Err(match runs.get() {
+                1 => format!("the {steps} steps that a task may take are used up"),
+                _ => format!("the {runs} runs of {steps} steps that a task may take are used up"),
+            });
+        }
+        (self.runs, self.steps) = (self.runs + 1, 0);
+        Ok(())
+    }
+
     /// Begins a step.
     ///
     /// # Errors
     /// What is used up.
     pub fn step(&mut self) -> Result<(), String> {
-        let Limits { steps, tokens, time, .. } = &self.limits;
+        self.cost()?;
+        self.run_goes_on()?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// Whether the model may be asked once more.
+    ///
+    /// # Errors
+    /// What is used up.
+    pub fn cost(&self) -> Result<(), String> {
+        let Limits { tokens, time, .. } = &self.limits;
         if Instant::now() >= self.deadline() {
             return Err(format!("the time of {time} that a task may take is over"));
         }
         if self.tokens >= *tokens {
             return Err(format!("the {tokens} tokens that a task may take are used up"));
         }
-        if self.steps >= steps.get() {
-            return Err(format!("the {steps} steps that a task may take are used up"));
-        }
-        self.steps += 1;
         Ok(())
     }
 

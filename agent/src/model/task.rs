@@ -6,11 +6,15 @@ use super::budget::Budget;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
+use super::log::Log;
+use super::memory;
+use super::past::{Past, Said};
 use super::reader::{Misread, Reading};
 use super::redact;
-use super::tools::{Call, Finish, Tool};
+use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, Tool};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What a model is shown of one result.
@@ -20,7 +24,7 @@ const SHOWN_LIMIT: usize = 8000;
 const VERIFY_LIMIT: usize = 10;
 
 /// What came of a call that was run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// What the model is told, as an object.
     pub told: Value,
@@ -29,7 +33,8 @@ pub struct Done {
 }
 
 /// How a call went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Went {
     /// Something is different now.
     Changed,
@@ -56,6 +61,9 @@ pub trait Hands {
 
     /// Gets what the model says, as it comes.
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static;
+
+    /// Keeps what was said, so that the dialogue can be taken up after the end of this process.
+    fn keep(&mut self, _said: &Said) {}
 }
 
 /// How a task ended.
@@ -85,6 +93,23 @@ pub struct Task<'t> {
     usage: Usage,
     /// What the model named as proof and was not so: it must be, whatever it names next time.
     doubted: Option<Expected>,
+    words: String,
+    past: Past,
+    log: Log,
+    stage: Stage,
+    /// What the last checkpoint says remains.
+    remaining: Option<String>,
+    /// The last run brought nothing new.
+    is_stalled: bool,
+}
+
+/// What is expected of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// To go on with the task.
+    Working,
+    /// To say how far it is: the steps of the run are used up.
+    Checkpoint,
 }
 
 impl<'t> Task<'t> {
@@ -97,17 +122,42 @@ impl<'t> Task<'t> {
         system: &'t str,
         words: &str,
     ) -> Self {
+        let words = redact::text(words).0;
         Self {
             endpoint,
             tools,
             system,
-            turns: vec![Turn::User(redact::text(words).0)],
+            turns: vec![Turn::User(words.clone())],
             breaker: Breaker::new(limits.misformats),
             guard: Guard::default(),
             budget: Budget::new(limits),
             usage: Usage::default(),
             doubted: None,
+            words,
+            past: Past::default(),
+            log: Log::default(),
+            stage: Stage::Working,
+            remaining: None,
+            is_stalled: false,
         }
+    }
+
+    /// The same task, of which an earlier process kept so much.
+    #[must_use]
+    pub fn after(self, past: Past) -> Self {
+        Self { past, ..self }
+    }
+
+    /// What its calls came to.
+    #[must_use]
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// What the last checkpoint says remains.
+    #[must_use]
+    pub fn remaining(&self) -> Option<&str> {
+        self.remaining.as_deref()
     }
 
     /// Tokens so far.
@@ -119,26 +169,52 @@ impl<'t> Task<'t> {
     /// Runs it to its end.
     pub async fn run(&mut self, hands: &mut impl Hands) -> End {
         loop {
-            if let Err(why) = self.budget.step() {
-                return End::OutOfBudget(why);
-            }
-            let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools };
-            let hear = hands.ear();
-            let cancelled = hands.cancelled();
-            let asked = tokio::select! {
-                asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
-                () = cancelled => return End::Cancelled,
-            };
-            let reply = match asked {
+            let reply = match self.reply(hands).await {
                 Ok(reply) => reply,
-                Err(failure) => return End::Failed(format!("the model cannot be asked: {failure}")),
+                Err(end) => return end,
             };
             self.budget.spent(reply.usage);
             self.usage = sum(self.usage, reply.usage);
+            let stage = self.stage;
             match self.turn(&reply, hands).await {
+                // The next run begins with what the last one left, not with all that was said.
+                Ok(next) if stage != self.stage => self.turns = vec![next],
                 Ok(next) => self.turns.extend([Turn::Model(reply), next]),
                 Err(end) => return end,
             }
+        }
+    }
+
+    /// The model's next reply: one that is kept, or else it is asked.
+    async fn reply(&mut self, hands: &mut impl Hands) -> Result<Reply, End> {
+        if self.stage == Stage::Working && self.budget.run_goes_on().is_err() {
+            self.stage = Stage::Checkpoint;
+            self.turns.push(Turn::User(memory::ASK.to_owned()));
+        }
+        let may = match self.stage {
+            Stage::Working => self.budget.step(),
+            Stage::Checkpoint => self.budget.cost(),
+        };
+        may.map_err(End::OutOfBudget)?;
+        if let Some(reply) = self.past.reply() {
+            return Ok(reply);
+        }
+        let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools() };
+        let hear = hands.ear();
+        let cancelled = hands.cancelled();
+        let asked = tokio::select! {
+            asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
+            () = cancelled => return Err(End::Cancelled),
+        };
+        let reply = asked.map_err(|failure| End::Failed(format!("the model cannot be asked: {failure}")))?;
+        hands.keep(&Said::Reply(reply.clone()));
+        Ok(reply)
+    }
+
+    fn tools(&self) -> &'t [Tool] {
+        match self.stage {
+            Stage::Working => self.tools,
+            Stage::Checkpoint => CHECKPOINT,
         }
     }
 
@@ -146,7 +222,7 @@ impl<'t> Task<'t> {
     async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
-        for (id, reading) in reply.read(self.tools) {
+        for (id, reading) in reply.read(self.tools()) {
             let Reading { call, is_multiple, .. } = reading;
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
@@ -166,6 +242,9 @@ impl<'t> Task<'t> {
                 }
             };
             self.breaker.valid();
+            if let Call::Checkpoint(checkpoint) = &call {
+                return self.checkpoint(checkpoint).map(Turn::User);
+            }
             if let Call::Finish(finish) = &call {
                 results.push(self.finish(id, finish, hands).await?);
                 return Ok(Turn::Results(results));
@@ -195,7 +274,14 @@ impl<'t> Task<'t> {
         let was_doubted = self.doubted.take();
         let again = was_doubted.iter().filter(|expected| !finish.verify.contains(expected));
         for expected in finish.verify.iter().chain(again) {
-            let Done { mut told, went } = hands.verify(expected).await;
+            let Done { mut told, went } = match self.past.done() {
+                Some(done) => done.unwrap_or_else(lost),
+                None => {
+                    let done = hands.verify(expected).await;
+                    hands.keep(&Said::Done(Done { told: shortened(&done.told), ..done.clone() }));
+                    done
+                }
+            };
             match went {
                 Went::Changed | Went::Well | Went::Over => continue,
                 Went::Cancelled => return Err(End::Cancelled),
@@ -211,7 +297,7 @@ impl<'t> Task<'t> {
                 "the task is not done: the check failed: {what}; mend it, or finish and say what is not done"
             );
             let told = json!({ "status": "error", "error": error, "check": told });
-            return Ok(CallResult { id: id.to_owned(), text: shown(&told), is_error: true });
+            return Ok(CallResult { id: id.to_owned(), text: shortened(&told).to_string(), is_error: true });
         }
         Err(End::Finished(summary.to_owned()))
     }
@@ -219,13 +305,38 @@ impl<'t> Task<'t> {
     /// Counts a reply that is no call; what the model is told of it.
     fn wrong(&mut self, misread: Option<Misread>, why: String) -> Result<String, End> {
         let next = match misread {
+            // Nothing else counts what is said instead of a checkpoint.
+            Some(_) | None if self.stage == Stage::Checkpoint => self.breaker.misformat(&why),
             Some(misread) => self.breaker.failed(&Misread { why, ..misread }),
             None => self.breaker.misformat(&why),
         };
         match next {
             Next::Again(told) => Ok(told),
-            Next::End(why) => Err(End::Failed(why)),
+            Next::End(why) => Err(match (self.stage, self.budget.run_goes_on()) {
+                (Stage::Checkpoint, Err(used_up)) => End::OutOfBudget(format!("{used_up}, and {why}")),
+                (Stage::Checkpoint | Stage::Working, _) => End::Failed(why),
+            }),
         }
+    }
+
+    /// Ends a run: the words that the next one begins with.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<String, End> {
+        let is_new = self.log.end_run();
+        let says_the_same = self.remaining.as_ref() == Some(&checkpoint.remaining);
+        self.remaining = Some(checkpoint.remaining.clone());
+        let told = || {
+            redact::text(&format!("{} Remaining: {}", checkpoint.response.as_str(), checkpoint.remaining)).0
+        };
+        if !is_new && (says_the_same || self.is_stalled) {
+            return Err(End::Failed(format!(
+                "the task makes no progress: a whole run brought nothing new. {}",
+                told()
+            )));
+        }
+        self.is_stalled = !is_new;
+        self.budget.next_run().map_err(|why| End::OutOfBudget(format!("{why}. {}", told())))?;
+        self.stage = Stage::Working;
+        Ok(memory::next_run(&self.words, self.budget.run(), checkpoint, &self.log))
     }
 
     /// Runs one call, unless it goes in circles or costs too much.
@@ -234,7 +345,21 @@ impl<'t> Task<'t> {
         if call.is_effect() {
             self.budget.change().map_err(End::OutOfBudget)?;
         }
-        let Done { mut told, went } = hands.run(call).await;
+        let done = match self.past.done() {
+            Some(done) => done.unwrap_or_else(lost),
+            None => {
+                let Done { mut told, went } = hands.run(call).await;
+                let redacted = call.of().redact(&mut told);
+                if redacted > 0 {
+                    told["redacted_count"] = json!(redacted);
+                }
+                let done = Done { told: shortened(&told), went };
+                hands.keep(&Said::Done(done.clone()));
+                done
+            }
+        };
+        self.log.ran(call, &done);
+        let Done { mut told, went } = done;
         let text = told.to_string();
         let outcome = match went {
             Went::Changed => Outcome::Changed,
@@ -244,14 +369,10 @@ impl<'t> Task<'t> {
             Went::Over => return Err(End::Finished(String::new())),
         };
         let note = self.guard.ran(call, outcome);
-        let redacted = call.of().redact(&mut told);
-        if redacted > 0 {
-            told["redacted_count"] = json!(redacted);
-        }
         if let Some(note) = note {
             told["note"] = json!(note);
         }
-        Ok(CallResult { id: id.to_owned(), text: shown(&told), is_error: went == Went::Badly })
+        Ok(CallResult { id: id.to_owned(), text: told.to_string(), is_error: went == Went::Badly })
     }
 }
 
@@ -266,8 +387,15 @@ fn sum(one: Usage, other: Usage) -> Usage {
     }
 }
 
-/// A result as JSON of limited length: long texts in it lose their middle, and say so.
-fn shown(told: &Value) -> String {
+/// What is told of a call of which the log does not say what came of it.
+fn lost() -> Done {
+    let error =
+        "the agent was stopped during this call: what came of it is not known; look before you repeat it";
+    Done { told: json!({ "status": "error", "error": error }), went: Went::Badly }
+}
+
+/// A result of limited length: long texts in it lose their middle, and say so.
+fn shortened(told: &Value) -> Value {
     let mut told = told.clone();
     for value in told.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
         if let Value::String(text) = value
@@ -280,5 +408,5 @@ fn shown(told: &Value) -> String {
             *text = format!("{head}\n[{left} bytes are left out here: do not infer what they say]\n{tail}");
         }
     }
-    told.to_string()
+    told
 }

@@ -7,8 +7,8 @@
 mod arguments;
 
 pub use arguments::{
-    ApplyPatch, Finish, ListDir, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand,
-    Service, Shell, Text, Undo, UnitJournal, WriteFile,
+    ApplyPatch, Checkpoint, Finish, ListDir, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile,
+    RunCommand, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
 
 use super::{excerpt, redact};
@@ -228,6 +228,8 @@ tools! {
     Undo = "undo", Time::Rule, OUTPUT, Redaction::Whole;
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
+    /// Say how far the task is. Only when asked for it, at the end of a run.
+    Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
     /// Give the plan: it is shown to a person and carried out later, or says why there is none.
     MakePlan = "plan", TIME, OUTPUT, Redaction::Whole;
 }
@@ -236,7 +238,10 @@ tools! {
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
 /// The tools of a task: those that the helper stands behind, and the end.
-pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0.split_at(1).1;
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 2).0.split_at(1).1;
+
+/// The one tool at the end of a run.
+pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];
 
 /// The tools while a plan is made: those that only look, and the plan.
 pub const PLANNING: &[Tool] = &[
@@ -273,6 +278,7 @@ impl Call {
             | Self::UnitJournal(_)
             | Self::ListDir(_)
             | Self::Finish(_)
+            | Self::Checkpoint(_)
             | Self::MakePlan(_) => false,
         }
     }
