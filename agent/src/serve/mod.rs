@@ -12,6 +12,7 @@ use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::endpoint::Endpoint;
 use crate::task::{Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -163,7 +164,9 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
+        let work = carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone());
+        running.spawn(trace::within(trace, work));
     }
 }
 

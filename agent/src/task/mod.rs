@@ -29,6 +29,9 @@ pub struct Task {
     pub session: String,
     /// The order.
     pub task: String,
+    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
     /// Where it stands.
     pub status: TaskStatus,
     /// What it waits for, while somebody must approve.
@@ -224,6 +227,7 @@ impl Task {
             id,
             session: order.session.clone(),
             task: order.task.clone(),
+            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
             question: None,
