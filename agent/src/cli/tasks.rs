@@ -13,7 +13,7 @@ use crate::planner;
 use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Order, Owner, Runner, Task, Turn};
+use crate::task::{Left, Order, Owner, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -65,6 +65,7 @@ impl Session<'_> {
             wait_ms: self.wait_ms(),
             owner: Owner::Uid(nix::unistd::getuid().as_raw()),
             interactive: false,
+            after: None,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
         let (cancel, cancelled) = watch::channel(false);
@@ -84,6 +85,7 @@ impl Session<'_> {
                 person: Person::Absent,
                 questions: 0,
                 turn: &mut turn,
+                left: Left::default(),
                 whole_id: &only_whole,
                 on: &mut on,
             };

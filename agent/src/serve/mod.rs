@@ -7,11 +7,11 @@ mod tasks;
 
 use crate::ask::Door;
 use crate::config::tables::Limits;
-use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Owner, Part, Place, Queue, Runner, Store, Task, Turn};
+use crate::task::{Owner, Place, Queue, Runner, Store, Task, Turn};
+use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -109,6 +109,7 @@ pub async fn serve_on(
         .route("/tasks/{id}/events", get(tasks::events))
         .route("/tasks/{id}/cancel", post(tasks::cancel))
         .route("/tasks/{id}/answer", post(tasks::answer))
+        .route("/tasks/{id}/resume", post(tasks::resume))
         .route("/plan", post(tasks::plan))
         .route("/requests", post(requests::ask).layer(DefaultBodyLimit::max(REQUEST_BODY_LIMIT)))
         .route("/requests/{id}", get(requests::find))
@@ -157,7 +158,9 @@ async fn work(queue: Arc<Queue>, door: Arc<Door>, store: Arc<Store>, model: Opti
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = place.entry.begin() else { continue };
-        running.spawn(carry_out(place, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
+        let work = carry_out(place, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone());
+        running.spawn(trace::within(trace, work));
     }
 }
 
@@ -172,21 +175,10 @@ async fn carry_out(
     let entry = &place.entry;
     tracing::info!(task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
     let owner = entry.order.owner;
-    let mut asked = Asked::default();
-    let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
-        if name == "request" {
-            // A task's ids are made here and nobody else's.
-            asked = serde_json::from_value(data).unwrap_or_default();
-            let part = Part { task: &task.id, step: asked.step, verb: &asked.verb, target: &asked.target };
-            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect, Some(&part));
-            return;
-        }
-        if let Ok(end) = Event::from_parts(name, &data) {
-            store.requests.settle(&asked.request_id, asked.undoes.as_deref(), &end);
-        }
-        entry.update(task);
-        entry.note(name, &data);
-    };
+    let left = store.left(entry, &task);
+    let memory = left.memory.clone();
+    let mut keeper = store.keeper(entry);
+    let mut on = |name: &'static str, data: serde_json::Value, task: &Task| keeper.on(name, data, task);
     let cancel = entry.cancel.subscribe();
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
@@ -196,6 +188,7 @@ async fn carry_out(
         person: entry.person(),
         questions: 0,
         turn: &mut turn,
+        left,
         whole_id: &whole_id,
         on: &mut on,
     };
@@ -204,21 +197,7 @@ async fn carry_out(
         None => runner.run(&mut task).await,
     }
     tracing::info!(task = task.id, status = ?task.status, "task ended");
-    entry.update(&task);
-    entry.close();
-    store.tidy();
-}
-
-/// The request that a task asks now.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Asked {
-    request_id: String,
-    step: usize,
-    verb: String,
-    target: String,
-    effect: Effect,
-    undoes: Option<String>,
+    keeper.end(&task, memory);
 }
 
 /// An error as JSON.

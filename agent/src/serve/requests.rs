@@ -6,6 +6,7 @@ use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
 use crate::task::{Effect, NotOne, Owner};
+use crate::trace;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, State};
@@ -69,7 +70,7 @@ pub async fn ask(
         wait_ms: body.wait_ms,
     };
     let (events, stream) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
+    tokio::spawn(trace::kept(async move {
         if let Some(refused) = foreign(&app, peer.0, &ask) {
             let _ = events.send(Event::Refused(refused));
             return;
@@ -92,7 +93,7 @@ pub async fn ask(
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
         }
         drop(slot);
-    });
+    }));
     let stream = UnboundedReceiverStream::new(stream).map(|event| {
         Ok::<_, Infallible>(sse::Event::default().event(event.name()).data(event.data().to_string()))
     });

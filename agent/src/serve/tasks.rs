@@ -36,6 +36,9 @@ pub struct Execute {
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
+    /// Goes on with what the person's last task left, in the session or at all.
+    #[serde(default)]
+    r#continue: bool,
 }
 
 fn yes() -> bool {
@@ -66,15 +69,23 @@ pub async fn execute(
     if body.mode == Mode::Check {
         return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
     }
+    let earlier = if body.r#continue { app.store.newest(owner, &body.session) } else { None };
+    let (after, session) = match earlier {
+        Some((id, session)) => (Some(id), session),
+        // A session begins without memory.
+        None if !body.r#continue || !body.session.is_empty() => (None, body.session),
+        None => return fault(StatusCode::NOT_FOUND, "not_found", "there is no task of yours to go on from"),
+    };
     let order = Order {
         task: body.task,
-        session: body.session,
+        session,
         steps,
         mode: body.mode,
         reason,
         wait_ms: body.wait_ms,
         owner,
         interactive: body.interactive,
+        after,
     };
     let id = new_id();
     let entry = match app.store.add(id.clone(), order) {
@@ -161,6 +172,38 @@ pub async fn cancel(
         }
         Err(answer) => *answer,
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resume {
+    /// The person is there and answers questions.
+    interactive: bool,
+}
+
+/// Goes on with a task that the end of an earlier agent interrupted.
+pub async fn resume(
+    State(app): State<Arc<App>>,
+    ConnectInfo(Peer(owner)): Caller,
+    Path(id): Path<String>,
+    body: Result<Option<Json<Resume>>, JsonRejection>,
+) -> Response {
+    let Resume { interactive } = match body {
+        Ok(body) => body.map(|Json(body)| body).unwrap_or_default(),
+        Err(rejection) => return bad_body(&rejection),
+    };
+    let entry = match find(&app, owner, Right::Control, &id) {
+        Ok(entry) => entry,
+        Err(answer) => return *answer,
+    };
+    let after = *entry.listen().borrow();
+    let Some(entry) = app.store.resume(&entry, interactive) else {
+        let why = "the task was not interrupted: there is nothing to resume";
+        return fault(StatusCode::CONFLICT, "precondition_failed", why);
+    };
+    // It waited its turn before; that others wait now is no reason to lose it.
+    app.queue.push_back(Arc::clone(&entry));
+    (StatusCode::ACCEPTED, Json(json!({ "id": entry.task().id, "after": after }))).into_response()
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,8 @@ use super::database::{Database, Wait};
 use super::question::{Answer, Person};
 use super::store::word;
 use super::{Order, Task, TaskStatus};
+use crate::model::memory::Memory;
+use crate::model::past::Said;
 use rusqlite::params;
 use serde::Serialize;
 use serde_json::Value;
@@ -160,9 +162,82 @@ impl Entry {
             format!("the agent was stopped while it ran this; to go on: postern tasks resume {id}");
         task.warnings.push(format!("interrupted: postern tasks resume {id}"));
         self.write(&mut kept);
+        self.mark_interrupted();
+    }
+
+    /// Queues a task again that an earlier process was stopped in; false if it was not.
+    pub(super) fn requeue(&self) -> bool {
+        let mut kept = self.kept();
+        let take = "UPDATE tasks SET interrupted = 0 WHERE seq = ? AND interrupted";
+        let taken = self.database.write(Wait::ForKernel, |sql| sql.execute(take, [self.row]));
+        if taken != Ok(1) {
+            return false;
+        }
+        let task = &mut kept.task;
+        task.status = TaskStatus::Queued;
+        task.summary.clear();
+        task.warnings.retain(|warning| !warning.starts_with("interrupted: "));
+        let step = task.results.len() + 1;
+        task.warnings.push(format!("the agent was stopped during step {step}; the task went on from there"));
+        self.write(&mut kept);
+        true
+    }
+
+    /// The same task with a person who is there, or is not.
+    pub(super) fn reopened(&self, interactive: bool) -> Arc<Self> {
+        let order = Order { interactive, ..self.order.clone() };
+        Self::new(self.row, order, self.task(), *self.last.borrow(), Arc::clone(&self.database))
+    }
+
+    /// Lets the task be resumed.
+    pub(super) fn mark_interrupted(&self) {
         let mark = "UPDATE tasks SET interrupted = 1 WHERE seq = ?";
         // Told of in the journal; the task then cannot be resumed, but its record stands.
         let _ = self.database.write(Wait::ForKernel, |sql| sql.execute(mark, [self.row]));
+    }
+
+    /// Keeps a piece of the dialogue, with how many results the task has by now.
+    pub(super) fn keep(&self, said: &Value, results: usize) {
+        // Without it the dialogue is taken up from the piece before it, and what came of a call is asked again.
+        let _ = self.database.write(Wait::ForKernel, |sql| {
+            sql.prepare(
+                "INSERT INTO dialogue (task, number, said, results)
+                 VALUES (?1, (SELECT count(*) FROM dialogue WHERE task = ?1), ?2, ?3)",
+            )?
+            .execute(params![
+                self.row,
+                said.to_string(),
+                i64::try_from(results).unwrap_or(i64::MAX)
+            ])
+        });
+    }
+
+    /// The dialogue as far as it is kept, and how many results it knows.
+    pub(super) fn said(&self) -> (Vec<Said>, usize) {
+        let rows: Vec<(String, i64)> = self.database.read(|sql| {
+            let mut said =
+                sql.prepare("SELECT said, results FROM dialogue WHERE task = ? ORDER BY number")?;
+            let rows = said.query_map([self.row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        });
+        let known = rows.last().and_then(|(_, results)| usize::try_from(*results).ok()).unwrap_or_default();
+        (rows.iter().map_while(|(said, _)| serde_json::from_str(said).ok()).collect(), known)
+    }
+
+    /// Whether a step was begun.
+    pub(super) fn is_begun(&self, step: usize) -> bool {
+        self.database.read(|sql| {
+            let begun = "SELECT 1 FROM notes WHERE task = ? AND name = 'step' AND data ->> 'step' = ?";
+            sql.prepare(begun)?.exists(params![self.row, i64::try_from(step).unwrap_or(i64::MAX)])
+        })
+    }
+
+    /// Keeps what a task that goes on from this one will know.
+    pub(super) fn remember(&self, memory: &Memory) {
+        // Not kept, the next task begins without it; told of in the journal.
+        let _ = self.database.write(Wait::ForKernel, |sql| {
+            sql.execute("UPDATE tasks SET memory = ? WHERE seq = ?", params![text(memory), self.row])
+        });
     }
 
     /// The person to ask, for the one that runs the task.

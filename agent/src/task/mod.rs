@@ -2,6 +2,7 @@
 
 mod database;
 mod entry;
+mod keeping;
 mod owner;
 pub mod question;
 mod queue;
@@ -11,9 +12,10 @@ mod store;
 mod turn;
 
 pub use entry::Entry;
+pub use keeping::Left;
 pub use owner::{Owner, Right};
 pub use queue::{Place, Queue};
-pub use requests::{Effect, NotOne, Part, Requests};
+pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Find, Store};
 pub use turn::Turn;
@@ -34,6 +36,9 @@ pub struct Task {
     pub session: String,
     /// The order.
     pub task: String,
+    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
     /// Where it stands.
     pub status: TaskStatus,
     /// What it waits for, while somebody must approve.
@@ -219,6 +224,9 @@ pub struct Order {
     pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
+    /// The task whose memory it goes on with.
+    #[serde(default)]
+    pub after: Option<String>,
 }
 
 impl Task {
@@ -229,6 +237,7 @@ impl Task {
             id,
             session: order.session.clone(),
             task: order.task.clone(),
+            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
             question: None,

@@ -79,7 +79,10 @@ impl Lines {
     fn next(&mut self) -> Option<Arc<Entry>> {
         let is_free = |entry: &Arc<Entry>| {
             let place = session(entry);
-            place.is_none() || self.running.iter().all(|running| session(running) != place)
+            let is_alone = place.is_none() || self.running.iter().all(|running| session(running) != place);
+            let after = entry.order.after.as_deref();
+            let mut unfinished = self.running.iter().chain(&self.waiting);
+            is_alone && after.is_none_or(|id| unfinished.all(|other| other.id() != id))
         };
         let index = self.waiting.iter().position(is_free)?;
         let entry = self.waiting.remove(index)?;

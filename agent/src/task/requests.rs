@@ -137,8 +137,8 @@ impl Requests {
         };
         let claimed = self.0.write(wait, |sql| {
             sql.prepare(
-                "INSERT INTO requests (id, owner, is_undo, state, task, step, verb, target)
-                 VALUES (?1, ?2, ?3, ?4, (SELECT seq FROM tasks WHERE id = ?5), ?6, ?7, ?8)
+                "INSERT INTO requests (id, owner, is_undo, state, task, step, verb, target, is_effect)
+                 VALUES (?1, ?2, ?3, ?4, (SELECT seq FROM tasks WHERE id = ?5), ?6, ?7, ?8, ?9)
                  ON CONFLICT (id) DO NOTHING",
             )?
             .execute(params![
@@ -150,6 +150,7 @@ impl Requests {
                 part.and_then(|part| i64::try_from(part.step).ok()),
                 part.map(|part| part.verb),
                 part.map(|part| part.target),
+                effect == Effect::Possible,
             ])?;
             let is = sql.prepare("SELECT owner = ?2 FROM requests WHERE id = ?1")?;
             { is }.query_row([id, &owner], |row| row.get(0))
@@ -157,12 +158,12 @@ impl Requests {
         claimed.unwrap_or(false)
     }
 
-    /// The requests of a step that may have changed something, the oldest first.
+    /// The requests of a step that may have changed something, whatever is known of them, the oldest first.
     pub fn of_step(&self, task: &str, step: usize) -> Vec<Sent> {
         self.0.read(|sql| {
             let mut sent = sql.prepare(
                 "SELECT requests.id, verb, target FROM requests JOIN tasks ON tasks.seq = task
-                 WHERE tasks.id = ?1 AND step = ?2 AND state <> 'nothing' ORDER BY requests.seq",
+                 WHERE tasks.id = ?1 AND step = ?2 AND is_effect ORDER BY requests.seq",
             )?;
             let rows = sent.query_map(params![task, i64::try_from(step).unwrap_or(i64::MAX)], |row| {
                 Ok(Sent { id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })

@@ -6,10 +6,11 @@ mod composed;
 mod model;
 mod putting;
 mod requests;
+mod resuming;
 mod step;
 
 use super::question::Person;
-use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Change, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
@@ -46,6 +47,8 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
+    /// What an earlier process left of it.
+    pub left: Left,
     /// Finds the whole id of an earlier request.
     pub whole_id: &'a (dyn Fn(&str) -> Result<String, Fault> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
@@ -57,7 +60,14 @@ impl Runner<'_> {
     pub async fn run(mut self, task: &mut Task) {
         task.status = TaskStatus::Running;
         let steps = self.order.steps.clone();
-        for (index, tool) in steps.iter().enumerate() {
+        // What an earlier process did is done; a step that did not go well was its last.
+        let went_well = |r: &StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
+        let done = if task.results.iter().all(went_well) || self.order.mode == Mode::Preview {
+            task.results.len()
+        } else {
+            steps.len()
+        };
+        for (index, tool) in steps.iter().enumerate().skip(done) {
             let number = index + 1;
             if *self.cancel.borrow() {
                 break;

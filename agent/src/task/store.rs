@@ -3,6 +3,7 @@
 use super::database::{Database, Wait};
 use super::entry::{Entry, head, text};
 use super::{Order, Owner, Requests, Right, Task, TaskStatus};
+use crate::model::memory::Memory;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::io;
@@ -159,6 +160,38 @@ impl Store {
         Some(Entry::new(row, order, Task { results, ..task }, last, Arc::clone(&self.database)))
     }
 
+    /// What a task that goes on from this one knows; nothing if it is gone.
+    pub(super) fn memory(&self, id: &str) -> Memory {
+        let memory: Option<String> = self.database.read(|sql| {
+            sql.query_row("SELECT memory FROM tasks WHERE id = ?", [id], |row| row.get(0))
+                .optional()
+                .map(Option::flatten)
+        });
+        memory.and_then(|memory| serde_json::from_str(&memory).ok()).unwrap_or_default()
+    }
+
+    /// A person's newest task, in a session or, if that is empty, in any: its id and its session.
+    pub fn newest(&self, owner: Owner, session: &str) -> Option<(String, String)> {
+        self.database.read(|sql| {
+            let newest = "SELECT id, session FROM tasks WHERE owner = ?1 AND (?2 = '' OR session = ?2)
+                          ORDER BY seq DESC LIMIT 1";
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            sql.query_row(newest, [&text(&owner), session], row).optional()
+        })
+    }
+
+    /// Gives an interrupted task back to be queued, its person perhaps there now; `None` if it is not one.
+    pub fn resume(&self, entry: &Entry, interactive: bool) -> Option<Arc<Entry>> {
+        entry.requeue().then(|| self.reopen(entry, interactive))
+    }
+
+    /// A task of an earlier process as one of this.
+    fn reopen(&self, entry: &Entry, interactive: bool) -> Arc<Entry> {
+        let reopened = entry.reopened(interactive);
+        self.lock().insert(reopened.task().id, Arc::clone(&reopened));
+        reopened
+    }
+
     /// Takes up what an earlier process left: tasks that it ran are marked, those that had not begun are given
     /// back to be queued.
     pub fn take_up(&self) -> Vec<Arc<Entry>> {
@@ -172,8 +205,8 @@ impl Store {
         for entry in rows.into_iter().filter_map(|row| self.entry(row)) {
             let task = entry.task();
             if task.status == TaskStatus::Queued {
-                self.lock().insert(task.id, Arc::clone(&entry));
-                queued.push(entry);
+                // Nobody is at the other end to be asked.
+                queued.push(self.reopen(&entry, false));
             } else {
                 entry.interrupted();
             }
@@ -198,10 +231,16 @@ impl Store {
             "DELETE FROM notes WHERE name <> 'step' AND task IN
                  (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
         );
+        // The dialogue of one that cannot be resumed has no further use.
+        let forgotten = format!(
+            "DELETE FROM dialogue WHERE task IN (SELECT seq FROM tasks WHERE {FINAL} AND NOT interrupted
+                 UNION SELECT seq FROM (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1))"
+        );
         // Told of in the journal and in health; the next end of a task tries again.
         let _ = self.database.write(Wait::ForKernel, |sql| {
             sql.prepare(&gone)?.execute([KEPT_TASKS, KEPT_BYTES])?;
-            sql.prepare(&short)?.execute([KEPT_WHOLE])
+            sql.prepare(&short)?.execute([KEPT_WHOLE])?;
+            sql.prepare(&forgotten)?.execute([KEPT_WHOLE])
         });
         self.requests.tidy();
         self.database.shrink();

@@ -35,6 +35,7 @@ CREATE TABLE requests (
     id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
     is_undo INTEGER NOT NULL,
+    is_effect INTEGER NOT NULL,
     state TEXT NOT NULL,
     task INTEGER REFERENCES tasks ON DELETE SET NULL,
     step INTEGER,

@@ -7,6 +7,7 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
+use crate::model::past::{Past, Said};
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK};
 use crate::plan::Expected;
@@ -27,17 +28,21 @@ impl Runner<'_> {
     pub async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
-        let words = self.order.task.clone();
+        let words = self.left.memory.before(&self.order.task);
         let mode = self.order.mode;
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
+        let past = Past::new(std::mem::take(&mut self.left.said));
+        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words).after(past);
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         for (name, tokens) in
             [("input_tokens", dialogue.usage().input), ("output_tokens", dialogue.usage().output)]
         {
-            task.usage.insert(name.to_owned(), tokens.into());
+            hands.task.usage.insert(name.to_owned(), tokens.into());
         }
-        finish(task, end, mode);
+        let leaves =
+            json!({ "remaining": dialogue.remaining(), "failed_approaches": dialogue.log().failed() });
+        (hands.runner.on)("leaves", leaves, hands.task);
+        finish(hands.task, end, mode);
     }
 
     /// What the host is and what may be done on it, for the prompt. What is not known is left out.
@@ -79,6 +84,13 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
+        // The agent was stopped after the step, and before the dialogue learnt of it.
+        if let Some(result) = self.runner.left.results.pop_front() {
+            let is_change =
+                self.task.changes.iter().any(|change| Some(&change.request_id) == result.request_id.as_ref());
+            let went = if is_change { Went::Changed } else { went(result.status) };
+            return Done { told: told(&result), went };
+        }
         let number = self.task.results.len() + 1;
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
@@ -95,8 +107,13 @@ impl Hands for Steps<'_, '_> {
     }
 
     async fn verify(&mut self, expected: &Expected) -> Done {
+        self.runner.left.results.clear();
         let result = self.runner.look(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
+    }
+
+    fn keep(&mut self, said: &Said) {
+        (self.runner.on)("said", json!(said), self.task);
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {

@@ -17,6 +17,9 @@ const LOOKS: usize = 20;
 impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
+        if let Some(result) = self.take_up(task, number, tool).await {
+            return result;
+        }
         let mode = self.order.mode;
         let outcome = match tool {
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
@@ -107,7 +110,7 @@ fn is_no_grant(outcome: &Outcome) -> bool {
     matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
 }
 
-fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
+pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
     let diff: String = outcome.views.iter().map(FileView::text).collect();
     let (stdout, cut) = cut(show::found(outcome, None) + &diff);
     let status = step_status(&outcome.end, outcome.truncated || cut);
