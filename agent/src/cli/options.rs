@@ -73,6 +73,9 @@ fn request_id(text: &str) -> Result<String, String> {
 pub enum Command {
     /// Run a task in plain words
     Run {
+        /// Go on with what your last task left: what it did, what failed, what remained
+        #[arg(long = "continue")]
+        go_on: bool,
         /// Such as "install nginx-light and make sure nginx is running"
         #[arg(required = true)]
         task: Vec<String>,
@@ -158,6 +161,11 @@ pub enum Tasks {
     List,
     /// One task with its results
     Show {
+        /// Its id or the beginning of it
+        id: String,
+    },
+    /// Go on with a task that the end of the agent interrupted
+    Resume {
         /// Its id or the beginning of it
         id: String,
     },

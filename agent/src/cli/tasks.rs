@@ -23,6 +23,15 @@ use tokio::sync::{mpsc, watch};
 /// How long the agent may be away while a task runs.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// What a task knows of the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Going {
+    /// Nothing.
+    Anew,
+    /// What the last one left.
+    On,
+}
+
 impl Session<'_> {
     pub(super) fn plan(&mut self, text: &str) -> Exit {
         let steps = match planner::plan(text) {
@@ -39,14 +48,29 @@ impl Session<'_> {
         Exit::Done
     }
 
-    pub(super) async fn run_task(&mut self, text: String) -> Exit {
+    pub(super) async fn run_task(&mut self, text: String, going: Going) -> Exit {
         if self.global.request_id.is_some() {
             return self.fail(&Fault::new(
                 "invalid_argument",
                 "--request-id is for one request; a task makes its own",
             ));
         }
-        let ended = if self.global.direct { self.run_here(text).await } else { self.run_there(&text).await };
+        if self.global.direct && going == Going::On {
+            let why = "--direct goes without the agent, which is who remembers; leave --continue out";
+            return self.fail(&Fault::new("invalid_argument", why));
+        }
+        let ended =
+            if self.global.direct { self.run_here(text).await } else { self.run_there(&text, going).await };
+        self.task_ended(ended)
+    }
+
+    /// `tasks resume`: goes on and follows to the end, from the next event on.
+    pub(super) async fn resume(&mut self, id: &str) -> Exit {
+        let ended = self.begin_there(&format!("/tasks/{id}/resume"), &json!({})).await;
+        self.task_ended(ended)
+    }
+
+    fn task_ended(&mut self, ended: Result<Task, Fault>) -> Exit {
         match ended {
             Ok(task) => self.end(&task),
             Err(fault) => self.fail(&fault),
@@ -100,13 +124,20 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    async fn run_there(&mut self, text: &str) -> Result<Task, Fault> {
-        let agent = AgentClient::new(&self.host.agent_socket);
+    async fn run_there(&mut self, text: &str, going: Going) -> Result<Task, Fault> {
         let body = json!({
             "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
+            "continue": going == Going::On,
         });
-        let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
+        self.begin_there("/execute", &body).await
+    }
+
+    /// Has the agent begin with a task, and follows it to its end.
+    async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, Fault> {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        let answer = self.call(&agent, Method::POST, path, Some(body)).await?;
+        let after = answer.body["after"].as_u64().unwrap_or_default();
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
@@ -122,7 +153,9 @@ impl Session<'_> {
             tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
             None
         };
-        View::new(self, Later::Task(id.clone())).follow(follow(&agent, &id, &notes), shown, leaving).await
+        View::new(self, Later::Task(id.clone()))
+            .follow(follow(&agent, &id, after, &notes), shown, leaving)
+            .await
     }
 
     /// One call to the agent; an error that it answers with is one too.
@@ -171,8 +204,13 @@ fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
 }
 
 /// Reads a task's events to its end, over connections that may be lost, and then its record.
-async fn follow(agent: &AgentClient, id: &str, notes: &UnboundedSender<Note>) -> Result<Task, Fault> {
-    let (mut seen, mut lost_since) = (0, None);
+async fn follow(
+    agent: &AgentClient,
+    id: &str,
+    mut seen: u64,
+    notes: &UnboundedSender<Note>,
+) -> Result<Task, Fault> {
+    let mut lost_since = None;
     loop {
         if let Ok(mut events) = agent.task_events(id, seen).await {
             lost_since = None;
@@ -184,8 +222,8 @@ async fn follow(agent: &AgentClient, id: &str, notes: &UnboundedSender<Note>) ->
         match agent.call(Method::GET, &format!("/tasks/{id}"), None).await {
             Ok(answer) => {
                 if answer.error().is_some() {
-                    let message = "the agent was started anew meanwhile and has lost the task; what had \
-                                   begun is not undone, and what waits may still be approved: see the audit log";
+                    let message = "the agent no longer has the task; what had begun is not undone, and what \
+                                   waits may still be approved: see the audit log";
                     return Err(Fault::new("interrupted", message));
                 }
                 if let Ok(task) = serde_json::from_value::<Task>(answer.body)
