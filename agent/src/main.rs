@@ -1,9 +1,16 @@
 //! `postern`: see the library.
 
-use postern_agent::{Host, cli};
+use postern_agent::{Host, cli, sandbox};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
+    // error stream.
+    match std::env::args_os().nth(1) {
+        Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
+        Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
+        Some(_) | None => {}
+    }
     let is_service = std::env::args_os().nth(1).is_some_and(|word| word == "serve");
     let level = if is_service { tracing::Level::INFO } else { tracing::Level::WARN };
     // The journal has the time.
