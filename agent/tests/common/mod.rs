@@ -19,6 +19,8 @@ use tokio::sync::Notify;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 
+pub mod tool;
+
 /// What the fake helper does next with a request that it gets.
 pub enum Play {
     /// Sends events, then the good end of the stream.
@@ -258,6 +260,8 @@ impl Place {
         let host = Host {
             agent_socket: directory.path().join("agent.sock"),
             helper_socket: directory.path().join("helper.sock"),
+            tool_socket: directory.path().join("tool.sock"),
+            state: directory.path().join("state"),
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
             config: directory.path().join("agent.toml"),
