@@ -137,6 +137,9 @@ impl<'t> Task<'t> {
         let mut results = Vec::new();
         for (index, (id, reading)) in reply.read(self.tools).into_iter().enumerate() {
             let Reading { call, is_multiple, .. } = reading;
+            if is_text && is_multiple {
+                tracing::warn!(event = "multiple_json", "multiple JSON objects in one reply");
+            }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
                 Ok(_) => None,

@@ -99,6 +99,8 @@ pub async fn ask(
                 if let Some(id) = settled {
                     app.store.requests.settle(id, ask.request.undoes(), &outcome.end);
                 }
+                let (verb, ended) = (outcome.verb, outcome.end.name());
+                tracing::info!(event = "request", id = ask.id, verb, ended, "request ended");
                 let _ = events.send(outcome.end);
             }
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),

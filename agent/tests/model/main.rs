@@ -17,3 +17,4 @@ mod scenarios;
 mod schema;
 mod server;
 mod tasks;
+mod traces;
