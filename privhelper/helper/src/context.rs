@@ -68,7 +68,8 @@ impl Context {
         let Object::Command { name, arguments } = object else { return None };
         let row = self.policy.command(name.as_str())?;
         let kept = arguments.iter().filter(|(name, _)| !row.is_secret(name));
-        let parameter = |(name, value): (&str, &str)| wire::Parameter { name: name.into(), value: value.into() };
+        let parameter =
+            |(name, value): (&str, &str)| wire::Parameter { name: name.into(), value: value.into() };
         let parameters = kept.map(parameter).collect();
         Some(wire::CommandRunRequest { meta: None, name: name.to_string(), parameters })
     }

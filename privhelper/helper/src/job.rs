@@ -200,8 +200,8 @@ pub fn recover(
     let followed = follow(helper, ticket, (unit, id), watchers, Duration::from_secs(60 * 60));
     let policy = helper.policy().unwrap_or_default();
     let reverse = request.command.as_ref().and_then(|call| policy.reverse(&call.name));
-    let ended =
-        followed.map(|outcome| if is_command { ran(&outcome, reverse) } else { done(&job, outcome, watchers) });
+    let ended = followed
+        .map(|outcome| if is_command { ran(&outcome, reverse) } else { done(&job, outcome, watchers) });
     Some(ended.unwrap_or_else(|stop| failed(stop).0))
 }
 
@@ -332,7 +332,8 @@ fn ran(outcome: &JobOutcome, reverse: Option<&Command>) -> Done {
         completed.message = outcome.detail.chars().take(500).collect();
     }
     let reverse = reverse.filter(|_| outcome.code.is_empty());
-    let undo = |by: &Command| Json::new().text("kind", VerbId::CommandRun.name()).text("name", by.name.as_str());
+    let undo =
+        |by: &Command| Json::new().text("kind", VerbId::CommandRun.name()).text("name", by.name.as_str());
     Done { completed, undo: reverse.map_or_else(Json::new, undo) }
 }
 

@@ -44,10 +44,14 @@ pub struct Candidate<'a> {
 pub fn rows<'a, V>(cx: &'a Context, by: &Authorized<V>) -> Result<Vec<&'a Command>, Stop> {
     let mut rows: Vec<&Command> = Vec::new();
     for rule in by.rules().filter(|rule| !rule.validate.is_empty()) {
-        let row = cx.policy.command(&rule.validate).filter(|command| command.wire.sandbox() == Sandbox::Validator).ok_or_else(|| {
-            let why = format!("rule {} asks {} to agree first (`validate`)", rule.id, rule.validate);
-            Refusal::new(Code::Unsupported, format!("{why}, which is no validator of the policy"))
-        })?;
+        let row = cx
+            .policy
+            .command(&rule.validate)
+            .filter(|command| command.wire.sandbox() == Sandbox::Validator)
+            .ok_or_else(|| {
+                let why = format!("rule {} asks {} to agree first (`validate`)", rule.id, rule.validate);
+                Refusal::new(Code::Unsupported, format!("{why}, which is no validator of the policy"))
+            })?;
         if !rows.iter().any(|seen| seen.name == row.name) {
             rows.push(row);
         }

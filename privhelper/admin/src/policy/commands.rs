@@ -179,7 +179,8 @@ fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
         let key = format!("{{{name}}}=");
         let is_secret = parameter.kind() == root::ParameterKind::Secret;
         if is_secret && argv.iter().any(|argument| argument.starts_with(&key)) {
-            let why = "is a secret, which stands as a whole argument or behind a `=`, as the path of a descriptor";
+            let why =
+                "is a secret, which stands as a whole argument or behind a `=`, as the path of a descriptor";
             table.error(at, format!("{{{name}}} {why}"));
         }
     }

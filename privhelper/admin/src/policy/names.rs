@@ -122,7 +122,9 @@ fn reverse(command: &Command<'_>, commands: &[Command<'_>]) {
         }
         if parameter.kind() == root::ParameterKind::Secret {
             let why = "is a secret, which is kept nowhere: it could not be run with the same value";
-            command.table.error(name.at, format!("command {:?} takes {:?}, which {why}", name.value, parameter.name));
+            command
+                .table
+                .error(name.at, format!("command {:?} takes {:?}, which {why}", name.value, parameter.name));
         }
     }
 }
