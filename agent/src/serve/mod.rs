@@ -10,6 +10,7 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::local::Local;
 use crate::model::endpoint::Endpoint;
 use crate::task::{Effect, Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
@@ -100,7 +101,8 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
+    let local = Local::new(&config, host);
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), local, Arc::clone(&store), model.clone()));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
@@ -147,6 +149,7 @@ async fn stop_signal() {
 async fn work(
     mut orders: mpsc::Receiver<Arc<Entry>>,
     door: Arc<Door>,
+    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
 ) {
@@ -163,7 +166,15 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        running.spawn(carry_out(
+            entry,
+            task,
+            turn,
+            Arc::clone(&door),
+            local.clone(),
+            Arc::clone(&store),
+            model.clone(),
+        ));
     }
 }
 
@@ -172,6 +183,7 @@ async fn carry_out(
     mut task: Task,
     mut turn: Turn,
     door: Arc<Door>,
+    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
 ) {
@@ -195,6 +207,7 @@ async fn carry_out(
     let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
+        local: &local,
         order: &entry.order,
         cancel,
         person: entry.person(),
