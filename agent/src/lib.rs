@@ -14,6 +14,7 @@ mod exit;
 mod helper;
 mod hook;
 mod local;
+pub mod log;
 pub mod model;
 mod operators;
 mod patching;
@@ -27,6 +28,7 @@ mod show;
 mod sse;
 mod task;
 pub mod tool;
+pub mod trace;
 mod words;
 
 pub use exit::Exit;
