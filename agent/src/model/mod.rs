@@ -16,6 +16,7 @@ pub mod past;
 pub mod protocol;
 pub mod reader;
 pub mod redact;
+pub mod results;
 pub mod task;
 pub mod tools;
 pub mod trial;

@@ -9,16 +9,13 @@ use super::guard::{Guard, Outcome};
 use super::log::Log;
 use super::memory;
 use super::past::{Past, Said};
-use super::reader::{Misread, Reading};
-use super::redact;
-use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, Tool};
+use super::reader::{Code, Misread, Reading};
+use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, OUTPUT, Tool};
+use super::{redact, results};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-/// What a model is shown of one result.
-const SHOWN_LIMIT: usize = 8000;
 
 /// The most checks that a model may name as proof.
 const VERIFY_LIMIT: usize = 10;
@@ -55,6 +52,8 @@ pub trait Hands {
 
     /// Looks whether something is as the model says that it will be found.
     fn verify(&mut self, expected: &Expected) -> impl Future<Output = Done> + Send;
+    /// Gets a reply that was no call, whole.
+    fn misread(&mut self, _reply: &str) {}
 
     /// Is ready once the person wants the task to end.
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static;
@@ -95,6 +94,8 @@ pub struct Task<'t> {
     doubted: Option<Expected>,
     words: String,
     past: Past,
+    /// The reply at hand is one that was kept.
+    is_kept: bool,
     log: Log,
     stage: Stage,
     /// What the last checkpoint says remains.
@@ -135,6 +136,7 @@ impl<'t> Task<'t> {
             doubted: None,
             words,
             past: Past::default(),
+            is_kept: false,
             log: Log::default(),
             stage: Stage::Working,
             remaining: None,
@@ -196,9 +198,12 @@ impl<'t> Task<'t> {
             Stage::Checkpoint => self.budget.cost(),
         };
         may.map_err(End::OutOfBudget)?;
-        if let Some(reply) = self.past.reply() {
+        let kept = self.past.reply();
+        self.is_kept = kept.is_some();
+        if let Some(reply) = kept {
             return Ok(reply);
         }
+        results::fit(&mut self.turns);
         let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools() };
         let hear = hands.ear();
         let cancelled = hands.cancelled();
@@ -222,8 +227,11 @@ impl<'t> Task<'t> {
     async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
-        for (id, reading) in reply.read(self.tools()) {
+        for (index, (id, reading)) in reply.read(self.tools()).into_iter().enumerate() {
             let Reading { call, is_multiple, .. } = reading;
+            if is_text && is_multiple {
+                tracing::warn!(event = "multiple_json", "multiple JSON objects in one reply");
+            }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
                 Ok(_) => None,
@@ -233,6 +241,10 @@ impl<'t> Task<'t> {
             let call = match (call, wrong) {
                 (Ok(call), None) => call,
                 (call, wrong) => {
+                    let is_form = !matches!(&call, Err(misread) if misread.code == Code::UnknownTool);
+                    if is_form && !self.is_kept {
+                        hands.misread(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
+                    }
                     let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
                     if is_text {
                         return Ok(Turn::User(told));
@@ -278,7 +290,7 @@ impl<'t> Task<'t> {
                 Some(done) => done.unwrap_or_else(lost),
                 None => {
                     let done = hands.verify(expected).await;
-                    hands.keep(&Said::Done(Done { told: shortened(&done.told), ..done.clone() }));
+                    hands.keep(&Said::Done(done.clone()));
                     done
                 }
             };
@@ -297,7 +309,11 @@ impl<'t> Task<'t> {
                 "the task is not done: the check failed: {what}; mend it, or finish and say what is not done"
             );
             let told = json!({ "status": "error", "error": error, "check": told });
-            return Ok(CallResult { id: id.to_owned(), text: shortened(&told).to_string(), is_error: true });
+            return Ok(CallResult {
+                id: id.to_owned(),
+                text: results::shown(told, OUTPUT.get()),
+                is_error: true,
+            });
         }
         Err(End::Finished(summary.to_owned()))
     }
@@ -353,7 +369,7 @@ impl<'t> Task<'t> {
                 if redacted > 0 {
                     told["redacted_count"] = json!(redacted);
                 }
-                let done = Done { told: shortened(&told), went };
+                let done = Done { told: results::shortened(told, call.of().output.get()), went };
                 hands.keep(&Said::Done(done.clone()));
                 done
             }
@@ -392,21 +408,4 @@ fn lost() -> Done {
     let error =
         "the agent was stopped during this call: what came of it is not known; look before you repeat it";
     Done { told: json!({ "status": "error", "error": error }), went: Went::Badly }
-}
-
-/// A result of limited length: long texts in it lose their middle, and say so.
-fn shortened(told: &Value) -> Value {
-    let mut told = told.clone();
-    for value in told.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
-        if let Value::String(text) = value
-            && text.len() > SHOWN_LIMIT
-        {
-            let head: String = text.chars().take(SHOWN_LIMIT / 2).collect();
-            let tail = text.chars().rev().take(SHOWN_LIMIT / 4).collect::<Vec<_>>();
-            let tail: String = tail.into_iter().rev().collect();
-            let left = text.len().saturating_sub(head.len() + tail.len());
-            *text = format!("{head}\n[{left} bytes are left out here: do not infer what they say]\n{tail}");
-        }
-    }
-    told
 }

@@ -366,7 +366,16 @@ pub fn changes(tool: &Tool) -> bool {
         | Tool::PkgShow { .. }
         | Tool::UnitJournal { .. }
         | Tool::ReadFile { .. }
-        | Tool::ListDir { .. } => false,
+        | Tool::ListDir { .. }
+        | Tool::SearchFiles { .. }
+        | Tool::SearchLogs { .. }
+        | Tool::GetSystemInfo {}
+        | Tool::ListUnits { .. }
+        | Tool::ListTimers { .. }
+        | Tool::ListProcesses { .. }
+        | Tool::GetNetwork { .. }
+        | Tool::ListDisks { .. }
+        | Tool::ListPackages { .. } => false,
         Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }

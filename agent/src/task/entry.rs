@@ -70,7 +70,7 @@ impl Entry {
     ) -> Arc<Self> {
         let (answers, questioner) = mpsc::channel(4);
         let person = if order.interactive { Person::Present(questioner) } else { Person::Absent };
-        let kept = Kept { head: head(&mut task), results: task.results.len(), task };
+        let kept = Kept { head: head(&mut task), results: task.results.next_number() - 1, task };
         Arc::new(Self {
             row,
             answers,
@@ -108,13 +108,14 @@ impl Entry {
     /// Writes what the database does not have yet.
     fn write(&self, kept: &mut Kept) {
         let head = head(&mut kept.task);
-        if head == kept.head && kept.task.results.len() == kept.results {
+        let results = kept.task.results.next_number() - 1;
+        if head == kept.head && results == kept.results {
             return;
         }
         let written = self.database.write(Wait::ForKernel, |sql| {
-            for (number, result) in kept.task.results.iter().enumerate().skip(kept.results) {
+            for (result, number) in kept.task.results.texts_after(kept.results).iter().zip(kept.results..) {
                 sql.prepare("INSERT OR REPLACE INTO steps (task, number, result) VALUES (?, ?, ?)")?
-                    .execute(params![self.row, i64::try_from(number).unwrap_or(i64::MAX), text(result)])?;
+                    .execute(params![self.row, i64::try_from(number).unwrap_or(i64::MAX), result])?;
             }
             sql.prepare("UPDATE tasks SET status = ?, record = ? WHERE seq = ?")?.execute(params![
                 word(kept.task.status),
@@ -125,7 +126,7 @@ impl Entry {
         // What is not written is written with the next change; a restart meanwhile knows the task as it was.
         if written.is_ok() {
             kept.head = head;
-            kept.results = kept.task.results.len();
+            kept.results = results;
         }
     }
 
@@ -177,7 +178,7 @@ impl Entry {
         task.status = TaskStatus::Queued;
         task.summary.clear();
         task.warnings.retain(|warning| !warning.starts_with("interrupted: "));
-        let step = task.results.len() + 1;
+        let step = task.results.next_number();
         task.warnings.push(format!("the agent was stopped during step {step}; the task went on from there"));
         self.write(&mut kept);
         true

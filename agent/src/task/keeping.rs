@@ -66,7 +66,7 @@ impl Store {
     /// What there is of a task before it is run.
     pub fn left(&self, entry: &Entry, task: &Task) -> Left {
         let (said, known) = entry.said();
-        let step = task.results.len() + 1;
+        let step = task.results.next_number();
         Left {
             results: if said.is_empty() {
                 VecDeque::new()

@@ -155,7 +155,7 @@ impl Store {
             let rows = steps.query_map([row], |row| row.get(0))?;
             rows.collect::<rusqlite::Result<Vec<String>>>()
         });
-        let results = results.iter().filter_map(|result| serde_json::from_str(result).ok()).collect();
+        let results = serde_json::from_str(&format!("[{}]", results.join(","))).unwrap_or_default();
         let last = u64::try_from(last).unwrap_or_default();
         Some(Entry::new(row, order, Task { results, ..task }, last, Arc::clone(&self.database)))
     }

@@ -13,6 +13,7 @@ use crate::model::tools::{Call, TASK};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::show;
+use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -91,12 +92,18 @@ impl Hands for Steps<'_, '_> {
             let went = if is_change { Went::Changed } else { went(result.status) };
             return Done { told: told(&result), went };
         }
-        let number = self.task.results.len() + 1;
+        let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let result = self.runner.step(self.task, number, &tool).await;
+        let (result, told) = match self.runner.look(&tool).await {
+            Some(found) => (found.result(number, &tool), found.shown()),
+            None => {
+                let result = self.runner.step(self.task, number, &tool).await;
+                let told = told(&result);
+                (result, told)
+            }
+        };
         let status = result.status;
-        let told = told(&result);
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
         let went = match went(status) {
@@ -108,12 +115,17 @@ impl Hands for Steps<'_, '_> {
 
     async fn verify(&mut self, expected: &Expected) -> Done {
         self.runner.left.results.clear();
-        let result = self.runner.look(self.task, expected).await;
+        let result = self.runner.check(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
     }
 
     fn keep(&mut self, said: &Said) {
         (self.runner.on)("said", json!(said), self.task);
+    }
+
+    fn misread(&mut self, reply: &str) {
+        tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
+        self.task.results.misformat(reply);
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {

@@ -39,7 +39,10 @@ impl Runner<'_> {
                 self.left.again = Some(outcome.id);
                 None
             }
-            Event::Completed(done) if done.status == Status::Interrupted && request(tool).is_repeatable() => {
+            Event::Completed(done)
+                if done.status == Status::Interrupted
+                    && request(tool).is_some_and(|request| request.is_repeatable()) =>
+            {
                 task.warnings.push("the helper was stopped during this, too; asked again".to_owned());
                 None
             }
