@@ -2,6 +2,7 @@
 
 use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
+use crate::event::Fault;
 use crate::planner;
 use crate::task::question::{Answer, Choice};
 use crate::task::{Entry, Find, Order, Owner, Right, Task};
@@ -276,6 +277,10 @@ pub async fn resume(
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
+    // What became of the last call is the helper's to say.
+    if let Err(Fault { code, message }) = app.door.is_open().await {
+        return fault(StatusCode::SERVICE_UNAVAILABLE, &code, &message);
+    }
     let after = *entry.listen().borrow();
     let Some(entry) = app.store.resume(&entry, interactive) else {
         let why = "the task was not interrupted: there is nothing to resume";

@@ -74,8 +74,15 @@ impl Database {
     /// Gives the room of what was deleted back to the disk.
     pub fn shrink(&self) {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        // Room that is not given back now is used anew or given back later.
-        let _ = connection.execute_batch("PRAGMA incremental_vacuum");
+        let shrunk = connection.prepare("PRAGMA incremental_vacuum").and_then(|mut vacuum| {
+            // A page a row.
+            let mut pages = vacuum.query(())?;
+            while pages.next()?.is_some() {}
+            Ok(())
+        });
+        if let Err(error) = shrunk {
+            tracing::error!("the database does not shrink: {error}");
+        }
     }
 
     /// Writes in one transaction: all of it or nothing.

@@ -163,7 +163,9 @@ impl Entry {
             format!("the agent was stopped while it ran this; to go on: postern tasks resume {id}");
         task.warnings.push(format!("interrupted: postern tasks resume {id}"));
         self.write(&mut kept);
-        self.mark_interrupted();
+        let mark = "UPDATE tasks SET interrupted = 1 WHERE seq = ?";
+        // Told of in the journal; the task then cannot be resumed, but its record stands.
+        let _ = self.database.write(Wait::ForKernel, |sql| sql.execute(mark, [self.row]));
     }
 
     /// Queues a task again that an earlier process was stopped in; false if it was not.
@@ -188,13 +190,6 @@ impl Entry {
     pub(super) fn reopened(&self, interactive: bool) -> Arc<Self> {
         let order = Order { interactive, ..self.order.clone() };
         Self::new(self.row, order, self.task(), *self.last.borrow(), Arc::clone(&self.database))
-    }
-
-    /// Lets the task be resumed.
-    pub(super) fn mark_interrupted(&self) {
-        let mark = "UPDATE tasks SET interrupted = 1 WHERE seq = ?";
-        // Told of in the journal; the task then cannot be resumed, but its record stands.
-        let _ = self.database.write(Wait::ForKernel, |sql| sql.execute(mark, [self.row]));
     }
 
     /// Keeps a piece of the dialogue, with how many results the task has by now.

@@ -100,7 +100,6 @@ impl Keeper<'_> {
             }
             "said" => self.entry.keep(&data, task.results.len()),
             "leaves" => self.leaves = serde_json::from_value(data).unwrap_or_default(),
-            "interrupted" => self.entry.mark_interrupted(),
             _ => {
                 if let Ok(end) = Event::from_parts(name, &data) {
                     let id = self.asked.of.as_ref().unwrap_or(&self.asked.request_id);

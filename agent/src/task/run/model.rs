@@ -40,8 +40,7 @@ impl Runner<'_> {
         {
             hands.task.usage.insert(name.to_owned(), tokens.into());
         }
-        let leaves =
-            json!({ "remaining": dialogue.remaining(), "failed_approaches": dialogue.log().failed() });
+        let leaves = json!({ "remaining": dialogue.remaining().unwrap_or_default(), "failed_approaches": dialogue.log().failed() });
         (hands.runner.on)("leaves", leaves, hands.task);
         finish(hands.task, end, mode);
     }

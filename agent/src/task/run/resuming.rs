@@ -48,10 +48,6 @@ impl Runner<'_> {
             }
             // What it does first it did; that it looks afterwards is the point of it.
             Event::Completed(_) if matches!(tool, Tool::EnsureRunning { .. }) => None,
-            Event::Error(fault) if fault.code == "unreachable" => {
-                (self.on)("interrupted", serde_json::Value::Null, task);
-                Some(result(number, tool, &outcome))
-            }
             Event::Completed(_)
             | Event::Refused(_)
             | Event::Error(_)
