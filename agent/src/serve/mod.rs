@@ -10,8 +10,9 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Entry, Runner, Store, Task, Turn};
+use crate::task::{Commands, Effect, Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -52,6 +53,12 @@ struct App {
 /// A model's endpoint, and what a task with it may cost.
 struct Model {
     endpoint: Endpoint,
+    limits: Limits,
+}
+
+/// What tasks run by themselves, and what one may cost.
+struct Own {
+    commands: Commands,
     limits: Limits,
 }
 
@@ -100,7 +107,8 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
+    let own = Arc::new(Own { commands: Commands::new(host, &config), limits: config.limits.clone() });
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
@@ -149,6 +157,7 @@ async fn work(
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
@@ -163,7 +172,8 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
+        running.spawn(carry_out(entry, task, turn, door, store, model.clone(), own));
     }
 }
 
@@ -174,6 +184,7 @@ async fn carry_out(
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
     let uid = entry.order.uid;
@@ -200,6 +211,8 @@ async fn carry_out(
         person: entry.person(),
         questions: 0,
         turn: &mut turn,
+        commands: &own.commands,
+        budget: Budget::new(&own.limits),
         whole_id: &whole_id,
         on: &mut on,
     };
