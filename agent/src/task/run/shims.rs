@@ -49,7 +49,21 @@ impl Runner<'_> {
             match (request, &mut channel) {
                 (Some(request), Some(open)) => {
                     let answer = match request {
-                        Ok(request) => self.shimmed(task, number, request).await,
+                        Ok(request) => {
+                            // The call goes on meanwhile; a request that began is seen to its end even if the call ends.
+                            let mut ended = None;
+                            let mut asked = pin!(self.shimmed(task, number, request));
+                            let answer = loop {
+                                tokio::select! {
+                                    answer = &mut asked => break answer,
+                                    record = &mut call, if ended.is_none() => ended = Some(record),
+                                }
+                            };
+                            if let Some(record) = ended {
+                                return record;
+                            }
+                            answer
+                        }
                         Err(why) => Answer { code: "invalid_argument".to_owned(), message: why },
                     };
                     open.answer(answer);
