@@ -5,6 +5,7 @@ use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +62,11 @@ pub enum Tool {
         /// The packages.
         names: Vec<String>,
     },
+    /// Look at one package.
+    PkgShow {
+        /// The package.
+        name: String,
+    },
     /// Look, and install what is not installed.
     EnsureInstalled {
         /// The packages.
@@ -79,6 +85,13 @@ pub enum Tool {
         action: UnitAction,
         /// The unit.
         name: String,
+    },
+    /// Read the end of a unit's journal.
+    UnitJournal {
+        /// The unit.
+        name: String,
+        /// The most lines.
+        lines: u32,
     },
     /// Let systemd read its units again.
     UnitsReload {},
@@ -111,7 +124,7 @@ pub enum Tool {
         limit: Option<u32>,
     },
     /// List a directory.
-    ListDirectory {
+    ListDir {
         /// An absolute path.
         path: String,
     },
@@ -138,6 +151,13 @@ pub enum Tool {
     RemoveFile {
         /// An absolute path.
         path: String,
+    },
+    /// Run a command that the policy names.
+    RunCommand {
+        /// Its name there.
+        name: String,
+        /// Its parameters.
+        params: BTreeMap<String, String>,
     },
     /// Take an earlier change back.
     Undo {
@@ -234,10 +254,12 @@ impl Tool {
             Self::PackagesUpgrade { names } if names.is_empty() => "upgrade all packages".to_owned(),
             Self::PackagesUpgrade { names } => format!("upgrade {}", names.join(", ")),
             Self::PackagesShow { names } => format!("show the packages {}", names.join(", ")),
+            Self::PkgShow { name } => format!("show the package {name}"),
             Self::EnsureInstalled { names } => format!("make sure {} is installed", names.join(", ")),
             Self::Service { action: Action::Status, name } => format!("status of {name}"),
             Self::Service { action, name } => format!("{} {name}", action.word()),
             Self::Unit { action, name } => format!("{} {name}", action.word()),
+            Self::UnitJournal { name, lines } => format!("read {lines} lines of the journal of {name}"),
             Self::UnitsReload {} => "let systemd read its units again".to_owned(),
             Self::EnsureRunning { name } => format!("make sure {name} is running"),
             Self::WriteFile { path, content } => format!("write {} bytes to {path}", content.len()),
@@ -249,11 +271,12 @@ impl Tool {
                 Err(_) => "apply a patch".to_owned(),
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
-            Self::ListDirectory { path } => format!("list {path}"),
+            Self::ListDir { path } => format!("list {path}"),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
             Self::RemoveFile { path } => format!("remove {path}"),
+            Self::RunCommand { name, .. } => format!("run the command {name}"),
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
             Self::Shell { cmd } => format!("run {}", show::line(cmd)),

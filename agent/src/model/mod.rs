@@ -7,6 +7,7 @@ pub mod breaker;
 pub mod budget;
 pub mod conversation;
 pub mod endpoint;
+pub mod excerpt;
 pub mod guard;
 pub mod protocol;
 pub mod reader;

@@ -193,7 +193,7 @@ impl<'t> Task<'t> {
             Went::Cancelled => return Err(End::Cancelled),
         };
         let note = self.guard.ran(call, outcome);
-        let redacted = redact::strings(&mut told);
+        let redacted = call.of().redact(&mut told);
         if redacted > 0 {
             told["redacted_count"] = json!(redacted);
         }

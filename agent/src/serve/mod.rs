@@ -12,7 +12,8 @@ use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Commands, Effect, Entry, Runner, Store, Task, Turn};
+use crate::task::{Commands, Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -62,9 +63,9 @@ struct Own {
     limits: Limits,
 }
 
-/// The uid behind a connection, as the kernel says.
+/// Who is behind a connection.
 #[derive(Clone, Copy, Debug)]
-struct Peer(u32);
+struct Peer(Owner);
 
 type Caller = ConnectInfo<Peer>;
 
@@ -173,7 +174,9 @@ async fn work(
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
         let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
-        running.spawn(carry_out(entry, task, turn, door, store, model.clone(), own));
+        let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
+        let work = carry_out(entry, task, turn, door, store, model.clone(), own);
+        running.spawn(trace::within(trace, work));
     }
 }
 
@@ -186,14 +189,14 @@ async fn carry_out(
     model: Option<Arc<Model>>,
     own: Arc<Own>,
 ) {
-    tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
-    let uid = entry.order.uid;
+    tracing::info!(task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
+    let owner = entry.order.owner;
     let mut asked = Asked::default();
     let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
         if name == "request" {
             // A task's ids are made here and nobody else's.
             asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(uid, &asked.request_id, asked.undoes.is_some(), asked.effect);
+            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect);
             return;
         }
         if let Ok(end) = Event::from_parts(name, &data) {
@@ -203,7 +206,7 @@ async fn carry_out(
         entry.note(name, data);
     };
     let cancel = entry.cancel.subscribe();
-    let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
+    let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
         order: &entry.order,

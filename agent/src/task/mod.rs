@@ -1,6 +1,7 @@
 //! A task: an order of a person, its steps, and what came of them.
 
 mod commands;
+mod owner;
 pub mod question;
 mod requests;
 mod run;
@@ -8,6 +9,7 @@ mod store;
 mod turn;
 
 pub use commands::Commands;
+pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
@@ -30,6 +32,9 @@ pub struct Task {
     pub session: String,
     /// The order.
     pub task: String,
+    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
     /// Where it stands.
     pub status: TaskStatus,
     /// What it waits for, while somebody must approve.
@@ -255,8 +260,8 @@ pub struct Order {
     pub reason: String,
     /// How long to wait in each step; 0 = as the rule says.
     pub wait_ms: u32,
-    /// The person behind it.
-    pub uid: u32,
+    /// Who gave it.
+    pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
 }
@@ -269,6 +274,7 @@ impl Task {
             id,
             session: order.session.clone(),
             task: order.task.clone(),
+            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
             question: None,

@@ -141,7 +141,11 @@ impl Runner<'_> {
     /// What one person calls a session; of a task without one, itself.
     fn session(&self, task: &Task) -> String {
         let Self { order, .. } = self;
-        if order.session.is_empty() { task.id.clone() } else { format!("{} {}", order.uid, order.session) }
+        if order.session.is_empty() {
+            task.id.clone()
+        } else {
+            format!("{:?} {}", order.owner, order.session)
+        }
     }
 }
 
