@@ -43,6 +43,12 @@ impl Commands {
         Ok(rules.judge(text))
     }
 
+    /// Whether any command is run.
+    #[must_use]
+    pub fn may_run(&self) -> bool {
+        self.tools.profile != values::Profile::None
+    }
+
     /// The sandbox for what a decision asks for: never more than the configuration says.
     #[must_use]
     pub fn profile(&self, decision: &Decision) -> Profile {
