@@ -2,13 +2,20 @@
 
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
-use postern_agent::{Host, cli, config, log, shim};
+use postern_agent::{Host, cli, config, log, sandbox, shim};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let argv: Vec<_> = std::env::args_os().collect();
     if let Some(code) = shim::called(&argv) {
         return code.into();
+    }
+    // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
+    // error stream.
+    match argv.get(1) {
+        Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
+        Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
+        Some(_) | None => {}
     }
     let host = Host::default();
     let is_service = argv.get(1).is_some_and(|word| word == "serve");
