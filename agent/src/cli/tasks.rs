@@ -16,6 +16,7 @@ use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
 use crate::task::{Commands, Order, Owner, Runner, Task, Turn};
+use crate::tool::Tool;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -48,7 +49,8 @@ impl Session<'_> {
                 "--request-id is for one request; a task makes its own",
             ));
         }
-        let ended = if self.global.direct { self.run_here(text).await } else { self.run_there(&text).await };
+        let ended =
+            if self.global.direct { self.run_here(text).await } else { self.run_there(&text, &[]).await };
         match ended {
             Ok(task) => self.end(&task),
             Err(fault) => self.fail(&fault),
@@ -104,10 +106,10 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    async fn run_there(&mut self, text: &str) -> Result<Task, Fault> {
+    pub(super) async fn run_there(&mut self, text: &str, steps: &[Tool]) -> Result<Task, Fault> {
         let agent = AgentClient::new(&self.host.agent_socket);
         let body = json!({
-            "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
+            "task": text, "steps": steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
         });
         let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
@@ -144,7 +146,7 @@ impl Session<'_> {
         }
     }
 
-    fn end(&mut self, task: &Task) -> Exit {
+    pub(super) fn end(&mut self, task: &Task) -> Exit {
         let exit = Exit::of_task(task);
         if self.global.json.is_some() {
             self.console.json(task);

@@ -220,8 +220,10 @@ async fn carry_out(
         on: &mut on,
     };
     match &model {
-        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
-        None => runner.run(&mut task).await,
+        Some(model) if entry.order.steps.is_empty() => {
+            runner.run_model(&mut task, &model.endpoint, &model.limits).await
+        }
+        Some(_) | None => runner.run(&mut task).await,
     }
     tracing::info!(task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
