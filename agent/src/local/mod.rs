@@ -150,7 +150,9 @@ fn look(tool: &Tool) -> Option<Look> {
         Tool::GetNetwork(_) => Box::new(|places, _| Ok(network::facts(places))),
         Tool::ListDisks(_) => Box::new(|places, _| disks::disks(places)),
         Tool::ListPackages(args) => Box::new(move |places, _| packages::list(places, args.contains.as_ref())),
-        Tool::PkgInstall { .. }
+        Tool::Shell { .. }
+        | Tool::Request(_)
+        | Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }
         | Tool::PackagesRemove { .. }
@@ -211,15 +213,9 @@ impl Found {
         let is_found = matches!(self.status, StepStatus::Ok | StepStatus::Truncated);
         let text = || self.text.clone().unwrap_or_else(|| self.told.to_string());
         StepResult {
-            step: number,
-            tool: tool.clone(),
-            status: self.status,
-            exit_code: None,
             stdout: is_found.then(text),
-            stderr: None,
             error: self.error.clone(),
-            refusal: None,
-            request_id: None,
+            ..StepResult::new(number, tool.clone(), self.status)
         }
     }
 }
