@@ -3,6 +3,7 @@
 mod asking;
 mod can;
 mod console;
+mod doctor;
 mod editing;
 mod ids;
 mod listing;
@@ -83,6 +84,7 @@ impl Session<'_> {
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
+            Command::Doctor => self.doctor().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
             Command::Shell(command) => self.shell(command),
@@ -132,6 +134,7 @@ impl Session<'_> {
             | Command::Tasks { .. }
             | Command::Can { .. }
             | Command::Health
+            | Command::Doctor
             | Command::Config(_)
             | Command::Model(_)
             | Command::Shell(_)
