@@ -126,7 +126,9 @@ impl Session<'_> {
             Command::Package(command) => Ok(typed::package(command)),
             Command::Service(command) => Ok(typed::service(command)),
             Command::File(command) => typed::file(command, &mut self.console.input),
-            Command::Command { name, parameters } => typed::command(name, &parameters),
+            Command::Command { name, parameters } => {
+                typed::command(name, &parameters, &mut self.console.input)
+            }
             Command::Undo { id } => Ok(Request::RequestUndo(Of { of: id })),
             Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
             Command::Run { .. }

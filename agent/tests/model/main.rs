@@ -14,6 +14,7 @@ mod loops;
 mod reading;
 mod redaction;
 mod retries;
+mod sandbox;
 mod scenarios;
 mod schema;
 mod server;
