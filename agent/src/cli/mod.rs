@@ -57,7 +57,11 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Err(error) => return usage(&error, console),
     };
     let mut session = Session { host, console, global: cli.global };
-    let exit = trace::within(Trace::new(), session.run(cli.command)).await;
+    let exit = match cli.command {
+        // Each of its requests has a trace of its own.
+        Command::Serve => session.run(Command::Serve).await,
+        command => trace::within(Trace::new(), session.run(command)).await,
+    };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;
