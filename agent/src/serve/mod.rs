@@ -13,6 +13,7 @@ use crate::config::tables::Limits;
 use crate::event::{Event, Fault};
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::local::Local;
 use crate::model::endpoint::Endpoint;
 use crate::task::{Effect, Entry, Owner, Runner, Store, Task, Turn};
 use crate::trace::{self, Trace};
@@ -114,7 +115,8 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
+    let local = Local::new(&config, host);
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), local, Arc::clone(&store), model.clone()));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
     let routes = routes::router()
@@ -157,6 +159,7 @@ async fn stop_signal() {
 async fn work(
     mut orders: mpsc::Receiver<Arc<Entry>>,
     door: Arc<Door>,
+    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
 ) {
@@ -174,7 +177,8 @@ async fn work(
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
         let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        let work = carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone());
+        let (door, store) = (Arc::clone(&door), Arc::clone(&store));
+        let work = carry_out(entry, task, turn, door, local.clone(), store, model.clone());
         running.spawn(trace::within(trace, work));
     }
 }
@@ -184,6 +188,7 @@ async fn carry_out(
     mut task: Task,
     mut turn: Turn,
     door: Arc<Door>,
+    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
 ) {
@@ -207,6 +212,7 @@ async fn carry_out(
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
+        local: &local,
         order: &entry.order,
         cancel,
         person: entry.person(),

@@ -12,6 +12,7 @@ use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
+use crate::local::Local;
 use crate::request::Request;
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ const MAY_FOLLOW: &[&str] = &[
 pub struct Runner<'a> {
     /// The way to the helper.
     pub door: &'a Door,
+    /// What the agent finds out by itself.
+    pub local: &'a Local,
     /// The order.
     pub order: &'a Order,
     /// True once the person wants it to end.

@@ -266,6 +266,7 @@ impl Place {
             admin: directory.path().join("postern-admin"),
             system: directory.path().join("system"),
             config: directory.path().join("agent.toml"),
+            system_bus: directory.path().join("bus.sock"),
             operators: "no-such-group".to_owned(),
             terminals: Vec::new(),
             editor: vec!["/bin/false".to_owned()],
