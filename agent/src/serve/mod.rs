@@ -5,6 +5,7 @@ mod health;
 mod listen;
 mod requests;
 mod routes;
+mod schemas;
 mod tasks;
 mod tcp;
 

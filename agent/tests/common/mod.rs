@@ -264,6 +264,7 @@ impl Place {
             state: directory.path().join("state"),
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
+            system: directory.path().join("system"),
             config: directory.path().join("agent.toml"),
             system_bus: directory.path().join("bus.sock"),
             operators: "no-such-group".to_owned(),

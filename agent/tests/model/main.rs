@@ -6,6 +6,7 @@ mod command;
 mod common;
 mod configuration;
 mod corpus;
+mod doctor;
 mod endpoints;
 mod events;
 mod http;
