@@ -1,12 +1,17 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use crate::model::tools::{
+    GetNetwork, GetSystemInfo, ListDisks, ListPackages, ListProcesses, ListTimers, ListUnits, SearchFiles,
+    SearchLogs,
+};
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "tool", content = "args", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tool {
     /// Install one package (`NAME` or `NAME=VERSION`).
@@ -126,6 +131,24 @@ pub enum Tool {
         /// An absolute path.
         path: String,
     },
+    /// Find a text in files.
+    SearchFiles(SearchFiles),
+    /// Find a text in logs.
+    SearchLogs(SearchLogs),
+    /// Look at the host.
+    GetSystemInfo(GetSystemInfo),
+    /// List units.
+    ListUnits(ListUnits),
+    /// List timers.
+    ListTimers(ListTimers),
+    /// List processes.
+    ListProcesses(ListProcesses),
+    /// Look at the network.
+    GetNetwork(GetNetwork),
+    /// List file systems.
+    ListDisks(ListDisks),
+    /// List packages.
+    ListPackages(ListPackages),
     /// Make a directory.
     MakeDirectory {
         /// An absolute path.
@@ -165,7 +188,7 @@ pub enum Tool {
 }
 
 /// What `service` does with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look.
@@ -201,7 +224,7 @@ impl Action {
 }
 
 /// What else can be done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitAction {
     /// Restart it if it runs.
@@ -263,6 +286,17 @@ impl Tool {
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
             Self::ListDir { path } => format!("list {path}"),
+            Self::SearchFiles(SearchFiles { path, text, .. }) => {
+                format!("look for {:?} in {}", text.as_str(), path.as_str())
+            }
+            Self::SearchLogs(SearchLogs { text, .. }) => format!("look for {:?} in the logs", text.as_str()),
+            Self::GetSystemInfo(_) => "look at the host".to_owned(),
+            Self::ListUnits(_) => "list the units".to_owned(),
+            Self::ListTimers(_) => "list the timers".to_owned(),
+            Self::ListProcesses(_) => "list the processes".to_owned(),
+            Self::GetNetwork(_) => "look at the network".to_owned(),
+            Self::ListDisks(_) => "list the file systems".to_owned(),
+            Self::ListPackages(_) => "list the packages".to_owned(),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),

@@ -149,9 +149,14 @@ impl Session<'_> {
             json!({ "helper": helper })
         } else {
             let agent = AgentClient::new(&self.host.agent_socket);
-            match self.call(&agent, Method::GET, "/health", None).await {
-                Ok(answer) => answer.body,
-                Err(fault) => return self.fail(&fault),
+            // With a fault the agent answers 503, and says which.
+            match agent.call(Method::GET, "/health", None).await {
+                Ok(answer) if answer.body["agent"].is_string() => answer.body,
+                Ok(answer) => {
+                    let fault = answer.error().unwrap_or_else(|| Fault::new("internal", "no health"));
+                    return self.fail(&fault);
+                }
+                Err(lost) => return self.fail(&tasks::unreachable(&agent, &lost)),
             }
         };
         if self.global.json.is_some() {

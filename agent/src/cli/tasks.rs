@@ -9,6 +9,7 @@ use crate::ask::{Door, Lost, Mode, new_id, reason};
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::local::Local;
 use crate::planner;
 use crate::serve::described;
 use crate::show::Later;
@@ -67,6 +68,7 @@ impl Session<'_> {
             interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let local = Local::blind();
         let (cancel, cancelled) = watch::channel(false);
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
@@ -79,6 +81,7 @@ impl Session<'_> {
             };
             let runner = Runner {
                 door: &door,
+                local: &local,
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,
@@ -164,7 +167,7 @@ fn not_understood(why: &planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 
-fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
+pub(super) fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
 }
 
