@@ -38,9 +38,8 @@ const UNREAD: &str = "Do not infer facts from unread content";
 #[derive(Debug)]
 struct Places {
     roots: Roots,
-    /// Where /proc, /sys, /etc, /run and /var are: the root directory, elsewhere only in tests.
+    /// Where /proc, /sys, /etc, /run and /var are.
     base: PathBuf,
-    bus: PathBuf,
 }
 
 /// The agent's own eyes.
@@ -85,11 +84,7 @@ impl Local {
         });
         let hidden = keys.chain([host.state.clone(), host.config.clone()]).collect();
         let roots = config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect();
-        let places = Places {
-            roots: Roots::new(roots, hidden),
-            base: PathBuf::from("/"),
-            bus: host.system_bus.clone(),
-        };
+        let places = Places { roots: Roots::new(roots, hidden), base: host.root.clone() };
         Self { places: Arc::new(places), slots: Arc::new(Semaphore::new(LOOKS)) }
     }
 
