@@ -8,6 +8,7 @@ mod configuration;
 mod corpus;
 mod endpoints;
 mod events;
+mod facts;
 mod looks;
 mod loops;
 mod reading;
