@@ -2,10 +2,17 @@
 
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
-use postern_agent::{Host, cli, config, log};
+use postern_agent::{Host, cli, config, log, sandbox};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
+    // error stream.
+    match std::env::args_os().nth(1) {
+        Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
+        Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
+        Some(_) | None => {}
+    }
     let host = Host::default();
     let is_service = std::env::args_os().nth(1).is_some_and(|word| word == "serve");
     let log = if is_service {

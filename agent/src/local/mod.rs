@@ -134,17 +134,23 @@ fn look(tool: &Tool) -> Option<Look> {
             Box::new(move |places, _| files::read(places, &path, offset.unwrap_or_default(), limit))
         }
         Tool::ListDir { path } => Box::new(move |places, _| files::list(places, &path)),
-        Tool::SearchFiles(args) => Box::new(move |places, until| search::files(places, &args, until)),
-        Tool::SearchLogs(args) => Box::new(move |places, until| search::logs(places, &args, until)),
-        Tool::GetSystemInfo(_) => Box::new(|places, _| Ok(system::info(places))),
-        Tool::ListUnits(args) => Box::new(move |places, _| units::units(places, args.contains.as_ref())),
-        Tool::ListTimers(_) => Box::new(|places, _| units::timers(places)),
-        Tool::ListProcesses(args) => {
-            Box::new(move |places, _| units::processes(places, args.contains.as_ref()))
+        Tool::SearchFiles { path, text, max_matches } => {
+            Box::new(move |places, until| search::files(places, &path, &text, max_matches, until))
         }
-        Tool::GetNetwork(_) => Box::new(|places, _| Ok(network::facts(places))),
-        Tool::ListDisks(_) => Box::new(|places, _| disks::disks(places)),
-        Tool::ListPackages(args) => Box::new(move |places, _| packages::list(places, args.contains.as_ref())),
+        Tool::SearchLogs { text, max_matches } => {
+            Box::new(move |places, until| search::logs(places, &text, max_matches, until))
+        }
+        Tool::GetSystemInfo {} => Box::new(|places, _| Ok(system::info(places))),
+        Tool::ListUnits { contains } => Box::new(move |places, _| units::units(places, contains.as_deref())),
+        Tool::ListTimers {} => Box::new(|places, _| units::timers(places)),
+        Tool::ListProcesses { contains } => {
+            Box::new(move |places, _| units::processes(places, contains.as_deref()))
+        }
+        Tool::GetNetwork {} => Box::new(|places, _| Ok(network::facts(places))),
+        Tool::ListDisks {} => Box::new(|places, _| disks::disks(places)),
+        Tool::ListPackages { contains } => {
+            Box::new(move |places, _| packages::list(places, contains.as_deref()))
+        }
         Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }

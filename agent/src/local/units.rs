@@ -3,7 +3,6 @@
 use super::bus::Bus;
 use super::list::List;
 use super::{Blind, Found, Places};
-use crate::model::tools::Text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +16,7 @@ const COMMAND_LIMIT: usize = 300;
 const TIMERS_LIMIT: usize = 200;
 
 /// The loaded units whose name contains a text.
-pub fn units(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
+pub fn units(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
     let mut bus = Bus::connect(&places.base.join(BUS))?;
     let mut units = bus.units()?;
     let files = bus.unit_files()?.into_iter().filter_map(|[path, state]| {
@@ -88,7 +87,7 @@ fn next(realtime: u64, monotonic: u64, places: &Places) -> Option<u64> {
 }
 
 /// The processes by unit, whose command or unit contains a text.
-pub fn processes(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
+pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
     let mut processes = Bus::connect(&places.base.join(BUS))?.processes(ALL)?;
     processes.sort_by_key(|process| (process.cgroup.clone(), process.pid));
     let mut list = List::default();
@@ -124,6 +123,6 @@ fn memory(places: &Places, cgroup: &str) -> Option<Value> {
     text.trim().parse::<u64>().ok().map(Value::from)
 }
 
-fn holds(text: &str, contains: Option<&Text>) -> bool {
-    contains.is_none_or(|part| text.contains(part.as_str()))
+fn holds(text: &str, contains: Option<&str>) -> bool {
+    contains.is_none_or(|part| text.contains(part))
 }

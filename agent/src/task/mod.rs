@@ -3,6 +3,7 @@
 mod owner;
 pub mod question;
 mod requests;
+pub mod results;
 mod run;
 mod store;
 mod turn;
@@ -16,12 +17,14 @@ pub use turn::Turn;
 use crate::ask::Mode;
 use crate::tool::Tool;
 use question::Question;
+use results::Results;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// A task's record, as the HTTP service shows it.
 #[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// A UUID of version 7.
     pub id: String,
@@ -43,7 +46,8 @@ pub struct Task {
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
-    pub results: Vec<StepResult>,
+    #[schema(value_type = Vec<results::Entry>)]
+    pub results: Results,
     /// What was changed on the host.
     pub changes: Vec<Change>,
     /// What a person should know besides.
@@ -53,7 +57,7 @@ pub struct Task {
 }
 
 /// A request that waits for somebody's approval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Waits {
     /// 32 hex digits.
     pub approval_id: String,
@@ -73,7 +77,7 @@ pub struct Waits {
 }
 
 /// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Others run before it.
@@ -113,7 +117,7 @@ impl TaskStatus {
 }
 
 /// What came of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// Counts from 1.
     pub step: usize,
@@ -143,7 +147,7 @@ pub struct StepResult {
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Refusal {
     /// A stable code.
@@ -166,7 +170,7 @@ pub struct Refusal {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// Done.
@@ -186,7 +190,7 @@ pub enum StepStatus {
 }
 
 /// Something that is different on the host now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The helper's record of it.
     pub request_id: String,
@@ -232,7 +236,7 @@ impl Task {
             waiting: None,
             question: None,
             summary: String::new(),
-            results: Vec::new(),
+            results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
             usage: Map::new(),

@@ -14,7 +14,7 @@ pub fn calls(tool: &str, args: &Value) -> server::Play {
     server::Play::Answer(200, &[("content-type", "application/json")], body.to_string())
 }
 
-fn configure(place: &Place, server: &Server) {
+pub fn configure(place: &Place, server: &Server) {
     let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
     std::fs::write(&place.host.config, text).unwrap();
 }
