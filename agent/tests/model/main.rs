@@ -10,6 +10,7 @@ mod endpoints;
 mod events;
 mod facts;
 mod http;
+mod injections;
 mod looks;
 mod loops;
 mod reading;
