@@ -1,13 +1,17 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use crate::request::Request;
+use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "args", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tool {
     /// Install one package (`NAME` or `NAME=VERSION`).
@@ -207,7 +211,25 @@ pub enum Tool {
         /// Its request id, the beginning of it, or `last`.
         request_id: String,
     },
+    /// Run a command in the sandbox, as nobody in particular.
+    Shell {
+        /// As `sh -c` would get it.
+        cmd: String,
+    },
+    /// One request by its verb, for what no other tool says: `{"verb": …, "args": {…}}`.
+    Request(Request),
 }
+
+/// For people: the tools' own schemas are those of `model::tools`.
+impl PartialSchema for Tool {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String).description(Some("The tool's name."));
+        let args = ObjectBuilder::new().schema_type(Type::Object).description(Some("Its arguments."));
+        ObjectBuilder::new().property("tool", name).property("args", args).required("tool").into()
+    }
+}
+
+impl ToSchema for Tool {}
 
 /// What `service` does with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -324,6 +346,10 @@ impl Tool {
             Self::RunCommand { name, .. } => format!("run the command {name}"),
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
+            Self::Shell { cmd } => format!("run {}", show::line(cmd)),
+            Self::Request(request) => {
+                format!("{} {}", request.verb(), request.target()).trim_end().to_owned()
+            }
         }
     }
 }

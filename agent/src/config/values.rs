@@ -108,6 +108,13 @@ words! {
         /// Besides, write in a directory of its own.
         WorkspaceWrite = "workspace_write",
     }
+    /// What is done where this host cannot hold a part of the sandbox.
+    Unenforced {
+        /// Nothing is run.
+        Refuse = "refuse",
+        /// It is run, and its result says what was not in force.
+        Report = "report",
+    }
     /// How log lines look.
     LogFormat {
         /// Words.

@@ -45,6 +45,9 @@ pub struct Execute {
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
+    /// The steps, where the person says them instead of the words.
+    #[serde(default)]
+    steps: Vec<Tool>,
 }
 
 fn yes() -> bool {
@@ -68,7 +71,9 @@ pub async fn execute(
         Err(rejection) => return bad_body(&rejection),
     };
     // A model makes its steps one by one; every one of them has the person's words as its reason.
-    let (steps, reason) = if app.model.is_some() {
+    let (steps, reason) = if !body.steps.is_empty() {
+        (body.steps, body.reason)
+    } else if app.model.is_some() {
         let words = if body.reason.is_empty() { body.task.clone() } else { body.reason };
         (Vec::new(), words)
     } else {

@@ -52,7 +52,7 @@ impl Results {
     /// The number of the next entry.
     #[must_use]
     pub fn next_number(&self) -> usize {
-        self.steps.len() + self.misformats.len() + 1
+        self.steps.iter().filter(|step| step.is_own()).count() + self.misformats.len() + 1
     }
 
     /// Keeps a reply that was no call.

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
-use crate::model::tools::{Call, TASK};
+use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::request::Request;
 use crate::show;
 use crate::task::results;
@@ -29,7 +29,9 @@ impl Runner<'_> {
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
         let words = self.order.task.clone();
         let mode = self.order.mode;
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
+        let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
+        let mut dialogue = Dialogue::new(endpoint, limits, tools, &system, &words);
+        self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         for (name, tokens) in
@@ -135,7 +137,12 @@ fn tool(call: &Call) -> Result<Tool, String> {
 fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
-        members.retain(|name, _| !matches!(name.as_str(), "step" | "tool" | "args" | "request_id"));
+        let is_told =
+            |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
+        members.retain(|name, _| is_told(name));
+        if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
+            members.insert("hint".to_owned(), "look at stderr".into());
+        }
     }
     told
 }
@@ -162,7 +169,7 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
     if task.results.is_empty() && status == TaskStatus::Completed {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failed = |r: &&StepResult| !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
+    let failed = |r: &&StepResult| r.is_own() && !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
     let failures = task.results.iter().filter(failed);
     let failures: Vec<String> =
         failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
