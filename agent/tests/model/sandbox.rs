@@ -169,20 +169,18 @@ async fn a_workspace_is_a_tasks_own_and_kept_from_call_to_call() {
 #[tokio::test]
 async fn a_workspace_that_grows_over_its_limit_ends_the_call() {
     let server = ToolServer::start();
-    let many = "import os, time\nfor i in range(21000): os.mkdir(f'd{i}')\ntime.sleep(1000)";
+    let many = "import os, time\nfor i in range(21000): open(f'd{i}', 'w').close()\ntime.sleep(1000)";
     let program = Program::Argv(["python3", "-c", many].map(str::to_owned).to_vec());
     let record = ran(&server.sandbox(), Job { program, ..shell("") }).await;
     assert_eq!((record.ended, record.signal), (Ended::Disk, Some(9)));
     // Who finds it full may still clear it.
-    let record = ran(&server.sandbox(), shell("find . -delete; echo $?")).await;
+    let record = ran(&server.sandbox(), shell("find . -type f -delete")).await;
     assert_eq!(record.ended, Ended::Exited, "{}", text(&record.stderr));
     assert!(!server.workspace("t1").join("d1").exists());
     // One file alone is bounded by the kernel.
-    let record = ran(
-        &server.sandbox(),
-        shell("mkdir -p tmp; dd if=/dev/zero of=big bs=1M count=100 2>/dev/null; wc -c < big"),
-    )
-    .await;
+    let record =
+        ran(&server.sandbox(), shell("dd if=/dev/zero of=big bs=1M count=100 2>/dev/null; wc -c < big"))
+            .await;
     assert_eq!(text(&record.stdout), "67108864\n");
 }
 
@@ -197,6 +195,13 @@ async fn only_the_profile_decides_what_is_read() {
     assert_eq!(ran(&sandbox, read(Profile::WorkspaceWrite, path.clone())).await.exit_code, Some(1));
     sandbox.read_roots = vec![root.path().to_owned()];
     assert_eq!(text(&ran(&sandbox, read(Profile::ReadOnly, path)).await.stdout), "read\n");
+    // No root may open one task's directory to another.
+    let state = server.state.path();
+    for root in [state.to_owned(), state.join("t2"), "/".into(), "relative".into()] {
+        let sandbox = Sandbox { read_roots: vec![root.clone()], ..sandbox.clone() };
+        let fault = sandbox.run(shell("true")).await.expect_err("no such root");
+        assert_eq!(fault.code, "invalid_argument", "{}", root.display());
+    }
     assert_eq!(ran(&sandbox, read(Profile::ReadOnly, "/proc/version".to_owned())).await.exit_code, Some(1));
     assert_eq!(
         ran(&sandbox, read(Profile::SystemInspect, "/proc/version".to_owned())).await.exit_code,
