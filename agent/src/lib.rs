@@ -13,6 +13,7 @@ mod event;
 mod exit;
 mod helper;
 mod hook;
+pub mod log;
 pub mod model;
 mod operators;
 mod patching;
@@ -27,6 +28,7 @@ mod show;
 mod sse;
 mod task;
 pub mod tool;
+pub mod trace;
 mod words;
 
 pub use exit::Exit;

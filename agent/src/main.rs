@@ -1,14 +1,21 @@
 //! `postern`: see the library.
 
-use postern_agent::{Host, cli};
+use postern_agent::config::tables::Log;
+use postern_agent::config::values::LogLevel;
+use postern_agent::{Host, cli, config, log};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let host = Host::default();
     let is_service = std::env::args_os().nth(1).is_some_and(|word| word == "serve");
-    let level = if is_service { tracing::Level::INFO } else { tracing::Level::WARN };
-    // The journal has the time.
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
-    log.without_time().with_target(false).init();
+    let log = if is_service {
+        // A fault in the configuration is told by the service itself.
+        config::read(&host.config).map(|config| config.log).unwrap_or_default()
+    } else {
+        Log { level: LogLevel::Warn, ..Log::default() }
+    };
+    // Nothing was set before.
+    let _ = tracing::subscriber::set_global_default(log::subscriber(&log, std::io::stderr));
     // One thread: all of it is waiting for sockets.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -17,7 +24,6 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let host = Host::default();
     let mut console = cli::Console::standard();
     let exit = runtime.block_on(cli::run(std::env::args_os(), &host, &mut console));
     // A read of stdin that nobody waits for any more must not hold the end up.

@@ -27,6 +27,7 @@ use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
+use crate::trace::{self, Trace};
 use crate::{Host, config, operators, serve};
 use clap::{CommandFactory, Parser};
 use hyper::Method;
@@ -55,7 +56,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Err(error) => return usage(&error, console),
     };
     let mut session = Session { host, console, global: cli.global };
-    let exit = session.run(cli.command).await;
+    let exit = trace::within(Trace::new(), session.run(cli.command)).await;
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;

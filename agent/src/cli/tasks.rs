@@ -13,7 +13,7 @@ use crate::planner;
 use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Order, Runner, Task, Turn};
+use crate::task::{Order, Owner, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ impl Session<'_> {
             mode: self.mode(),
             reason: self.global.reason.clone().unwrap_or_default(),
             wait_ms: self.wait_ms(),
-            uid: nix::unistd::getuid().as_raw(),
+            owner: Owner::Uid(nix::unistd::getuid().as_raw()),
             interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));

@@ -1,6 +1,7 @@
 //! The listening socket: systemd's, or one made by hand under the same path.
 
 use super::Peer;
+use crate::task::Owner;
 use axum::extract::connect_info::Connected;
 use axum::serve::IncomingStream;
 use nix::sys::stat::{Mode, umask};
@@ -16,7 +17,7 @@ const NOBODY_KNOWN: u32 = u32::MAX;
 
 impl Connected<IncomingStream<'_, UnixListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        Self(stream.io().peer_cred().map_or(NOBODY_KNOWN, |cred| cred.uid()))
+        Self(Owner::Uid(stream.io().peer_cred().map_or(NOBODY_KNOWN, |cred| cred.uid())))
     }
 }
 

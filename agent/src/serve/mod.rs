@@ -11,7 +11,8 @@ use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Entry, Runner, Store, Task, Turn};
+use crate::task::{Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -55,9 +56,9 @@ struct Model {
     limits: Limits,
 }
 
-/// The uid behind a connection, as the kernel says.
+/// Who is behind a connection.
 #[derive(Clone, Copy, Debug)]
-struct Peer(u32);
+struct Peer(Owner);
 
 type Caller = ConnectInfo<Peer>;
 
@@ -163,7 +164,9 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
+        let work = carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone());
+        running.spawn(trace::within(trace, work));
     }
 }
 
@@ -175,14 +178,14 @@ async fn carry_out(
     store: Arc<Store>,
     model: Option<Arc<Model>>,
 ) {
-    tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
-    let uid = entry.order.uid;
+    tracing::info!(task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
+    let owner = entry.order.owner;
     let mut asked = Asked::default();
     let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
         if name == "request" {
             // A task's ids are made here and nobody else's.
             asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(uid, &asked.request_id, asked.undoes.is_some(), asked.effect);
+            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect);
             return;
         }
         if let Ok(end) = Event::from_parts(name, &data) {
@@ -192,7 +195,7 @@ async fn carry_out(
         entry.note(name, data);
     };
     let cancel = entry.cancel.subscribe();
-    let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
+    let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
         order: &entry.order,

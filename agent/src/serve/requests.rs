@@ -5,7 +5,8 @@ use super::{App, Caller, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
-use crate::task::{Effect, NotOne};
+use crate::task::{Effect, NotOne, Owner};
+use crate::trace;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, State};
@@ -65,11 +66,11 @@ pub async fn ask(
         mode: body.mode,
         reason: reason(&body.reason),
         task: String::new(),
-        claimed_uid: peer.0,
+        claimed_uid: peer.0.claimed_uid(),
         wait_ms: body.wait_ms,
     };
     let (events, stream) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
+    tokio::spawn(trace::kept(async move {
         if let Some(refused) = foreign(&app, peer.0, &ask) {
             let _ = events.send(Event::Refused(refused));
             return;
@@ -92,7 +93,7 @@ pub async fn ask(
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
         }
         drop(slot);
-    });
+    }));
     let stream = UnboundedReceiverStream::new(stream).map(|event| {
         Ok::<_, Infallible>(sse::Event::default().event(event.name()).data(event.data().to_string()))
     });
@@ -119,17 +120,17 @@ pub async fn find(
 }
 
 /// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
-fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
+fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
-    if effect == Effect::Possible && !app.store.requests.claim(uid, &ask.id, is_undo, effect) {
+    if effect == Effect::Possible && !app.store.requests.claim(owner, &ask.id, is_undo, effect) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {
-        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(uid, &of.of) => {
+        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(owner, &of.of) => {
             let Fault { code, message } = NotOne::Unknown.fault(&of.of);
             refuse(&code, &message)
         }

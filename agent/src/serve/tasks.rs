@@ -1,10 +1,10 @@
-//! The routes about tasks. A task belongs to the uid that gave it: to all others it does not exist.
+//! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
 use super::{App, Caller, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::planner;
 use crate::task::question::{Answer, Choice};
-use crate::task::{Entry, Find, Order, Task};
+use crate::task::{Entry, Find, Order, Owner, Right, Task};
 use crate::tool::Tool;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -46,7 +46,7 @@ fn yes() -> bool {
 /// A client that leaves does not end it.
 pub async fn execute(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     body: Result<Json<Execute>, JsonRejection>,
 ) -> Response {
     let Json(body) = match body {
@@ -73,7 +73,7 @@ pub async fn execute(
         mode: body.mode,
         reason,
         wait_ms: body.wait_ms,
-        uid,
+        owner,
         interactive: body.interactive,
     };
     let id = new_id();
@@ -125,16 +125,16 @@ fn not_understood(why: &planner::NotUnderstood) -> Response {
     fault(StatusCode::UNPROCESSABLE_ENTITY, "invalid_argument", &message)
 }
 
-pub async fn list(State(app): State<Arc<App>>, ConnectInfo(Peer(uid)): Caller) -> Json<Vec<Task>> {
-    Json(app.store.list(uid))
+pub async fn list(State(app): State<Arc<App>>, ConnectInfo(Peer(owner)): Caller) -> Json<Vec<Task>> {
+    Json(app.store.list(owner))
 }
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
 ) -> Response {
-    match find(&app, uid, &id) {
+    match find(&app, owner, Right::See, &id) {
         Ok(entry) => Json(entry.task()).into_response(),
         Err(answer) => *answer,
     }
@@ -143,10 +143,10 @@ pub async fn show(
 /// Ends a task: one that runs stops before its next step. A started effect is not undone.
 pub async fn cancel(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
 ) -> Response {
-    match find(&app, uid, &id) {
+    match find(&app, owner, Right::Control, &id) {
         Ok(entry) => {
             entry.cancel.send_replace(true);
             if entry.cancel_queued() {
@@ -171,7 +171,7 @@ pub struct Given {
 /// Answers what a task asks its person now.
 pub async fn answer(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
     body: Result<Json<Given>, JsonRejection>,
 ) -> Response {
@@ -179,7 +179,7 @@ pub async fn answer(
         Ok(Json(body)) => body,
         Err(rejection) => return bad_body(&rejection),
     };
-    let entry = match find(&app, uid, &id) {
+    let entry = match find(&app, owner, Right::Control, &id) {
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
@@ -219,11 +219,11 @@ pub struct After {
 /// The task's events from the first or from `after` on, to its end.
 pub async fn events(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
     Query(After { after }): Query<After>,
 ) -> Response {
-    let entry = match find(&app, uid, &id) {
+    let entry = match find(&app, owner, Right::See, &id) {
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
@@ -255,8 +255,8 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
     }
 }
 
-fn find(app: &App, uid: u32, id: &str) -> Result<Arc<Entry>, Box<Response>> {
-    match app.store.find(uid, id) {
+fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<Entry>, Box<Response>> {
+    match app.store.find(who, right, id) {
         Find::One(entry) => Ok(entry),
         Find::None => {
             Err(Box::new(fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has this id")))

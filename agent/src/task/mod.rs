@@ -1,11 +1,13 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod owner;
 pub mod question;
 mod requests;
 mod run;
 mod store;
 mod turn;
 
+pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
@@ -27,6 +29,9 @@ pub struct Task {
     pub session: String,
     /// The order.
     pub task: String,
+    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
     /// Where it stands.
     pub status: TaskStatus,
     /// What it waits for, while somebody must approve.
@@ -208,8 +213,8 @@ pub struct Order {
     pub reason: String,
     /// How long to wait in each step; 0 = as the rule says.
     pub wait_ms: u32,
-    /// The person behind it.
-    pub uid: u32,
+    /// Who gave it.
+    pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
 }
@@ -222,6 +227,7 @@ impl Task {
             id,
             session: order.session.clone(),
             task: order.task.clone(),
+            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
             question: None,

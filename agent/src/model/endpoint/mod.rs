@@ -16,6 +16,7 @@ use super::conversation::{Prompt, Reply};
 use crate::config::secret;
 use crate::config::tables::{Model, Retry};
 use crate::config::values::{BaseUrl, Provider, Value as _};
+use crate::trace;
 use failure::{Failure, Kind};
 use reqwest::header::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
@@ -199,7 +200,10 @@ impl Endpoint {
             Answer::Messages(_) => messages::request(&self.model, prompt),
             Answer::Chat(_) => chat::request(&self.model, prompt, abilities),
         };
-        let request = self.client.post(&self.url).headers(self.headers.clone()).body(body.to_string());
+        let mut request = self.client.post(&self.url).headers(self.headers.clone()).body(body.to_string());
+        if trace::current().is_some() {
+            request = request.header("traceparent", trace::traceparent());
+        }
         let mut response = request.send().await.map_err(|e| Failure::of_connection(&e))?;
         let status = response.status();
         if !status.is_success() {

@@ -55,7 +55,7 @@ impl Runner<'_> {
             mode: Mode::Execute,
             reason: "what the model may do".to_owned(),
             task: task.id.clone(),
-            claimed_uid: self.order.uid,
+            claimed_uid: self.order.owner.claimed_uid(),
             wait_ms: 0,
         };
         if let Event::Completed(done) = self.door.ask(&ask, &mut |_| {}).await.end
