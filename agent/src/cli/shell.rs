@@ -3,10 +3,9 @@
 use super::Session;
 use crate::event::Fault;
 use crate::exit::Exit;
-use crate::shell::{Decision, Level, Rules};
+use crate::shell::{Level, Rules};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::fmt::Write;
 use std::path::PathBuf;
 
 /// The grammar of `postern shell`.
@@ -41,7 +40,7 @@ impl Session<'_> {
         if self.global.json.is_some() {
             self.console.json(&json!({ "v": 1, "command": cmd, "decision": decision }));
         } else {
-            self.console.result(&told(&decision));
+            self.console.result(&decision.told());
         }
         match decision.level {
             Level::Safe => Exit::Done,
@@ -49,16 +48,4 @@ impl Session<'_> {
             Level::Block => Exit::Refused,
         }
     }
-}
-
-fn told(decision: &Decision) -> String {
-    let mut text = format!("{} {}\n", decision.level.word(), decision.score);
-    for hit in decision.rules.iter().filter(|hit| hit.level == decision.level && !hit.reason.is_empty()) {
-        let _ = writeln!(text, "  {}: {}", hit.id, hit.reason);
-    }
-    if !decision.capabilities.is_empty() {
-        let names: Vec<&str> = decision.capabilities.iter().map(|c| c.name()).collect();
-        let _ = writeln!(text, "  would reach: {}", names.join(" "));
-    }
-    text
 }

@@ -6,14 +6,16 @@ use super::listing::word;
 use super::view::{Leave, Note, View};
 use crate::agent_client::{AgentClient, Answer};
 use crate::ask::{Door, Lost, Mode, new_id, reason};
+use crate::config;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::model::budget::Budget;
 use crate::planner;
 use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Order, Owner, Runner, Task, Turn};
+use crate::task::{Commands, Order, Owner, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -67,6 +69,8 @@ impl Session<'_> {
             interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let config = config::read(&self.host.config).unwrap_or_default();
+        let commands = Commands::new(self.host, &config);
         let (cancel, cancelled) = watch::channel(false);
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
@@ -84,6 +88,8 @@ impl Session<'_> {
                 person: Person::Absent,
                 questions: 0,
                 turn: &mut turn,
+                commands: &commands,
+                budget: Budget::new(&config.limits),
                 whole_id: &only_whole,
                 on: &mut on,
             };

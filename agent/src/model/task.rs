@@ -110,6 +110,12 @@ impl<'t> Task<'t> {
         }
     }
 
+    /// What it may cost, to be shared with what carries its calls out.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget.clone()
+    }
+
     /// Tokens so far.
     #[must_use]
     pub fn usage(&self) -> Usage {

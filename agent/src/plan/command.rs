@@ -107,7 +107,7 @@ pub enum Check {
 }
 
 /// A typed call, and what its result must say.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expected {
     /// The tool with its arguments.
     #[serde(flatten)]
@@ -346,15 +346,13 @@ impl Check {
 
 /// A command is plain words, and none that is never run.
 fn judged(command: &str) -> Result<(), Unfit> {
-    let words = argv::split(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
-    let decision = Rules::builtin().map(|rules| rules.judge_argv(&words));
-    match decision {
-        Ok(decision) if decision.level == Level::Block => {
-            Err(unfit(Code::Blocked, format!("{command:?} is never run: {}", decision.reason())))
-        }
-        Ok(_) => Ok(()),
-        Err(why) => Err(unfit(Code::Blocked, why)),
+    argv::split(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
+    let decision = Rules::builtin().map(|rules| rules.judge(command));
+    let decision = decision.map_err(|why| unfit(Code::Blocked, why))?;
+    if decision.effective() == Level::Block {
+        return Err(unfit(Code::Blocked, format!("{command:?} is never run: {}", decision.reason())));
     }
+    Ok(())
 }
 
 /// Whether a tool changes the host.
@@ -362,12 +360,14 @@ fn judged(command: &str) -> Result<(), Unfit> {
 pub fn changes(tool: &Tool) -> bool {
     match tool {
         Tool::Service { action, .. } => *action != Action::Status,
+        Tool::Request(request) => request.is_effect(),
         Tool::PackagesShow { .. }
         | Tool::PkgShow { .. }
         | Tool::UnitJournal { .. }
         | Tool::ReadFile { .. }
         | Tool::ListDir { .. } => false,
-        Tool::PkgInstall { .. }
+        Tool::Shell { .. }
+        | Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }
         | Tool::PackagesRemove { .. }
@@ -397,6 +397,9 @@ fn is_here(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
         || std::fs::read_to_string("/proc/sys/kernel/hostname").is_ok_and(|name| name.trim_end() == host)
 }
+
+/// No argument of a tool is a number that could differ from itself.
+impl Eq for Expected {}
 
 impl Expected {
     /// Whether a result is what was expected; else what it lacks.

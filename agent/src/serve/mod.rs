@@ -10,8 +10,9 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::task::{Commands, Effect, Entry, Owner, Runner, Store, Task, Turn};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::Router;
@@ -53,6 +54,12 @@ struct App {
 /// A model's endpoint, and what a task with it may cost.
 struct Model {
     endpoint: Endpoint,
+    limits: Limits,
+}
+
+/// What tasks run by themselves, and what one may cost.
+struct Own {
+    commands: Commands,
     limits: Limits,
 }
 
@@ -101,7 +108,8 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
+    let own = Arc::new(Own { commands: Commands::new(host, &config), limits: config.limits.clone() });
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
@@ -150,6 +158,7 @@ async fn work(
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
@@ -164,8 +173,9 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
+        let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
         let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        let work = carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone());
+        let work = carry_out(entry, task, turn, door, store, model.clone(), own);
         running.spawn(trace::within(trace, work));
     }
 }
@@ -177,6 +187,7 @@ async fn carry_out(
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     tracing::info!(task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
     let owner = entry.order.owner;
@@ -203,6 +214,8 @@ async fn carry_out(
         person: entry.person(),
         questions: 0,
         turn: &mut turn,
+        commands: &own.commands,
+        budget: Budget::new(&own.limits),
         whole_id: &whole_id,
         on: &mut on,
     };

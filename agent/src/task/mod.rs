@@ -1,5 +1,6 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod commands;
 mod owner;
 pub mod question;
 mod requests;
@@ -7,6 +8,7 @@ mod run;
 mod store;
 mod turn;
 
+pub use commands::Commands;
 pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
@@ -14,6 +16,7 @@ pub use store::{Entry, Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
+use crate::sandbox::Enforced;
 use crate::tool::Tool;
 use question::Question;
 use serde::{Deserialize, Serialize};
@@ -120,6 +123,9 @@ pub struct StepResult {
     /// The tool and its arguments.
     #[serde(flatten)]
     pub tool: Tool,
+    /// Who asked for it, where it was not the order itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// How it ended.
     pub status: StepStatus,
     /// The program's, or 0 where the step succeeded without one.
@@ -140,6 +146,47 @@ pub struct StepResult {
     /// The helper's record of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// How long a command of the agent's own took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// What held a command of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Enforced>,
+}
+
+impl StepResult {
+    /// A step that ended so, of which nothing else is known.
+    #[must_use]
+    pub fn new(step: usize, tool: Tool, status: StepStatus) -> Self {
+        Self {
+            step,
+            tool,
+            origin: None,
+            status,
+            exit_code: None,
+            stdout: None,
+            stderr: None,
+            error: None,
+            refusal: None,
+            request_id: None,
+            duration_ms: None,
+            sandbox: None,
+        }
+    }
+
+    /// It is one of the order's own steps, not a part of another.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.origin.is_none()
+    }
+}
+
+/// Who asked for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A program that a command of the agent's own called, such as `sudo`. Its number is that command's.
+    Shim,
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.

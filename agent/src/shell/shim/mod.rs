@@ -7,6 +7,7 @@ mod packages;
 mod script;
 mod units;
 mod voice;
+pub mod wire;
 
 pub use voice::{Said, Voice};
 

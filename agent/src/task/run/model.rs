@@ -30,6 +30,7 @@ impl Runner<'_> {
         let words = self.order.task.clone();
         let mode = self.order.mode;
         let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
+        self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         for (name, tokens) in
@@ -79,7 +80,7 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
-        let number = self.task.results.len() + 1;
+        let number = self.task.results.iter().filter(|result| result.is_own()).count() + 1;
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
         let result = self.runner.step(self.task, number, &tool).await;
@@ -136,7 +137,12 @@ pub(super) fn tool(call: &Call) -> Result<Tool, String> {
 pub(super) fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
-        members.retain(|name, _| !matches!(name.as_str(), "step" | "tool" | "args" | "request_id"));
+        let is_told =
+            |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
+        members.retain(|name, _| is_told(name));
+        if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
+            members.insert("hint".to_owned(), "look at stderr".into());
+        }
     }
     told
 }
@@ -164,7 +170,7 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
     if task.results.is_empty() && status == TaskStatus::Completed {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failed = |r: &&StepResult| !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
+    let failed = |r: &&StepResult| r.is_own() && !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
     let failures = task.results.iter().filter(failed);
     let failures: Vec<String> =
         failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
