@@ -116,6 +116,12 @@ impl<'t> Task<'t> {
         self.budget.clone()
     }
 
+    /// The same on the account of a task that goes on.
+    #[must_use]
+    pub fn charged_to(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
     /// Tokens so far.
     #[must_use]
     pub fn usage(&self) -> Usage {

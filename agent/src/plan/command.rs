@@ -3,7 +3,7 @@
 use super::{Code, Unfit, argv, unfit};
 use crate::model::tools::{self, Tool as Offered};
 use crate::shell::{Level, Rules};
-use crate::tool::{Action, Tool};
+use crate::tool::{Action, Tool, UnitAction};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -253,6 +253,26 @@ impl Step {
         match self {
             Self::Command(command) => command.command.clone(),
             Self::Call(call) => json!(call.tool).to_string(),
+        }
+    }
+}
+
+impl Step {
+    /// It makes something that runs take in what is new, such as a restart.
+    #[must_use]
+    pub fn takes_effect_again(&self) -> bool {
+        match self {
+            Self::Call(call) => matches!(
+                call.tool,
+                Tool::Service { action: Action::Restart | Action::Reload, .. }
+                    | Tool::Unit { action: UnitAction::TryRestart, .. }
+                    | Tool::UnitsReload {}
+            ),
+            Self::Command(command) => {
+                let words = argv::split(&command.command).unwrap_or_default();
+                let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+                has(&["systemctl", "service"]) && has(&["restart", "reload", "try-restart", "daemon-reload"])
+            }
         }
     }
 }

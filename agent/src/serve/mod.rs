@@ -2,6 +2,7 @@
 
 mod health;
 mod listen;
+mod plans;
 mod requests;
 mod tasks;
 
@@ -26,7 +27,6 @@ use serde_json::json;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -219,10 +219,8 @@ async fn carry_out(
         whole_id: &whole_id,
         on: &mut on,
     };
-    match &model {
-        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
-        None => runner.run(&mut task).await,
-    }
+    let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
+    runner.work(&mut task, model).await;
     tracing::info!(task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();

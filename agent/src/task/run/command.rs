@@ -136,7 +136,9 @@ impl Asked {
         if program == "sudo" {
             program = words.next()?;
         }
-        let (Some(action), Some(unit), None) = (words.next(), words.next(), words.next()) else { return None };
+        let (Some(action), Some(unit), None) = (words.next(), words.next(), words.next()) else {
+            return None;
+        };
         if program.rsplit('/').next() != Some("systemctl") || unit.starts_with('-') {
             return None;
         }
