@@ -24,6 +24,7 @@ mod request;
 pub mod sandbox;
 pub mod serve;
 pub mod shell;
+pub mod shim;
 mod show;
 mod sse;
 mod task;

@@ -87,7 +87,7 @@ impl Session<'_> {
             Command::Health => self.health().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
-            Command::Shell(command) => self.shell(command),
+            Command::Shell(command) => self.shell(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,

@@ -22,7 +22,7 @@ impl Session<'_> {
         let has_model =
             config::read(&self.host.config).map_or(true, |config| config.model.provider != Provider::Offline);
         if has_model && !self.global.direct {
-            return self.carry_out(Wish { task: text, work: Work::MakePlan }).await;
+            return self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::MakePlan }).await;
         }
         match planner::plan(&text) {
             Ok(steps) => {
@@ -52,7 +52,7 @@ impl Session<'_> {
         match Plan::read(&text) {
             Ok(plan) => {
                 let task = plan.goal().to_owned();
-                self.carry_out(Wish { task, work: Work::CarryOut(Box::new(plan)) }).await
+                self.carry_out(Wish { task, steps: Vec::new(), work: Work::CarryOut(Box::new(plan)) }).await
             }
             Err(unfit) => {
                 let message = format!("{}; nothing has been done", unfit.why);

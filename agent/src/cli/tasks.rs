@@ -15,6 +15,7 @@ use crate::planner;
 use crate::show::Later;
 use crate::task::question::Person;
 use crate::task::{Commands, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
+use crate::tool::Tool;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ use tokio::sync::{mpsc, watch};
 pub(super) struct Wish {
     /// In words.
     pub task: String,
+    /// Its steps, where they are known.
+    pub steps: Vec<Tool>,
     /// Of it.
     pub work: Work,
 }
@@ -34,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Session<'_> {
     pub(super) async fn run_task(&mut self, text: String) -> Exit {
-        self.carry_out(Wish { task: text, work: Work::Task }).await
+        self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::Task }).await
     }
 
     /// Has something done, and shows it to its end.
@@ -59,9 +62,10 @@ impl Session<'_> {
 
     /// The same loop as in the service, as a client of the helper's.
     async fn run_here(&mut self, wish: Wish) -> Result<Task, Fault> {
-        let Wish { task, work } = wish;
+        let Wish { task, steps, work } = wish;
         let steps = match &work {
             Work::CarryOut(_) => Vec::new(),
+            Work::Task | Work::MakePlan if !steps.is_empty() => steps,
             Work::Task | Work::MakePlan => planner::plan(&task).map_err(|why| not_understood(&why))?,
         };
         let goal = if let Work::CarryOut(plan) = &work { plan.goal() } else { "" };
@@ -112,10 +116,10 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    async fn run_there(&mut self, wish: &Wish) -> Result<Task, Fault> {
+    pub(super) async fn run_there(&mut self, wish: &Wish) -> Result<Task, Fault> {
         let agent = AgentClient::new(&self.host.agent_socket);
         let mut body = json!({
-            "task": wish.task, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
+            "task": wish.task, "steps": wish.steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
         });
         match &wish.work {
@@ -157,7 +161,7 @@ impl Session<'_> {
         }
     }
 
-    fn end(&mut self, task: &Task) -> Exit {
+    pub(super) fn end(&mut self, task: &Task) -> Exit {
         let exit = Exit::of_task(task);
         if self.global.json.is_some() {
             self.console.json(task);

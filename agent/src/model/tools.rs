@@ -201,7 +201,7 @@ macro_rules! tools {
 // The first five are those that every agent of this kind has; a new ability is a new tool at the end.
 tools! {
     /// Run a shell command without any privilege.
-    Shell = "shell", Time::Within(Duration::from_secs(60)), OUTPUT, Redaction::Excerpt;
+    Shell = "shell", Time::Task, OUTPUT, Redaction::Excerpt;
     /// Look at a systemd unit or change its state.
     Service = "service", Time::Rule, OUTPUT, Redaction::Whole;
     /// Install one Debian package.
@@ -235,8 +235,11 @@ tools! {
 /// The tools with the names that every agent of this kind has: what `postern model read` goes by.
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
-/// The tools of a task: those that the helper stands behind, and the end.
-pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0.split_at(1).1;
+/// The tools of a task.
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0;
+
+/// Those of a task where no commands are run.
+pub const TASK_WITHOUT_SHELL: &[Tool] = TASK.split_at(1).1;
 
 /// The tools while a plan is made: those that only look, and the plan.
 pub const PLANNING: &[Tool] = &[
@@ -260,15 +263,16 @@ impl Call {
     pub fn is_effect(&self) -> bool {
         match self {
             Self::Service(service) => service.action != Action::Status,
-            Self::Shell(_)
-            | Self::PkgInstall(_)
+            Self::PkgInstall(_)
             | Self::WriteFile(_)
             | Self::PkgRemove(_)
             | Self::ApplyPatch(_)
             | Self::RemoveFile(_)
             | Self::RunCommand(_)
             | Self::Undo(_) => true,
-            Self::ReadFile(_)
+            // What its programs ask for counts by itself.
+            Self::Shell(_)
+            | Self::ReadFile(_)
             | Self::PkgShow(_)
             | Self::UnitJournal(_)
             | Self::ListDir(_)

@@ -36,6 +36,8 @@ pub struct Words {
     pub task: String,
     /// A plan to carry out.
     pub plan: Option<Value>,
+    /// Steps, where they are known already.
+    pub steps: Vec<Tool>,
     /// No more than a plan is wanted.
     pub only_plan: bool,
     /// Why; may be empty.
@@ -44,7 +46,7 @@ pub struct Words {
 
 /// Understands an order, so that what is wrong with it is said before anything is done.
 pub fn wanted(words: Words, planner: Planner) -> Result<Wanted, Box<Response>> {
-    let Words { task, plan, only_plan, reason } = words;
+    let Words { task, plan, steps, only_plan, reason } = words;
     let either = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
     if let Some(plan) = plan {
         if only_plan {
@@ -55,6 +57,9 @@ pub fn wanted(words: Words, planner: Planner) -> Result<Wanted, Box<Response>> {
         let task = either(task, plan.goal());
         let reason = either(reason, plan.goal());
         return Ok(Wanted { task, work: Work::CarryOut(Box::new(plan)), steps: Vec::new(), reason });
+    }
+    if !steps.is_empty() {
+        return Ok(Wanted { task, work: Work::Task, steps, reason });
     }
     let work = if only_plan { Work::MakePlan } else { Work::Task };
     match planner {

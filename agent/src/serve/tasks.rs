@@ -44,6 +44,9 @@ pub struct Execute {
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
+    /// The steps, where the person says them instead of the words.
+    #[serde(default)]
+    steps: Vec<Tool>,
 }
 
 fn yes() -> bool {
@@ -61,7 +64,13 @@ pub async fn execute(
         Ok(body) => body,
         Err(rejection) => return bad_body(&rejection),
     };
-    let words = Words { task: body.task, plan: body.plan, only_plan: body.only_plan, reason: body.reason };
+    let words = Words {
+        task: body.task,
+        plan: body.plan,
+        steps: body.steps,
+        only_plan: body.only_plan,
+        reason: body.reason,
+    };
     let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
     let Wanted { task, work, steps, reason } = match wanted(words, planner) {
         Ok(wanted) => wanted,

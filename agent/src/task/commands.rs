@@ -4,7 +4,7 @@ use crate::Host;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};
 use crate::event::Fault;
-use crate::sandbox::{Program, Sandbox};
+use crate::sandbox::{Program, Sandbox, Unenforced};
 use crate::shell::{Decision, Profile, Rules};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,14 @@ impl Commands {
     #[must_use]
     pub fn new(host: &Host, config: &Config) -> Self {
         Self {
-            sandbox: Sandbox { socket: host.tool_socket.clone() },
+            sandbox: Sandbox {
+                read_roots: config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect(),
+                unenforced: match config.tools.unenforced {
+                    values::Unenforced::Refuse => Unenforced::Refuse,
+                    values::Unenforced::Report => Unenforced::Report,
+                },
+                ..Sandbox::at(&host.tool_socket)
+            },
             tools: config.tools.clone(),
             rules: Rules::load(&host.config.with_file_name("shell-rules.yaml")),
             allowed: Mutex::default(),
@@ -41,6 +48,12 @@ impl Commands {
     pub fn judge(&self, text: &str) -> Result<Decision, Fault> {
         let rules = self.rules.as_ref().map_err(|why| Fault::new("failed", why.clone()))?;
         Ok(rules.judge(text))
+    }
+
+    /// Whether any command is run.
+    #[must_use]
+    pub fn may_run(&self) -> bool {
+        self.tools.profile != values::Profile::None
     }
 
     /// The sandbox for what a decision asks for: never more than the configuration says.

@@ -12,6 +12,7 @@ mod loops;
 mod reading;
 mod redaction;
 mod retries;
+mod sandbox;
 mod scenarios;
 mod server;
 mod tasks;

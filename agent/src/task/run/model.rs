@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
-use crate::model::tools::{Call, TASK};
+use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::show;
@@ -30,7 +30,8 @@ impl Runner<'_> {
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
         let words = self.order.task.clone();
         let mode = self.order.mode;
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
+        let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
+        let mut dialogue = Dialogue::new(endpoint, limits, tools, &system, &words);
         self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;

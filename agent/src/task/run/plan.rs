@@ -40,8 +40,10 @@ impl Runner<'_> {
                 task.plan = Some(Plan::of_steps(&order.task, order.steps.clone()));
                 (task.status, task.summary) = (TaskStatus::Completed, order.task.clone());
             }
-            (Work::Task, Some((endpoint, limits))) => self.run_model(task, endpoint, limits).await,
-            (Work::Task, None) => self.run(task).await,
+            (Work::Task, Some((endpoint, limits))) if order.steps.is_empty() => {
+                self.run_model(task, endpoint, limits).await;
+            }
+            (Work::Task, _) => self.run(task).await,
         }
     }
 
