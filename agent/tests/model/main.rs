@@ -9,6 +9,7 @@ mod corpus;
 mod endpoints;
 mod events;
 mod loops;
+mod plans;
 mod reading;
 mod redaction;
 mod retries;
