@@ -4,6 +4,7 @@ mod commands;
 mod owner;
 pub mod question;
 mod requests;
+pub mod results;
 mod run;
 mod store;
 mod turn;
@@ -19,12 +20,14 @@ use crate::ask::Mode;
 use crate::sandbox::Enforced;
 use crate::tool::Tool;
 use question::Question;
+use results::Results;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// A task's record, as the HTTP service shows it.
 #[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// A UUID of version 7.
     pub id: String,
@@ -46,7 +49,8 @@ pub struct Task {
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
-    pub results: Vec<StepResult>,
+    #[schema(value_type = Vec<results::Entry>)]
+    pub results: Results,
     /// What was changed on the host.
     pub changes: Vec<Change>,
     /// What a person should know besides.
@@ -56,7 +60,7 @@ pub struct Task {
 }
 
 /// A request that waits for somebody's approval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Waits {
     /// 32 hex digits.
     pub approval_id: String,
@@ -76,7 +80,7 @@ pub struct Waits {
 }
 
 /// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Others run before it.
@@ -116,7 +120,7 @@ impl TaskStatus {
 }
 
 /// What came of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// Counts from 1.
     pub step: usize,
@@ -182,7 +186,7 @@ impl StepResult {
 }
 
 /// Who asked for a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A program that a command of the agent's own called, such as `sudo`. Its number is that command's.
@@ -190,7 +194,7 @@ pub enum Origin {
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Refusal {
     /// A stable code.
@@ -213,7 +217,7 @@ pub struct Refusal {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// Done.
@@ -233,7 +237,7 @@ pub enum StepStatus {
 }
 
 /// Something that is different on the host now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The helper's record of it.
     pub request_id: String,
@@ -279,7 +283,7 @@ impl Task {
             waiting: None,
             question: None,
             summary: String::new(),
-            results: Vec::new(),
+            results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
             usage: Map::new(),

@@ -11,6 +11,7 @@ use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::request::Request;
 use crate::show;
+use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -80,7 +81,7 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
-        let number = self.task.results.iter().filter(|result| result.is_own()).count() + 1;
+        let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
         let result = self.runner.step(self.task, number, &tool).await;
@@ -95,6 +96,11 @@ impl Hands for Steps<'_, '_> {
             StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
         };
         Done { told, went }
+    }
+
+    fn misread(&mut self, reply: &str) {
+        tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
+        self.task.results.misformat(reply);
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
