@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod command;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
