@@ -96,6 +96,12 @@ fn every_form_of_the_table_comes_to_its_verbs() {
 }
 
 #[test]
+fn the_package_links_every_shim() {
+    let linked: Vec<&str> = include_str!("../../../deploy/shims").lines().collect();
+    assert_eq!(linked, PROGRAMS);
+}
+
+#[test]
 fn advice_is_one_line_and_no_success() {
     for line in TABLE.lines().filter(|line| line.contains("\tadvice: ")) {
         let command = line.split('\t').next().unwrap();
