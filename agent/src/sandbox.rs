@@ -102,7 +102,7 @@ pub struct Record {
 }
 
 /// What held a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Enforced {
     /// The profile that was asked for.
     pub profile: Profile,
@@ -113,7 +113,7 @@ pub struct Enforced {
 }
 
 /// One control.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Control {
     /// Such as `filesystem`, `network`, `syscalls`, `signals`.
     pub name: String,
@@ -125,7 +125,7 @@ pub struct Control {
 }
 
 /// Who holds a control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
     /// Landlock.

@@ -126,7 +126,9 @@ impl Session<'_> {
             Command::Package(command) => Ok(typed::package(command)),
             Command::Service(command) => Ok(typed::service(command)),
             Command::File(command) => typed::file(command, &mut self.console.input),
-            Command::Command { name, parameters } => typed::command(name, &parameters),
+            Command::Command { name, parameters } => {
+                typed::command(name, &parameters, &mut self.console.input)
+            }
             Command::Undo { id } => Ok(Request::RequestUndo(Of { of: id })),
             Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
             Command::Run { .. }
@@ -149,9 +151,14 @@ impl Session<'_> {
             json!({ "helper": helper })
         } else {
             let agent = AgentClient::new(&self.host.agent_socket);
-            match self.call(&agent, Method::GET, "/health", None).await {
-                Ok(answer) => answer.body,
-                Err(fault) => return self.fail(&fault),
+            // With a fault the agent answers 503, and says which.
+            match agent.call(Method::GET, "/health", None).await {
+                Ok(answer) if answer.body["agent"].is_string() => answer.body,
+                Ok(answer) => {
+                    let fault = answer.error().unwrap_or_else(|| Fault::new("internal", "no health"));
+                    return self.fail(&fault);
+                }
+                Err(lost) => return self.fail(&tasks::unreachable(&agent, &lost)),
             }
         };
         if self.global.json.is_some() {

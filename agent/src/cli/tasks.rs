@@ -183,7 +183,7 @@ pub(super) fn not_understood(why: &planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 
-fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
+pub(super) fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
 }
 

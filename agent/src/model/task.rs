@@ -6,7 +6,7 @@ use super::budget::Budget;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
-use super::reader::{Misread, Reading};
+use super::reader::{Code, Misread, Reading};
 use super::redact;
 use super::tools::{Call, Finish, Tool};
 use crate::config::tables::Limits;
@@ -50,6 +50,9 @@ pub trait Hands {
 
     /// Looks whether something is as the model says that it will be found.
     fn verify(&mut self, expected: &Expected) -> impl Future<Output = Done> + Send;
+
+    /// Gets a reply that was no call, whole.
+    fn misread(&mut self, _reply: &str) {}
 
     /// Is ready once the person wants the task to end.
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static;
@@ -158,8 +161,11 @@ impl<'t> Task<'t> {
     async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
-        for (id, reading) in reply.read(self.tools) {
+        for (index, (id, reading)) in reply.read(self.tools).into_iter().enumerate() {
             let Reading { call, is_multiple, .. } = reading;
+            if is_text && is_multiple {
+                tracing::warn!(event = "multiple_json", "multiple JSON objects in one reply");
+            }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
                 Ok(_) => None,
@@ -169,6 +175,9 @@ impl<'t> Task<'t> {
             let call = match (call, wrong) {
                 (Ok(call), None) => call,
                 (call, wrong) => {
+                    if !matches!(&call, Err(misread) if misread.code == Code::UnknownTool) {
+                        hands.misread(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
+                    }
                     let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
                     if is_text {
                         return Ok(Turn::User(told));

@@ -49,7 +49,7 @@ fn become_program(order: &Order) -> Fault {
 
 fn confine(order: &Order) -> Result<(), String> {
     let said = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
-    no_descriptors(order).map_err(|error| said("descriptors", &error))?;
+    close_descriptors(order).map_err(|error| said("descriptors", &error))?;
     // The first to go where memory runs out; where that cannot be said, any of the unit's goes.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     std::env::set_current_dir(&order.workspace).map_err(|error| said("workspace", &error))?;
@@ -64,8 +64,8 @@ fn confine(order: &Order) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing that was open goes over to the program but its three streams and the shims' descriptor.
-fn no_descriptors(order: &Order) -> io::Result<()> {
+/// Closes what would go over to the program besides its three streams and the shims' descriptor.
+fn close_descriptors(order: &Order) -> io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fdinfo")? {
         let entry = entry?;
         let name = entry.file_name();
@@ -77,7 +77,7 @@ fn no_descriptors(order: &Order) -> io::Result<()> {
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|text| i32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0);
         if flags & libc::O_CLOEXEC == 0 {
-            return Err(io::Error::other(format!("descriptor {number} would stay open")));
+            nix::unistd::close(number)?;
         }
     }
     Ok(())

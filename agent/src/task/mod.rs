@@ -4,6 +4,7 @@ mod commands;
 mod owner;
 pub mod question;
 mod requests;
+pub mod results;
 mod run;
 mod store;
 mod turn;
@@ -21,12 +22,14 @@ use crate::plan::Plan;
 use crate::sandbox::Enforced;
 use crate::tool::Tool;
 use question::Question;
+use results::Results;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// A task's record, as the HTTP service shows it.
 #[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// A UUID of version 7.
     pub id: String,
@@ -48,20 +51,22 @@ pub struct Task {
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
-    pub results: Vec<StepResult>,
+    #[schema(value_type = Vec<results::Entry>)]
+    pub results: Results,
     /// What was changed on the host.
     pub changes: Vec<Change>,
     /// What a person should know besides.
     pub warnings: Vec<String>,
     /// The plan that it carries out or was to make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub plan: Option<Plan>,
     /// What a model used; empty without one.
     pub usage: Map<String, Value>,
 }
 
 /// A request that waits for somebody's approval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Waits {
     /// 32 hex digits.
     pub approval_id: String,
@@ -81,7 +86,7 @@ pub struct Waits {
 }
 
 /// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Others run before it.
@@ -121,7 +126,7 @@ impl TaskStatus {
 }
 
 /// What came of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// Counts from 1.
     pub step: usize,
@@ -187,7 +192,7 @@ impl StepResult {
 }
 
 /// Who asked for a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A program that a command of the agent's own called, such as `sudo`. Its number is that command's.
@@ -195,7 +200,7 @@ pub enum Origin {
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Refusal {
     /// A stable code.
@@ -218,7 +223,7 @@ pub struct Refusal {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// Done.
@@ -238,7 +243,7 @@ pub enum StepStatus {
 }
 
 /// Something that is different on the host now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The helper's record of it.
     pub request_id: String,
@@ -299,7 +304,7 @@ impl Task {
             waiting: None,
             question: None,
             summary: String::new(),
-            results: Vec::new(),
+            results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
             plan: None,

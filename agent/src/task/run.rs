@@ -94,6 +94,9 @@ impl Runner<'_> {
         });
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();
+            let code = result.error.as_deref().and_then(|error| error.split(':').next());
+            let (exit_code, task) = (result.exit_code.map(i64::from), &task.id);
+            tracing::info!(event = "step", task, step = number, status, exit_code, code, "step ended");
         }
         (self.on)("step", data, task);
     }

@@ -19,6 +19,8 @@ use tokio::sync::Notify;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 
+pub mod tool;
+
 /// What the fake helper does next with a request that it gets.
 pub enum Play {
     /// Sends events, then the good end of the stream.

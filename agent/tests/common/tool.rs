@@ -39,7 +39,8 @@ impl ToolServer {
                 }
                 let mut command = Command::new(env!("CARGO_BIN_EXE_postern"));
                 command.arg("tool").env_clear().env("STATE_DIRECTORY", &workspaces).envs(environment.clone());
-                let child = command.stdin(OwnedFd::from(stream.expect("a connection"))).spawn().expect("start");
+                let child =
+                    command.stdin(OwnedFd::from(stream.expect("a connection"))).spawn().expect("start");
                 started.lock().unwrap().push(child);
             }
             for mut child in started.into_inner().unwrap() {

@@ -2,12 +2,14 @@
 
 mod arbitrary;
 mod command;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
 mod corpus;
 mod endpoints;
 mod events;
+mod http;
 mod loops;
 mod plans;
 mod reading;
@@ -15,5 +17,7 @@ mod redaction;
 mod retries;
 mod sandbox;
 mod scenarios;
+mod schema;
 mod server;
 mod tasks;
+mod traces;

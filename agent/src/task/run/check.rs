@@ -8,7 +8,7 @@ use crate::tool::Tool;
 impl Runner<'_> {
     /// Takes the task's next step, and tells of it.
     pub(super) async fn take(&mut self, task: &mut Task, tool: &Tool) -> StepResult {
-        let number = Self::next_number(task);
+        let number = task.results.next_number();
         self.announce(task, number, tool, "running");
         let mut result = self.step(task, number, tool).await;
         self.forgive(task, &mut result);
@@ -17,7 +17,7 @@ impl Runner<'_> {
 
     /// Looks, and whether it is as expected.
     pub(super) async fn look(&mut self, task: &mut Task, expected: &Expected) -> StepResult {
-        let number = Self::next_number(task);
+        let number = task.results.next_number();
         self.announce(task, number, &expected.tool, "running");
         let mut result = self.step(task, number, &expected.tool).await;
         if matches!(result.status, StepStatus::Ok | StepStatus::Truncated)

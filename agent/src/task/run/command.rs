@@ -17,7 +17,7 @@ use crate::tool::{Tool, unit_name};
 impl Runner<'_> {
     /// Runs a planned command as the task's next step.
     pub(super) async fn planned(&mut self, task: &mut Task, line: &Line<'_>) -> StepResult {
-        let number = Self::next_number(task);
+        let number = task.results.next_number();
         let tool = Tool::Shell { cmd: line.cmd.to_owned() };
         self.announce(task, number, &tool, "running");
         let acceptable = line.acceptable.unwrap_or(&[0]);
@@ -174,12 +174,5 @@ impl Asked {
             error: Some(format!("failed: {} is {state}", unit.id)),
             ..result
         }
-    }
-}
-
-impl Runner<'_> {
-    /// The number of the task's next step; what a step's programs ask for is a part of it.
-    pub(super) fn next_number(task: &Task) -> usize {
-        task.results.iter().filter(|result| result.is_own()).count() + 1
     }
 }

@@ -13,6 +13,7 @@ use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::show;
+use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -78,7 +79,7 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
-        let number = self.task.results.iter().filter(|result| result.is_own()).count() + 1;
+        let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
         let result = self.runner.step(self.task, number, &tool).await;
@@ -96,6 +97,11 @@ impl Hands for Steps<'_, '_> {
     async fn verify(&mut self, expected: &Expected) -> Done {
         let result = self.runner.look(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
+    }
+
+    fn misread(&mut self, reply: &str) {
+        tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
+        self.task.results.misformat(reply);
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {

@@ -218,6 +218,10 @@ impl Hands for Planning<'_, '_> {
         Done { told: told(&result), went: went(result.status) }
     }
 
+    fn misread(&mut self, reply: &str) {
+        self.task.results.misformat(reply);
+    }
+
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
         |_| {}
     }
