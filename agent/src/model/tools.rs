@@ -13,6 +13,7 @@ pub use arguments::{
 
 use super::{excerpt, redact};
 use crate::tool::Action;
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -282,6 +283,12 @@ impl Call {
     }
 }
 
+/// A type's schema in one piece: where it stands in another one, a reference would lead nowhere.
+pub(crate) fn whole<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
 impl Tool {
     /// The tool with these arguments.
     #[must_use]
@@ -293,7 +300,7 @@ impl Tool {
             output: T::OUTPUT,
             about: T::ABOUT,
             redaction: T::REDACTION,
-            schema: || schemars::schema_for!(T),
+            schema: whole::<T>,
             check: |args| T::deserialize(Value::Object(args)).map(T::call),
         }
     }

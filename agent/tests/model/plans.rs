@@ -1,11 +1,14 @@
 //! Plans: what is one, how it is carried out, repaired and taken back.
 
-use crate::common::{FakeHelper, Place, Play, ended, refused, unit};
+use crate::common::{FakeHelper, Place, Play, completed, ended, refused, unit};
 use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
 use postern_agent::Exit;
 use postern_agent::plan::{Plan, split};
-use postern_proto::v1::Status;
+use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 
 /// A plan of commands in their shortest form.
@@ -234,7 +237,12 @@ async fn a_plan_comes_from_standard_input() {
 
 #[tokio::test]
 async fn steps_become_requests_and_what_must_be_so_is_looked_at() {
-    let (place, helper) = place(vec![state("inactive"), done(), done(), state("active")]);
+    let installed = Play::Events(vec![completed(v1::Completed {
+        status: Status::Done.into(),
+        undoable: true,
+        ..v1::Completed::default()
+    })]);
+    let (place, helper) = place(vec![state("inactive"), installed, done(), state("active")]);
     let plan = with(
         commands(&["sudo apt-get install -y nginx", "systemctl restart nginx"]),
         &json!({
@@ -306,7 +314,7 @@ async fn a_dry_run_shows_what_is_said_of_each_step() {
     let (exit, task) = carry_out(&place, &plan, &["--dry-run"]).await;
     assert_eq!((exit, &task["status"]), (Exit::Refused, &json!("refused")), "{task}");
     assert_eq!(asked(&helper), ["UnitStop", "UnitRestart"]);
-    assert!(helper.seen().iter().all(|seen| seen.meta().mode == postern_proto::v1::Mode::Preview as i32));
+    assert!(helper.seen().iter().all(|seen| seen.meta().mode == v1::Mode::Preview as i32));
 }
 
 #[tokio::test]
@@ -398,4 +406,126 @@ async fn nothing_is_changed_while_a_plan_is_made() {
     assert!(
         server.seen()[1].body["messages"].to_string().contains("nothing is changed while a plan is made")
     );
+}
+
+/// A file as the helper reads it.
+fn content(text: &str) -> Play {
+    let read =
+        v1::Output { stream: v1::Stream::Content.into(), data: text.as_bytes().to_vec(), truncated: false };
+    Play::Events(vec![v1::event::Kind::Output(read), ended(Status::Done, "")])
+}
+
+fn patch(from: &str, to: &str) -> Value {
+    json!({ "plan_type": "file_patch", "goal": "x says b", "request_intent": "update", "files_changed": ["/etc/x"],
+        "unified_diff": format!("--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-{from}\n+{to}\n") })
+}
+
+#[tokio::test]
+async fn a_patch_that_does_not_fit_is_repaired_from_what_the_file_holds_now() {
+    let plays = vec![content("old\n"), content("old\n"), done(), content("old\n"), done()];
+    let (place, helper, server) = place_with(plays, vec![planned(&patch("old", "new"))]).await;
+    let (exit, task) = carry_out(&place, &patch("gone", "new"), &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
+    assert_eq!(asked(&helper), ["FileRead", "FileRead", "PolicyDescribe", "FileRead", "FilePatch"]);
+    let told = server.seen()[0].body["messages"].to_string();
+    assert!(told.contains("files_now") && told.contains("old"), "{told}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_is_not_created_over() {
+    let (place, helper) = place(vec![failed("already_exists")]);
+    let plan = json!({ "plan_type": "file_patch", "goal": "x is there", "request_intent": "create",
+        "files_changed": ["/etc/x"], "unified_diff": "--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1 @@\n+b\n" });
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Failed, &json!("failed")), "{task}");
+    let seen = helper.seen();
+    let change = seen[0].decode::<v1::FilePatchRequest>().changes;
+    assert_eq!(change[0].expect, "absent");
+}
+
+#[tokio::test]
+async fn an_operator_s_no_is_not_mended() {
+    let (place, _helper, server) =
+        place_with(vec![Play::Events(vec![refused("not_approved")])], vec![planned(&commands(&["id"]))])
+            .await;
+    let (exit, task) = carry_out(&place, &commands(&["systemctl restart nginx"]), &[]).await;
+    assert_eq!((exit, server.seen().len()), (Exit::NotApproved, 0), "{task}");
+}
+
+#[tokio::test]
+async fn a_plan_that_asks_its_person_waits_for_words() {
+    let question = json!({ "plan_type": "user_input", "question": "which unit?" });
+    let plan = commands(&["systemctl restart nginx"]);
+    let (place, _helper, server) = place_with(vec![done()], vec![planned(&question), planned(&plan)]).await;
+    let order = json!({ "task": "restart it", "only_plan": true, "interactive": true, "wait": false });
+    let id = post(&place, "/execute", &order).await["id"].as_str().unwrap().to_owned();
+    let task = until_asked(&place, &id).await;
+    assert_eq!(
+        (&task["question"]["kind"], &task["question"]["what"]),
+        (&json!("input"), &json!("which unit?"))
+    );
+    let answer = json!({ "question": 1, "answer": "text", "text": "nginx" });
+    post(&place, &format!("/tasks/{id}/answer"), &answer).await;
+    let task = until_ended(&place, &id).await;
+    assert_eq!(task["plan"]["commands"][0]["command"], "systemctl restart nginx", "{task}");
+    assert!(server.seen()[1].body["messages"].to_string().contains("nginx"));
+}
+
+#[tokio::test]
+async fn what_failed_is_taken_back_on_the_person_s_yes_alone() {
+    for (answer, rpcs) in [("yes", 3), ("no", 2)] {
+        let (place, helper) = place(vec![done(), failed("unit_failed"), done()]);
+        let plan = with(
+            commands(&["systemctl stop nginx", "systemctl restart other"]),
+            &json!({ "rollback_commands": ["systemctl start nginx"] }),
+        );
+        let order = json!({ "plan": plan, "interactive": true, "wait": false });
+        let id = post(&place, "/execute", &order).await["id"].as_str().unwrap().to_owned();
+        let task = until_asked(&place, &id).await;
+        assert_eq!(task["question"]["kind"], "rollback", "{task}");
+        assert!(task["question"]["details"].as_str().unwrap().contains("systemctl start nginx"));
+        post(&place, &format!("/tasks/{id}/answer"), &json!({ "question": 1, "answer": answer })).await;
+        let task = until_ended(&place, &id).await;
+        assert_eq!((&task["status"], asked(&helper).len()), (&json!("partial"), rpcs), "{task}");
+    }
+}
+
+/// One call over the agent's socket; its answer's body as it comes.
+async fn call(place: &Place, method: &str, path: &str, body: &str) -> Incoming {
+    let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body.to_owned())))
+        .unwrap();
+    sender.send_request(request).await.unwrap().into_body()
+}
+
+async fn json_of(body: Incoming) -> Value {
+    serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap()
+}
+
+async fn post(place: &Place, path: &str, body: &Value) -> Value {
+    json_of(call(place, "POST", path, &body.to_string()).await).await
+}
+
+/// The task once an event of this name has come.
+async fn until_asked(place: &Place, id: &str) -> Value {
+    let mut events = call(place, "GET", &format!("/tasks/{id}/events"), "").await;
+    let mut seen = String::new();
+    while !seen.contains("event: question") {
+        let frame = events.frame().await.expect("more events").unwrap();
+        seen.push_str(&String::from_utf8_lossy(frame.data_ref().unwrap()));
+    }
+    json_of(call(place, "GET", &format!("/tasks/{id}"), "").await).await
+}
+
+/// The task once it has ended.
+async fn until_ended(place: &Place, id: &str) -> Value {
+    call(place, "GET", &format!("/tasks/{id}/events"), "").await.collect().await.unwrap();
+    json_of(call(place, "GET", &format!("/tasks/{id}"), "").await).await
 }
