@@ -10,6 +10,7 @@ use crate::config;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::planner;
 use crate::show::Later;
@@ -81,6 +82,7 @@ impl Session<'_> {
             work,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let local = Local::blind();
         let config = config::read(&self.host.config).unwrap_or_default();
         let commands = Commands::new(self.host, &config);
         let (cancel, cancelled) = watch::channel(false);
@@ -95,6 +97,7 @@ impl Session<'_> {
             };
             let runner = Runner {
                 door: &door,
+                local: &local,
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,

@@ -3,6 +3,7 @@
 use super::{Code, Unfit, argv, unfit};
 use crate::model::tools::{self, Tool as Offered};
 use crate::shell::{Level, Rules};
+use crate::task::request;
 use crate::tool::{Action, Tool, UnitAction};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
@@ -375,41 +376,13 @@ fn judged(command: &str) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Whether a tool changes the host.
+/// Whether a tool may change the host.
 #[must_use]
 pub fn changes(tool: &Tool) -> bool {
     match tool {
-        Tool::Service { action, .. } => *action != Action::Status,
-        Tool::Request(request) => request.is_effect(),
-        Tool::PackagesShow { .. }
-        | Tool::PkgShow { .. }
-        | Tool::UnitJournal { .. }
-        | Tool::ReadFile { .. }
-        | Tool::ListDir { .. } => false,
-        Tool::Shell { .. }
-        | Tool::PkgInstall { .. }
-        | Tool::PackagesInstall { .. }
-        | Tool::PkgRemove { .. }
-        | Tool::PackagesRemove { .. }
-        | Tool::PackagesPurge { .. }
-        | Tool::PackagesAutoremove {}
-        | Tool::PackagesHold { .. }
-        | Tool::PackagesUnhold { .. }
-        | Tool::PackagesRepair {}
-        | Tool::PackagesUpdate {}
-        | Tool::PackagesUpgrade { .. }
-        | Tool::EnsureInstalled { .. }
-        | Tool::Unit { .. }
-        | Tool::UnitsReload {}
-        | Tool::EnsureRunning { .. }
-        | Tool::WriteFile { .. }
-        | Tool::ApplyPatch { .. }
-        | Tool::MakeDirectory { .. }
-        | Tool::SetMode { .. }
-        | Tool::SetOwner { .. }
-        | Tool::RemoveFile { .. }
-        | Tool::RunCommand { .. }
-        | Tool::Undo { .. } => true,
+        Tool::Shell { .. } => true,
+        // What asks the helper for nothing only looks.
+        other => request(other).is_some_and(|request| request.is_effect()),
     }
 }
 

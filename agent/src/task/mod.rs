@@ -13,6 +13,7 @@ pub use commands::Commands;
 pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
+pub(crate) use run::request;
 pub use store::{Entry, Find, Store};
 pub use turn::Turn;
 

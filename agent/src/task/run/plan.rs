@@ -163,7 +163,7 @@ impl Runner<'_> {
                 let line = Line { cmd: command, time: Some(CHECK_TIME), acceptable: Some(&[0]) };
                 self.planned(task, &line).await
             }
-            Check::Call(expected) => self.look(task, expected).await,
+            Check::Call(expected) => self.prove(task, expected).await,
         }
     }
 

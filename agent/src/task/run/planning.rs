@@ -214,7 +214,7 @@ impl Hands for Planning<'_, '_> {
     }
 
     async fn verify(&mut self, expected: &Expected) -> Done {
-        let result = self.runner.look(self.task, expected).await;
+        let result = self.runner.prove(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
     }
 
