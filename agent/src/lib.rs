@@ -9,6 +9,7 @@ mod args;
 mod ask;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 mod event;
 mod exit;
 mod helper;
@@ -25,6 +26,7 @@ mod request;
 pub mod sandbox;
 pub mod serve;
 pub mod shell;
+pub mod shim;
 mod show;
 mod sse;
 mod task;
@@ -56,6 +58,8 @@ pub struct Host {
     pub operator_socket: PathBuf,
     /// `postern-admin`, which shows an operator what waits and asks.
     pub admin: PathBuf,
+    /// The root directory of what `postern doctor` looks at.
+    pub system: PathBuf,
     /// The agent's configuration.
     pub config: PathBuf,
     /// The group whose members may approve.
@@ -76,6 +80,7 @@ impl Default for Host {
             state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),
+            system: "/".into(),
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],

@@ -1,13 +1,14 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use crate::request::Request;
+use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "args", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tool {
     /// Install one package (`NAME` or `NAME=VERSION`).
@@ -207,10 +208,17 @@ pub enum Tool {
         /// Its request id, the beginning of it, or `last`.
         request_id: String,
     },
+    /// Run a command in the sandbox, as nobody in particular.
+    Shell {
+        /// As `sh -c` would get it.
+        cmd: String,
+    },
+    /// One request by its verb, for what no other tool says: `{"verb": …, "args": {…}}`.
+    Request(Request),
 }
 
 /// What `service` does with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look.
@@ -246,7 +254,7 @@ impl Action {
 }
 
 /// What else can be done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitAction {
     /// Restart it if it runs.
@@ -324,6 +332,10 @@ impl Tool {
             Self::RunCommand { name, .. } => format!("run the command {name}"),
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
+            Self::Shell { cmd } => format!("run {}", show::line(cmd)),
+            Self::Request(request) => {
+                format!("{} {}", request.verb(), request.target()).trim_end().to_owned()
+            }
         }
     }
 }

@@ -151,7 +151,9 @@ fn look(tool: &Tool) -> Option<Look> {
         Tool::ListPackages { contains } => {
             Box::new(move |places, _| packages::list(places, contains.as_deref()))
         }
-        Tool::PkgInstall { .. }
+        Tool::Shell { .. }
+        | Tool::Request(_)
+        | Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }
         | Tool::PackagesRemove { .. }
@@ -212,15 +214,9 @@ impl Found {
         let is_found = matches!(self.status, StepStatus::Ok | StepStatus::Truncated);
         let text = || self.text.clone().unwrap_or_else(|| self.told.to_string());
         StepResult {
-            step: number,
-            tool: tool.clone(),
-            status: self.status,
-            exit_code: None,
             stdout: is_found.then(text),
-            stderr: None,
             error: self.error.clone(),
-            refusal: None,
-            request_id: None,
+            ..StepResult::new(number, tool.clone(), self.status)
         }
     }
 }

@@ -2,13 +2,20 @@
 
 use super::conversation::Usage;
 use crate::config::tables::Limits;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// What a task has cost so far, and how much it may.
+/// What a task has cost so far, and how much it may. A clone counts on the same account: what a command's programs
+/// ask for is on the task's.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    limits: Limits,
+    limits: Arc<Limits>,
     begun: Instant,
+    spent: Arc<Mutex<Spent>>,
+}
+
+#[derive(Debug)]
+struct Spent {
     runs: u32,
     steps: u32,
     tokens: u64,
@@ -19,7 +26,12 @@ impl Budget {
     /// Of a task that begins now.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { limits: limits.clone(), begun: Instant::now(), runs: 1, steps: 0, tokens: 0, changes: 0 }
+        let spent = Spent { runs: 1, steps: 0, tokens: 0, changes: 0 };
+        Self { limits: Arc::new(limits.clone()), begun: Instant::now(), spent: Arc::new(Mutex::new(spent)) }
+    }
+
+    fn account(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When the task's time is over.
@@ -31,13 +43,13 @@ impl Budget {
     /// Tokens so far, in and out.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.tokens
+        self.account().tokens
     }
 
     /// The run that goes on, and how many there may be.
     #[must_use]
     pub fn run(&self) -> (u32, u32) {
-        (self.runs, self.limits.runs.get())
+        (self.account().runs, self.limits.runs.get())
     }
 
     /// Whether the steps of this run are used up.
@@ -46,7 +58,7 @@ impl Budget {
     /// They are.
     pub fn run_goes_on(&self) -> Result<(), String> {
         let steps = self.limits.steps;
-        if self.steps >= steps.get() {
+        if self.account().steps >= steps.get() {
             return Err(format!("the {steps} steps that a run may take are used up"));
         }
         Ok(())
@@ -57,14 +69,15 @@ impl Budget {
     /// # Errors
     /// It was the last one.
     pub fn next_run(&mut self) -> Result<(), String> {
-        let Limits { runs, steps, .. } = &self.limits;
-        if self.runs >= runs.get() {
+        let Limits { runs, steps, .. } = &*self.limits;
+        let mut spent = self.account();
+        if spent.runs >= runs.get() {
             return Err(match runs.get() {
                 1 => format!("the {steps} steps that a task may take are used up"),
                 _ => format!("the {runs} runs of {steps} steps that a task may take are used up"),
             });
         }
-        (self.runs, self.steps) = (self.runs + 1, 0);
+        (spent.runs, spent.steps) = (spent.runs + 1, 0);
         Ok(())
     }
 
@@ -75,7 +88,7 @@ impl Budget {
     pub fn step(&mut self) -> Result<(), String> {
         self.cost()?;
         self.run_goes_on()?;
-        self.steps += 1;
+        self.account().steps += 1;
         Ok(())
     }
 
@@ -84,11 +97,11 @@ impl Budget {
     /// # Errors
     /// What is used up.
     pub fn cost(&self) -> Result<(), String> {
-        let Limits { tokens, time, .. } = &self.limits;
+        let Limits { tokens, time, .. } = &*self.limits;
         if Instant::now() >= self.deadline() {
             return Err(format!("the time of {time} that a task may take is over"));
         }
-        if self.tokens >= *tokens {
+        if self.account().tokens >= *tokens {
             return Err(format!("the {tokens} tokens that a task may take are used up"));
         }
         Ok(())
@@ -99,15 +112,17 @@ impl Budget {
     /// # Errors
     /// What is used up.
     pub fn change(&mut self) -> Result<(), String> {
-        if self.changes >= self.limits.changes {
+        let mut spent = self.account();
+        if spent.changes >= self.limits.changes {
             return Err(format!("the {} changes that a task may make are used up", self.limits.changes));
         }
-        self.changes += 1;
+        spent.changes += 1;
         Ok(())
     }
 
     /// Counts the tokens of an answer.
     pub fn spent(&mut self, usage: Usage) {
-        self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
+        let mut spent = self.account();
+        spent.tokens = spent.tokens.saturating_add(usage.input).saturating_add(usage.output);
     }
 }

@@ -14,6 +14,7 @@ pub mod log;
 pub mod memory;
 pub mod past;
 pub mod protocol;
+pub mod quotation;
 pub mod reader;
 pub mod redact;
 pub mod results;

@@ -9,6 +9,7 @@ use super::guard::{Guard, Outcome};
 use super::log::Log;
 use super::memory;
 use super::past::{Past, Said};
+use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, Misread, Reading};
 use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, OUTPUT, Tool};
 use super::{redact, results};
@@ -52,6 +53,7 @@ pub trait Hands {
 
     /// Looks whether something is as the model says that it will be found.
     fn verify(&mut self, expected: &Expected) -> impl Future<Output = Done> + Send;
+
     /// Gets a reply that was no call, whole.
     fn misread(&mut self, _reply: &str) {}
 
@@ -162,6 +164,18 @@ impl<'t> Task<'t> {
         self.remaining.as_deref()
     }
 
+    /// What it may cost, to be shared with what carries its calls out.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget.clone()
+    }
+
+    /// The same on the account of a task that goes on.
+    #[must_use]
+    pub fn charged_to(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
     /// Tokens so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
@@ -234,6 +248,9 @@ impl<'t> Task<'t> {
             }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
+                Ok(call) if is_text && is_quoted(&reply.text, call, &self.turns, self.tools()) => {
+                    Some(QUOTED.to_owned())
+                }
                 Ok(_) => None,
                 Err(_) if reply.stop == Stop::Length => Some(CUT_OFF.to_owned()),
                 Err(misread) => Some(misread.why.clone()),
@@ -305,15 +322,12 @@ impl<'t> Task<'t> {
             }
             self.doubted = Some(expected.clone());
             redact::strings(&mut told);
+            let limit = OUTPUT.get();
             let error = format!(
                 "the task is not done: the check failed: {what}; mend it, or finish and say what is not done"
             );
             let told = json!({ "status": "error", "error": error, "check": told });
-            return Ok(CallResult {
-                id: id.to_owned(),
-                text: results::shown(told, OUTPUT.get()),
-                is_error: true,
-            });
+            return Ok(CallResult { id: id.to_owned(), text: results::shown(told, limit), is_error: true });
         }
         Err(End::Finished(summary.to_owned()))
     }

@@ -3,7 +3,8 @@
 use super::{Code, Unfit, argv, unfit};
 use crate::model::tools::{self, Tool as Offered};
 use crate::shell::{Level, Rules};
-use crate::tool::{Action, Tool};
+use crate::task::request;
+use crate::tool::{Action, Tool, UnitAction};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -107,7 +108,7 @@ pub enum Check {
 }
 
 /// A typed call, and what its result must say.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expected {
     /// The tool with its arguments.
     #[serde(flatten)]
@@ -257,6 +258,26 @@ impl Step {
     }
 }
 
+impl Step {
+    /// It makes something that runs take in what is new, such as a restart.
+    #[must_use]
+    pub fn takes_effect_again(&self) -> bool {
+        match self {
+            Self::Call(call) => matches!(
+                call.tool,
+                Tool::Service { action: Action::Restart | Action::Reload, .. }
+                    | Tool::Unit { action: UnitAction::TryRestart, .. }
+                    | Tool::UnitsReload {}
+            ),
+            Self::Command(command) => {
+                let words = argv::split(&command.command).unwrap_or_default();
+                let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+                has(&["systemctl", "service"]) && has(&["restart", "reload", "try-restart", "daemon-reload"])
+            }
+        }
+    }
+}
+
 impl Check {
     /// What it is in words.
     #[must_use]
@@ -346,59 +367,22 @@ impl Check {
 
 /// A command is plain words, and none that is never run.
 fn judged(command: &str) -> Result<(), Unfit> {
-    let words = argv::split(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
-    let decision = Rules::builtin().map(|rules| rules.judge_argv(&words));
-    match decision {
-        Ok(decision) if decision.level == Level::Block => {
-            Err(unfit(Code::Blocked, format!("{command:?} is never run: {}", decision.reason())))
-        }
-        Ok(_) => Ok(()),
-        Err(why) => Err(unfit(Code::Blocked, why)),
+    argv::split(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
+    let decision = Rules::builtin().map(|rules| rules.judge(command));
+    let decision = decision.map_err(|why| unfit(Code::Blocked, why))?;
+    if decision.effective() == Level::Block {
+        return Err(unfit(Code::Blocked, format!("{command:?} is never run: {}", decision.reason())));
     }
+    Ok(())
 }
 
-/// Whether a tool changes the host.
+/// Whether a tool may change the host.
 #[must_use]
 pub fn changes(tool: &Tool) -> bool {
     match tool {
-        Tool::Service { action, .. } => *action != Action::Status,
-        Tool::PackagesShow { .. }
-        | Tool::PkgShow { .. }
-        | Tool::UnitJournal { .. }
-        | Tool::ReadFile { .. }
-        | Tool::ListDir { .. }
-        | Tool::SearchFiles { .. }
-        | Tool::SearchLogs { .. }
-        | Tool::GetSystemInfo {}
-        | Tool::ListUnits { .. }
-        | Tool::ListTimers { .. }
-        | Tool::ListProcesses { .. }
-        | Tool::GetNetwork { .. }
-        | Tool::ListDisks { .. }
-        | Tool::ListPackages { .. } => false,
-        Tool::PkgInstall { .. }
-        | Tool::PackagesInstall { .. }
-        | Tool::PkgRemove { .. }
-        | Tool::PackagesRemove { .. }
-        | Tool::PackagesPurge { .. }
-        | Tool::PackagesAutoremove {}
-        | Tool::PackagesHold { .. }
-        | Tool::PackagesUnhold { .. }
-        | Tool::PackagesRepair {}
-        | Tool::PackagesUpdate {}
-        | Tool::PackagesUpgrade { .. }
-        | Tool::EnsureInstalled { .. }
-        | Tool::Unit { .. }
-        | Tool::UnitsReload {}
-        | Tool::EnsureRunning { .. }
-        | Tool::WriteFile { .. }
-        | Tool::ApplyPatch { .. }
-        | Tool::MakeDirectory { .. }
-        | Tool::SetMode { .. }
-        | Tool::SetOwner { .. }
-        | Tool::RemoveFile { .. }
-        | Tool::RunCommand { .. }
-        | Tool::Undo { .. } => true,
+        Tool::Shell { .. } => true,
+        // What asks the helper for nothing only looks.
+        other => request(other).is_some_and(|request| request.is_effect()),
     }
 }
 
@@ -406,6 +390,9 @@ fn is_here(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
         || std::fs::read_to_string("/proc/sys/kernel/hostname").is_ok_and(|name| name.trim_end() == host)
 }
+
+/// No argument of a tool is a number that could differ from itself.
+impl Eq for Expected {}
 
 impl Expected {
     /// Whether a result is what was expected; else what it lacks.

@@ -19,8 +19,8 @@ pub use patch::{FilePatchPlan, Intent, PermissionChange};
 pub use table::table;
 
 use crate::model::reader;
+use crate::model::tools::whole;
 use crate::tool::Tool;
-use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -225,10 +225,9 @@ impl Plan {
     }
 }
 
-/// The JSON Schema of a plan, whole in one place: some endpoints follow no references.
+/// The JSON Schema of a plan.
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut schema = settings.into_generator().into_root_schema_for::<Plan>();
+    let mut schema = whole::<Plan>();
     for name in ["$schema", "title"] {
         schema.remove(name);
     }

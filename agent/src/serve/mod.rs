@@ -3,8 +3,10 @@
 mod connections;
 mod health;
 mod listen;
+mod plans;
 mod requests;
 mod routes;
+mod schemas;
 mod tasks;
 mod tcp;
 
@@ -14,8 +16,9 @@ use crate::event::Fault;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Owner, Place, Queue, Runner, Store, Task, Turn};
+use crate::task::{Commands, Owner, Place, Queue, Runner, Store, Task, Turn};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::body::to_bytes;
@@ -31,7 +34,6 @@ use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -59,6 +61,13 @@ struct App {
 struct Model {
     endpoint: Endpoint,
     limits: Limits,
+}
+
+/// What tasks run by themselves, and what one may cost.
+struct Own {
+    commands: Commands,
+    limits: Limits,
+    local: Local,
 }
 
 /// Who is behind a connection.
@@ -114,9 +123,13 @@ pub async fn serve_on(
     let store = Arc::new(Store::open(&host.state)?);
     let queue = Queue::new(usize::try_from(config.limits.queue.get()).unwrap_or(usize::MAX));
     store.take_up().into_iter().for_each(|entry| queue.push_back(entry));
-    let local = Local::new(&config, host);
+    let own = Arc::new(Own {
+        commands: Commands::new(host, &config),
+        limits: config.limits.clone(),
+        local: Local::new(&config, host),
+    });
     let worker =
-        tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), local, Arc::clone(&store), model.clone()));
+        tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
     let routes = routes::router()
@@ -159,9 +172,9 @@ async fn stop_signal() {
 async fn work(
     queue: Arc<Queue>,
     door: Arc<Door>,
-    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
@@ -176,9 +189,9 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = place.entry.begin() else { continue };
+        let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
         let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        let (door, store) = (Arc::clone(&door), Arc::clone(&store));
-        let work = carry_out(place, task, turn, door, local.clone(), store, model.clone());
+        let work = carry_out(place, task, turn, door, store, model.clone(), own);
         running.spawn(trace::within(trace, work));
     }
 }
@@ -188,9 +201,9 @@ async fn carry_out(
     mut task: Task,
     mut turn: Turn,
     door: Arc<Door>,
-    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     let entry = &place.entry;
     tracing::info!(event = "task_begins", task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
@@ -203,20 +216,20 @@ async fn carry_out(
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
-        local: &local,
+        local: &own.local,
         order: &entry.order,
         cancel,
         person: entry.person(),
         questions: 0,
         turn: &mut turn,
         left,
+        commands: &own.commands,
+        budget: Budget::new(&own.limits),
         whole_id: &whole_id,
         on: &mut on,
     };
-    match &model {
-        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
-        None => runner.run(&mut task).await,
-    }
+    let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
+    runner.work(&mut task, model).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
     keeper.end(&task, memory);
 }

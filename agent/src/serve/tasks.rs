@@ -1,5 +1,6 @@
 //! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
+use super::plans::{Planner, Wanted, Words, not_understood, wanted};
 use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::event::Fault;
@@ -26,8 +27,16 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
-    /// In the person's words.
+    /// In the person's words; may be absent where a plan is given.
+    #[serde(default)]
     task: String,
+    /// A plan to carry out.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    plan: Option<Value>,
+    /// No more than a plan is wanted.
+    #[serde(default)]
+    only_plan: bool,
     /// What the tasks that belong together are called.
     #[serde(default)]
     session: String,
@@ -49,6 +58,9 @@ pub struct Execute {
     /// Goes on with what the person's last task left, in the session or at all.
     #[serde(default)]
     r#continue: bool,
+    /// The steps, where the person says them instead of the words.
+    #[serde(default)]
+    steps: Vec<Tool>,
 }
 
 fn yes() -> bool {
@@ -71,15 +83,17 @@ pub async fn execute(
         Ok(body) => body,
         Err(rejection) => return bad_body(&rejection),
     };
-    // A model makes its steps one by one; every one of them has the person's words as its reason.
-    let (steps, reason) = if app.model.is_some() {
-        let words = if body.reason.is_empty() { body.task.clone() } else { body.reason };
-        (Vec::new(), words)
-    } else {
-        match planner::plan(&body.task) {
-            Ok(steps) => (steps, body.reason),
-            Err(why) => return not_understood(&why),
-        }
+    let words = Words {
+        task: body.task,
+        plan: body.plan,
+        steps: body.steps,
+        only_plan: body.only_plan,
+        reason: body.reason,
+    };
+    let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
+    let Wanted { task, work, steps, reason } = match wanted(words, planner) {
+        Ok(wanted) => wanted,
+        Err(answer) => return *answer,
     };
     if body.mode == Mode::Check {
         return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
@@ -92,7 +106,7 @@ pub async fn execute(
         None => return fault(StatusCode::NOT_FOUND, "not_found", "there is no task of yours to go on from"),
     };
     let order = Order {
-        task: body.task,
+        task,
         session,
         steps,
         mode: body.mode,
@@ -101,6 +115,7 @@ pub async fn execute(
         owner,
         interactive: body.interactive,
         after,
+        work,
     };
     let id = new_id();
     let entry = match app.store.add(id.clone(), order) {
@@ -160,11 +175,6 @@ pub fn described(steps: &[Tool]) -> Vec<Value> {
         step
     };
     steps.iter().enumerate().map(one).collect()
-}
-
-fn not_understood(why: &planner::NotUnderstood) -> Response {
-    let message = format!("{why}; nothing has been done");
-    fault(StatusCode::UNPROCESSABLE_ENTITY, "invalid_argument", &message)
 }
 
 /// A part of the list.

@@ -7,7 +7,7 @@ use super::{Order, Task, TaskStatus};
 use crate::model::memory::Memory;
 use crate::model::past::Said;
 use rusqlite::params;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, watch};
@@ -46,6 +46,14 @@ struct Noted {
     first: u64,
     bytes: usize,
     is_progress: bool,
+}
+
+/// What listeners are told of a step.
+#[derive(Deserialize)]
+struct Told {
+    step: usize,
+    what: String,
+    status: String,
 }
 
 /// One event of a task.
@@ -220,12 +228,22 @@ impl Entry {
         (rows.iter().map_while(|(said, _)| serde_json::from_str(said).ok()).collect(), known)
     }
 
-    /// Whether a step was begun.
-    pub(super) fn is_begun(&self, step: usize) -> bool {
-        self.database.read(|sql| {
-            let begun = "SELECT 1 FROM notes WHERE task = ? AND name = 'step' AND data ->> 'step' = ?";
-            sql.prepare(begun)?.exists(params![self.row, i64::try_from(step).unwrap_or(i64::MAX)])
-        })
+    /// The steps that were begun and have no result, each with what it is.
+    pub(super) fn begun(&self) -> Vec<(usize, String)> {
+        let steps: Vec<String> = self.database.read(|sql| {
+            let mut steps =
+                sql.prepare("SELECT data FROM notes WHERE task = ? AND name = 'step' ORDER BY number")?;
+            let rows = steps.query_map([self.row], |row| row.get(0))?;
+            rows.collect()
+        });
+        let mut begun = Vec::new();
+        for told in steps.iter().filter_map(|data| serde_json::from_str::<Told>(data).ok()) {
+            begun.retain(|(step, what)| (*step, what) != (told.step, &told.what));
+            if told.status == "running" {
+                begun.push((told.step, told.what));
+            }
+        }
+        begun
     }
 
     /// Keeps what a task that goes on from this one will know.
@@ -262,8 +280,10 @@ impl Entry {
         // An event that is not kept is not told: the task's record, which comes last, has all that counts.
         let _ =
             self.database.write(Wait::ForKernel, |sql| {
-                sql.prepare("DELETE FROM notes WHERE task = ?1 AND (number < ?2 OR number = ?3)")?
-                    .execute(params![self.row, int(noted.first), replaced.map(int)])?;
+                sql.prepare(
+                    "DELETE FROM notes WHERE task = ?1 AND ((number < ?2 AND name <> 'step') OR number = ?3)",
+                )?
+                .execute(params![self.row, int(noted.first), replaced.map(int)])?;
                 sql.prepare("INSERT INTO notes (task, number, name, data) VALUES (?, ?, ?, ?)")?
                     .execute(params![self.row, int(number), name, data])
             });

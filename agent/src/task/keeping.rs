@@ -7,7 +7,7 @@ use crate::model::memory::{Earlier, Memory};
 use crate::model::past::Said;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What an earlier process left of a task, and what earlier tasks left to it.
@@ -17,12 +17,12 @@ pub struct Left {
     pub said: Vec<Said>,
     /// Results that the dialogue does not know yet, the oldest first.
     pub results: VecDeque<super::StepResult>,
-    /// The requests of the step that was under way.
+    /// What was under way, in words: a step, and perhaps a request of a program in it.
+    pub begun: Vec<String>,
+    /// The requests of that step, the oldest first.
     pub sent: Vec<Sent>,
     /// The id under which a request was perhaps sent, of which the helper has no outcome.
     pub again: Option<String>,
-    /// That step was begun.
-    pub is_begun: bool,
     /// What the model is told of earlier tasks.
     pub memory: Memory,
 }
@@ -66,17 +66,17 @@ impl Store {
     /// What there is of a task before it is run.
     pub fn left(&self, entry: &Entry, task: &Task) -> Left {
         let (said, known) = entry.said();
-        let step = task.results.next_number();
+        let mut begun = entry.begun();
+        // Its result was kept, that it is told was not.
+        begun.retain(|(step, _)| !task.results.iter().any(|result| result.is_own() && result.step == *step));
+        let steps: BTreeSet<usize> = begun.iter().map(|(step, _)| *step).collect();
+        let unknown = task.results.iter().skip(known).filter(|result| result.is_own());
         Left {
-            results: if said.is_empty() {
-                VecDeque::new()
-            } else {
-                task.results.iter().skip(known).cloned().collect()
-            },
+            results: if said.is_empty() { VecDeque::new() } else { unknown.cloned().collect() },
             said,
-            sent: self.requests.of_step(&task.id, step),
+            sent: steps.iter().flat_map(|step| self.requests.of_step(&task.id, *step)).collect(),
+            begun: begun.into_iter().map(|(_, what)| what).collect(),
             again: None,
-            is_begun: entry.is_begun(step),
             memory: entry.order.after.as_deref().map(|id| self.memory(id)).unwrap_or_default(),
         }
     }

@@ -2,19 +2,28 @@
 
 mod asking;
 mod check;
+mod command;
+mod commands;
 mod composed;
 mod model;
+mod outcome;
+mod plan;
+mod planning;
 mod putting;
 mod requests;
 mod resuming;
+mod shims;
 mod step;
 
+pub(crate) use requests::request;
+
 use super::question::Person;
-use super::{Change, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::request::Request;
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -52,6 +61,10 @@ pub struct Runner<'a> {
     pub turn: &'a mut Turn,
     /// What an earlier process left of it.
     pub left: Left,
+    /// What it needs for commands of its own.
+    pub commands: &'a Commands,
+    /// What the task may cost; what programs in its commands ask for counts too.
+    pub budget: Budget,
     /// Finds the whole id of an earlier request.
     pub whole_id: &'a (dyn Fn(&str) -> Result<String, Fault> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
@@ -64,12 +77,10 @@ impl Runner<'_> {
         task.status = TaskStatus::Running;
         let steps = self.order.steps.clone();
         // What an earlier process did is done; a step that did not go well was its last.
-        let went_well = |r: &StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-        let done = if task.results.iter().all(went_well) || self.order.mode == Mode::Preview {
-            task.results.len()
-        } else {
-            steps.len()
-        };
+        let own: Vec<StepStatus> = task.results.iter().filter(|r| r.is_own()).map(|r| r.status).collect();
+        let goes_on = |status: &StepStatus| matches!(status, StepStatus::Ok | StepStatus::Truncated);
+        let is_over = self.order.mode != Mode::Preview && !own.iter().all(goes_on);
+        let done = if is_over { steps.len() } else { own.len() };
         for (index, tool) in steps.iter().enumerate().skip(done) {
             let number = index + 1;
             if *self.cancel.borrow() {
@@ -120,6 +131,9 @@ impl Runner<'_> {
     /// One request of a step. An outcome that the helper itself does not know is asked for once more,
     /// under a new id, where doing it twice is doing it once.
     async fn ask(&mut self, task: &mut Task, number: usize, request: Request, mode: Mode) -> Outcome {
+        if let Some(outcome) = self.recalled(task, number, &request, mode).await {
+            return outcome;
+        }
         let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
         let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
         if unknown && request.is_repeatable() {
@@ -181,15 +195,18 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
 /// The task's status and its one line, from the results of its steps.
 fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     let good = |r: &&StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    let bad = task.results.iter().find(|r| !good(r));
+    // What a command's programs asked for is that command's own matter.
+    let own = task.results.iter().filter(|r| r.is_own());
+    let done = own.clone().count();
+    let bad = own.clone().find(|r| !good(r));
     let names = |tools: &[Tool]| tools.iter().map(Tool::describe).collect::<Vec<_>>().join("; ");
     let Some(bad) = bad else {
-        let is_whole = task.results.len() == steps.len();
+        let is_whole = done == steps.len();
         task.status = if is_whole { TaskStatus::Completed } else { TaskStatus::Cancelled };
         task.summary = match (is_whole, mode) {
             (true, Mode::Execute) => format!("done: {}", names(steps)),
             (true, Mode::Preview | Mode::Check) => format!("would do: {}", names(steps)),
-            (false, _) => format!("cancelled before: {}", names(&steps[task.results.len()..])),
+            (false, _) => format!("cancelled before: {}", names(&steps[done..])),
         };
         return;
     };

@@ -194,17 +194,23 @@ fn forget(place: &Place, statements: &str) {
 
 #[tokio::test]
 async fn killed_between_outcome_and_record_the_call_is_made_once() {
+    let untold = "DELETE FROM notes WHERE name = 'step' AND data ->> 'status' <> 'running'";
+    let unheard = "DELETE FROM dialogue WHERE number = 1";
     let unwritten = [
         // Not even the outcome is written.
         (
-            "DELETE FROM steps; DELETE FROM dialogue WHERE number = 1; UPDATE requests SET state = 'unknown';
-          UPDATE tasks SET record = json_replace(record, '$.changes', json('[]'))",
+            format!(
+                "DELETE FROM steps; {untold}; {unheard}; UPDATE requests SET state = 'unknown';
+                 UPDATE tasks SET record = json_replace(record, '$.changes', json('[]'))"
+            ),
             true,
         ),
         // The request is settled, the step is not written.
-        ("DELETE FROM steps; DELETE FROM dialogue WHERE number = 1", true),
-        // The step is written, the dialogue does not know of it.
-        ("DELETE FROM dialogue WHERE number = 1", false),
+        (format!("DELETE FROM steps; {untold}; {unheard}"), true),
+        // The step is written, listeners are not told of it.
+        (format!("{untold}; {unheard}"), false),
+        // The step is written and told, the dialogue does not know of it.
+        (unheard.to_owned(), false),
     ];
     for (statements, is_recalled) in unwritten {
         let server = Server::start(vec![install(), server::Play::Hang, finish()]).await;
@@ -215,7 +221,7 @@ async fn killed_between_outcome_and_record_the_call_is_made_once() {
         let id = give(&place, &json!({ "task": "install nginx" })).await;
         until("the model is asked twice", || server.seen().len() == 2).await;
         drop(agent);
-        forget(&place, statements);
+        forget(&place, &statements);
         let agent = Agent::start(&place).await;
         let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
         let installs = rpcs(&helper).iter().filter(|rpc| *rpc == "PackageInstall").count();

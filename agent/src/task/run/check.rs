@@ -16,7 +16,7 @@ impl Runner<'_> {
     }
 
     /// Looks, and whether it is as expected.
-    pub(super) async fn check(&mut self, task: &mut Task, expected: &Expected) -> StepResult {
+    pub(super) async fn prove(&mut self, task: &mut Task, expected: &Expected) -> StepResult {
         let number = task.results.next_number();
         self.announce(task, number, &expected.tool, "running");
         let mut result = self.step(task, number, &expected.tool).await;

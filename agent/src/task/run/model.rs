@@ -1,5 +1,6 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
+use super::outcome::{counts, is_good, with_changes};
 use super::{Runner, status_word};
 use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
@@ -9,7 +10,7 @@ use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::past::{Past, Said};
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
-use crate::model::tools::{Call, TASK};
+use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::show;
@@ -26,27 +27,26 @@ const SYSTEM: &str = "You administer one Debian host for a person by calling too
 
 impl Runner<'_> {
     /// Runs a task by a model's calls. The task's record is complete at the end, whatever happened.
-    pub async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
+    pub(super) async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
         let words = self.left.memory.before(&self.order.task);
         let mode = self.order.mode;
         let past = Past::new(std::mem::take(&mut self.left.said));
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words).after(past);
+        let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
+        let mut dialogue = Dialogue::new(endpoint, limits, tools, &system, &words).after(past);
+        self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
-        for (name, tokens) in
-            [("input_tokens", dialogue.usage().input), ("output_tokens", dialogue.usage().output)]
-        {
-            hands.task.usage.insert(name.to_owned(), tokens.into());
-        }
-        let leaves = json!({ "remaining": dialogue.remaining().unwrap_or_default(), "failed_approaches": dialogue.log().failed() });
+        let remaining = dialogue.remaining().unwrap_or_default();
+        let leaves = json!({ "remaining": remaining, "failed_approaches": dialogue.log().failed() });
         (hands.runner.on)("leaves", leaves, hands.task);
-        finish(hands.task, end, mode);
+        task.add_usage(dialogue.usage());
+        finish(task, end, mode);
     }
 
     /// What the host is and what may be done on it, for the prompt. What is not known is left out.
-    async fn bounds(&mut self, task: &Task) -> String {
+    pub(super) async fn bounds(&mut self, task: &Task) -> String {
         let mut text = String::new();
         let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
         if let Some(name) = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")) {
@@ -113,8 +113,7 @@ impl Hands for Steps<'_, '_> {
     }
 
     async fn verify(&mut self, expected: &Expected) -> Done {
-        self.runner.left.results.clear();
-        let result = self.runner.check(self.task, expected).await;
+        let result = self.runner.prove(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
     }
 
@@ -136,7 +135,14 @@ impl Hands for Steps<'_, '_> {
     }
 
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut cancel = self.runner.cancel.clone();
+        self.runner.left()
+    }
+}
+
+impl Runner<'_> {
+    /// Is ready once the person wants the task to end.
+    pub(super) fn left(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut cancel = self.cancel.clone();
         async move {
             if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
                 // Nobody is left who could cancel.
@@ -164,7 +170,12 @@ pub(super) fn tool(call: &Call) -> Result<Tool, String> {
 pub(super) fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
-        members.retain(|name, _| !matches!(name.as_str(), "step" | "tool" | "args" | "request_id"));
+        let is_told =
+            |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
+        members.retain(|name, _| is_told(name));
+        if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
+            members.insert("hint".to_owned(), "look at stderr".into());
+        }
     }
     told
 }
@@ -192,16 +203,16 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
     if task.results.is_empty() && status == TaskStatus::Completed {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failed = |r: &&StepResult| !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    let failures = task.results.iter().filter(failed);
+    let failures = task.results.iter().filter(|r| r.is_own() && !is_good(r));
     let failures: Vec<String> =
         failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
     if !failures.is_empty() {
-        task.warnings.push(format!("not done: {}", failures.join(", ")));
+        task.warnings.push(format!("{}; not done: {}", counts(task), failures.join(", ")));
     }
-    task.summary = match mode {
+    let summary = match mode {
         Mode::Execute => summary,
         Mode::Preview | Mode::Check => format!("in a dry run: {summary}"),
     };
+    task.summary = with_changes(task, &summary);
     task.status = status;
 }

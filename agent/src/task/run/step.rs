@@ -1,5 +1,6 @@
 //! What each tool comes to: the requests it makes and how they become its result.
 
+use super::commands::Line;
 use super::requests::{install, request, status_of};
 use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{Names, Unit};
@@ -26,6 +27,7 @@ impl Runner<'_> {
         }
         let mode = self.order.mode;
         let outcome = match tool {
+            Tool::Shell { cmd } => return self.shell(task, number, &Line::new(cmd)).await,
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
@@ -146,15 +148,13 @@ pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResul
     };
     let stderr = self::cut(String::from_utf8_lossy(&outcome.stderr).into_owned()).0;
     StepResult {
-        step: number,
-        tool: tool.clone(),
-        status,
         exit_code,
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
         error,
         refusal: refusal(status, outcome),
         request_id: Some(outcome.id.clone()),
+        ..StepResult::new(number, tool.clone(), status)
     }
 }
 
@@ -183,7 +183,7 @@ fn error(code: &str, message: &str) -> String {
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
 }
 
-fn cut(mut text: String) -> (String, bool) {
+pub(super) fn cut(mut text: String) -> (String, bool) {
     let end = (0..=OUTPUT_LIMIT.min(text.len())).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
     let is_cut = end < text.len();
     text.truncate(end);
