@@ -1,15 +1,21 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use crate::model::tools::{
+    GetNetwork, GetSystemInfo, ListDisks, ListPackages, ListProcesses, ListTimers, ListUnits, SearchFiles,
+    SearchLogs,
+};
 use crate::request::Request;
 use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "args", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tool {
     /// Install one package (`NAME` or `NAME=VERSION`).
@@ -129,6 +135,24 @@ pub enum Tool {
         /// An absolute path.
         path: String,
     },
+    /// Find a text in files.
+    SearchFiles(SearchFiles),
+    /// Find a text in logs.
+    SearchLogs(SearchLogs),
+    /// Look at the host.
+    GetSystemInfo(GetSystemInfo),
+    /// List units.
+    ListUnits(ListUnits),
+    /// List timers.
+    ListTimers(ListTimers),
+    /// List processes.
+    ListProcesses(ListProcesses),
+    /// Look at the network.
+    GetNetwork(GetNetwork),
+    /// List file systems.
+    ListDisks(ListDisks),
+    /// List packages.
+    ListPackages(ListPackages),
     /// Make a directory.
     MakeDirectory {
         /// An absolute path.
@@ -173,6 +197,17 @@ pub enum Tool {
     /// One request by its verb, for what no other tool says: `{"verb": …, "args": {…}}`.
     Request(Request),
 }
+
+/// For people: the tools' own schemas are those of `model::tools`.
+impl PartialSchema for Tool {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String).description(Some("The tool's name."));
+        let args = ObjectBuilder::new().schema_type(Type::Object).description(Some("Its arguments."));
+        ObjectBuilder::new().property("tool", name).property("args", args).required("tool").into()
+    }
+}
+
+impl ToSchema for Tool {}
 
 /// What `service` does with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -273,6 +308,17 @@ impl Tool {
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
             Self::ListDir { path } => format!("list {path}"),
+            Self::SearchFiles(SearchFiles { path, text, .. }) => {
+                format!("look for {:?} in {}", text.as_str(), path.as_str())
+            }
+            Self::SearchLogs(SearchLogs { text, .. }) => format!("look for {:?} in the logs", text.as_str()),
+            Self::GetSystemInfo(_) => "look at the host".to_owned(),
+            Self::ListUnits(_) => "list the units".to_owned(),
+            Self::ListTimers(_) => "list the timers".to_owned(),
+            Self::ListProcesses(_) => "list the processes".to_owned(),
+            Self::GetNetwork(_) => "look at the network".to_owned(),
+            Self::ListDisks(_) => "list the file systems".to_owned(),
+            Self::ListPackages(_) => "list the packages".to_owned(),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),

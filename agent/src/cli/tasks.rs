@@ -10,6 +10,7 @@ use crate::config;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::planner;
 use crate::serve::described;
@@ -71,6 +72,7 @@ impl Session<'_> {
             interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let local = Local::blind();
         let config = config::read(&self.host.config).unwrap_or_default();
         let commands = Commands::new(self.host, &config);
         let (cancel, cancelled) = watch::channel(false);
@@ -85,6 +87,7 @@ impl Session<'_> {
             };
             let runner = Runner {
                 door: &door,
+                local: &local,
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,

@@ -12,6 +12,7 @@ pub mod guard;
 pub mod protocol;
 pub mod reader;
 pub mod redact;
+pub mod results;
 pub mod task;
 pub mod tools;
 pub mod trial;

@@ -7,13 +7,10 @@ use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
 use super::reader::{Code, Misread, Reading};
-use super::redact;
 use super::tools::{Call, Tool};
+use super::{redact, results};
 use crate::config::tables::Limits;
 use serde_json::{Value, json};
-
-/// What a model is shown of one result.
-const SHOWN_LIMIT: usize = 8000;
 
 /// What came of a call that was run.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +114,7 @@ impl<'t> Task<'t> {
             if let Err(why) = self.budget.step() {
                 return End::OutOfBudget(why);
             }
+            results::fit(&mut self.turns);
             let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools };
             let hear = hands.ear();
             let cancelled = hands.cancelled();
@@ -209,7 +207,11 @@ impl<'t> Task<'t> {
         if let Some(note) = note {
             told["note"] = json!(note);
         }
-        Ok(CallResult { id: id.to_owned(), text: shown(&told), is_error: went == Went::Badly })
+        Ok(CallResult {
+            id: id.to_owned(),
+            text: results::shown(told, call.of().output.get()),
+            is_error: went == Went::Badly,
+        })
     }
 }
 
@@ -222,21 +224,4 @@ fn sum(one: Usage, other: Usage) -> Usage {
         cached_input: one.cached_input.saturating_add(other.cached_input),
         output: one.output.saturating_add(other.output),
     }
-}
-
-/// A result as JSON of limited length: long texts in it lose their middle, and say so.
-fn shown(told: &Value) -> String {
-    let mut told = told.clone();
-    for value in told.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
-        if let Value::String(text) = value
-            && text.len() > SHOWN_LIMIT
-        {
-            let head: String = text.chars().take(SHOWN_LIMIT / 2).collect();
-            let tail = text.chars().rev().take(SHOWN_LIMIT / 4).collect::<Vec<_>>();
-            let tail: String = tail.into_iter().rev().collect();
-            let left = text.len().saturating_sub(head.len() + tail.len());
-            *text = format!("{head}\n[{left} bytes are left out here: do not infer what they say]\n{tail}");
-        }
-    }
-    told.to_string()
 }

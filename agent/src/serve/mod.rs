@@ -13,6 +13,7 @@ use crate::config::tables::Limits;
 use crate::event::{Event, Fault};
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
 use crate::task::{Commands, Effect, Entry, Owner, Runner, Store, Task, Turn};
@@ -67,6 +68,7 @@ struct Model {
 struct Own {
     commands: Commands,
     limits: Limits,
+    local: Local,
 }
 
 /// Who is behind a connection.
@@ -121,7 +123,11 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let own = Arc::new(Own { commands: Commands::new(host, &config), limits: config.limits.clone() });
+    let own = Arc::new(Own {
+        commands: Commands::new(host, &config),
+        limits: config.limits.clone(),
+        local: Local::new(&config, host),
+    });
     let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
@@ -218,6 +224,7 @@ async fn carry_out(
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
+        local: &own.local,
         order: &entry.order,
         cancel,
         person: entry.person(),

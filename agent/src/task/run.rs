@@ -14,6 +14,7 @@ use super::{Change, Commands, Order, StepResult, StepStatus, Task, TaskStatus, T
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
+use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::request::Request;
 use crate::tool::Tool;
@@ -38,6 +39,8 @@ const MAY_FOLLOW: &[&str] = &[
 pub struct Runner<'a> {
     /// The way to the helper.
     pub door: &'a Door,
+    /// What the agent finds out by itself.
+    pub local: &'a Local,
     /// The order.
     pub order: &'a Order,
     /// True once the person wants it to end.

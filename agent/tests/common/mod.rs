@@ -265,6 +265,7 @@ impl Place {
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
             config: directory.path().join("agent.toml"),
+            system_bus: directory.path().join("bus.sock"),
             operators: "no-such-group".to_owned(),
             terminals: Vec::new(),
             editor: vec!["/bin/false".to_owned()],

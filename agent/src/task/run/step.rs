@@ -6,6 +6,7 @@ use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{Names, Unit};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
+use crate::local::Found;
 use crate::request::Request;
 use crate::show::{self, FileView};
 use crate::task::{Refusal, StepResult, StepStatus, Task};
@@ -18,6 +19,9 @@ const LOOKS: usize = 20;
 impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
+        if let Some(found) = self.look(tool).await {
+            return found.result(number, tool);
+        }
         let mode = self.order.mode;
         let outcome = match tool {
             Tool::Shell { cmd } => return self.shell(task, number, &Line::new(cmd)).await,
@@ -27,7 +31,8 @@ impl Runner<'_> {
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
                 let Some(request) = request(other) else {
-                    return StepResult::new(number, other.clone(), StepStatus::Error);
+                    return Found::failed(StepStatus::Error, "unsupported", "it cannot be looked at here")
+                        .result(number, tool);
                 };
                 // Looking changes nothing: a dry run looks too.
                 let mode = if request.is_effect() { mode } else { Mode::Execute };
@@ -35,6 +40,17 @@ impl Runner<'_> {
             }
         };
         result(number, tool, &outcome)
+    }
+
+    /// What the agent finds out by itself; `None` where it is the helper's to answer.
+    pub(super) async fn look(&mut self, tool: &Tool) -> Option<Found> {
+        let mut cancel = self.cancel.clone();
+        tokio::select! {
+            found = self.local.look(tool) => found,
+            _ = cancel.wait_for(|cancelled| *cancelled) => {
+                Some(Found::failed(StepStatus::Cancelled, "cancelled", "before it was found"))
+            }
+        }
     }
 
     /// Looks, starts what is not active, looks again. Where looking is not granted, starting must do:
