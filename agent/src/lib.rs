@@ -9,6 +9,7 @@ mod args;
 mod ask;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 mod event;
 mod exit;
 mod helper;
@@ -19,6 +20,7 @@ pub mod log;
 pub mod model;
 mod operators;
 mod patching;
+pub mod plan;
 pub mod planner;
 mod report;
 mod request;
@@ -58,6 +60,8 @@ pub struct Host {
     pub operator_socket: PathBuf,
     /// `postern-admin`, which shows an operator what waits and asks.
     pub admin: PathBuf,
+    /// The root directory of what `postern doctor` looks at.
+    pub system: PathBuf,
     /// The agent's configuration.
     pub config: PathBuf,
     /// The group whose members may approve.
@@ -78,6 +82,7 @@ impl Default for Host {
             state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),
+            system: "/".into(),
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],

@@ -6,9 +6,6 @@ use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -220,19 +217,8 @@ pub enum Tool {
     Request(Request),
 }
 
-/// For people: the tools' own schemas are those of `model::tools`.
-impl PartialSchema for Tool {
-    fn schema() -> RefOr<Schema> {
-        let name = ObjectBuilder::new().schema_type(Type::String).description(Some("The tool's name."));
-        let args = ObjectBuilder::new().schema_type(Type::Object).description(Some("Its arguments."));
-        ObjectBuilder::new().property("tool", name).property("args", args).required("tool").into()
-    }
-}
-
-impl ToSchema for Tool {}
-
 /// What `service` does with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look.
@@ -268,7 +254,7 @@ impl Action {
 }
 
 /// What else can be done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitAction {
     /// Restart it if it runs.

@@ -276,6 +276,7 @@ impl Place {
             state: directory.path().join("state"),
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
+            system: directory.path().join("system"),
             config: directory.path().join("agent.toml"),
             root: directory.path().join("root"),
             operators: "no-such-group".to_owned(),
