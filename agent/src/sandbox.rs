@@ -2,10 +2,12 @@
 //! inside it what the kernel can hold back besides.
 
 mod calls;
+#[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
 mod facts;
 mod kept;
 mod paths;
+#[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
 mod supervise;
 mod wire;
 mod workspace;
