@@ -9,6 +9,9 @@ use crate::args::{
 };
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
+use serde::de::Error;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use tonic::codec::Streaming;
 use tonic::transport::Channel;
@@ -142,5 +145,31 @@ impl Request {
                 Self::FilePatch(_) | Self::FileRemove(_) | Self::CommandRun(_) | Self::RequestUndo(_)
             ),
         }
+    }
+}
+
+impl Serialize for Request {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_struct("Request", 2)?;
+        members.serialize_field("verb", self.verb())?;
+        members.serialize_field("args", &self.args())?;
+        members.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Parts {
+            verb: String,
+            #[serde(default = "nothing")]
+            args: Value,
+        }
+        fn nothing() -> Value {
+            Value::Object(serde_json::Map::new())
+        }
+        let Parts { verb, args } = Parts::deserialize(deserializer)?;
+        Self::from_json(&verb, args).map_err(D::Error::custom)
     }
 }

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
+use utoipa::ToSchema;
 use wire::{Answer, Ask};
 
 /// The subcommand of the unit's main process: it takes one call, starts it and answers.
@@ -102,7 +103,7 @@ pub struct Record {
 }
 
 /// What held a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Enforced {
     /// The profile that was asked for.
     pub profile: Profile,
@@ -113,7 +114,7 @@ pub struct Enforced {
 }
 
 /// One control.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Control {
     /// Such as `filesystem`, `network`, `syscalls`, `signals`.
     pub name: String,
@@ -125,7 +126,7 @@ pub struct Control {
 }
 
 /// Who holds a control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
     /// Landlock.

@@ -1,5 +1,7 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use crate::request::Request;
+use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,6 +128,50 @@ pub enum Tool {
         /// An absolute path.
         path: String,
     },
+    /// Find a text in files.
+    SearchFiles {
+        /// The absolute path of a file or a directory.
+        path: String,
+        /// What to find, literally.
+        text: String,
+        /// The most matches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_matches: Option<u32>,
+    },
+    /// Find a text in logs.
+    SearchLogs {
+        /// What to find, literally.
+        text: String,
+        /// The most matches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_matches: Option<u32>,
+    },
+    /// Look at the host.
+    GetSystemInfo {},
+    /// List units.
+    ListUnits {
+        /// Only those whose name contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
+    /// List timers.
+    ListTimers {},
+    /// List processes.
+    ListProcesses {
+        /// Only those whose command or unit contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
+    /// Look at the network.
+    GetNetwork {},
+    /// List file systems.
+    ListDisks {},
+    /// List packages.
+    ListPackages {
+        /// Only those whose name contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// Make a directory.
     MakeDirectory {
         /// An absolute path.
@@ -162,6 +208,13 @@ pub enum Tool {
         /// Its request id, the beginning of it, or `last`.
         request_id: String,
     },
+    /// Run a command in the sandbox, as nobody in particular.
+    Shell {
+        /// As `sh -c` would get it.
+        cmd: String,
+    },
+    /// One request by its verb, for what no other tool says: `{"verb": …, "args": {…}}`.
+    Request(Request),
 }
 
 /// What `service` does with a unit.
@@ -263,6 +316,15 @@ impl Tool {
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
             Self::ListDir { path } => format!("list {path}"),
+            Self::SearchFiles { path, text, .. } => format!("look for {text:?} in {path}"),
+            Self::SearchLogs { text, .. } => format!("look for {text:?} in the logs"),
+            Self::GetSystemInfo {} => "look at the host".to_owned(),
+            Self::ListUnits { .. } => "list the units".to_owned(),
+            Self::ListTimers {} => "list the timers".to_owned(),
+            Self::ListProcesses { .. } => "list the processes".to_owned(),
+            Self::GetNetwork {} => "look at the network".to_owned(),
+            Self::ListDisks {} => "list the file systems".to_owned(),
+            Self::ListPackages { .. } => "list the packages".to_owned(),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
@@ -270,6 +332,10 @@ impl Tool {
             Self::RunCommand { name, .. } => format!("run the command {name}"),
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
+            Self::Shell { cmd } => format!("run {}", show::line(cmd)),
+            Self::Request(request) => {
+                format!("{} {}", request.verb(), request.target()).trim_end().to_owned()
+            }
         }
     }
 }

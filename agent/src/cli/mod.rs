@@ -3,6 +3,7 @@
 mod asking;
 mod can;
 mod console;
+mod doctor;
 mod editing;
 mod ids;
 mod listing;
@@ -55,8 +56,15 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
+    // Who names the request asks it again with the same bytes: its trace is the id itself.
+    let named = cli.global.request_id.as_deref().and_then(|id| Trace::of_id(&id.replace('-', "")));
+    let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global };
-    let exit = trace::within(Trace::new(), session.run(cli.command)).await;
+    let exit = match cli.command {
+        // Each of its requests has a trace of its own.
+        Command::Serve => session.run(Command::Serve).await,
+        command => trace::within(trace, session.run(command)).await,
+    };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;
@@ -83,9 +91,10 @@ impl Session<'_> {
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
+            Command::Doctor => self.doctor().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
-            Command::Shell(command) => self.shell(command),
+            Command::Shell(command) => self.shell(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -124,7 +133,9 @@ impl Session<'_> {
             Command::Package(command) => Ok(typed::package(command)),
             Command::Service(command) => Ok(typed::service(command)),
             Command::File(command) => typed::file(command, &mut self.console.input),
-            Command::Command { name, parameters } => typed::command(name, &parameters),
+            Command::Command { name, parameters } => {
+                typed::command(name, &parameters, &mut self.console.input)
+            }
             Command::Undo { id } => Ok(Request::RequestUndo(Of { of: id })),
             Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
             Command::Run { .. }
@@ -132,6 +143,7 @@ impl Session<'_> {
             | Command::Tasks { .. }
             | Command::Can { .. }
             | Command::Health
+            | Command::Doctor
             | Command::Config(_)
             | Command::Model(_)
             | Command::Shell(_)
@@ -147,9 +159,14 @@ impl Session<'_> {
             json!({ "helper": helper })
         } else {
             let agent = AgentClient::new(&self.host.agent_socket);
-            match self.call(&agent, Method::GET, "/health", None).await {
-                Ok(answer) => answer.body,
-                Err(fault) => return self.fail(&fault),
+            // With a fault the agent answers 503, and says which.
+            match agent.call(Method::GET, "/health", None).await {
+                Ok(answer) if answer.body["agent"].is_string() => answer.body,
+                Ok(answer) => {
+                    let fault = answer.error().unwrap_or_else(|| Fault::new("internal", "no health"));
+                    return self.fail(&fault);
+                }
+                Err(lost) => return self.fail(&tasks::unreachable(&agent, &lost)),
             }
         };
         if self.global.json.is_some() {

@@ -6,14 +6,18 @@ use super::listing::word;
 use super::view::{Leave, Note, View};
 use crate::agent_client::{AgentClient, Answer};
 use crate::ask::{Door, Lost, Mode, new_id, reason};
+use crate::config;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::planner;
 use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Order, Owner, Runner, Task, Turn};
+use crate::task::{Commands, Order, Owner, Runner, Task, Turn};
+use crate::tool::Tool;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -46,7 +50,8 @@ impl Session<'_> {
                 "--request-id is for one request; a task makes its own",
             ));
         }
-        let ended = if self.global.direct { self.run_here(text).await } else { self.run_there(&text).await };
+        let ended =
+            if self.global.direct { self.run_here(text).await } else { self.run_there(&text, &[]).await };
         match ended {
             Ok(task) => self.end(&task),
             Err(fault) => self.fail(&fault),
@@ -67,6 +72,9 @@ impl Session<'_> {
             interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let local = Local::blind();
+        let config = config::read(&self.host.config).unwrap_or_default();
+        let commands = Commands::new(self.host, &config);
         let (cancel, cancelled) = watch::channel(false);
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
@@ -79,11 +87,14 @@ impl Session<'_> {
             };
             let runner = Runner {
                 door: &door,
+                local: &local,
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,
                 questions: 0,
                 turn: &mut turn,
+                commands: &commands,
+                budget: Budget::new(&config.limits),
                 whole_id: &only_whole,
                 on: &mut on,
             };
@@ -98,10 +109,10 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    async fn run_there(&mut self, text: &str) -> Result<Task, Fault> {
+    pub(super) async fn run_there(&mut self, text: &str, steps: &[Tool]) -> Result<Task, Fault> {
         let agent = AgentClient::new(&self.host.agent_socket);
         let body = json!({
-            "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
+            "task": text, "steps": steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
         });
         let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
@@ -138,7 +149,7 @@ impl Session<'_> {
         }
     }
 
-    fn end(&mut self, task: &Task) -> Exit {
+    pub(super) fn end(&mut self, task: &Task) -> Exit {
         let exit = Exit::of_task(task);
         if self.global.json.is_some() {
             self.console.json(task);
@@ -164,7 +175,7 @@ fn not_understood(why: &planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 
-fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
+pub(super) fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
 }
 

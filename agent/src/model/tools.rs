@@ -7,15 +7,16 @@
 mod arguments;
 
 pub use arguments::{
-    ApplyPatch, Finish, ListDir, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand, Service,
-    Shell, Text, Undo, UnitJournal, WriteFile,
+    ApplyPatch, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages, ListProcesses,
+    ListTimers, ListUnits, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand, SearchFiles,
+    SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
 
 use super::{excerpt, redact};
 use crate::tool::Action;
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -26,8 +27,11 @@ pub const REQUEST_OUTPUT: usize = 60_000;
 /// The most characters of one result, unless a tool's row says otherwise.
 pub const OUTPUT: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 
-/// The longest that a tool of the agent's own takes.
-pub const TIME: Time = Time::Within(Duration::from_secs(5));
+/// The longest that a look of the agent's own takes.
+pub const LOOK_TIME: Duration = Duration::from_secs(5);
+
+/// The time limit of a tool, unless its row says otherwise.
+pub const TIME: Time = Time::Within(LOOK_TIME);
 
 /// What ends a call that does not end itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +205,7 @@ macro_rules! tools {
 // The first five are those that every agent of this kind has; a new ability is a new tool at the end.
 tools! {
     /// Run a shell command without any privilege.
-    Shell = "shell", Time::Within(Duration::from_secs(60)), OUTPUT, Redaction::Excerpt;
+    Shell = "shell", Time::Task, OUTPUT, Redaction::Excerpt;
     /// Look at a systemd unit or change its state.
     Service = "service", Time::Rule, OUTPUT, Redaction::Whole;
     /// Install one Debian package.
@@ -222,6 +226,24 @@ tools! {
     RemoveFile = "remove_file", Time::Rule, OUTPUT, Redaction::Whole;
     /// List a directory.
     ListDir = "list_dir", Time::Rule, OUTPUT, Redaction::Whole;
+    /// Find a text, literally, in a file or in all files below a directory that the agent may read itself.
+    SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
+    /// Find a text, literally, in the log files below /var/log, newest lines first; the journal is unit_journal's.
+    SearchLogs = "search_logs", TIME, OUTPUT, Redaction::Whole;
+    /// Look at the host: release, kernel, processors, memory, load, time since boot.
+    GetSystemInfo = "get_system_info", TIME, OUTPUT, Redaction::Whole;
+    /// List the units that systemd has loaded, with their states.
+    ListUnits = "list_units", TIME, OUTPUT, Redaction::Whole;
+    /// List the timers: what they start, when last and when next.
+    ListTimers = "list_timers", TIME, OUTPUT, Redaction::Whole;
+    /// List the processes by unit.
+    ListProcesses = "list_processes", TIME, OUTPUT, Redaction::Whole;
+    /// Look at the network: interfaces, addresses, routes, name servers, and who listens.
+    GetNetwork = "get_network", TIME, OUTPUT, Redaction::Whole;
+    /// List the file systems with their free space.
+    ListDisks = "list_disks", TIME, OUTPUT, Redaction::Whole;
+    /// List the packages that dpkg knows, with version and state.
+    ListPackages = "list_packages", TIME, OUTPUT, Redaction::Whole;
     /// Run a command that the policy names, with its parameters.
     RunCommand = "run_command", Time::Rule, OUTPUT, Redaction::Excerpt;
     /// Take an earlier change back.
@@ -233,8 +255,11 @@ tools! {
 /// The tools with the names that every agent of this kind has: what `postern model read` goes by.
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
-/// The tools of a task: those that the helper stands behind, and the end.
-pub const TASK: &[Tool] = ALL.split_at(1).1;
+/// The tools of a task.
+pub const TASK: &[Tool] = ALL;
+
+/// Those of a task where no commands are run.
+pub const TASK_WITHOUT_SHELL: &[Tool] = ALL.split_at(1).1;
 
 impl Call {
     /// The tool's name.
@@ -248,18 +273,28 @@ impl Call {
     pub fn is_effect(&self) -> bool {
         match self {
             Self::Service(service) => service.action != Action::Status,
-            Self::Shell(_)
-            | Self::PkgInstall(_)
+            Self::PkgInstall(_)
             | Self::WriteFile(_)
             | Self::PkgRemove(_)
             | Self::ApplyPatch(_)
             | Self::RemoveFile(_)
             | Self::RunCommand(_)
             | Self::Undo(_) => true,
-            Self::ReadFile(_)
+            // What its programs ask for counts by itself.
+            Self::Shell(_)
+            | Self::ReadFile(_)
             | Self::PkgShow(_)
             | Self::UnitJournal(_)
             | Self::ListDir(_)
+            | Self::SearchFiles(_)
+            | Self::SearchLogs(_)
+            | Self::GetSystemInfo(_)
+            | Self::ListUnits(_)
+            | Self::ListTimers(_)
+            | Self::ListProcesses(_)
+            | Self::GetNetwork(_)
+            | Self::ListDisks(_)
+            | Self::ListPackages(_)
             | Self::Finish(_) => false,
         }
     }

@@ -1,7 +1,7 @@
 //! `POST /requests`: one typed request, for people who have no grant of their own. The helper's client
 //! is the agent; whom it asks for goes along as a claim.
 
-use super::{App, Caller, bad_body, fault};
+use super::{App, Caller, Failure, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
@@ -20,12 +20,17 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
+use utoipa::ToSchema;
 
-#[derive(Deserialize)]
+/// One typed request.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
+    /// Such as `unit.restart`.
     verb: String,
+    /// Under the names of the wire.
     #[serde(default = "nothing")]
+    #[schema(value_type = Object)]
     args: Value,
     #[serde(default)]
     mode: Mode,
@@ -40,6 +45,12 @@ fn nothing() -> Value {
     json!({})
 }
 
+/// Asks the helper; its events are the answer.
+#[utoipa::path(post, path = "/requests", request_body = Body, responses(
+    (status = 200, description = "the helper's events", content_type = "text/event-stream", body = String),
+    (status = "4XX", body = Failure),
+    (status = 503, body = Failure),
+))]
 pub async fn ask(
     State(app): State<Arc<App>>,
     ConnectInfo(peer): Caller,
@@ -88,6 +99,8 @@ pub async fn ask(
                 if let Some(id) = settled {
                     app.store.requests.settle(id, ask.request.undoes(), &outcome.end);
                 }
+                let (verb, ended) = (outcome.verb, outcome.end.name());
+                tracing::info!(event = "request", id = ask.id, verb, ended, "request ended");
                 let _ = events.send(outcome.end);
             }
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
@@ -100,6 +113,10 @@ pub async fn ask(
     Sse::new(stream).keep_alive(KeepAlive::default()).into_response()
 }
 
+#[utoipa::path(get, path = "/requests/{id}", params(("id" = String, Path, description = "the beginning of it, or `last`")), responses(
+    (status = 200, body = Object),
+    (status = "4XX", body = Failure),
+))]
 /// The whole id of a request of one's own.
 pub async fn find(
     State(app): State<Arc<App>>,

@@ -1,6 +1,6 @@
 //! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
-use super::{App, Caller, Peer, bad_body, fault};
+use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::planner;
 use crate::task::question::{Answer, Choice};
@@ -9,39 +9,56 @@ use crate::tool::Tool;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use utoipa::{IntoParams, ToSchema};
 
-#[derive(Deserialize)]
+/// An order.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
+    /// In the person's words.
     task: String,
+    /// What the tasks that belong together are called.
     #[serde(default)]
     session: String,
+    /// Answer when it has ended.
     #[serde(default = "yes")]
     wait: bool,
+    /// `execute` or `preview`.
     #[serde(default)]
     mode: Mode,
+    /// Why, for the audit.
     #[serde(default)]
     reason: String,
+    /// How long each step may wait for locks and approval; 0 = as the policy says.
     #[serde(default)]
     wait_ms: u32,
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
+    /// The steps, where the person says them instead of the words.
+    #[serde(default)]
+    steps: Vec<Tool>,
 }
 
 fn yes() -> bool {
     true
 }
 
+#[utoipa::path(post, path = "/execute", request_body = Execute, responses(
+    (status = 200, description = "the task, ended", body = Task),
+    (status = 202, description = "it waits for its turn", body = Accepted),
+    (status = "4XX", body = Failure),
+))]
 /// Plans the task at once, so that what is not understood is said before anything is done, and queues it.
 /// A client that leaves does not end it.
 pub async fn execute(
@@ -54,7 +71,9 @@ pub async fn execute(
         Err(rejection) => return bad_body(&rejection),
     };
     // A model makes its steps one by one; every one of them has the person's words as its reason.
-    let (steps, reason) = if app.model.is_some() {
+    let (steps, reason) = if !body.steps.is_empty() {
+        (body.steps, body.reason)
+    } else if app.model.is_some() {
         let words = if body.reason.is_empty() { body.task.clone() } else { body.reason };
         (Vec::new(), words)
     } else {
@@ -83,7 +102,7 @@ pub async fn execute(
         return fault(StatusCode::TOO_MANY_REQUESTS, "busy", "100 tasks are waiting; try again later");
     }
     if !body.wait {
-        return (StatusCode::ACCEPTED, Json(json!({ "id": id }))).into_response();
+        return (StatusCode::ACCEPTED, Json(Accepted { id })).into_response();
     }
     let mut news = entry.listen();
     while !entry.task().status.is_final() {
@@ -94,12 +113,24 @@ pub async fn execute(
     Json(entry.task()).into_response()
 }
 
-#[derive(Deserialize)]
+/// What `POST /execute` answers where nobody waits.
+#[derive(Serialize, ToSchema)]
+pub struct Accepted {
+    id: String,
+}
+
+/// An order to be shown.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// In the person's words.
     task: String,
 }
 
+#[utoipa::path(post, path = "/plan", request_body = Plan, responses(
+    (status = 200, description = "the steps of the offline planner", body = Object),
+    (status = "4XX", body = Failure),
+))]
 /// Shows the steps that a task would come to.
 pub async fn plan(body: Result<Json<Plan>, JsonRejection>) -> Response {
     match body.map(|Json(body)| planner::plan(&body.task)) {
@@ -125,10 +156,47 @@ fn not_understood(why: &planner::NotUnderstood) -> Response {
     fault(StatusCode::UNPROCESSABLE_ENTITY, "invalid_argument", &message)
 }
 
-pub async fn list(State(app): State<Arc<App>>, ConnectInfo(Peer(owner)): Caller) -> Json<Vec<Task>> {
-    Json(app.store.list(owner))
+/// A part of the list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// At most so many.
+    #[param(value_type = Option<usize>, minimum = 1)]
+    limit: Option<NonZeroUsize>,
+    /// Those older than the task of this id: the last one of the page before.
+    before: Option<String>,
 }
 
+/// One's tasks, the newest first; root's list has everybody's.
+#[utoipa::path(get, path = "/tasks", params(Page), responses(
+    (status = 200, body = Vec<Task>),
+    (status = "4XX", body = Failure),
+))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    ConnectInfo(Peer(owner)): Caller,
+    Query(page): Query<Page>,
+) -> Response {
+    let tasks = app.store.list(owner);
+    let from = match &page.before {
+        None => 0,
+        Some(id) => match tasks.iter().position(|task| task.id == *id) {
+            Some(at) => at + 1,
+            None => {
+                return fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has the id in before");
+            }
+        },
+    };
+    let limit = page.limit.map_or(usize::MAX, NonZeroUsize::get);
+    Json(tasks.into_iter().skip(from).take(limit).collect::<Vec<_>>()).into_response()
+}
+
+/// One task.
+#[utoipa::path(get, path = "/tasks/{id}", params(("id" = String, Path, description = "or the beginning of it")), responses(
+    (status = 200, body = Task),
+    (status = "4XX", body = Failure),
+))]
 pub async fn show(
     State(app): State<Arc<App>>,
     ConnectInfo(Peer(owner)): Caller,
@@ -140,6 +208,10 @@ pub async fn show(
     }
 }
 
+#[utoipa::path(post, path = "/tasks/{id}/cancel", params(("id" = String, Path, description = "or the beginning of it")), responses(
+    (status = 200, body = Task),
+    (status = "4XX", body = Failure),
+))]
 /// Ends a task: one that runs stops before its next step. A started effect is not undone.
 pub async fn cancel(
     State(app): State<Arc<App>>,
@@ -158,16 +230,21 @@ pub async fn cancel(
     }
 }
 
-#[derive(Deserialize)]
+/// An answer.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// The question's number.
     question: u32,
+    /// One of its choices.
     answer: Choice,
+    /// With `text` alone.
     #[serde(default)]
     text: Option<String>,
 }
 
+#[utoipa::path(post, path = "/tasks/{id}/answer", params(("id" = String, Path, description = "or the beginning of it")),
+    request_body = Given, responses((status = 200, body = Task), (status = "4XX", body = Failure)))]
 /// Answers what a task asks its person now.
 pub async fn answer(
     State(app): State<Arc<App>>,
@@ -210,19 +287,34 @@ pub async fn answer(
     Json(entry.task()).into_response()
 }
 
-#[derive(Deserialize)]
+/// Where to begin.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct After {
+    /// The number of the last event that is known; so is the header `Last-Event-ID`.
     #[serde(default)]
     after: u64,
 }
 
+#[utoipa::path(get, path = "/tasks/{id}/events",
+    params(("id" = String, Path, description = "or the beginning of it"), After),
+    responses(
+        (status = 200, description = "server-sent events, numbered, to the task's end",
+         content_type = "text/event-stream", body = String),
+        (status = "4XX", body = Failure),
+    ))]
 /// The task's events from the first or from `after` on, to its end.
 pub async fn events(
     State(app): State<Arc<App>>,
     ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
     Query(After { after }): Query<After>,
+    headers: HeaderMap,
 ) -> Response {
+    // What a client sends that was cut off.
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let after = after.max(last.unwrap_or(0));
     let entry = match find(&app, owner, Right::See, &id) {
         Ok(entry) => entry,
         Err(answer) => return *answer,

@@ -1,12 +1,15 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod commands;
 mod owner;
 pub mod question;
 mod requests;
+pub mod results;
 mod run;
 mod store;
 mod turn;
 
+pub use commands::Commands;
 pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
@@ -14,14 +17,17 @@ pub use store::{Entry, Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
+use crate::sandbox::Enforced;
 use crate::tool::Tool;
 use question::Question;
+use results::Results;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// A task's record, as the HTTP service shows it.
 #[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// A UUID of version 7.
     pub id: String,
@@ -43,7 +49,8 @@ pub struct Task {
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
-    pub results: Vec<StepResult>,
+    #[schema(value_type = Vec<results::Entry>)]
+    pub results: Results,
     /// What was changed on the host.
     pub changes: Vec<Change>,
     /// What a person should know besides.
@@ -53,7 +60,7 @@ pub struct Task {
 }
 
 /// A request that waits for somebody's approval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Waits {
     /// 32 hex digits.
     pub approval_id: String,
@@ -73,7 +80,7 @@ pub struct Waits {
 }
 
 /// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Others run before it.
@@ -113,13 +120,16 @@ impl TaskStatus {
 }
 
 /// What came of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// Counts from 1.
     pub step: usize,
     /// The tool and its arguments.
     #[serde(flatten)]
     pub tool: Tool,
+    /// Who asked for it, where it was not the order itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// How it ended.
     pub status: StepStatus,
     /// The program's, or 0 where the step succeeded without one.
@@ -140,10 +150,51 @@ pub struct StepResult {
     /// The helper's record of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// How long a command of the agent's own took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// What held a command of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Enforced>,
+}
+
+impl StepResult {
+    /// A step that ended so, of which nothing else is known.
+    #[must_use]
+    pub fn new(step: usize, tool: Tool, status: StepStatus) -> Self {
+        Self {
+            step,
+            tool,
+            origin: None,
+            status,
+            exit_code: None,
+            stdout: None,
+            stderr: None,
+            error: None,
+            refusal: None,
+            request_id: None,
+            duration_ms: None,
+            sandbox: None,
+        }
+    }
+
+    /// It is one of the order's own steps, not a part of another.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.origin.is_none()
+    }
+}
+
+/// Who asked for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A program that a command of the agent's own called, such as `sudo`. Its number is that command's.
+    Shim,
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Refusal {
     /// A stable code.
@@ -166,7 +217,7 @@ pub struct Refusal {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// Done.
@@ -186,7 +237,7 @@ pub enum StepStatus {
 }
 
 /// Something that is different on the host now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The helper's record of it.
     pub request_id: String,
@@ -232,7 +283,7 @@ impl Task {
             waiting: None,
             question: None,
             summary: String::new(),
-            results: Vec::new(),
+            results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
             usage: Map::new(),

@@ -1,17 +1,21 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod commands;
 mod composed;
 mod model;
 mod putting;
 mod requests;
+mod shims;
 mod step;
 
 use super::question::Person;
-use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Change, Commands, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
+use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::request::Request;
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -35,6 +39,8 @@ const MAY_FOLLOW: &[&str] = &[
 pub struct Runner<'a> {
     /// The way to the helper.
     pub door: &'a Door,
+    /// What the agent finds out by itself.
+    pub local: &'a Local,
     /// The order.
     pub order: &'a Order,
     /// True once the person wants it to end.
@@ -45,6 +51,10 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
+    /// What it needs for commands of its own.
+    pub commands: &'a Commands,
+    /// What the task may cost; what programs in its commands ask for counts too.
+    pub budget: Budget,
     /// Finds the whole id of an earlier request.
     pub whole_id: &'a (dyn Fn(&str) -> Result<String, Fault> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
@@ -82,6 +92,9 @@ impl Runner<'_> {
         });
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();
+            let code = result.error.as_deref().and_then(|error| error.split(':').next());
+            let (exit_code, task) = (result.exit_code.map(i64::from), &task.id);
+            tracing::info!(event = "step", task, step = number, status, exit_code, code, "step ended");
         }
         (self.on)("step", data, task);
     }
@@ -164,15 +177,18 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
 /// The task's status and its one line, from the results of its steps.
 fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     let good = |r: &&StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    let bad = task.results.iter().find(|r| !good(r));
+    // What a command's programs asked for is that command's own matter.
+    let own = task.results.iter().filter(|r| r.is_own());
+    let done = own.clone().count();
+    let bad = own.clone().find(|r| !good(r));
     let names = |tools: &[Tool]| tools.iter().map(Tool::describe).collect::<Vec<_>>().join("; ");
     let Some(bad) = bad else {
-        let is_whole = task.results.len() == steps.len();
+        let is_whole = done == steps.len();
         task.status = if is_whole { TaskStatus::Completed } else { TaskStatus::Cancelled };
         task.summary = match (is_whole, mode) {
             (true, Mode::Execute) => format!("done: {}", names(steps)),
             (true, Mode::Preview | Mode::Check) => format!("would do: {}", names(steps)),
-            (false, _) => format!("cancelled before: {}", names(&steps[task.results.len()..])),
+            (false, _) => format!("cancelled before: {}", names(&steps[done..])),
         };
         return;
     };

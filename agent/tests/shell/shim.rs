@@ -137,7 +137,7 @@ fn an_edit_holds_only_for_the_content_that_was_read() {
 fn the_rest_of_a_list_waits_for_success_only_after_and() {
     let thens = |command: &str| steps(command).iter().map(|step| step.then).collect::<Vec<_>>();
     let list = "sudo sh -c 'apt-get update && apt-get install -y nginx; systemctl start nginx'";
-    assert_eq!(thens(list), [Then::Stop, Then::GoOn, Then::GoOn]);
+    assert_eq!(thens(list), [Then::Stop, Then::Forget, Then::GoOn]);
     assert_eq!(thens("sudo sh -ec 'apt-get update; systemctl start nginx'"), [Then::Stop, Then::Stop]);
 }
 

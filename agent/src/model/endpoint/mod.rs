@@ -1,6 +1,7 @@
 //! Endpoints of models over HTTP: one wire format each, one way of failing and trying again.
 
 mod abilities;
+mod calls;
 pub mod chat;
 pub mod failure;
 mod http;
@@ -23,6 +24,7 @@ use secrecy::{ExposeSecret, SecretString};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
 /// A connection stands by then, or there is none.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -72,6 +74,10 @@ impl Endpoint {
             .redirect(reqwest::redirect::Policy::none());
         if base.is_loopback() {
             builder = builder.no_proxy();
+        }
+        if base.is_plain() {
+            // A host without certificates of authorities reaches what needs none.
+            builder = builder.tls_certs_only(Vec::new());
         }
         let client =
             builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))?;
@@ -139,6 +145,18 @@ impl Endpoint {
     /// # Errors
     /// The last failure.
     pub async fn ask(
+        &self,
+        prompt: &Prompt<'_>,
+        deadline: Instant,
+        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+    ) -> Result<Reply, Failure> {
+        let call = calls::Call::begin(&self.model.name);
+        let asked = self.persist(prompt, deadline, hear).instrument(call.span()).await;
+        call.end(&asked);
+        asked
+    }
+
+    async fn persist(
         &self,
         prompt: &Prompt<'_>,
         deadline: Instant,

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 macro_rules! arguments {
-    ($($name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)+ })+) => {
+    ($($name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* })+) => {
         $(#[doc = concat!("The arguments of ", stringify!($name), ".")]
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
-        pub struct $name { $($(#[$attribute])* pub $field: $type,)+ })+
+        pub struct $name { $($(#[$attribute])* pub $field: $type,)* })+
     };
 }
 
@@ -70,6 +70,46 @@ arguments! {
     ListDir {
         /// An absolute path.
         path: Text,
+    }
+    SearchFiles {
+        /// The absolute path of a file or a directory.
+        path: Text,
+        /// What to find, literally.
+        text: Text,
+        /// The most matches.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "NonZeroU32")]
+        max_matches: Option<NonZeroU32>,
+    }
+    SearchLogs {
+        /// What to find, literally.
+        text: Text,
+        /// The most matches.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "NonZeroU32")]
+        max_matches: Option<NonZeroU32>,
+    }
+    GetSystemInfo {}
+    ListUnits {
+        /// Only those whose name contains this text.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        contains: Option<Text>,
+    }
+    ListTimers {}
+    ListProcesses {
+        /// Only those whose command or unit contains this text.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        contains: Option<Text>,
+    }
+    GetNetwork {}
+    ListDisks {}
+    ListPackages {
+        /// Only those whose name contains this text.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        contains: Option<Text>,
     }
     RemoveFile {
         /// An absolute path.

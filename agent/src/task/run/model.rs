@@ -8,9 +8,10 @@ use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
-use crate::model::tools::{Call, TASK};
+use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::request::Request;
 use crate::show;
+use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -28,7 +29,9 @@ impl Runner<'_> {
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
         let words = self.order.task.clone();
         let mode = self.order.mode;
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
+        let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
+        let mut dialogue = Dialogue::new(endpoint, limits, tools, &system, &words);
+        self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         for (name, tokens) in
@@ -78,12 +81,18 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
-        let number = self.task.results.len() + 1;
+        let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let result = self.runner.step(self.task, number, &tool).await;
+        let (result, told) = match self.runner.look(&tool).await {
+            Some(found) => (found.result(number, &tool), found.shown()),
+            None => {
+                let result = self.runner.step(self.task, number, &tool).await;
+                let told = told(&result);
+                (result, told)
+            }
+        };
         let status = result.status;
-        let told = told(&result);
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
         let went = match status {
@@ -93,6 +102,11 @@ impl Hands for Steps<'_, '_> {
             StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
         };
         Done { told, went }
+    }
+
+    fn misread(&mut self, reply: &str) {
+        tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
+        self.task.results.misformat(reply);
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
@@ -123,7 +137,12 @@ fn tool(call: &Call) -> Result<Tool, String> {
 fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
-        members.retain(|name, _| !matches!(name.as_str(), "step" | "tool" | "args" | "request_id"));
+        let is_told =
+            |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
+        members.retain(|name, _| is_told(name));
+        if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
+            members.insert("hint".to_owned(), "look at stderr".into());
+        }
     }
     told
 }
@@ -150,7 +169,7 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
     if task.results.is_empty() && status == TaskStatus::Completed {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failed = |r: &&StepResult| !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
+    let failed = |r: &&StepResult| r.is_own() && !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
     let failures = task.results.iter().filter(failed);
     let failures: Vec<String> =
         failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
