@@ -19,6 +19,7 @@ pub mod log;
 pub mod model;
 mod operators;
 mod patching;
+pub mod plan;
 pub mod planner;
 mod report;
 mod request;

@@ -10,6 +10,7 @@ mod listing;
 mod model;
 mod options;
 mod patching;
+mod plans;
 mod progress;
 mod reading;
 mod shell;
@@ -86,8 +87,9 @@ fn usage(error: &clap::Error, console: &mut Console) -> Exit {
 impl Session<'_> {
     async fn run(&mut self, command: Command) -> Exit {
         match command {
-            Command::Run { task } => self.run_task(task.join(" ")).await,
-            Command::Plan { task } => self.plan(&task.join(" ")),
+            Command::Run { plan: Some(file), .. } => self.run_plan(&file).await,
+            Command::Run { task, plan: None } => self.run_task(task.join(" ")).await,
+            Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,

@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod command;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
@@ -14,6 +15,7 @@ mod http;
 mod injections;
 mod looks;
 mod loops;
+mod plans;
 mod reading;
 mod redaction;
 mod retries;

@@ -115,6 +115,26 @@ pub fn read_native(tool: &str, arguments: &str, tools: &[Tool]) -> Reading {
     Reading { call, is_multiple: false, repairs }
 }
 
+/// Reads a text that is one JSON object and nothing else, without any repair: what a program or a person wrote.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn strict(text: &str) -> Result<Value, String> {
+    let trimmed = text.trim_matches(|c: char| matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{feff}'));
+    if !trimmed.starts_with('{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    let object =
+        json::object(trimmed, 0).map_err(|fault| format!("{} {}", fault.why, place(trimmed, fault.at)))?;
+    if object.end != trimmed.len() {
+        return Err(format!("text follows the object {}", place(trimmed, object.end)));
+    }
+    if let Some(repair) = object.repairs.first() {
+        return Err(format!("it is no JSON as it stands: {repair:?}"));
+    }
+    Ok(Value::Object(object.members))
+}
+
 fn misread(code: Code, why: impl Into<String>) -> Misread {
     Misread { code, why: why.into() }
 }
