@@ -3,8 +3,10 @@
 mod connections;
 mod health;
 mod listen;
+mod plans;
 mod requests;
 mod routes;
+mod schemas;
 mod tasks;
 mod tcp;
 
@@ -14,8 +16,9 @@ use crate::event::{Event, Fault};
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::task::{Commands, Effect, Entry, Owner, Runner, Store, Task, Turn};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::body::to_bytes;
@@ -31,7 +34,6 @@ use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -61,6 +63,13 @@ struct App {
 struct Model {
     endpoint: Endpoint,
     limits: Limits,
+}
+
+/// What tasks run by themselves, and what one may cost.
+struct Own {
+    commands: Commands,
+    limits: Limits,
+    local: Local,
 }
 
 /// Who is behind a connection.
@@ -115,8 +124,12 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let local = Local::new(&config, host);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), local, Arc::clone(&store), model.clone()));
+    let own = Arc::new(Own {
+        commands: Commands::new(host, &config),
+        limits: config.limits.clone(),
+        local: Local::new(&config, host),
+    });
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
     let routes = routes::router()
@@ -159,9 +172,9 @@ async fn stop_signal() {
 async fn work(
     mut orders: mpsc::Receiver<Arc<Entry>>,
     door: Arc<Door>,
-    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
@@ -176,9 +189,9 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
+        let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
         let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        let (door, store) = (Arc::clone(&door), Arc::clone(&store));
-        let work = carry_out(entry, task, turn, door, local.clone(), store, model.clone());
+        let work = carry_out(entry, task, turn, door, store, model.clone(), own);
         running.spawn(trace::within(trace, work));
     }
 }
@@ -188,9 +201,9 @@ async fn carry_out(
     mut task: Task,
     mut turn: Turn,
     door: Arc<Door>,
-    local: Local,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     tracing::info!(event = "task_begins", task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
     let owner = entry.order.owner;
@@ -212,19 +225,19 @@ async fn carry_out(
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
-        local: &local,
+        local: &own.local,
         order: &entry.order,
         cancel,
         person: entry.person(),
         questions: 0,
         turn: &mut turn,
+        commands: &own.commands,
+        budget: Budget::new(&own.limits),
         whole_id: &whole_id,
         on: &mut on,
     };
-    match &model {
-        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
-        None => runner.run(&mut task).await,
-    }
+    let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
+    runner.work(&mut task, model).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();

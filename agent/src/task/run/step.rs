@@ -1,5 +1,6 @@
 //! What each tool comes to: the requests it makes and how they become its result.
 
+use super::commands::Line;
 use super::requests::{install, request, status_of};
 use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{Names, Unit};
@@ -23,6 +24,7 @@ impl Runner<'_> {
         }
         let mode = self.order.mode;
         let outcome = match tool {
+            Tool::Shell { cmd } => return self.shell(task, number, &Line::new(cmd)).await,
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
@@ -125,7 +127,7 @@ fn is_no_grant(outcome: &Outcome) -> bool {
     matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
 }
 
-fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
+pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
     let diff: String = outcome.views.iter().map(FileView::text).collect();
     let (stdout, cut) = cut(show::found(outcome, None) + &diff);
     let status = step_status(&outcome.end, outcome.truncated || cut);
@@ -143,15 +145,13 @@ fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
     };
     let stderr = self::cut(String::from_utf8_lossy(&outcome.stderr).into_owned()).0;
     StepResult {
-        step: number,
-        tool: tool.clone(),
-        status,
         exit_code,
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
         error,
         refusal: refusal(status, outcome),
         request_id: Some(outcome.id.clone()),
+        ..StepResult::new(number, tool.clone(), status)
     }
 }
 
@@ -180,7 +180,7 @@ fn error(code: &str, message: &str) -> String {
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
 }
 
-fn cut(mut text: String) -> (String, bool) {
+pub(super) fn cut(mut text: String) -> (String, bool) {
     let end = (0..=OUTPUT_LIMIT.min(text.len())).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
     let is_cut = end < text.len();
     text.truncate(end);
