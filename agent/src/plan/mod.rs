@@ -10,11 +10,13 @@
 
 mod argv;
 mod command;
+mod meaning;
 mod patch;
 mod table;
 
 pub use argv::split;
 pub use command::{Check, CommandPlan, Expected, PlannedCall, PlannedCommand, Step, changes};
+pub use meaning::{Asked, Meaning};
 pub use patch::{FilePatchPlan, Intent, PermissionChange};
 pub use table::table;
 
@@ -198,6 +200,16 @@ impl Plan {
             requires_root,
             expected_side_effects: Vec::new(),
         })
+    }
+
+    /// Its steps: of a diff the diff, and then the modes.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        match self {
+            Self::CommandPlan(plan) => plan.commands.clone(),
+            Self::FilePatch(plan) => plan.steps(),
+            Self::DirectAnswer(_) | Self::NoChange(_) | Self::UserInput(_) => Vec::new(),
+        }
     }
 
     fn check(&self) -> Result<(), Unfit> {
