@@ -9,6 +9,7 @@ mod args;
 mod ask;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 mod event;
 mod exit;
 mod helper;
@@ -49,14 +50,16 @@ pub struct Host {
     pub helper_socket: PathBuf,
     /// The sandbox's socket.
     pub tool_socket: PathBuf,
-    /// The system bus.
-    pub system_bus: PathBuf,
+    /// Where /proc, /run and so on are.
+    pub root: PathBuf,
     /// What the agent keeps: its database and the workspaces of tasks.
     pub state: PathBuf,
     /// The helper's socket for operators: who may open it may approve.
     pub operator_socket: PathBuf,
     /// `postern-admin`, which shows an operator what waits and asks.
     pub admin: PathBuf,
+    /// The root directory of what `postern doctor` looks at.
+    pub system: PathBuf,
     /// The agent's configuration.
     pub config: PathBuf,
     /// The group whose members may approve.
@@ -73,10 +76,11 @@ impl Default for Host {
             agent_socket: "/run/postern/agent.sock".into(),
             helper_socket: "/run/postern/helper.sock".into(),
             tool_socket: "/run/postern/tool.sock".into(),
-            system_bus: "/run/dbus/system_bus_socket".into(),
+            root: "/".into(),
             state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),
+            system: "/".into(),
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],

@@ -188,8 +188,14 @@ impl Sandbox {
     }
 
     async fn exchange(&self, ask: &Ask, shim: Option<OwnedFd>) -> Result<Answer, Fault> {
-        let mut stream = UnixStream::connect(&self.socket).await.map_err(|error| {
-            let message = format!("no sandbox answers at {}: {error}", self.socket.display());
+        // Only the units behind the second socket have a network at all.
+        let socket = if ask.ports.is_empty() {
+            self.socket.clone()
+        } else {
+            self.socket.with_file_name("tool-ports.sock")
+        };
+        let mut stream = UnixStream::connect(&socket).await.map_err(|error| {
+            let message = format!("no sandbox answers at {}: {error}", socket.display());
             Fault::new("unreachable", message)
         })?;
         let lost = |error: io::Error| {

@@ -3,6 +3,7 @@
 mod asking;
 mod can;
 mod console;
+mod doctor;
 mod editing;
 mod ids;
 mod listing;
@@ -56,8 +57,15 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
+    // Who names the request asks it again with the same bytes: its trace is the id itself.
+    let named = cli.global.request_id.as_deref().and_then(|id| Trace::of_id(&id.replace('-', "")));
+    let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global };
-    let exit = trace::within(Trace::new(), session.run(cli.command)).await;
+    let exit = match cli.command {
+        // Each of its requests has a trace of its own.
+        Command::Serve => session.run(Command::Serve).await,
+        command => trace::within(trace, session.run(command)).await,
+    };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;
@@ -85,6 +93,7 @@ impl Session<'_> {
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
+            Command::Doctor => self.doctor().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
             Command::Shell(command) => self.shell(command).await,
@@ -136,6 +145,7 @@ impl Session<'_> {
             | Command::Tasks { .. }
             | Command::Can { .. }
             | Command::Health
+            | Command::Doctor
             | Command::Config(_)
             | Command::Model(_)
             | Command::Shell(_)

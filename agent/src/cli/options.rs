@@ -128,6 +128,8 @@ pub enum Command {
     },
     /// Whether agent and helper work
     Health,
+    /// What works here, and the command that mends what does not
+    Doctor,
     /// The agent's configuration, /etc/postern/agent.toml
     #[command(subcommand)]
     Config(Config),

@@ -193,6 +193,12 @@ impl BaseUrl {
         format!("{}/{path}", self.0)
     }
 
+    /// It is without TLS.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.starts_with("http:")
+    }
+
     /// It is on this host.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

@@ -6,6 +6,7 @@ use super::budget::Budget;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
+use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, Misread, Reading};
 use super::tools::{Call, Finish, OUTPUT, Tool};
 use super::{redact, results};
@@ -166,6 +167,9 @@ impl<'t> Task<'t> {
             }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
+                Ok(call) if is_text && is_quoted(&reply.text, call, &self.turns, self.tools) => {
+                    Some(QUOTED.to_owned())
+                }
                 Ok(_) => None,
                 Err(_) if reply.stop == Stop::Length => Some(CUT_OFF.to_owned()),
                 Err(misread) => Some(misread.why.clone()),

@@ -6,6 +6,7 @@ mod listen;
 mod plans;
 mod requests;
 mod routes;
+mod schemas;
 mod tasks;
 mod tcp;
 

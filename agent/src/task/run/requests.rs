@@ -77,15 +77,15 @@ pub fn request(tool: &Tool) -> Option<Request> {
             Request::CommandRun(Command { name: name.clone(), parameters })
         }
         Tool::Undo { request_id } => Request::RequestUndo(Of { of: request_id.clone() }),
-        Tool::SearchFiles(_)
-        | Tool::SearchLogs(_)
-        | Tool::GetSystemInfo(_)
-        | Tool::ListUnits(_)
-        | Tool::ListTimers(_)
-        | Tool::ListProcesses(_)
-        | Tool::GetNetwork(_)
-        | Tool::ListDisks(_)
-        | Tool::ListPackages(_) => return None,
+        Tool::SearchFiles { .. }
+        | Tool::SearchLogs { .. }
+        | Tool::GetSystemInfo {}
+        | Tool::ListUnits { .. }
+        | Tool::ListTimers {}
+        | Tool::ListProcesses { .. }
+        | Tool::GetNetwork {}
+        | Tool::ListDisks {}
+        | Tool::ListPackages { .. } => return None,
     })
 }
 
