@@ -432,7 +432,8 @@ fn holds(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, found)| {
         let before = text[..at].chars().next_back();
         let after = text[at + found.len()..].chars().next();
-        !(is_word(before) && is_word(words.chars().next()))
-            && !(is_word(after) && is_word(words.chars().next_back()))
+        let goes_on = is_word(before) && is_word(words.chars().next());
+        let is_cut = is_word(after) && is_word(words.chars().next_back());
+        !goes_on && !is_cut
     })
 }

@@ -238,6 +238,7 @@ impl Plan {
 }
 
 /// The JSON Schema of a plan.
+#[must_use]
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut schema = whole::<Plan>();
     for name in ["$schema", "title"] {

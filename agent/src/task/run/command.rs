@@ -6,9 +6,8 @@
 use super::Runner;
 use super::commands::Line;
 use super::requests::status_of;
-use super::step::result;
+use super::step::{result, unit_of};
 use crate::ask::{Mode, Outcome};
-use crate::event::Event;
 use crate::plan::{Asked, Meaning};
 use crate::shell::Level;
 use crate::shell::shim::{self, Then};
@@ -105,12 +104,7 @@ fn code(result: &StepResult) -> &str {
 
 /// As `systemctl` would answer.
 fn answer(asked: Asked, result: StepResult, outcome: &Outcome, acceptable: &[u8]) -> StepResult {
-    let unit = match &outcome.end {
-        Event::Completed(done) => done.unit.as_ref(),
-        Event::Refused(_) | Event::Error(_) => None,
-        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => None,
-    };
-    let Some(unit) = unit else { return result };
+    let Some(unit) = unit_of(outcome) else { return result };
     let (is_so, otherwise, state) = match asked {
         Asked::Active => (matches!(unit.active.as_str(), "active" | "reloading"), 3, &unit.active),
         Asked::Enabled => (unit.enabled.starts_with("enabled"), 1, &unit.enabled),
