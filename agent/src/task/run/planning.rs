@@ -2,7 +2,6 @@
 
 use super::Runner;
 use super::model::{told, tool, went};
-use super::outcome::is_good;
 use crate::config::tables::Limits;
 use crate::model::endpoint::{Endpoint, Heard};
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
@@ -184,11 +183,12 @@ impl Planning<'_, '_> {
 
     /// A repair that is only what has succeeded is none.
     fn is_new(&self, plan: &Plan) -> Result<(), Unfit> {
-        match (plan, self.done) {
-            (Plan::CommandPlan(plan), Some(done)) if remaining(&plan.commands, done).is_empty() => {
+        let steps = plan.steps();
+        match self.done {
+            Some(done) if !steps.is_empty() && remaining(&steps, done).is_empty() => {
                 Err(Unfit { code: Code::OnlyRepeats, why: "all of it has succeeded already".to_owned() })
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 }
@@ -245,17 +245,6 @@ pub(super) fn remaining<'p>(steps: &'p [Step], done: &BTreeSet<String>) -> Vec<&
         }
     }
     left
-}
-
-/// The steps of a plan that an earlier process has done.
-pub(super) fn done_before(results: &[StepResult], plan: &Plan) -> BTreeSet<String> {
-    let Plan::CommandPlan(plan) = plan else { return BTreeSet::new() };
-    let tool = |step: &Step| match step {
-        Step::Command(command) => Tool::Shell { cmd: command.command.clone() },
-        Step::Call(call) => call.tool.clone(),
-    };
-    let is_done = |step: &&Step| results.iter().any(|result| is_good(result) && result.tool == tool(step));
-    plan.commands.iter().filter(is_done).map(Step::key).collect()
 }
 
 /// What takes a plan's steps back.
