@@ -60,7 +60,11 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
         Command::Serve => session.run(Command::Serve).await,
-        command => trace::within(Trace::new(), session.run(command)).await,
+        command => {
+            let id = session.global.request_id.as_deref();
+            let trace = id.and_then(Trace::of_request).unwrap_or_default();
+            Box::pin(trace::within(trace, session.run(command))).await
+        }
     };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");

@@ -60,7 +60,7 @@ where
 }
 
 /// One call over the Unix socket.
-async fn ask(
+pub async fn ask(
     place: &Place,
     method: &str,
     path: &str,
