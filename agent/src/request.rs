@@ -13,8 +13,11 @@ use serde::de::Error;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 use tonic::codec::Streaming;
 use tonic::transport::Channel;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! requests {
     ($($name:literal $variant:ident $rpc:ident $wire:ident $args:ident { $($field:ident),* };)*) => {
@@ -157,19 +160,35 @@ impl Serialize for Request {
     }
 }
 
+/// A request as it is written down.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    verb: String,
+    #[serde(default = "nothing")]
+    #[schema(value_type = Object)]
+    args: Value,
+}
+
+fn nothing() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
 impl<'de> Deserialize<'de> for Request {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Parts {
-            verb: String,
-            #[serde(default = "nothing")]
-            args: Value,
-        }
-        fn nothing() -> Value {
-            Value::Object(serde_json::Map::new())
-        }
-        let Parts { verb, args } = Parts::deserialize(deserializer)?;
+        let Written { verb, args } = Written::deserialize(deserializer)?;
         Self::from_json(&verb, args).map_err(D::Error::custom)
+    }
+}
+
+impl PartialSchema for Request {
+    fn schema() -> RefOr<Schema> {
+        Written::schema()
+    }
+}
+
+impl ToSchema for Request {
+    fn name() -> Cow<'static, str> {
+        "OneRequest".into()
     }
 }

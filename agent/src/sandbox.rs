@@ -2,10 +2,12 @@
 //! inside it what the kernel can hold back besides.
 
 mod calls;
+#[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
 mod facts;
 mod kept;
 mod paths;
+#[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
 mod supervise;
 mod wire;
 mod workspace;
@@ -136,6 +138,8 @@ pub enum Holder {
     Seccomp,
     /// The unit.
     Unit,
+    /// Limits of each process and of its user.
+    Limits,
     /// Nobody: the control is not in force.
     Nobody,
 }
@@ -189,8 +193,14 @@ impl Sandbox {
     }
 
     async fn exchange(&self, ask: &Ask, shim: Option<OwnedFd>) -> Result<Answer, Fault> {
-        let mut stream = UnixStream::connect(&self.socket).await.map_err(|error| {
-            let message = format!("no sandbox answers at {}: {error}", self.socket.display());
+        // Only the units behind the second socket have a network at all.
+        let socket = if ask.ports.is_empty() {
+            self.socket.clone()
+        } else {
+            self.socket.with_file_name("tool-ports.sock")
+        };
+        let mut stream = UnixStream::connect(&socket).await.map_err(|error| {
+            let message = format!("no sandbox answers at {}: {error}", socket.display());
             Fault::new("unreachable", message)
         })?;
         let lost = |error: io::Error| {

@@ -1,9 +1,5 @@
 //! What a step of a task can be, and what it says of itself to people.
 
-use crate::model::tools::{
-    GetNetwork, GetSystemInfo, ListDisks, ListPackages, ListProcesses, ListTimers, ListUnits, SearchFiles,
-    SearchLogs,
-};
 use crate::request::Request;
 use crate::show;
 use postern_patch::parse;
@@ -133,23 +129,49 @@ pub enum Tool {
         path: String,
     },
     /// Find a text in files.
-    SearchFiles(SearchFiles),
+    SearchFiles {
+        /// The absolute path of a file or a directory.
+        path: String,
+        /// What to find, literally.
+        text: String,
+        /// The most matches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_matches: Option<u32>,
+    },
     /// Find a text in logs.
-    SearchLogs(SearchLogs),
+    SearchLogs {
+        /// What to find, literally.
+        text: String,
+        /// The most matches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_matches: Option<u32>,
+    },
     /// Look at the host.
-    GetSystemInfo(GetSystemInfo),
+    GetSystemInfo {},
     /// List units.
-    ListUnits(ListUnits),
+    ListUnits {
+        /// Only those whose name contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// List timers.
-    ListTimers(ListTimers),
+    ListTimers {},
     /// List processes.
-    ListProcesses(ListProcesses),
+    ListProcesses {
+        /// Only those whose command or unit contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// Look at the network.
-    GetNetwork(GetNetwork),
+    GetNetwork {},
     /// List file systems.
-    ListDisks(ListDisks),
+    ListDisks {},
     /// List packages.
-    ListPackages(ListPackages),
+    ListPackages {
+        /// Only those whose name contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// Make a directory.
     MakeDirectory {
         /// An absolute path.
@@ -294,17 +316,15 @@ impl Tool {
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
             Self::ListDir { path } => format!("list {path}"),
-            Self::SearchFiles(SearchFiles { path, text, .. }) => {
-                format!("look for {:?} in {}", text.as_str(), path.as_str())
-            }
-            Self::SearchLogs(SearchLogs { text, .. }) => format!("look for {:?} in the logs", text.as_str()),
-            Self::GetSystemInfo(_) => "look at the host".to_owned(),
-            Self::ListUnits(_) => "list the units".to_owned(),
-            Self::ListTimers(_) => "list the timers".to_owned(),
-            Self::ListProcesses(_) => "list the processes".to_owned(),
-            Self::GetNetwork(_) => "look at the network".to_owned(),
-            Self::ListDisks(_) => "list the file systems".to_owned(),
-            Self::ListPackages(_) => "list the packages".to_owned(),
+            Self::SearchFiles { path, text, .. } => format!("look for {text:?} in {path}"),
+            Self::SearchLogs { text, .. } => format!("look for {text:?} in the logs"),
+            Self::GetSystemInfo {} => "look at the host".to_owned(),
+            Self::ListUnits { .. } => "list the units".to_owned(),
+            Self::ListTimers {} => "list the timers".to_owned(),
+            Self::ListProcesses { .. } => "list the processes".to_owned(),
+            Self::GetNetwork {} => "look at the network".to_owned(),
+            Self::ListDisks {} => "list the file systems".to_owned(),
+            Self::ListPackages { .. } => "list the packages".to_owned(),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),

@@ -10,6 +10,7 @@ mod listing;
 mod model;
 mod options;
 mod patching;
+mod plans;
 mod progress;
 mod reading;
 mod shell;
@@ -56,15 +57,14 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
+    // Who names the request asks it again with the same bytes: its trace is the id itself.
+    let named = cli.global.request_id.as_deref().and_then(Trace::of_request);
+    let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
         Command::Serve => session.run(Command::Serve).await,
-        command => {
-            let id = session.global.request_id.as_deref();
-            let trace = id.and_then(Trace::of_request).unwrap_or_default();
-            Box::pin(trace::within(trace, session.run(command))).await
-        }
+        command => Box::pin(trace::within(trace, session.run(command))).await,
     };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
@@ -87,8 +87,9 @@ fn usage(error: &clap::Error, console: &mut Console) -> Exit {
 impl Session<'_> {
     async fn run(&mut self, command: Command) -> Exit {
         match command {
-            Command::Run { task } => self.run_task(task.join(" ")).await,
-            Command::Plan { task } => self.plan(&task.join(" ")),
+            Command::Run { plan: Some(file), .. } => self.run_plan(&file).await,
+            Command::Run { task, plan: None } => self.run_task(task.join(" ")).await,
+            Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,

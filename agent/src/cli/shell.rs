@@ -1,10 +1,12 @@
 //! `postern shell`: what would be said of a command before it runs, and running it as the agent does.
 
 use super::Session;
+use super::tasks::Wish;
 use super::typed::limited;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::shell::{Level, Rules};
+use crate::task::Work;
 use crate::tool::Tool;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -60,8 +62,8 @@ impl Session<'_> {
             cmd
         };
         let tool = Tool::Shell { cmd };
-        let ended = self.run_there(&tool.describe(), std::slice::from_ref(&tool)).await;
-        let task = match ended {
+        let wish = Wish { task: tool.describe(), steps: vec![tool], work: Work::Task };
+        let task = match self.run_there(&wish).await {
             Ok(task) => task,
             Err(fault) => return self.fail(&fault),
         };

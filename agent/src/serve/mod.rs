@@ -3,6 +3,7 @@
 mod connections;
 mod health;
 mod listen;
+mod plans;
 mod requests;
 mod routes;
 mod schemas;
@@ -33,7 +34,6 @@ use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -236,12 +236,8 @@ async fn carry_out(
         whole_id: &whole_id,
         on: &mut on,
     };
-    match &model {
-        Some(model) if entry.order.steps.is_empty() => {
-            runner.run_model(&mut task, &model.endpoint, &model.limits).await
-        }
-        Some(_) | None => runner.run(&mut task).await,
-    }
+    let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
+    runner.work(&mut task, model).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();

@@ -13,10 +13,13 @@ pub use commands::Commands;
 pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
+pub(crate) use run::request;
 pub use store::{Entry, Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
+use crate::model::conversation::Usage;
+use crate::plan::Plan;
 use crate::sandbox::Enforced;
 use crate::tool::Tool;
 use question::Question;
@@ -55,6 +58,10 @@ pub struct Task {
     pub changes: Vec<Change>,
     /// What a person should know besides.
     pub warnings: Vec<String>,
+    /// The plan that it carries out or was to make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub plan: Option<Plan>,
     /// What a model used; empty without one.
     pub usage: Map<String, Value>,
 }
@@ -268,6 +275,21 @@ pub struct Order {
     pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
+    /// What is wanted.
+    pub work: Work,
+}
+
+/// What is wanted of an order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// That it is done.
+    #[default]
+    Task,
+    /// A plan, and nothing else.
+    MakePlan,
+    /// That this plan is carried out.
+    CarryOut(Box<Plan>),
 }
 
 impl Task {
@@ -286,7 +308,16 @@ impl Task {
             results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
+            plan: None,
             usage: Map::new(),
+        }
+    }
+
+    /// Adds what a model used.
+    pub fn add_usage(&mut self, usage: Usage) {
+        for (name, tokens) in [("input_tokens", usage.input), ("output_tokens", usage.output)] {
+            let before = self.usage.get(name).and_then(Value::as_u64).unwrap_or_default();
+            self.usage.insert(name.to_owned(), before.saturating_add(tokens).into());
         }
     }
 

@@ -49,7 +49,7 @@ pub enum Entry {
 }
 
 impl Results {
-    /// The number of the next entry.
+    /// The number of the next entry. What a command's programs asked for has that command's.
     #[must_use]
     pub fn next_number(&self) -> usize {
         self.steps.iter().filter(|step| step.is_own()).count() + self.misformats.len() + 1

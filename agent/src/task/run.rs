@@ -1,13 +1,20 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod check;
+mod command;
 mod commands;
 mod composed;
 mod model;
+mod outcome;
+mod plan;
+mod planning;
 mod putting;
 mod requests;
 mod shims;
 mod step;
+
+pub(crate) use requests::request;
 
 use super::question::Person;
 use super::{Change, Commands, Order, StepResult, StepStatus, Task, TaskStatus, Turn};

@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod command;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
@@ -9,8 +10,12 @@ mod corpus;
 mod doctor;
 mod endpoints;
 mod events;
+mod facts;
 mod http;
+mod injections;
+mod looks;
 mod loops;
+mod plans;
 mod reading;
 mod redaction;
 mod retries;

@@ -1,5 +1,6 @@
 //! The arguments of each tool, as a model has to give them: exact sets of keys, nothing coerced.
 
+use crate::plan::{self, Expected};
 use crate::tool::Action;
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
@@ -118,6 +119,15 @@ arguments! {
     Finish {
         /// What was done, and what was not and why, in a sentence or two.
         summary: Text,
+        /// What shows that it is done: calls that change nothing, made before the task counts as done.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(length(max = 10))]
+        verify: Vec<Expected>,
+    }
+    MakePlan {
+        /// The plan.
+        #[schemars(schema_with = "plan::schema")]
+        plan: Value,
     }
     ReadFile {
         /// An absolute path.

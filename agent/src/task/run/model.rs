@@ -1,5 +1,6 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
+use super::outcome::{counts, is_good, with_changes};
 use super::{Runner, status_word};
 use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
@@ -7,8 +8,10 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
+use crate::model::results::UNREAD;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
+use crate::plan::Expected;
 use crate::request::Request;
 use crate::show;
 use crate::task::results;
@@ -24,7 +27,7 @@ const SYSTEM: &str = "You administer one Debian host for a person by calling too
 
 impl Runner<'_> {
     /// Runs a task by a model's calls. The task's record is complete at the end, whatever happened.
-    pub async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
+    pub(super) async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
         let system = format!("{SYSTEM}{}", self.bounds(task).await);
         let words = self.order.task.clone();
@@ -34,16 +37,12 @@ impl Runner<'_> {
         self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
-        for (name, tokens) in
-            [("input_tokens", dialogue.usage().input), ("output_tokens", dialogue.usage().output)]
-        {
-            task.usage.insert(name.to_owned(), tokens.into());
-        }
+        task.add_usage(dialogue.usage());
         finish(task, end, mode);
     }
 
     /// What the host is and what may be done on it, for the prompt. What is not known is left out.
-    async fn bounds(&mut self, task: &Task) -> String {
+    pub(super) async fn bounds(&mut self, task: &Task) -> String {
         let mut text = String::new();
         let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
         if let Some(name) = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")) {
@@ -84,24 +83,29 @@ impl Hands for Steps<'_, '_> {
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let (result, told) = match self.runner.look(&tool).await {
-            Some(found) => (found.result(number, &tool), found.shown()),
-            None => {
-                let result = self.runner.step(self.task, number, &tool).await;
-                let told = told(&result);
-                (result, told)
+        let (result, told) = if let Some(found) = self.runner.look(&tool).await {
+            (found.result(number, &tool), found.shown())
+        } else {
+            let result = self.runner.step(self.task, number, &tool).await;
+            let mut told = told(&result);
+            if !call.is_effect() && result.status != StepStatus::Ok {
+                told["unread"] = json!(UNREAD);
             }
+            (result, told)
         };
         let status = result.status;
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
-        let went = match status {
-            StepStatus::Cancelled => Went::Cancelled,
-            StepStatus::Ok | StepStatus::Truncated if self.task.changes.len() > changed => Went::Changed,
-            StepStatus::Ok | StepStatus::Truncated => Went::Well,
-            StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+        let went = match went(status) {
+            Went::Well if self.task.changes.len() > changed => Went::Changed,
+            went => went,
         };
         Done { told, went }
+    }
+
+    async fn verify(&mut self, expected: &Expected) -> Done {
+        let result = self.runner.prove(self.task, expected).await;
+        Done { told: told(&result), went: went(result.status) }
     }
 
     fn misread(&mut self, reply: &str) {
@@ -118,7 +122,14 @@ impl Hands for Steps<'_, '_> {
     }
 
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut cancel = self.runner.cancel.clone();
+        self.runner.left()
+    }
+}
+
+impl Runner<'_> {
+    /// Is ready once the person wants the task to end.
+    pub(super) fn left(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut cancel = self.cancel.clone();
         async move {
             if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
                 // Nobody is left who could cancel.
@@ -128,13 +139,22 @@ impl Hands for Steps<'_, '_> {
     }
 }
 
+/// How a step went that changed nothing.
+pub(super) fn went(status: StepStatus) -> Went {
+    match status {
+        StepStatus::Cancelled => Went::Cancelled,
+        StepStatus::Ok | StepStatus::Truncated => Went::Well,
+        StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+    }
+}
+
 /// The step that a call is. Both have the names of the same list.
-fn tool(call: &Call) -> Result<Tool, String> {
+pub(super) fn tool(call: &Call) -> Result<Tool, String> {
     serde_json::from_value(json!(call)).map_err(|error| format!("{} cannot be done so: {error}", call.tool()))
 }
 
 /// What a model is told of a step: what came of it, without ids that differ each time.
-fn told(result: &StepResult) -> Value {
+pub(super) fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
         let is_told =
@@ -162,6 +182,7 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
             };
             (status, words)
         }
+        End::Unproven(words) => (went_badly(TaskStatus::Failed), words),
         End::Failed(why) => (went_badly(TaskStatus::Failed), why),
         End::OutOfBudget(why) => (TaskStatus::OutOfBudget, why),
         End::Cancelled => (TaskStatus::Cancelled, "cancelled".to_owned()),
@@ -169,16 +190,16 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
     if task.results.is_empty() && status == TaskStatus::Completed {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failed = |r: &&StepResult| r.is_own() && !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    let failures = task.results.iter().filter(failed);
+    let failures = task.results.iter().filter(|r| r.is_own() && !is_good(r));
     let failures: Vec<String> =
         failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
     if !failures.is_empty() {
-        task.warnings.push(format!("not done: {}", failures.join(", ")));
+        task.warnings.push(format!("{}; not done: {}", counts(task), failures.join(", ")));
     }
-    task.summary = match mode {
+    let summary = match mode {
         Mode::Execute => summary,
         Mode::Preview | Mode::Check => format!("in a dry run: {summary}"),
     };
+    task.summary = with_changes(task, &summary);
     task.status = status;
 }
