@@ -44,6 +44,7 @@ routes! {
     get "/tasks/{id}/events" tasks::events;
     post "/tasks/{id}/cancel" tasks::cancel;
     post "/tasks/{id}/answer" tasks::answer;
+    post "/tasks/{id}/resume" tasks::resume;
     post "/plan" tasks::plan;
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests/{id}" requests::find;
