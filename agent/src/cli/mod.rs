@@ -59,13 +59,13 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Err(error) => return usage(&error, console),
     };
     // Who names the request asks it again with the same bytes: its trace is the id itself.
-    let named = cli.global.request_id.as_deref().and_then(|id| Trace::of_id(&id.replace('-', "")));
+    let named = cli.global.request_id.as_deref().and_then(Trace::of_request);
     let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
         Command::Serve => session.run(Command::Serve).await,
-        command => trace::within(trace, session.run(command)).await,
+        command => Box::pin(trace::within(trace, session.run(command))).await,
     };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");

@@ -10,8 +10,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 const PROBE_LIMIT: Duration = Duration::from_secs(2);

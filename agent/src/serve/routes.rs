@@ -1,4 +1,4 @@
-//! The routes, from one list: what is served, and what the OpenAPI document says.
+//! The routes, from one list: what is served, and what the `OpenAPI` document says.
 
 use super::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT, fault, health, requests, tasks};
 use axum::extract::DefaultBodyLimit;
