@@ -560,3 +560,35 @@ async fn a_program_runs_in_the_sandbox_with_its_own_time_and_exit_codes() {
     let said = task["results"][1]["stdout"].as_str().unwrap();
     assert!(exit == Exit::Done && said.contains("would run in the sandbox: SAFE"), "{task}");
 }
+
+#[tokio::test]
+async fn a_repaired_plan_is_shown_before_it_is_carried_out() {
+    let repaired = commands(&["systemctl start nginx"]);
+    let (place, helper, _server) =
+        place_with(vec![failed("unit_failed"), done(), done()], vec![planned(&repaired)]).await;
+    let order = json!({ "plan": commands(&["systemctl restart nginx"]), "interactive": true, "wait": false });
+    let id = post(&place, "/execute", &order).await["id"].as_str().unwrap().to_owned();
+    let task = until_asked(&place, &id).await;
+    assert_eq!(task["question"]["kind"], "plan", "{task}");
+    assert!(task["question"]["details"].as_str().unwrap().contains("systemctl start nginx"), "{task}");
+    post(&place, &format!("/tasks/{id}/answer"), &json!({ "question": 1, "answer": "no" })).await;
+    let task = until_ended(&place, &id).await;
+    assert_eq!(task["status"], "failed", "{task}");
+    assert_eq!(asked(&helper), ["UnitRestart", "PolicyDescribe"]);
+}
+
+#[tokio::test]
+async fn a_plan_may_not_change_more_than_a_task_may() {
+    let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nchanges = 1\n").unwrap();
+    let helper = place.helper(vec![done(), done()]);
+    place.serve();
+    let plan = commands(&["systemctl restart one", "systemctl restart two"]);
+    let (_, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((&task["status"], asked(&helper).len()), (&json!("out_of_budget"), 1), "{task}");
+    let call = json!({ "tool": "service", "args": { "action": "restart", "name": "one" } });
+    let calls = with(commands(&[]), &json!({ "commands": [call, call] }));
+    helper.add(done());
+    let (_, task) = carry_out(&place, &calls, &[]).await;
+    assert_eq!((&task["status"], asked(&helper).len()), (&json!("out_of_budget"), 2), "{task}");
+}
