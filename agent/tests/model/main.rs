@@ -15,6 +15,7 @@ mod http;
 mod injections;
 mod looks;
 mod loops;
+mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;
