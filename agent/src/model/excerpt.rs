@@ -34,12 +34,13 @@ fn key_end(text: &str) -> usize {
             Line::Other => {}
         }
         let bare = line.trim_end();
-        // The first is what is left of a line, the last may be short.
-        let is_long = bare.len() >= LONG || body > 0;
-        is_body &= !bare.is_empty() && bare.bytes().all(is_base64) && (is_long || number == 0);
-        if is_body && is_long {
+        let is_long = bare.len() >= LONG;
+        is_body &= !bare.is_empty() && bare.bytes().all(is_base64) && (is_long || body > 0 || number == 0);
+        if is_body && (is_long || body > 0) {
             body = end;
         }
+        // The first may be what is left of a line; another short one is the last.
+        is_body &= is_long || number == 0;
     }
     body
 }
