@@ -137,6 +137,8 @@ pub enum Holder {
     Seccomp,
     /// The unit.
     Unit,
+    /// Limits of each process and of its user.
+    Limits,
     /// Nobody: the control is not in force.
     Nobody,
 }
