@@ -258,7 +258,7 @@ impl<'t> Task<'t> {
         if call.is_effect() {
             self.budget.change().map_err(End::OutOfBudget)?;
         }
-        let Done { mut told, went } = hands.run(call).await;
+        let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
         let text = told.to_string();
         let outcome = match went {
             Went::Changed => Outcome::Changed,

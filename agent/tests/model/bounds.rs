@@ -2,7 +2,8 @@
 
 use postern_agent::model::conversation::{CallResult, Turn};
 use postern_agent::model::excerpt;
-use postern_agent::model::results::{fit, shown};
+use postern_agent::model::results::{fit, shown, within};
+use postern_agent::model::task::{Done, Went};
 use postern_agent::model::tools::{ALL, REQUEST_OUTPUT, TOOLS, Time};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,6 +27,20 @@ fn every_tool_says_all_of_itself_under_a_name_of_its_own() {
             assert!(limit > Duration::ZERO && limit <= Duration::from_secs(60), "{tool:?}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_ends_is_ended() {
+    let time = Time::Within(Duration::from_secs(5));
+    let done = within(time, std::future::pending()).await;
+    assert_eq!((&done.told["status"], done.went), (&json!("timeout"), Went::Badly));
+    assert_eq!(done.told["unread"], "Do not infer facts from unread content");
+    // What has begun at the helper is not left alone.
+    let long = async {
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        Done { told: json!({}), went: Went::Changed }
+    };
+    assert_eq!(within(Time::Rule, long).await.went, Went::Changed);
 }
 
 #[test]
