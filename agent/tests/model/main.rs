@@ -1,6 +1,7 @@
 //! What becomes of a model's words, and how they are fetched.
 
 mod arbitrary;
+mod bounds;
 mod command;
 mod commands;
 #[path = "../common/mod.rs"]
