@@ -2,7 +2,7 @@
 //! unit, the shim's own program, requests to a helper.
 
 use crate::common::tool::ToolServer;
-use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused};
+use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused, unit};
 use postern_agent::Exit;
 use postern_agent::shell::shim::PROGRAMS;
 use postern_proto::v1::{self, Status};
@@ -106,6 +106,32 @@ async fn a_refusal_reaches_the_script_as_the_program_would_tell_it() {
     assert!(told.starts_with("Failed: the policy grants nothing of the kind (no_grant)"), "{told}");
     assert_eq!(rpcs(&helper), ["UnitStop", "UnitStop"]);
     assert_eq!(task["results"][0]["status"], "refused");
+}
+
+#[tokio::test]
+async fn a_script_that_looks_at_a_unit_hears_of_it_as_from_systemctl() {
+    let world = World::new("");
+    let seen = |active: &str, sub: &str| Play::Events(vec![unit(Status::Done, "nginx.service", active, sub)]);
+    let helper = world.helper(vec![
+        seen("inactive", "dead"),
+        done(),
+        seen("active", "running"),
+        seen("active", "running"),
+        seen("active", "running"),
+    ]);
+    let script = "sudo systemctl is-active --quiet nginx || sudo systemctl start nginx\n\
+        sudo systemctl is-active nginx && sudo systemctl is-enabled nginx && sudo systemctl status nginx";
+    let ran = world.run(script).await;
+    let task = ran.json();
+    assert_eq!(
+        rpcs(&helper),
+        ["UnitStatus", "UnitStart", "UnitStatus", "UnitStatus", "UnitStatus"],
+        "{task}"
+    );
+    let expected =
+        "active\nenabled\nnginx.service\n     Loaded: loaded (enabled)\n     Active: active (running)\n";
+    assert_eq!((&own(&task)["stdout"], ran.exit), (&json!(expected), Exit::Done));
+    assert_eq!(task["changes"].as_array().unwrap().len(), 1, "looking changes nothing");
 }
 
 #[tokio::test]
