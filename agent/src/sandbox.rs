@@ -2,10 +2,12 @@
 //! inside it what the kernel can hold back besides.
 
 mod calls;
+#[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
 mod facts;
 mod kept;
 mod paths;
+#[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
 mod supervise;
 mod wire;
 mod workspace;
@@ -135,6 +137,8 @@ pub enum Holder {
     Seccomp,
     /// The unit.
     Unit,
+    /// Limits of each process and of its user.
+    Limits,
     /// Nobody: the control is not in force.
     Nobody,
 }

@@ -281,8 +281,8 @@ def limits_of_the_supervisor():
 
 @attack
 def raise_a_limit():
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    call(302, 0, resource.RLIMIT_NOFILE, struct.pack("QQ", soft, hard + 1), 0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    call(302, 0, resource.RLIMIT_MEMLOCK, struct.pack("QQ", soft, hard + 1), 0)
 
 
 @attack

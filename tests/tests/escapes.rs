@@ -54,6 +54,7 @@ const UNPROVEN: &[&str] = &[
     "kernel_log",
     "load_a_module",
     "set_the_clock",
+    "raise_a_limit",
     "x32_call",
     "ia32_call",
 ];
@@ -146,8 +147,9 @@ fn no_attempt_leaves_the_sandbox(release: Release) {
             .iter()
             .map(|control| control["by"].as_str().expect("a holder"))
             .collect();
+        let resources = by.last().copied().filter(|by| ["unit", "limits"].contains(by)).expect("a bound");
         let (truncation, signals) = if abi == 2 { ("seccomp", "unit") } else { ("landlock", "landlock") };
-        assert_eq!(by, ["unit", "landlock", truncation, "seccomp", "seccomp", signals, "unit"]);
+        assert_eq!(by, ["unit", "landlock", truncation, "seccomp", "seccomp", signals, "unit", resources]);
         let said = said(record["stdout"].as_str().expect("what it said"));
         assert!(said.keys().eq(controls.keys()), "{answer}");
         for (name, how) in &said {
@@ -185,18 +187,21 @@ fn controls(host: &Installed, agent: &str) -> Said {
     as_root
 }
 
-/// A call that may reach one port of this host.
+/// A call that may reach one port. Units in an nspawn machine may load no BPF, so systemd cannot keep them from
+/// other hosts there: the sandbox finds that out and refuses, and says it where it is told to go on.
 fn ports(host: &Installed, abi: u32) {
     let mut ask = python("ports.py", &[]);
     ask["ports"] = json!([7001]);
     let answer = call(host, &ask);
-    if abi < 4 {
-        assert_eq!(answer["fault"]["code"], "unenforced", "{answer}");
-        return;
+    assert_eq!(answer["fault"]["code"], "unenforced", "{answer}");
+    ask["unenforced"] = json!("report");
+    let answer = call(host, &ask);
+    assert_eq!(answer["record"]["sandbox"]["enforced"], false, "{answer}");
+    if abi >= 4 {
+        let wanted = "granted port: out\nanother port: EACCES\nanother protocol: EPERM\nopened by sending: EPERM\n\
+                      another host: out\ndatagrams: EPERM\nlistening: EPERM\n";
+        assert_eq!(answer["record"]["stdout"], wanted, "{answer}");
     }
-    let wanted = "granted port: out\nanother port: EACCES\nanother protocol: EPERM\nopened by sending: EPERM\n\
-                  another host: EPERM\ndatagrams: EPERM\nlistening: EPERM\n";
-    assert_eq!(answer["record"]["stdout"], wanted, "{answer}");
     let free = host.run("postern-tool", &["python3", "/usr/local/lib/ports.py"]).ok();
     let outs = free.lines().filter(|line| line.ends_with(": out")).count();
     // MPTCP is a matter of the kernel's configuration.
@@ -217,13 +222,15 @@ os.killpg(0, signal.SIGKILL) if len(sys.argv) > 1 else None";
     let forked = call(host, &argv_of(&["python3", "-c", count]));
     let forks: u32 =
         forked["record"]["stdout"].as_str().and_then(|n| n.trim().parse().ok()).expect("a count");
-    assert!((50..128).contains(&forks), "{forked}");
+    // The unit's 128, or the user's 256 where the kernel has no such controller.
+    assert!((50..256).contains(&forks), "{forked}");
     assert_eq!(host.run("postern-tool", &["python3", "-c", count]).ok(), "400\n");
     let memory = ["python3", "-c", "print(len(b'x' * (600 << 20)))"];
     let killed = call(host, &argv_of(&memory));
-    assert_eq!(
-        (&killed["record"]["ended"], &killed["record"]["signal"]),
-        (&json!("killed"), &json!(9)),
+    // By the unit, or told by its own limit.
+    let ended = &killed["record"];
+    assert!(
+        ended["signal"] == 9 || ended["stderr"].as_str().is_some_and(|e| e.contains("MemoryError")),
         "{killed}"
     );
     assert_eq!(host.run("postern-tool", &memory).ok(), "629145600\n");

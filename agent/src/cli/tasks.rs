@@ -50,7 +50,11 @@ impl Session<'_> {
             ));
         }
         let wants_plan = wish.work == Work::MakePlan;
-        let ended = if self.global.direct { self.run_here(wish).await } else { self.run_there(&wish).await };
+        let ended = if self.global.direct {
+            Box::pin(self.run_here(wish)).await
+        } else {
+            Box::pin(self.run_there(&wish)).await
+        };
         match ended {
             Ok(Task { status: TaskStatus::Completed, plan: Some(plan), .. }) if wants_plan => {
                 self.show_plan(&plan);

@@ -31,7 +31,7 @@ pub fn units(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
     let mut list = List::default();
     for unit in units.iter().filter(|unit| holds(&unit.name, contains)) {
         // Without a filter, what is merely there says little: devices and mounts of the kernel's.
-        if contains.is_none() && unit.name.ends_with(".device") {
+        if contains.is_none() && unit.name.strip_suffix(".device").is_some() {
             continue;
         }
         let mut told = json!({
@@ -50,7 +50,7 @@ pub fn units(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
 pub fn timers(places: &Places) -> Result<Found, Blind> {
     let mut bus = Bus::connect(&places.base.join(BUS))?;
     let mut timers = bus.units()?;
-    timers.retain(|unit| unit.name.ends_with(".timer") && unit.load == "loaded");
+    timers.retain(|unit| unit.name.strip_suffix(".timer").is_some() && unit.load == "loaded");
     let mut told = Vec::new();
     for timer in timers.iter().take(TIMERS_LIMIT) {
         let mut one = json!({ "name": timer.name, "active": timer.active });
@@ -70,7 +70,7 @@ pub fn timers(places: &Places) -> Result<Found, Blind> {
     }
     told.sort_by_key(|timer| timer["next_unix_s"].as_u64().unwrap_or(u64::MAX));
     let mut list = List::default();
-    told.into_iter().for_each(|timer| list.push(timer));
+    list.extend(told);
     Ok(list.found("timers"))
 }
 

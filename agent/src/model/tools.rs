@@ -229,7 +229,7 @@ tools! {
     ListDir = "list_dir", Time::Rule, OUTPUT, Redaction::Whole;
     /// Find a text, literally, in a file or in all files below a directory that the agent may read itself.
     SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
-    /// Find a text, literally, in the log files below /var/log, newest lines first; the journal is unit_journal's.
+    /// Find a text, literally, in the log files below /var/log, newest lines first, not in the journal.
     SearchLogs = "search_logs", TIME, OUTPUT, Redaction::Whole;
     /// Look at the host: release, kernel, processors, memory, load, time since boot.
     GetSystemInfo = "get_system_info", TIME, OUTPUT, Redaction::Whole;

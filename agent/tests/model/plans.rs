@@ -1,5 +1,6 @@
 //! Plans: what is one, how it is carried out, repaired and taken back.
 
+use crate::common::tool::ToolServer;
 use crate::common::{FakeHelper, Place, Play, completed, ended, refused, unit};
 use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
@@ -118,6 +119,9 @@ fn what_is_no_plan_says_why() {
             "invalid_schema",
         ),
         (command(json!({ "command": "cat /etc/shadow" })), "command_blocked"),
+        (command(json!({ "command": "sudo iptables -F" })), "command_blocked"),
+        (command(json!({ "command": "systemctl restart nginx" })), "invalid_schema"),
+        (checked("verification_commands", json!(["systemctl restart nginx"])), "invalid_schema"),
         (patch(json!({ "files_changed": ["/etc/y"] })), "invalid_schema"),
         (patch(json!({ "files_changed": [] })), "invalid_schema"),
         (patch(json!({ "request_intent": "create" })), "invalid_schema"),
@@ -528,4 +532,31 @@ async fn until_asked(place: &Place, id: &str) -> Value {
 async fn until_ended(place: &Place, id: &str) -> Value {
     call(place, "GET", &format!("/tasks/{id}/events"), "").await.collect().await.unwrap();
     json_of(call(place, "GET", &format!("/tasks/{id}"), "").await).await
+}
+
+#[tokio::test]
+async fn a_program_runs_in_the_sandbox_with_its_own_time_and_exit_codes() {
+    let server = ToolServer::start();
+    let mut place = Place::new();
+    place.host.tool_socket = server.socket.clone();
+    std::fs::write(&place.host.config, "[tools]\nunenforced = \"report\"\n").unwrap();
+    place.helper(Vec::new());
+    place.serve();
+    let command = |line: &str, codes: Value, seconds: u32| {
+        json!({ "command": line, "purpose": "look", "read_only": true, "acceptable_exit_codes": codes,
+            "timeout_seconds": seconds })
+    };
+    let plan = |commands: Value| json!({ "plan_type": "command_plan", "goal": "g", "commands": commands });
+    let both = plan(json!([
+        command("ls /no-such-directory", json!([0, 2]), 30),
+        command("echo 'a;b'", json!([0]), 30),
+    ]));
+    let (exit, task) = carry_out(&place, &both, &[]).await;
+    assert_eq!((exit, &task["results"][0]["exit_code"]), (Exit::Done, &json!(2)), "{task}");
+    assert_eq!(task["results"][1]["stdout"], "a;b\n");
+    let (exit, task) = carry_out(&place, &plan(json!([command("sleep 60", json!([0]), 1)])), &[]).await;
+    assert_eq!((exit, &task["results"][0]["status"]), (Exit::Failed, &json!("timeout")), "{task}");
+    let (exit, task) = carry_out(&place, &both, &["--dry-run"]).await;
+    let said = task["results"][1]["stdout"].as_str().unwrap();
+    assert!(exit == Exit::Done && said.contains("would run in the sandbox: SAFE"), "{task}");
 }

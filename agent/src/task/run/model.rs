@@ -8,6 +8,7 @@ use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
+use crate::model::results::UNREAD;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
 use crate::plan::Expected;
@@ -82,13 +83,15 @@ impl Hands for Steps<'_, '_> {
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let (result, told) = match self.runner.look(&tool).await {
-            Some(found) => (found.result(number, &tool), found.shown()),
-            None => {
-                let result = self.runner.step(self.task, number, &tool).await;
-                let told = told(&result);
-                (result, told)
+        let (result, told) = if let Some(found) = self.runner.look(&tool).await {
+            (found.result(number, &tool), found.shown())
+        } else {
+            let result = self.runner.step(self.task, number, &tool).await;
+            let mut told = told(&result);
+            if !call.is_effect() && result.status != StepStatus::Ok {
+                told["unread"] = json!(UNREAD);
             }
+            (result, told)
         };
         let status = result.status;
         self.task.results.push(result);

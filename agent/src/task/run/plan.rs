@@ -7,7 +7,7 @@ use super::{Runner, planning};
 use crate::ask::Mode;
 use crate::config::tables::Limits;
 use crate::model::endpoint::Endpoint;
-use crate::plan::{self, Check, CommandPlan, FilePatchPlan, Plan, Step};
+use crate::plan::{self, Check, Plan, Step};
 use crate::task::question::{Answer, Choice, Kind};
 use crate::task::{StepResult, StepStatus, Task, TaskStatus, Work};
 use crate::tool::Tool;
@@ -53,7 +53,9 @@ impl Runner<'_> {
         task.plan = Some(plan.clone());
         let mut plans = vec![plan.clone()];
         let mut failures = BTreeSet::new();
-        let mut done = BTreeSet::new();
+        // A task that goes on after the agent was killed has done some of it.
+        let good = task.results.iter().filter(|result| result.is_own() && is_good(result));
+        let mut done: BTreeSet<String> = good.map(|result| Step::key_of(&result.tool)).collect();
         let repairs = model.map_or(0, |(_, limits)| limits.repairs);
         let stop = loop {
             let Some(current) = plans.last().cloned() else { break None };
@@ -100,11 +102,7 @@ impl Runner<'_> {
             let result = self.check(task, check).await;
             self.went(task, result)?;
         }
-        match plan {
-            Plan::CommandPlan(plan) => self.steps(task, plan, done).await?,
-            Plan::FilePatch(plan) => self.patch(task, plan).await?,
-            Plan::DirectAnswer(_) | Plan::NoChange(_) | Plan::UserInput(_) => {}
-        }
+        self.steps(task, &plan.steps(), done).await?;
         if self.order.mode == Mode::Execute {
             for check in after {
                 let result = self.check(task, check).await;
@@ -117,10 +115,10 @@ impl Runner<'_> {
     async fn steps(
         &mut self,
         task: &mut Task,
-        plan: &CommandPlan,
+        steps: &[Step],
         done: &mut BTreeSet<String>,
     ) -> Result<(), Stop> {
-        for step in planning::remaining(&plan.commands, done) {
+        for step in planning::remaining(steps, done) {
             let result = match step {
                 Step::Command(command) => {
                     let line = Line {
@@ -137,21 +135,6 @@ impl Runner<'_> {
             };
             self.went(task, result)?;
             done.insert(step.key());
-        }
-        Ok(())
-    }
-
-    async fn patch(&mut self, task: &mut Task, plan: &FilePatchPlan) -> Result<(), Stop> {
-        let mut tools = vec![Tool::ApplyPatch { diff: plan.unified_diff.clone() }];
-        tools.extend(
-            plan.permission_changes
-                .iter()
-                .map(|change| Tool::SetMode { path: change.path.clone(), mode: change.mode.clone() }),
-        );
-        for tool in tools {
-            self.pay(task, &tool)?;
-            let result = self.take(task, &tool).await;
-            self.went(task, result)?;
         }
         Ok(())
     }

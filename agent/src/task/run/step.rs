@@ -111,7 +111,7 @@ impl Runner<'_> {
     }
 }
 
-fn unit_of(outcome: &Outcome) -> Option<&UnitInfo> {
+pub(super) fn unit_of(outcome: &Outcome) -> Option<&UnitInfo> {
     match &outcome.end {
         Event::Completed(done) => done.unit.as_ref(),
         _ => None,
