@@ -42,7 +42,7 @@ pub fn called(argv: &[OsString]) -> Option<u8> {
 
 /// One line for people and models.
 fn say(line: &str, exit: u8) -> u8 {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", line.replace(char::is_control, " "));
     exit
 }
 

@@ -2,6 +2,8 @@
 //! unit, the shim's own program, requests to a helper.
 
 use crate::common::tool::ToolServer;
+use crate::server::Server;
+use crate::tasks::calls;
 use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused, unit};
 use postern_agent::Exit;
 use postern_agent::shell::shim::PROGRAMS;
@@ -21,7 +23,7 @@ impl World {
     fn new(more: &str) -> Self {
         let server = ToolServer::start();
         let mut place = Place::new();
-        place.host.tool_socket = server.socket.clone();
+        place.host.tool_socket.clone_from(&server.socket);
         let program = Path::new(env!("CARGO_BIN_EXE_postern"));
         let shims = place.path("shims");
         std::fs::create_dir(&shims).unwrap();
@@ -206,6 +208,30 @@ async fn exit_code_1_of_grep_is_an_answer_and_stderr_holds_only_the_programs_wor
     assert_eq!((ran.exit, &found["status"], &found["exit_code"]), (Exit::Failed, &json!("error"), &json!(2)));
     assert_eq!(found["error"], "failed: exit code 2");
     assert!(found["stderr"].as_str().unwrap().starts_with("grep: /no/such/file"), "{found}");
+}
+
+#[tokio::test]
+async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
+    let server = Server::start(vec![
+        calls("shell", &json!({ "cmd": "grep x /no/such/file" })),
+        calls("shell", &json!({ "cmd": "grep no-such-word-here /etc/os-release" })),
+        calls("finish", &json!({ "summary": "nothing was found" })),
+    ])
+    .await;
+    let model = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    let world = World::new(&model);
+    world.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
+    let task = world.place.run(&["run", "look for it", "--json"]).await.json();
+    assert_eq!(task["summary"], "nothing was found", "{task}");
+    let told: Vec<String> = server.seen()[2].body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(told[0].contains("look at stderr") && told[0].contains("\"exit_code\":2"), "{}", told[0]);
+    assert_eq!(told[1], r#"{"exit_code":1,"status":"ok"}"#);
 }
 
 #[tokio::test]
