@@ -377,7 +377,7 @@ impl<'t> Task<'t> {
         let done = if let Some(done) = self.past.done() {
             done.unwrap_or_else(lost)
         } else {
-            let Done { mut told, went } = hands.run(call).await;
+            let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
             let redacted = call.of().redact(&mut told);
             if redacted > 0 {
                 told["redacted_count"] = json!(redacted);
