@@ -64,7 +64,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
         Command::Serve => session.run(Command::Serve).await,
-        command => trace::within(trace, session.run(command)).await,
+        command => Box::pin(trace::within(trace, session.run(command))).await,
     };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
