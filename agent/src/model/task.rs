@@ -378,7 +378,7 @@ impl<'t> Task<'t> {
         let done = match self.past.done() {
             Some(done) => done.unwrap_or_else(lost),
             None => {
-                let Done { mut told, went } = hands.run(call).await;
+                let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
                 let redacted = call.of().redact(&mut told);
                 if redacted > 0 {
                     told["redacted_count"] = json!(redacted);

@@ -1,6 +1,7 @@
 //! What becomes of a model's words, and how they are fetched.
 
 mod arbitrary;
+mod bounds;
 mod command;
 mod commands;
 #[path = "../common/mod.rs"]
@@ -16,6 +17,7 @@ mod injections;
 mod kept;
 mod looks;
 mod loops;
+mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;
