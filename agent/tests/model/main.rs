@@ -17,6 +17,7 @@ mod injections;
 mod kept;
 mod looks;
 mod loops;
+mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;

@@ -101,13 +101,13 @@ impl Runner<'_> {
         };
         for check in before {
             let result = self.check(task, check).await;
-            self.went(task, result)?;
+            self.went(result)?;
         }
         self.steps(task, &plan.steps(), done).await?;
         if self.order.mode == Mode::Execute {
             for check in after {
                 let result = self.check(task, check).await;
-                self.went(task, result)?;
+                self.went(result)?;
             }
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Runner<'_> {
                     self.take(task, &call.tool).await
                 }
             };
-            self.went(task, result)?;
+            self.went(result)?;
             done.insert(step.key());
         }
         Ok(())
@@ -167,9 +167,12 @@ impl Runner<'_> {
     }
 
     /// Whether the next step may be taken. In a dry run all are.
-    fn went(&self, _: &Task, result: StepResult) -> Result<(), Stop> {
+    fn went(&self, result: StepResult) -> Result<(), Stop> {
         if result.status == StepStatus::Cancelled || *self.cancel.borrow() {
             return Err(Stop::Cancelled);
+        }
+        if let Some(why) = result.error.as_deref().and_then(|error| error.strip_prefix("out_of_budget: ")) {
+            return Err(Stop::OutOfBudget(why.to_owned()));
         }
         if is_good(&result) || self.order.mode == Mode::Preview {
             return Ok(());
