@@ -29,6 +29,8 @@ use std::time::{Duration, Instant};
 
 /// How long the asking, and the child's confining of itself, may take.
 const SETUP: Duration = Duration::from_secs(10);
+/// How long a call waits for its turn.
+const TURN: Duration = Duration::from_secs(20);
 /// How often the workspace is measured.
 const LOOK: Duration = Duration::from_millis(250);
 /// The longest call.
@@ -162,8 +164,10 @@ fn turn(state: &Path, facts: Facts) -> io::Result<File> {
     };
     let began = Instant::now();
     while let Err(error) = flock(&file, operation) {
-        if began.elapsed() > SETUP {
-            return Err(io::Error::other(format!("another call runs, and this kernel's run alone: {error}")));
+        if began.elapsed() > TURN {
+            return Err(io::Error::other(format!(
+                "another call runs, and on this kernel each runs alone: {error}"
+            )));
         }
         sleep(Duration::from_millis(20));
     }
@@ -269,7 +273,8 @@ impl Running {
                 // Looking takes at most a tenth of the time.
                 next_look = Instant::now() + LOOK.max(now.elapsed() * 10);
             }
-            let wait = self.deadline.min(next_look.max(now + Duration::from_millis(1))) - now;
+            let until = if measured.is_some() { self.deadline.min(next_look) } else { self.deadline };
+            let wait = until.saturating_duration_since(Instant::now());
             let ready = self.wait(agent, wait)?;
             if ready.agent {
                 let _ = self.end();
