@@ -6,6 +6,7 @@ mod confined;
 mod facts;
 mod kept;
 mod paths;
+mod running;
 mod supervise;
 mod wire;
 mod workspace;
@@ -183,8 +184,7 @@ impl Sandbox {
         let exchange = self.exchange(&ask, job.shim);
         match tokio::time::timeout(job.time.saturating_add(SETUP), exchange).await {
             Ok(Ok(Answer::Record(record))) => Ok(record),
-            Ok(Ok(Answer::Fault(fault))) => Err(fault),
-            Ok(Err(fault)) => Err(fault),
+            Ok(Ok(Answer::Fault(fault)) | Err(fault)) => Err(fault),
             Err(_) => Err(Fault::new("sandbox_lost", "the sandbox does not answer")),
         }
     }
