@@ -13,6 +13,7 @@ pub mod doctor;
 mod event;
 mod exit;
 mod helper;
+#[expect(clippy::disallowed_methods, reason = "the program is root's, from its configuration")]
 mod hook;
 mod local;
 pub mod log;
@@ -26,6 +27,7 @@ mod request;
 pub mod sandbox;
 pub mod serve;
 pub mod shell;
+#[expect(clippy::disallowed_methods, reason = "it runs inside the sandbox, and so does what it starts")]
 pub mod shim;
 mod show;
 mod sse;

@@ -2,16 +2,19 @@
 //! inside it what the kernel can hold back besides.
 
 mod calls;
+#[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
 mod facts;
 mod kept;
 mod paths;
+#[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
 mod running;
 mod supervise;
 mod wire;
 mod workspace;
 
 pub use confined::main as confined_main;
+pub(crate) use facts::landlock_abi;
 pub use supervise::main as supervise_main;
 
 use crate::args::base64_bytes;

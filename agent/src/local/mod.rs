@@ -18,6 +18,7 @@ mod units;
 use crate::Host;
 use crate::config::Config;
 use crate::config::values::SecretRef;
+use crate::model::results::UNREAD;
 use crate::model::tools::LOOK_TIME;
 use crate::task::{StepResult, StepStatus};
 use crate::tool::Tool;
@@ -30,9 +31,6 @@ use tokio::sync::Semaphore;
 
 /// Looks at a time. One that hangs, on a dead file server perhaps, keeps its place.
 const LOOKS: usize = 8;
-
-/// What a model is told where something was not read.
-const UNREAD: &str = "Do not infer facts from unread content";
 
 /// What a look may go by.
 #[derive(Debug)]
@@ -184,10 +182,6 @@ fn look(tool: &Tool) -> Option<Look> {
 }
 
 impl Found {
-    fn ok(told: Value) -> Self {
-        Self { status: StepStatus::Ok, told, text: None, error: None }
-    }
-
     /// Nothing was found; the code and why.
     #[must_use]
     pub fn failed(status: StepStatus, code: &str, why: &str) -> Self {

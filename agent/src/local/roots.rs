@@ -50,6 +50,7 @@ const HIDDEN_NAMES: &[&str] = &[
     ".pgpass",
     ".ssh",
     ".vault-token",
+    "credentials",
     "gcloud",
     "gshadow",
     "gshadow-",
@@ -171,7 +172,7 @@ fn is_kernels(file: BorrowedFd<'_>) -> bool {
 
 fn is_hidden_name(name: &str) -> bool {
     HIDDEN_NAMES.contains(&name)
-        || HIDDEN_STARTS.iter().any(|start| name.starts_with(start) && !name.ends_with(".pub"))
+        || HIDDEN_STARTS.iter().any(|start| name.starts_with(start) && name.strip_suffix(".pub").is_none())
         || HIDDEN_ENDS.iter().any(|end| name.ends_with(end))
 }
 

@@ -18,8 +18,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
     while let Some(c) = chars.next() {
         match c {
             ' ' | '\t' => words.extend(word.take()),
-            '\'' => quoted(text, &mut chars, c, word.get_or_insert_default())?,
-            '"' => quoted(text, &mut chars, c, word.get_or_insert_default())?,
+            '\'' | '"' => quoted(text, &mut chars, c, word.get_or_insert_default())?,
             '~' | '#' if word.is_none() => return Err(unsafe_at(text, c)),
             ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`' | '\\' | '*' | '?' | '['
             | ']' | '\n' => return Err(unsafe_at(text, c)),

@@ -1,6 +1,6 @@
 //! A plan of commands and typed calls.
 
-use super::{Code, Unfit, argv, unfit};
+use super::{Code, Meaning, Unfit, argv, unfit};
 use crate::model::tools::{self, Tool as Offered};
 use crate::shell::{Level, Rules};
 use crate::task::request;
@@ -253,12 +253,19 @@ impl Step {
     pub fn key(&self) -> String {
         match self {
             Self::Command(command) => command.command.clone(),
-            Self::Call(call) => json!(call.tool).to_string(),
+            Self::Call(call) => Self::key_of(&call.tool),
         }
     }
-}
 
-impl Step {
+    /// The same of a step that was taken.
+    #[must_use]
+    pub fn key_of(tool: &Tool) -> String {
+        match tool {
+            Tool::Shell { cmd } => cmd.clone(),
+            other => json!(other).to_string(),
+        }
+    }
+
     /// It makes something that runs take in what is new, such as a restart.
     #[must_use]
     pub fn takes_effect_again(&self) -> bool {
@@ -322,7 +329,10 @@ impl Step {
     fn check(&self) -> Result<(), Unfit> {
         let Self::Command(command) = self else { return Ok(()) };
         let invalid = |why: String| Err(unfit(Code::InvalidSchema, why));
-        judged(&command.command)?;
+        let meaning = judged(&command.command)?;
+        if command.read_only && meaning.is_effect() {
+            return invalid(format!("read_only is true, but {:?} would change something", command.command));
+        }
         if let Some(host) = command.target_hosts.iter().find(|host| !is_here(host)) {
             return invalid(format!("target_hosts names {host:?}: this agent administers its own host only"));
         }
@@ -347,15 +357,17 @@ impl Step {
 impl Check {
     fn is_safe(&self) -> Result<(), Unfit> {
         match self {
-            Self::Command(command) => judged(command),
+            Self::Command(command) => judged(command).map(drop),
             Self::Call(_) => Ok(()),
         }
     }
 
     /// A check that changes something would be a step.
     fn only_looks(&self) -> Result<(), Unfit> {
-        self.is_safe()?;
         match self {
+            Self::Command(command) if judged(command)?.is_effect() => {
+                Err(unfit(Code::InvalidSchema, format!("a check changes nothing, but {command:?} would")))
+            }
             Self::Call(call) if changes(&call.tool) => Err(unfit(
                 Code::InvalidSchema,
                 format!("a check changes nothing, but to {} does", call.tool.describe()),
@@ -366,14 +378,18 @@ impl Check {
 }
 
 /// A command is plain words, and none that is never run.
-fn judged(command: &str) -> Result<(), Unfit> {
-    argv::split(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
-    let decision = Rules::builtin().map(|rules| rules.judge(command));
-    let decision = decision.map_err(|why| unfit(Code::Blocked, why))?;
-    if decision.effective() == Level::Block {
-        return Err(unfit(Code::Blocked, format!("{command:?} is never run: {}", decision.reason())));
+fn judged(command: &str) -> Result<Meaning, Unfit> {
+    let meaning = Meaning::of(command).map_err(|why| unfit(Code::ArgvUnsafe, why))?;
+    let blocked = |why: &str| Err(unfit(Code::Blocked, format!("{command:?} is never run: {why}")));
+    let decision = match Rules::builtin() {
+        Ok(rules) => rules.judge(command),
+        Err(why) => return blocked(why),
+    };
+    match &meaning {
+        _ if decision.effective() == Level::Block => blocked(decision.reason()),
+        Meaning::Nothing(why) => blocked(why),
+        Meaning::Unit(..) | Meaning::Requests(_) | Meaning::Program => Ok(meaning),
     }
-    Ok(())
 }
 
 /// Whether a tool may change the host.
@@ -416,7 +432,8 @@ fn holds(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, found)| {
         let before = text[..at].chars().next_back();
         let after = text[at + found.len()..].chars().next();
-        !(is_word(before) && is_word(words.chars().next()))
-            && !(is_word(after) && is_word(words.chars().next_back()))
+        let goes_on = is_word(before) && is_word(words.chars().next());
+        let is_cut = is_word(after) && is_word(words.chars().next_back());
+        !goes_on && !is_cut
     })
 }

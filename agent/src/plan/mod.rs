@@ -10,11 +10,13 @@
 
 mod argv;
 mod command;
+mod meaning;
 mod patch;
 mod table;
 
 pub use argv::split;
 pub use command::{Check, CommandPlan, Expected, PlannedCall, PlannedCommand, Step, changes};
+pub use meaning::{Asked, Meaning};
 pub use patch::{FilePatchPlan, Intent, PermissionChange};
 pub use table::table;
 
@@ -200,6 +202,16 @@ impl Plan {
         })
     }
 
+    /// Its steps: of a diff the diff, and then the modes.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        match self {
+            Self::CommandPlan(plan) => plan.commands.clone(),
+            Self::FilePatch(plan) => plan.steps(),
+            Self::DirectAnswer(_) | Self::NoChange(_) | Self::UserInput(_) => Vec::new(),
+        }
+    }
+
     fn check(&self) -> Result<(), Unfit> {
         let says = |text: &String| !text.trim().is_empty();
         let is_said = match self {
@@ -226,6 +238,7 @@ impl Plan {
 }
 
 /// The JSON Schema of a plan.
+#[must_use]
 pub fn schema(_: &mut SchemaGenerator) -> Schema {
     let mut schema = whole::<Plan>();
     for name in ["$schema", "title"] {

@@ -1,7 +1,8 @@
 //! A plan that is a diff.
 
-use super::command::{Check, only_look};
+use super::command::{Check, PlannedCall, Step, only_look};
 use super::{Code, Unfit, unfit};
+use crate::tool::Tool;
 use postern_patch::{FileDiff, Kind, parse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,18 @@ pub struct PermissionChange {
 }
 
 impl FilePatchPlan {
+    /// The diff, and then the modes.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        let diff = Tool::ApplyPatch { diff: self.unified_diff.clone() };
+        let mut steps = vec![Step::Call(PlannedCall { tool: diff, purpose: self.goal.clone() })];
+        steps.extend(self.permission_changes.iter().map(|change| {
+            let tool = Tool::SetMode { path: change.path.clone(), mode: change.mode.clone() };
+            Step::Call(PlannedCall { tool, purpose: change.reason.clone() })
+        }));
+        steps
+    }
+
     pub(super) fn check(&self) -> Result<(), Unfit> {
         let invalid = |why: String| Err(unfit(Code::InvalidSchema, why));
         if self.files_changed.is_empty() {

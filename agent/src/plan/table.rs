@@ -12,8 +12,8 @@ pub fn table(plan: &Plan, width: Option<usize>) -> String {
         Plan::FilePatch(plan) => patch(plan, width),
         Plan::DirectAnswer(answer) => format!("nothing to do: {}\n", answer.answer),
         Plan::NoChange(same) => {
-            let lines: String = same.evidence.iter().map(|line| format!("  {line}\n")).collect();
-            format!("no change is needed:\n{lines}")
+            let lines = same.evidence.iter().flat_map(|line| ["\n  ", line.as_str()]);
+            format!("no change is needed:{}\n", lines.collect::<String>())
         }
         Plan::UserInput(input) => format!("first say: {}\n", input.question),
     }

@@ -43,7 +43,7 @@ pub enum Misread {
 #[serde(untagged)]
 pub enum Entry {
     /// A step that was tried.
-    Step(StepResult),
+    Step(Box<StepResult>),
     /// A reply that was no call.
     Misformat(Misformat),
 }
@@ -53,6 +53,16 @@ impl Results {
     #[must_use]
     pub fn next_number(&self) -> usize {
         self.steps.iter().filter(|step| step.is_own()).count() + self.misformats.len() + 1
+    }
+
+    /// The entries after the first so many, each as JSON.
+    #[must_use]
+    pub fn texts_after(&self, first: usize) -> Vec<String> {
+        let text = |entry| match entry {
+            Ok(step) => serde_json::to_string(step),
+            Err(misformat) => serde_json::to_string(misformat),
+        };
+        self.entries().skip(first).map(|entry| text(entry).unwrap_or_default()).collect()
     }
 
     /// Keeps a reply that was no call.
@@ -119,7 +129,7 @@ impl<'de> Deserialize<'de> for Results {
         let mut results = Self::default();
         for entry in Vec::<Entry>::deserialize(deserializer)? {
             match entry {
-                Entry::Step(step) => results.steps.push(step),
+                Entry::Step(step) => results.steps.push(*step),
                 Entry::Misformat(misformat) => results.misformats.push((results.steps.len(), misformat)),
             }
         }

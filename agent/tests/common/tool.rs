@@ -22,6 +22,7 @@ impl ToolServer {
     }
 
     /// With variables in the environment of the unit.
+    #[expect(clippy::disallowed_methods, reason = "tests start programs")]
     pub fn with(environment: &[(&str, &str)]) -> Self {
         let state = tempfile::tempdir().expect("a directory");
         let socket = state.path().join(".tool.sock");

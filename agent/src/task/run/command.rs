@@ -6,13 +6,13 @@
 use super::Runner;
 use super::commands::Line;
 use super::requests::status_of;
-use super::step::result;
+use super::step::{result, unit_of};
 use crate::ask::{Mode, Outcome};
-use crate::event::Event;
-use crate::plan;
-use crate::shell::shim::{self, Place, Then, Translation};
+use crate::plan::{Asked, Meaning};
+use crate::shell::Level;
+use crate::shell::shim::{self, Then};
 use crate::task::{StepResult, StepStatus, Task};
-use crate::tool::{Tool, unit_name};
+use crate::tool::Tool;
 
 impl Runner<'_> {
     /// Runs a planned command as the task's next step.
@@ -21,22 +21,39 @@ impl Runner<'_> {
         let tool = Tool::Shell { cmd: line.cmd.to_owned() };
         self.announce(task, number, &tool, "running");
         let acceptable = line.acceptable.unwrap_or(&[0]);
-        let words = plan::split(line.cmd).unwrap_or_default();
-        let result = if let Some((asked, unit)) = Asked::of(&words) {
-            let outcome = self.ask(task, number, status_of(&unit), Mode::Execute).await;
-            asked.answer(result(number, &tool, &outcome), &outcome, acceptable)
-        } else {
-            match shim::translate(&words, &mut Nowhere) {
-                Translation::Steps(steps) => self.requested(task, number, &tool, steps, acceptable).await,
-                Translation::Local(_) => self.shell(task, number, line).await,
-                Translation::Advice(why, code) => StepResult {
-                    exit_code: Some(code.into()),
-                    error: Some(format!("unsupported: {why}")),
-                    ..StepResult::new(number, tool, StepStatus::Error)
-                },
+        let mut result = match Meaning::of(line.cmd) {
+            Ok(Meaning::Unit(asked, unit)) => {
+                let outcome = self.ask(task, number, status_of(&unit), Mode::Execute).await;
+                answer(asked, result(number, &tool, &outcome), &outcome, acceptable)
             }
+            Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
+            Ok(Meaning::Program) if self.order.mode != Mode::Execute => self.foreseen(number, tool, line.cmd),
+            Ok(Meaning::Program) => self.shell(task, number, line).await,
+            Ok(Meaning::Nothing(why)) | Err(why) => StepResult {
+                error: Some(format!("unsupported: {why}")),
+                ..StepResult::new(number, tool, StepStatus::Error)
+            },
         };
+        self.forgive(task, &mut result);
         self.taken(task, result)
+    }
+
+    /// What would be said of a program of the sandbox, which a dry run does not start.
+    fn foreseen(&self, number: usize, tool: Tool, cmd: &str) -> StepResult {
+        let refused = |status, why: String| StepResult {
+            error: Some(why),
+            ..StepResult::new(number, tool.clone(), status)
+        };
+        match self.commands.judge(cmd) {
+            Err(fault) => refused(StepStatus::Error, format!("{}: {}", fault.code, fault.message)),
+            Ok(decision) if decision.effective() == Level::Block => {
+                refused(StepStatus::Refused, format!("blocked: {}", decision.reason()))
+            }
+            Ok(decision) => StepResult {
+                stdout: Some(format!("would run in the sandbox: {}", decision.told())),
+                ..StepResult::new(number, tool, StepStatus::Ok)
+            },
+        }
     }
 
     /// The requests that a command's words stand for, one after the other.
@@ -85,94 +102,22 @@ fn code(result: &StepResult) -> &str {
     result.error.as_deref().map_or("", |error| error.split_once(':').map_or(error, |(code, _)| code))
 }
 
-/// A plan's command has no input and reads no file of the agent's: what it writes stands in a typed call.
-struct Nowhere;
-
-const USE_A_CALL: &str = "a plan's command reads no file; use the call write_file, apply_patch or read_file";
-
-impl Place for Nowhere {
-    fn directory(&self) -> String {
-        "/".to_owned()
+/// As `systemctl` would answer.
+fn answer(asked: Asked, result: StepResult, outcome: &Outcome, acceptable: &[u8]) -> StepResult {
+    let Some(unit) = unit_of(outcome) else { return result };
+    let (is_so, otherwise, state) = match asked {
+        Asked::Active => (matches!(unit.active.as_str(), "active" | "reloading"), 3, &unit.active),
+        Asked::Enabled => (unit.enabled.starts_with("enabled"), 1, &unit.enabled),
+        Asked::Failed => (unit.active == "failed", 1, &unit.active),
+    };
+    let exit = if is_so { 0 } else { otherwise };
+    if acceptable.contains(&exit) {
+        return StepResult { exit_code: Some(exit.into()), ..result };
     }
-
-    fn input(&mut self) -> Result<Vec<u8>, String> {
-        Err(USE_A_CALL.to_owned())
-    }
-
-    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
-        Err(USE_A_CALL.to_owned())
-    }
-
-    fn is_directory(&self, path: &str) -> bool {
-        std::path::Path::new(path).is_dir()
-    }
-
-    fn is_own(&self, _: &str) -> bool {
-        false
-    }
-
-    fn sed(&self, _: &[String], _: &[u8]) -> Result<Vec<u8>, String> {
-        Err(USE_A_CALL.to_owned())
-    }
-}
-
-/// What `systemctl` is asked of a unit: no sandbox reaches systemd, but the helper tells.
-#[derive(Clone, Copy, PartialEq)]
-enum Asked {
-    /// `is-active`, `status`: 0 or 3.
-    Active,
-    /// `is-enabled`: 0 or 1.
-    Enabled,
-    /// `is-failed`: 0 or 1.
-    Failed,
-}
-
-impl Asked {
-    fn of(words: &[String]) -> Option<(Self, String)> {
-        let mut words = words.iter().map(String::as_str).filter(|word| {
-            !matches!(*word, "-q" | "--quiet" | "--no-pager" | "-l" | "--full" | "-n" | "--non-interactive")
-        });
-        let mut program = words.next()?;
-        if program == "sudo" {
-            program = words.next()?;
-        }
-        let (Some(action), Some(unit), None) = (words.next(), words.next(), words.next()) else {
-            return None;
-        };
-        if program.rsplit('/').next() != Some("systemctl") || unit.starts_with('-') {
-            return None;
-        }
-        let asked = match action {
-            "is-active" | "status" => Self::Active,
-            "is-enabled" => Self::Enabled,
-            "is-failed" => Self::Failed,
-            _ => return None,
-        };
-        Some((asked, unit_name(unit)))
-    }
-
-    /// As `systemctl` would answer.
-    fn answer(self, result: StepResult, outcome: &Outcome, acceptable: &[u8]) -> StepResult {
-        let unit = match &outcome.end {
-            Event::Completed(done) => done.unit.as_ref(),
-            Event::Refused(_) | Event::Error(_) => None,
-            Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => None,
-        };
-        let Some(unit) = unit else { return result };
-        let (is_so, otherwise, state) = match self {
-            Self::Active => (matches!(unit.active.as_str(), "active" | "reloading"), 3, &unit.active),
-            Self::Enabled => (unit.enabled.starts_with("enabled"), 1, &unit.enabled),
-            Self::Failed => (unit.active == "failed", 1, &unit.active),
-        };
-        let exit = if is_so { 0 } else { otherwise };
-        if acceptable.contains(&exit) {
-            return StepResult { exit_code: Some(exit.into()), ..result };
-        }
-        StepResult {
-            status: StepStatus::Error,
-            exit_code: Some(exit.into()),
-            error: Some(format!("failed: {} is {state}", unit.id)),
-            ..result
-        }
+    StepResult {
+        status: StepStatus::Error,
+        exit_code: Some(exit.into()),
+        error: Some(format!("failed: {} is {state}", unit.id)),
+        ..result
     }
 }

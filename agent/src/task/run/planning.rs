@@ -183,11 +183,12 @@ impl Planning<'_, '_> {
 
     /// A repair that is only what has succeeded is none.
     fn is_new(&self, plan: &Plan) -> Result<(), Unfit> {
-        match (plan, self.done) {
-            (Plan::CommandPlan(plan), Some(done)) if remaining(&plan.commands, done).is_empty() => {
+        let steps = plan.steps();
+        match self.done {
+            Some(done) if !steps.is_empty() && remaining(&steps, done).is_empty() => {
                 Err(Unfit { code: Code::OnlyRepeats, why: "all of it has succeeded already".to_owned() })
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 }

@@ -21,11 +21,10 @@ pub fn install(names: &[String]) -> Request {
     Request::PackageInstall(Packages { packages: names.iter().map(package).collect() })
 }
 
-/// The one request of a tool that is one; of the others the one that changes something. A command of the agent's own
-/// is none.
+/// The one request of a tool that is one; of the others the one that changes something. What the agent does or
+/// finds out by itself is none.
 pub fn request(tool: &Tool) -> Option<Request> {
     Some(match tool {
-        Tool::Shell { .. } => return None,
         Tool::Request(request) => request.clone(),
         Tool::PkgInstall { name } => install(std::slice::from_ref(name)),
         Tool::PackagesInstall { names } | Tool::EnsureInstalled { names } => install(names),
@@ -77,7 +76,8 @@ pub fn request(tool: &Tool) -> Option<Request> {
             Request::CommandRun(Command { name: name.clone(), parameters })
         }
         Tool::Undo { request_id } => Request::RequestUndo(Of { of: request_id.clone() }),
-        Tool::SearchFiles { .. }
+        Tool::Shell { .. }
+        | Tool::SearchFiles { .. }
         | Tool::SearchLogs { .. }
         | Tool::GetSystemInfo {}
         | Tool::ListUnits { .. }
