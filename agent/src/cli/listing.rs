@@ -12,14 +12,17 @@ use hyper::Method;
 impl Session<'_> {
     pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
         let agent = AgentClient::new(&self.host.agent_socket);
-        if let Tasks::Show { id } | Tasks::Cancel { id } = &command
+        if let Tasks::Show { id } | Tasks::Cancel { id } | Tasks::Resume { id } = &command
             && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
         {
             return self.fail(&Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
         }
+        if let Tasks::Resume { id } = &command {
+            return self.resume(id).await;
+        }
         let (method, path) = match &command {
             Tasks::List => (Method::GET, "/tasks".to_owned()),
-            Tasks::Show { id } => (Method::GET, format!("/tasks/{id}")),
+            Tasks::Show { id } | Tasks::Resume { id } => (Method::GET, format!("/tasks/{id}")),
             Tasks::Cancel { id } => (Method::POST, format!("/tasks/{id}/cancel")),
         };
         let answer = match self.call(&agent, method, &path, None).await {

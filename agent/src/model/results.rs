@@ -13,7 +13,13 @@ pub const UNREAD: &str = "Do not infer facts from unread content";
 
 /// A result as JSON of at most so many characters: its longest texts lose their middle, and say so.
 #[must_use]
-pub fn shown(mut told: Value, limit: usize) -> String {
+pub fn shown(told: Value, limit: usize) -> String {
+    shortened(told, limit).to_string()
+}
+
+/// The same before it is written down.
+#[must_use]
+pub fn shortened(mut told: Value, limit: usize) -> Value {
     let mut most = limit;
     // Each round halves what a text may be: JSON's escapes make them longer than they are.
     while size(&told) > limit && most > 100 {
@@ -24,7 +30,7 @@ pub fn shown(mut told: Value, limit: usize) -> String {
         let error = format!("the result has more than {limit} characters: ask for less. {UNREAD}");
         told = json!({ "status": "truncated", "error": error });
     }
-    told.to_string()
+    told
 }
 
 fn size(told: &Value) -> usize {

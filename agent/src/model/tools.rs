@@ -7,9 +7,9 @@
 mod arguments;
 
 pub use arguments::{
-    ApplyPatch, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages, ListProcesses,
-    ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand,
-    SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
+    ApplyPatch, Checkpoint, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
+    ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile,
+    RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
 
 use super::{excerpt, redact};
@@ -251,6 +251,8 @@ tools! {
     Undo = "undo", Time::Rule, OUTPUT, Redaction::Whole;
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
+    /// Say how far the task is. Only when asked for it, at the end of a run.
+    Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
     /// Give the plan: it is shown to a person and carried out later, or says why there is none.
     MakePlan = "plan", TIME, OUTPUT, Redaction::Whole;
 }
@@ -259,10 +261,13 @@ tools! {
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
 /// The tools of a task.
-pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0;
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 2).0;
 
 /// Those of a task where no commands are run.
 pub const TASK_WITHOUT_SHELL: &[Tool] = TASK.split_at(1).1;
+
+/// The one tool at the end of a run.
+pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];
 
 /// The tools while a plan is made: those that only look, and the plan.
 pub const PLANNING: &[Tool] = &[
@@ -318,6 +323,7 @@ impl Call {
             | Self::ListDisks(_)
             | Self::ListPackages(_)
             | Self::Finish(_)
+            | Self::Checkpoint(_)
             | Self::MakePlan(_) => false,
         }
     }

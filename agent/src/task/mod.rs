@@ -1,8 +1,12 @@
 //! A task: an order of a person, its steps, and what came of them.
 
 mod commands;
+mod database;
+mod entry;
+mod keeping;
 mod owner;
 pub mod question;
+mod queue;
 mod requests;
 pub mod results;
 mod run;
@@ -10,11 +14,14 @@ mod store;
 mod turn;
 
 pub use commands::Commands;
+pub use entry::Entry;
+pub use keeping::Left;
 pub use owner::{Owner, Right};
+pub use queue::{Place, Queue};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub(crate) use run::request;
-pub use store::{Entry, Find, Store};
+pub use store::{Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
@@ -256,8 +263,8 @@ pub struct Change {
     pub undo: Option<String>,
 }
 
-/// An order with its plan and how it is to be carried out.
-#[derive(Clone, Debug)]
+/// An order with its plan and how it is to be carried out. It is kept: what is added needs a default.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The person's words.
     pub task: String,
@@ -275,7 +282,11 @@ pub struct Order {
     pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
+    /// The task whose memory it goes on with.
+    #[serde(default)]
+    pub after: Option<String>,
     /// What is wanted.
+    #[serde(default)]
     pub work: Work,
 }
 

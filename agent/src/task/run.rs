@@ -11,13 +11,14 @@ mod plan;
 mod planning;
 mod putting;
 mod requests;
+mod resuming;
 mod shims;
 mod step;
 
 pub(crate) use requests::request;
 
 use super::question::Person;
-use super::{Change, Commands, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
@@ -58,6 +59,8 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
+    /// What an earlier process left of it.
+    pub left: Left,
     /// What it needs for commands of its own.
     pub commands: &'a Commands,
     /// What the task may cost; what programs in its commands ask for counts too.
@@ -73,7 +76,12 @@ impl Runner<'_> {
     pub async fn run(mut self, task: &mut Task) {
         task.status = TaskStatus::Running;
         let steps = self.order.steps.clone();
-        for (index, tool) in steps.iter().enumerate() {
+        // What an earlier process did is done; a step that did not go well was its last.
+        let own: Vec<StepStatus> = task.results.iter().filter(|r| r.is_own()).map(|r| r.status).collect();
+        let goes_on = |status: &StepStatus| matches!(status, StepStatus::Ok | StepStatus::Truncated);
+        let is_over = self.order.mode != Mode::Preview && !own.iter().all(goes_on);
+        let done = if is_over { steps.len() } else { own.len() };
+        for (index, tool) in steps.iter().enumerate().skip(done) {
             let number = index + 1;
             if *self.cancel.borrow() {
                 break;
@@ -123,6 +131,9 @@ impl Runner<'_> {
     /// One request of a step. An outcome that the helper itself does not know is asked for once more,
     /// under a new id, where doing it twice is doing it once.
     async fn ask(&mut self, task: &mut Task, number: usize, request: Request, mode: Mode) -> Outcome {
+        if let Some(outcome) = self.recalled(task, number, &request, mode).await {
+            return outcome;
+        }
         let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
         let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
         if unknown && request.is_repeatable() {

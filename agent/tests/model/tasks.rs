@@ -6,7 +6,7 @@ use postern_agent::Exit;
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
 
-pub pub fn calls(tool: &str, args: &Value) -> server::Play {
+pub fn calls(tool: &str, args: &Value) -> server::Play {
     let function = json!({ "name": tool, "arguments": args.to_string() });
     let message = json!({ "content": null, "tool_calls": [{ "id": "c", "function": function }] });
     let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10 });

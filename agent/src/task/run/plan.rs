@@ -50,12 +50,13 @@ impl Runner<'_> {
     /// Carries a plan out. The task's record is complete at the end, whatever happened.
     async fn run_plan(mut self, task: &mut Task, plan: &Plan, model: Option<(&Endpoint, &Limits)>) {
         task.status = TaskStatus::Running;
-        task.plan = Some(plan.clone());
-        let mut plans = vec![plan.clone()];
+        // One that an earlier process was stopped in goes on with the plan it had by then.
+        let current = task.plan.get_or_insert_with(|| plan.clone()).clone();
         let mut failures = BTreeSet::new();
         // A task that goes on after the agent was killed has done some of it.
         let good = task.results.iter().filter(|result| result.is_own() && is_good(result));
         let mut done: BTreeSet<String> = good.map(|result| Step::key_of(&result.tool)).collect();
+        let mut plans = vec![current];
         let repairs = model.map_or(0, |(_, limits)| limits.repairs);
         let stop = loop {
             let Some(current) = plans.last().cloned() else { break None };
