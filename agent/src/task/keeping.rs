@@ -95,7 +95,7 @@ impl Keeper<'_> {
                 let part = Part { task: &task.id, step: *step, verb, target };
                 let owner = self.entry.order.owner;
                 let requests = &self.store.requests;
-                if !requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) {
+                if requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) != Ok(true) {
                     // Sent all the same, it could not be found again after a kill: it is not sent.
                     self.is_unkept = true;
                     self.entry.cancel.send_replace(true);
