@@ -10,6 +10,7 @@ mod model;
 mod options;
 mod patching;
 mod progress;
+mod question;
 mod reading;
 mod shell;
 mod tasks;

@@ -161,6 +161,14 @@ pub enum Tasks {
         /// Its id or the beginning of it
         id: String,
     },
+    /// Answer what a task asks
+    Answer {
+        /// Its id or the beginning of it
+        id: String,
+        /// yes, always, no, `t WORDS` for something else, or the words that it wants
+        #[arg(required = true, value_name = "TEXT")]
+        words: Vec<String>,
+    },
     /// End a task; what has begun is not undone
     Cancel {
         /// Its id or the beginning of it

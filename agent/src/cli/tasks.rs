@@ -16,8 +16,9 @@ use crate::task::question::Person;
 use crate::task::{Order, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
 
 /// How long the agent may be away while a task runs.
@@ -82,6 +83,7 @@ impl Session<'_> {
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,
+                care: None,
                 questions: 0,
                 turn: &mut turn,
                 whole_id: &only_whole,
@@ -103,6 +105,7 @@ impl Session<'_> {
         let body = json!({
             "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
+            "interactive": self.is_attended(),
         });
         let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
@@ -120,7 +123,14 @@ impl Session<'_> {
             tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
             None
         };
-        View::new(self, Later::Task(id.clone())).follow(follow(&agent, &id, &notes), shown, leaving).await
+        let (to, again, of) = (agent.path().to_owned(), notes.downgrade(), id.clone());
+        let answering = move |question: Note, answer: Value| {
+            tokio::spawn(answer_it(to.clone(), of.clone(), question, answer, again.clone()));
+        };
+        let is_attended = self.is_attended();
+        let view = View::new(self, Later::Task(id.clone()));
+        let view = if is_attended { view.answering(answering) } else { view };
+        view.follow(follow(&agent, &id, &notes), shown, leaving).await
     }
 
     /// One call to the agent; an error that it answers with is one too.
@@ -166,6 +176,24 @@ fn not_understood(why: &planner::NotUnderstood) -> Fault {
 
 fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
+}
+
+/// Gives a person's answer to the agent. One that does not arrive is asked for again: the question still stands.
+async fn answer_it(
+    agent: PathBuf,
+    id: String,
+    question: Note,
+    answer: Value,
+    again: WeakUnboundedSender<Note>,
+) {
+    let sent =
+        AgentClient::new(&agent).call(Method::POST, &format!("/tasks/{id}/answer"), Some(&answer)).await;
+    if sent.is_err() {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if let Some(notes) = again.upgrade() {
+            let _ = notes.send(question);
+        }
+    }
 }
 
 /// Reads a task's events to its end, over connections that may be lost, and then its record.

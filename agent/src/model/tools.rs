@@ -72,6 +72,8 @@ tools! {
     PkgRemove(PkgRemove) = "pkg_remove";
     /// Remove a file.
     RemoveFile(RemoveFile) = "remove_file";
+    /// Ask the person a question that only they can answer. Nobody may be there.
+    AskPerson(AskPerson) = "ask_person";
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish(Finish) = "finish";
 }
@@ -120,6 +122,10 @@ arguments! {
     RemoveFile {
         /// An absolute path.
         path: Text,
+    }
+    AskPerson {
+        /// One question.
+        question: Text,
     }
     Finish {
         /// What was done, and what was not and why, in a sentence or two.
@@ -188,6 +194,14 @@ impl Finish {
     }
 }
 
+impl AskPerson {
+    /// The model's words.
+    #[must_use]
+    pub fn question(&self) -> &str {
+        self.question.as_str()
+    }
+}
+
 impl Call {
     /// It changes the host.
     #[must_use]
@@ -199,7 +213,7 @@ impl Call {
             | Self::WriteFile(_)
             | Self::PkgRemove(_)
             | Self::RemoveFile(_) => true,
-            Self::ReadFile(_) | Self::Finish(_) => false,
+            Self::ReadFile(_) | Self::AskPerson(_) | Self::Finish(_) => false,
         }
     }
 }

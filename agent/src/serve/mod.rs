@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Effect, Entry, Runner, Store, Task, Turn};
+use crate::task::{Care, Consents, Effect, Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
@@ -53,6 +53,7 @@ struct App {
 struct Model {
     endpoint: Endpoint,
     limits: Limits,
+    consents: Arc<Consents>,
 }
 
 /// The uid behind a connection, as the kernel says.
@@ -89,7 +90,8 @@ pub async fn serve_on(
     }
     let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
         Ok(endpoint) => {
-            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits: config.limits.clone() })), None)
+            let (limits, consents) = (config.limits.clone(), Arc::default());
+            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits, consents })), None)
         }
         Err(why) => {
             tracing::error!("the model is not in use: {}", crate::show::line(&why));
@@ -192,12 +194,15 @@ async fn carry_out(
         entry.note(name, data);
     };
     let cancel = entry.cancel.subscribe();
+    let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
+    let care = model.as_ref().map(|model| Care::new(&model.consents, format!("{uid} {session}")));
     let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
         order: &entry.order,
         cancel,
         person: entry.person(),
+        care,
         questions: 0,
         turn: &mut turn,
         whole_id: &whole_id,

@@ -193,7 +193,11 @@ pub async fn answer(
         (Choice::No, None) => Answer::No,
         (Choice::Text, Some(text)) => Answer::Text(text),
         _ => {
-            return fault(StatusCode::BAD_REQUEST, "invalid_argument", "text goes with the answer text alone");
+            return fault(
+                StatusCode::BAD_REQUEST,
+                "invalid_argument",
+                "text goes with the answer text alone",
+            );
         }
     };
     if !is_offered || !entry.answer(question, answer) {

@@ -1,11 +1,13 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod care;
 pub mod question;
 mod requests;
 mod run;
 mod store;
 mod turn;
 
+pub use care::{Care, Consents};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};

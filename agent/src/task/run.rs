@@ -1,6 +1,7 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod careful;
 mod composed;
 mod model;
 mod putting;
@@ -8,11 +9,12 @@ mod requests;
 mod step;
 
 use super::question::Person;
-use super::{Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Care, Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::request::Request;
+use crate::show::FileView;
 use crate::tool::Tool;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -41,6 +43,8 @@ pub struct Runner<'a> {
     pub cancel: watch::Receiver<bool>,
     /// The person behind it, to be asked in the middle.
     pub person: Person,
+    /// The care that a model's steps need; the person's own need none.
+    pub care: Option<Care>,
     /// The questions that were put so far.
     pub questions: u32,
     /// Its place among the other tasks.
@@ -103,6 +107,23 @@ impl Runner<'_> {
     /// One request of a step. An outcome that the helper itself does not know is asked for once more,
     /// under a new id, where doing it twice is doing it once.
     async fn ask(&mut self, task: &mut Task, number: usize, request: Request, mode: Mode) -> Outcome {
+        self.ask_seen(task, number, request, mode, &[]).await
+    }
+
+    /// The same of files whose change is known.
+    async fn ask_seen(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: Request,
+        mode: Mode,
+        views: &[FileView],
+    ) -> Outcome {
+        if mode == Mode::Execute
+            && let Some(refused) = self.first_change(task, number, &request, views).await
+        {
+            return refused;
+        }
         let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
         let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
         if unknown && request.is_repeatable() {

@@ -258,6 +258,8 @@ impl Place {
         let host = Host {
             agent_socket: directory.path().join("agent.sock"),
             helper_socket: directory.path().join("helper.sock"),
+            tool_socket: directory.path().join("tool.sock"),
+            state: directory.path().join("state"),
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
             config: directory.path().join("agent.toml"),

@@ -74,6 +74,9 @@ struct Steps<'s, 'r> {
 
 impl Hands for Steps<'_, '_> {
     async fn run(&mut self, call: &Call) -> Done {
+        if let Call::AskPerson(ask) = call {
+            return self.runner.ask_person(self.task, ask.question()).await;
+        }
         let tool = match tool(call) {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },

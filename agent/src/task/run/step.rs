@@ -22,6 +22,7 @@ impl Runner<'_> {
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
+            Tool::WriteFile { path, content } => self.write_carefully(task, number, path, content).await,
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
                 let request = request(other);
@@ -30,7 +31,11 @@ impl Runner<'_> {
                 self.ask(task, number, request, mode).await
             }
         };
-        result(number, tool, &outcome)
+        let result = result(number, tool, &outcome);
+        if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
+            self.remember(tool);
+        }
+        result
     }
 
     /// Looks, starts what is not active, looks again. Where looking is not granted, starting must do:
