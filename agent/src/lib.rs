@@ -20,6 +20,7 @@ pub mod planner;
 mod report;
 mod request;
 pub mod sandbox;
+pub mod secrets;
 pub mod serve;
 pub mod shell;
 mod show;

@@ -10,6 +10,7 @@ use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::planner;
+use crate::secrets::Secrets;
 use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
@@ -84,6 +85,8 @@ impl Session<'_> {
                 cancel: cancelled,
                 person: Person::Absent,
                 care: None,
+                secrets: &Secrets::default(),
+                tool: String::new(),
                 questions: 0,
                 turn: &mut turn,
                 whole_id: &only_whole,

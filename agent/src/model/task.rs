@@ -10,7 +10,9 @@ use super::reader::{Misread, Reading};
 use super::redact;
 use super::tools::{Call, Tool};
 use crate::config::tables::Limits;
+use crate::secrets::Secrets;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// What a model is shown of one result.
 const SHOWN_LIMIT: usize = 8000;
@@ -72,7 +74,11 @@ pub struct Task<'t> {
     guard: Guard,
     budget: Budget,
     usage: Usage,
+    secrets: &'t Secrets,
 }
+
+/// None.
+static NO_SECRETS: LazyLock<Secrets> = LazyLock::new(Secrets::default);
 
 impl<'t> Task<'t> {
     /// A task in a person's words.
@@ -93,7 +99,20 @@ impl<'t> Task<'t> {
             guard: Guard::default(),
             budget: Budget::new(limits),
             usage: Usage::default(),
+            secrets: &NO_SECRETS,
         }
+    }
+
+    /// Keeps the secrets that the agent holds from the model, whatever their shape.
+    #[must_use]
+    pub fn keeping(mut self, secrets: &'t Secrets) -> Self {
+        self.secrets = secrets;
+        for turn in &mut self.turns {
+            if let Turn::User(words) = turn {
+                *words = secrets.text(words).0;
+            }
+        }
+        self
     }
 
     /// Tokens so far.
@@ -187,7 +206,7 @@ impl<'t> Task<'t> {
             Went::Cancelled => return Err(End::Cancelled),
         };
         let note = self.guard.ran(call, outcome);
-        let redacted = redact::strings(&mut told);
+        let redacted = self.secrets.strings(&mut told);
         if redacted > 0 {
             told["redacted_count"] = json!(redacted);
         }

@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::model::endpoint::Endpoint;
+use crate::secrets::Secrets;
 use crate::task::{Care, Consents, Effect, Entry, Runner, Store, Task, Turn};
 use crate::{Host, config};
 use axum::Router;
@@ -88,6 +89,11 @@ pub async fn serve_on(
     if let Some(why) = &wrong {
         tracing::error!("the configuration is not in use: {}", crate::show::line(why));
     }
+    let (secrets, missing) = Secrets::fetch(&config);
+    for why in &missing {
+        tracing::error!("not in use: {}", crate::show::line(why));
+    }
+    secrets.keep_out_of_log();
     let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
         Ok(endpoint) => {
             let (limits, consents) = (config.limits.clone(), Arc::default());
@@ -102,7 +108,7 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone()));
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), secrets));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
     let routes = Router::new()
@@ -151,6 +157,7 @@ async fn work(
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    secrets: Arc<Secrets>,
 ) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
@@ -165,7 +172,15 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(entry, task, turn, Arc::clone(&door), Arc::clone(&store), model.clone()));
+        running.spawn(carry_out(
+            entry,
+            task,
+            turn,
+            Arc::clone(&door),
+            Arc::clone(&store),
+            model.clone(),
+            Arc::clone(&secrets),
+        ));
     }
 }
 
@@ -176,6 +191,7 @@ async fn carry_out(
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
+    secrets: Arc<Secrets>,
 ) {
     tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
     let uid = entry.order.uid;
@@ -203,6 +219,8 @@ async fn carry_out(
         cancel,
         person: entry.person(),
         care,
+        secrets: &secrets,
+        tool: String::new(),
         questions: 0,
         turn: &mut turn,
         whole_id: &whole_id,

@@ -14,6 +14,7 @@ use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::request::Request;
+use crate::secrets::Secrets;
 use crate::show::FileView;
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -43,6 +44,10 @@ pub struct Runner<'a> {
     pub cancel: watch::Receiver<bool>,
     /// The person behind it, to be asked in the middle.
     pub person: Person,
+    /// What must not be seen, and may be used.
+    pub secrets: &'a Secrets,
+    /// The tool of the step that is carried out.
+    pub tool: String,
     /// The care that a model's steps need; the person's own need none.
     pub care: Option<Care>,
     /// The questions that were put so far.
@@ -119,6 +124,9 @@ impl Runner<'_> {
         mode: Mode,
         views: &[FileView],
     ) -> Outcome {
+        if let Err(why) = self.secrets.check(&self.tool, &request) {
+            return self.not_asked(task, number, request, Fault::new("secret_refused", why));
+        }
         if mode == Mode::Execute
             && let Some(refused) = self.first_change(task, number, &request, views).await
         {
@@ -174,6 +182,7 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
         }
     };
     match (code.as_str(), Exit::of_end(end)) {
+        ("secret_refused", _) => StepStatus::Refused,
         ("cancelled", _) => StepStatus::Cancelled,
         ("timeout", _) => StepStatus::Timeout,
         (_, Exit::Refused) => StepStatus::Refused,

@@ -5,11 +5,14 @@ use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
 use crate::config::tables::Limits;
 use crate::event::Event;
+use crate::model::answer;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK};
 use crate::request::Request;
+use crate::secrets::Secrets;
+use crate::shell::Rules;
 use crate::show;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
@@ -25,10 +28,11 @@ impl Runner<'_> {
     /// Runs a task by a model's calls. The task's record is complete at the end, whatever happened.
     pub async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
-        let system = format!("{SYSTEM}{}", self.bounds(task).await);
+        let system = self.secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
+        let secrets = self.secrets;
         let words = self.order.task.clone();
         let mode = self.order.mode;
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words);
+        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words).keeping(secrets);
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         for (name, tokens) in
@@ -37,6 +41,7 @@ impl Runner<'_> {
             task.usage.insert(name.to_owned(), tokens.into());
         }
         finish(task, end, mode);
+        guard_answer(task, secrets);
     }
 
     /// What the host is and what may be done on it, for the prompt. What is not known is left out.
@@ -76,6 +81,9 @@ impl Hands for Steps<'_, '_> {
     async fn run(&mut self, call: &Call) -> Done {
         if let Call::AskPerson(ask) = call {
             return self.runner.ask_person(self.task, ask.question()).await;
+        }
+        if let Err(why) = self.runner.secrets.check_call(call.tool(), &json!(call)) {
+            return Done { told: json!({ "status": "refused", "error": why }), went: Went::Badly };
         }
         let tool = match tool(call) {
             Ok(tool) => tool,
@@ -165,4 +173,22 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
         Mode::Preview | Mode::Check => format!("in a dry run: {summary}"),
     };
     task.status = status;
+}
+
+/// The summary is output like any other: whoever reads it, the log and the record get it without secrets, and
+/// with a mark on what was not done or should not be.
+fn guard_answer(task: &mut Task, secrets: &Secrets) {
+    let (summary, redacted) = secrets.text(&task.summary);
+    let (summary, marked) = match Rules::builtin() {
+        Ok(rules) => answer::marked(&summary, rules),
+        Err(_) => (summary, 0),
+    };
+    task.summary = summary;
+    for (count, what) in
+        [(redacted, "secrets were taken out of"), (marked, "calls or dangerous commands are marked in")]
+    {
+        if count > 0 {
+            task.warnings.push(format!("{count} {what} the model's summary"));
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! A question to the person behind a task, put in the middle of it.
 
 use super::Runner;
-use crate::model::redact;
 use crate::model::task::{Done, Went};
 use crate::task::question::{Answer, Choice, Kind, Question};
 use crate::task::{Task, TaskStatus};
@@ -22,6 +21,7 @@ impl Runner<'_> {
         }
         self.questions += 1;
         let number = self.questions;
+        let [what, details] = [what, details].map(|text| self.secrets.text(&text).0);
         let question = Question { number, kind, what, details, choices: choices.to_vec() };
         let data = json!(question);
         task.question = Some(question);
@@ -44,7 +44,7 @@ impl Runner<'_> {
 impl Runner<'_> {
     /// What a model wants to know of the person.
     pub(super) async fn ask_person(&mut self, task: &mut Task, question: &str) -> Done {
-        let what = redact::text(question).0;
+        let what = question.to_owned();
         let why = if self.order.interactive { NO_ANSWER } else { NOBODY };
         match self.put(task, Kind::Input, what, String::new(), &[Choice::Text, Choice::No]).await {
             Answer::Text(words) => {

@@ -6,6 +6,7 @@ use crate::args::{Names, Unit};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
 use crate::request::Request;
+use crate::secrets::Secrets;
 use crate::show::{self, FileView};
 use crate::task::{Refusal, StepResult, StepStatus, Task};
 use crate::tool::{Tool, unit_name};
@@ -18,6 +19,7 @@ impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
         let mode = self.order.mode;
+        tool.name().clone_into(&mut self.tool);
         let outcome = match tool {
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
@@ -31,7 +33,7 @@ impl Runner<'_> {
                 self.ask(task, number, request, mode).await
             }
         };
-        let result = result(number, tool, &outcome);
+        let result = result(number, tool, &outcome, self.secrets);
         if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
             self.remember(tool);
         }
@@ -112,9 +114,11 @@ fn is_no_grant(outcome: &Outcome) -> bool {
     matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
 }
 
-fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
+/// What a step came to. The secrets that are held go out of it before it is cut: a part of one is one too.
+fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
+    let clean = |text: String| secrets.values(&text).0;
     let diff: String = outcome.views.iter().map(FileView::text).collect();
-    let (stdout, cut) = cut(show::found(outcome, None) + &diff);
+    let (stdout, cut) = cut(clean(show::found(outcome, None) + &diff));
     let status = step_status(&outcome.end, outcome.truncated || cut);
     let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
     let (exit_code, error) = match &outcome.end {
@@ -128,7 +132,7 @@ fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
         Event::Error(fault) => (None, Some(error(&fault.code, &fault.message))),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => (None, None),
     };
-    let stderr = self::cut(String::from_utf8_lossy(&outcome.stderr).into_owned()).0;
+    let stderr = self::cut(clean(String::from_utf8_lossy(&outcome.stderr).into_owned())).0;
     StepResult {
         step: number,
         tool: tool.clone(),
@@ -136,7 +140,7 @@ fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
         exit_code,
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
-        error,
+        error: error.map(clean),
         refusal: refusal(status, outcome),
         request_id: Some(outcome.id.clone()),
     }
