@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// Text that is a command, most likely: in backquotes, after a prompt, or beginning as commands with power do.
 static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?m)```[a-z]*\n(?P<block>[^`]*)```|`(?P<quoted>[^`\n]+)`|^[ \t]*[$#][ \t]+(?P<typed>[^\n]+)$|(?P<bare>\b(?:sudo|doas|pkexec)[ \t]+[a-z./][^\n.;]*|\b(?:curl|wget)\b[^\n|]*\|[ \t]*(?:sudo[ \t]+)?(?:ba|da|z)?sh\b|\brm[ \t]+-[a-zA-Z]*[rf][a-zA-Z]*[ \t]+[^\n.;]+|:\(\)[ \t]*\{[^\n]*)",
+        r"(?m)```[a-z]*\n(?P<block>[^`]*)```|`(?P<quoted>[^`\n]+)`|^[ \t]*[$#][ \t]+(?P<typed>[^\n]+)$|(?P<bare>\b(?:sudo|doas|pkexec)[ \t]+(?:-|/|(?:apt|apt-get|bash|cat|chmod|chown|cp|dd|dpkg|kill|ln|mkdir|mount|mv|nano|reboot|rm|sed|service|sh|shutdown|su|systemctl|tee|useradd|usermod|vi|vim|visudo)\b)[^\n;]*|\b(?:curl|wget)\b[^\n|]*\|[ \t]*(?:sudo[ \t]+)?(?:ba|da|z)?sh\b|\brm[ \t]+-[a-zA-Z]*[rf][a-zA-Z]*[ \t]+[^\n.;]+|:\(\)[ \t]*\{[^\n]*)",
     )
     .ok()
 });

@@ -125,7 +125,7 @@ impl Runner<'_> {
         views: &[FileView],
     ) -> Outcome {
         if let Err(why) = self.secrets.check(&self.tool, &request) {
-            return self.not_asked(task, number, request, Fault::new("secret_refused", why));
+            return self.not_asked(task, number, request, Fault::new("placeholder_refused", why));
         }
         if mode == Mode::Execute
             && let Some(refused) = self.first_change(task, number, &request, views).await
@@ -182,7 +182,7 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
         }
     };
     match (code.as_str(), Exit::of_end(end)) {
-        ("secret_refused", _) => StepStatus::Refused,
+        ("placeholder_refused", _) => StepStatus::Refused,
         ("cancelled", _) => StepStatus::Cancelled,
         ("timeout", _) => StepStatus::Timeout,
         (_, Exit::Refused) => StepStatus::Refused,

@@ -8,6 +8,7 @@ mod configuration;
 mod corpus;
 mod endpoints;
 mod events;
+mod guarding;
 mod loops;
 mod reading;
 mod redaction;
