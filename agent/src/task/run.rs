@@ -182,10 +182,9 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
         }
     };
     match (code.as_str(), Exit::of_end(end)) {
-        ("placeholder_refused", _) => StepStatus::Refused,
         ("cancelled", _) => StepStatus::Cancelled,
         ("timeout", _) => StepStatus::Timeout,
-        (_, Exit::Refused) => StepStatus::Refused,
+        ("placeholder_refused", _) | (_, Exit::Refused) => StepStatus::Refused,
         (_, Exit::NotApproved) => StepStatus::Denied,
         _ => StepStatus::Error,
     }

@@ -43,7 +43,7 @@ impl Runner<'_> {
             | StepStatus::Timeout => {}
         }
         let mut details = show::found(&foreseen, None);
-        views.iter().for_each(|view| details.push_str(&view.text()));
+        details.extend(views.iter().map(FileView::text));
         let what = format!("the first change of this session: {} {}", request.verb(), request.target());
         self.confirm(task, number, request, (Kind::FirstChange, what, details)).await
     }
