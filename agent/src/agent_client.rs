@@ -108,6 +108,7 @@ impl AgentClient {
             .uri(path)
             .header("host", "localhost")
             .header("content-type", "application/json")
+            .header("traceparent", crate::trace::traceparent())
             .body(Full::new(Bytes::from(body)))
             .map_err(|e| Lost::Closed(ErrorKind::InvalidInput, e.to_string()))?;
         sender.send_request(request).await.map_err(midway)

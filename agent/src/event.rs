@@ -5,6 +5,7 @@
 use crate::args::base64_bytes;
 use postern_proto::v1;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Takes a member over from a message.
 trait FromWire<W> {
@@ -182,7 +183,7 @@ impl FromWire<v1::Output> for Output {
 }
 
 /// Why there is no answer of the helper's: a code of its own and words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fault {
     /// `unreachable`, `unsupported`, `invalid_argument`, `timeout`, ...
     pub code: String,

@@ -126,7 +126,7 @@ fn meta(ask: &Ask) -> v1::Meta {
         request_id: ask.id.clone(),
         mode: mode.into(),
         reason: ask.reason.clone(),
-        traceparent: String::new(),
+        traceparent: crate::trace::traceparent(),
         task: ask.task.clone(),
         wait_ms: ask.wait_ms,
         claimed_uid: ask.claimed_uid,

@@ -13,6 +13,8 @@ mod event;
 mod exit;
 mod helper;
 mod hook;
+mod local;
+pub mod log;
 pub mod model;
 mod operators;
 mod patching;
@@ -27,6 +29,7 @@ mod show;
 mod sse;
 mod task;
 pub mod tool;
+pub mod trace;
 mod words;
 
 pub use exit::Exit;
@@ -45,6 +48,8 @@ pub struct Host {
     pub helper_socket: PathBuf,
     /// The sandbox's socket.
     pub tool_socket: PathBuf,
+    /// The system bus.
+    pub system_bus: PathBuf,
     /// What the agent keeps: its database and the workspaces of tasks.
     pub state: PathBuf,
     /// The helper's socket for operators: who may open it may approve.
@@ -67,6 +72,7 @@ impl Default for Host {
             agent_socket: "/run/postern/agent.sock".into(),
             helper_socket: "/run/postern/helper.sock".into(),
             tool_socket: "/run/postern/tool.sock".into(),
+            system_bus: "/run/dbus/system_bus_socket".into(),
             state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),

@@ -1,17 +1,29 @@
 //! `postern`: see the library.
 
-use postern_agent::{Host, cli};
+use postern_agent::config::tables::Log;
+use postern_agent::config::values::LogLevel;
+use postern_agent::secrets::CleanLog;
+use postern_agent::{Host, cli, config, log, sandbox};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
+    // error stream.
+    match std::env::args_os().nth(1) {
+        Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
+        Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
+        Some(_) | None => {}
+    }
+    let host = Host::default();
     let is_service = std::env::args_os().nth(1).is_some_and(|word| word == "serve");
-    let level = if is_service { tracing::Level::INFO } else { tracing::Level::WARN };
-    // The journal has the time.
-    let log = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(postern_agent::secrets::CleanLog)
-        .with_ansi(false);
-    log.without_time().with_target(false).init();
+    let log = if is_service {
+        // A fault in the configuration is told by the service itself.
+        config::read(&host.config).map(|config| config.log).unwrap_or_default()
+    } else {
+        Log { level: LogLevel::Warn, ..Log::default() }
+    };
+    // Nothing was set before.
+    let _ = tracing::subscriber::set_global_default(log::subscriber(&log, CleanLog));
     // One thread: all of it is waiting for sockets.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -20,7 +32,6 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let host = Host::default();
     let mut console = cli::Console::standard();
     let exit = runtime.block_on(cli::run(std::env::args_os(), &host, &mut console));
     // A read of stdin that nobody waits for any more must not hold the end up.

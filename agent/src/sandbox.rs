@@ -1,12 +1,39 @@
 //! The agent's own commands, each in a sandbox of its own: a uid that is nobody's client, a unit a call, and
 //! inside it what the kernel can hold back besides.
 
+mod calls;
+mod confined;
+mod facts;
+mod kept;
+mod paths;
+mod supervise;
+mod wire;
+mod workspace;
+
+pub use confined::main as confined_main;
+pub use supervise::main as supervise_main;
+
+use crate::args::base64_bytes;
 use crate::event::Fault;
 use crate::shell::Profile;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::{Deserialize, Serialize};
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use wire::{Answer, Ask};
+
+/// The subcommand of the unit's main process: it takes one call, starts it and answers.
+pub const SUPERVISE: &str = "tool";
+/// The subcommand of its child, which confines itself and becomes the program.
+pub const CONFINED: &str = "tool-exec";
+
+/// How long the sandbox may take besides the call's own time: the unit's start, and its turn.
+const SETUP: Duration = Duration::from_secs(30);
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +74,8 @@ pub enum Ended {
     Killed,
     /// At its time limit.
     Timeout,
+    /// Because its workspace grew over its limit.
+    Disk,
 }
 
 /// What came of a call.
@@ -58,9 +87,11 @@ pub struct Record {
     pub exit_code: Option<i32>,
     /// The signal.
     pub signal: Option<i32>,
-    /// What it wrote, and nobody else.
+    /// What it wrote, and nobody else; where `truncated`, with a line that says how much is left out.
+    #[serde(with = "base64_bytes")]
     pub stdout: Vec<u8>,
-    /// What it wrote to its error stream, and nobody else.
+    /// What it wrote to its error stream, likewise.
+    #[serde(with = "base64_bytes")]
     pub stderr: Vec<u8>,
     /// Not all of its output is here.
     pub truncated: bool,
@@ -107,21 +138,86 @@ pub enum Holder {
     Nobody,
 }
 
+/// What is done where this kernel or this host cannot hold a control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unenforced {
+    /// Nothing is run.
+    #[default]
+    Refuse,
+    /// It is run, and the record says what was not in force.
+    Report,
+}
+
 /// The way to the sandbox.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     /// The socket of `postern-tool.socket`.
     pub socket: PathBuf,
+    /// Directories that calls may read besides the system's own.
+    pub read_roots: Vec<PathBuf>,
+    /// What is done where a control cannot be held.
+    pub unenforced: Unenforced,
 }
 
 impl Sandbox {
+    /// The sandbox behind a socket: no further roots, full enforcement or nothing.
+    #[must_use]
+    pub fn at(socket: &Path) -> Self {
+        Self { socket: socket.to_owned(), read_roots: Vec::new(), unenforced: Unenforced::Refuse }
+    }
+
     /// Runs one call to its end. Dropping the future kills it.
     ///
     /// # Errors
     /// The sandbox cannot be reached, or cannot hold what the profile needs; nothing was run then.
-    #[expect(clippy::unused_async, reason = "the other side comes next")]
+    /// `sandbox_lost`: it ended before its answer.
     pub async fn run(&self, job: Job) -> Result<Record, Fault> {
-        drop(job);
-        Err(Fault::new("unsupported", format!("no sandbox answers at {}", self.socket.display())))
+        if job.profile == Profile::None {
+            return Err(Fault::new("refused", "the profile none runs nothing"));
+        }
+        let ask = Ask::new(&job, self);
+        let exchange = self.exchange(&ask, job.shim);
+        match tokio::time::timeout(job.time.saturating_add(SETUP), exchange).await {
+            Ok(Ok(Answer::Record(record))) => Ok(record),
+            Ok(Ok(Answer::Fault(fault))) => Err(fault),
+            Ok(Err(fault)) => Err(fault),
+            Err(_) => Err(Fault::new("sandbox_lost", "the sandbox does not answer")),
+        }
     }
+
+    async fn exchange(&self, ask: &Ask, shim: Option<OwnedFd>) -> Result<Answer, Fault> {
+        let mut stream = UnixStream::connect(&self.socket).await.map_err(|error| {
+            let message = format!("no sandbox answers at {}: {error}", self.socket.display());
+            Fault::new("unreachable", message)
+        })?;
+        let lost = |error: io::Error| {
+            Fault::new("sandbox_lost", format!("the sandbox ended before its answer: {error}"))
+        };
+        let frame = wire::frame(ask).map_err(lost)?;
+        send_first(&stream, shim.as_ref()).await.map_err(lost)?;
+        // This end of the pair is the other side's now.
+        drop(shim);
+        stream.write_all(&frame).await.map_err(lost)?;
+        let mut length = [0; 4];
+        stream.read_exact(&mut length).await.map_err(lost)?;
+        let mut body = vec![0; wire::length(length).map_err(lost)?];
+        stream.read_exact(&mut body).await.map_err(lost)?;
+        wire::read(&body).map_err(lost)
+    }
+}
+
+/// The first byte; the descriptor travels with it.
+async fn send_first(stream: &UnixStream, shim: Option<&OwnedFd>) -> io::Result<()> {
+    let send = || {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fds = shim.map(AsFd::as_fd);
+        if let Some(fd) = &fds {
+            control.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(fd)));
+        }
+        sendmsg(stream, &[io::IoSlice::new(&[wire::FIRST])], &mut control, SendFlags::NOSIGNAL)
+            .map_err(io::Error::from)
+    };
+    stream.async_io(Interest::WRITABLE, send).await.map(drop)
 }

@@ -1,11 +1,17 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+use crate::model::tools::{
+    GetNetwork, GetSystemInfo, ListDisks, ListPackages, ListProcesses, ListTimers, ListUnits, SearchFiles,
+    SearchLogs,
+};
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "tool", content = "args", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tool {
     /// Install one package (`NAME` or `NAME=VERSION`).
@@ -59,6 +65,11 @@ pub enum Tool {
         /// The packages.
         names: Vec<String>,
     },
+    /// Look at one package.
+    PkgShow {
+        /// The package.
+        name: String,
+    },
     /// Look, and install what is not installed.
     EnsureInstalled {
         /// The packages.
@@ -77,6 +88,13 @@ pub enum Tool {
         action: UnitAction,
         /// The unit.
         name: String,
+    },
+    /// Read the end of a unit's journal.
+    UnitJournal {
+        /// The unit.
+        name: String,
+        /// The most lines.
+        lines: u32,
     },
     /// Let systemd read its units again.
     UnitsReload {},
@@ -109,10 +127,28 @@ pub enum Tool {
         limit: Option<u32>,
     },
     /// List a directory.
-    ListDirectory {
+    ListDir {
         /// An absolute path.
         path: String,
     },
+    /// Find a text in files.
+    SearchFiles(SearchFiles),
+    /// Find a text in logs.
+    SearchLogs(SearchLogs),
+    /// Look at the host.
+    GetSystemInfo(GetSystemInfo),
+    /// List units.
+    ListUnits(ListUnits),
+    /// List timers.
+    ListTimers(ListTimers),
+    /// List processes.
+    ListProcesses(ListProcesses),
+    /// Look at the network.
+    GetNetwork(GetNetwork),
+    /// List file systems.
+    ListDisks(ListDisks),
+    /// List packages.
+    ListPackages(ListPackages),
     /// Make a directory.
     MakeDirectory {
         /// An absolute path.
@@ -137,6 +173,13 @@ pub enum Tool {
         /// An absolute path.
         path: String,
     },
+    /// Run a command that the policy names.
+    RunCommand {
+        /// Its name there.
+        name: String,
+        /// Its parameters.
+        params: BTreeMap<String, String>,
+    },
     /// Take an earlier change back.
     Undo {
         /// Its request id, the beginning of it, or `last`.
@@ -145,7 +188,7 @@ pub enum Tool {
 }
 
 /// What `service` does with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look.
@@ -181,7 +224,7 @@ impl Action {
 }
 
 /// What else can be done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitAction {
     /// Restart it if it runs.
@@ -232,10 +275,12 @@ impl Tool {
             Self::PackagesUpgrade { names } if names.is_empty() => "upgrade all packages".to_owned(),
             Self::PackagesUpgrade { names } => format!("upgrade {}", names.join(", ")),
             Self::PackagesShow { names } => format!("show the packages {}", names.join(", ")),
+            Self::PkgShow { name } => format!("show the package {name}"),
             Self::EnsureInstalled { names } => format!("make sure {} is installed", names.join(", ")),
             Self::Service { action: Action::Status, name } => format!("status of {name}"),
             Self::Service { action, name } => format!("{} {name}", action.word()),
             Self::Unit { action, name } => format!("{} {name}", action.word()),
+            Self::UnitJournal { name, lines } => format!("read {lines} lines of the journal of {name}"),
             Self::UnitsReload {} => "let systemd read its units again".to_owned(),
             Self::EnsureRunning { name } => format!("make sure {name} is running"),
             Self::WriteFile { path, content } => format!("write {} bytes to {path}", content.len()),
@@ -247,11 +292,23 @@ impl Tool {
                 Err(_) => "apply a patch".to_owned(),
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
-            Self::ListDirectory { path } => format!("list {path}"),
+            Self::ListDir { path } => format!("list {path}"),
+            Self::SearchFiles(SearchFiles { path, text, .. }) => {
+                format!("look for {:?} in {}", text.as_str(), path.as_str())
+            }
+            Self::SearchLogs(SearchLogs { text, .. }) => format!("look for {:?} in the logs", text.as_str()),
+            Self::GetSystemInfo(_) => "look at the host".to_owned(),
+            Self::ListUnits(_) => "list the units".to_owned(),
+            Self::ListTimers(_) => "list the timers".to_owned(),
+            Self::ListProcesses(_) => "list the processes".to_owned(),
+            Self::GetNetwork(_) => "look at the network".to_owned(),
+            Self::ListDisks(_) => "list the file systems".to_owned(),
+            Self::ListPackages(_) => "list the packages".to_owned(),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
             Self::RemoveFile { path } => format!("remove {path}"),
+            Self::RunCommand { name, .. } => format!("run the command {name}"),
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
         }

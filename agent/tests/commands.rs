@@ -104,6 +104,28 @@ async fn refuses_wrong_usage_before_asking() {
 }
 
 #[tokio::test]
+async fn a_commands_value_comes_from_stdin_or_a_file_and_so_is_in_no_list_of_processes() {
+    let place = Place::new();
+    let helper = place.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
+    let file = place.path("key");
+    std::fs::write(&file, "-----BEGIN\nabc\n\n").unwrap();
+    let key = format!("key=@{}", file.display());
+    let args = ["--direct", "command", "enrol", "password=-", &key, "host=a=b"];
+    let ran = place.run_with(&args, b"-hunter2\n").await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    let request: v1::CommandRunRequest = helper.seen()[0].decode();
+    let given: Vec<_> = request.parameters.iter().map(|p| (p.name.as_str(), p.value.as_str())).collect();
+    assert_eq!(given, [("host", "a=b"), ("key", "-----BEGIN\nabc\n"), ("password", "-hunter2")]);
+    for refused in [&["a=-", "b=-"][..], &["a=@/no/such/file"], &["hunter2"]] {
+        let ran = place.run_with(&[&["--direct", "command", "enrol"], refused].concat(), b"hunter2").await;
+        assert_eq!(ran.exit, Exit::Usage, "{refused:?}: {ran:?}");
+        assert!(!ran.err.contains("hunter2"), "{ran:?}");
+    }
+    let ran = place.run_with(&["--direct", "command", "enrol", "a=-"], b"\xff").await;
+    assert_eq!((ran.exit, helper.seen().len()), (Exit::Usage, 1), "{ran:?}");
+}
+
+#[tokio::test]
 async fn prints_one_object_with_the_names_of_the_contract() {
     let place = Place::new();
     let id = uuid::Uuid::now_v7().to_string();

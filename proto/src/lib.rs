@@ -30,5 +30,8 @@ pub mod root {
     }
 }
 
+/// What stands for a value that is shown nowhere: in a plan, and in a job's `argv` where its descriptor will stand.
+pub const SECRET: &str = "(secret)";
+
 /// The `.proto` source of the service, for tests that compare lists.
 pub const HELPER_PROTO: &str = include_str!("../postern/v1/helper.proto");

@@ -1,10 +1,13 @@
 //! Named commands on a real systemd: what their sandbox holds back, what their limits end, and what survives.
 
+use std::thread;
+
 use postern_tests::{Installed, Output, Release, on_each_release};
 
 on_each_release!(
     a_strict_command_changes_nothing_and_reaches_nobody_but_what_its_row_names,
     a_value_arrives_as_it_is_or_not_at_all,
+    a_secret_is_read_by_the_program_and_stands_nowhere,
     what_is_printed_beyond_the_limit_is_cut_and_marked,
     the_time_limit_ends_everything_that_the_command_started,
     a_killed_helper_picks_up_the_outcome,
@@ -21,7 +24,7 @@ fn host(release: Release, script: &str, commands: &[(&str, &str)], accepted: &st
     let rows = commands.iter().map(|(name, row)| format!("[[command]]\nname = \"{name}\"\n{row}\n"));
     let names: Vec<String> = commands.iter().map(|(name, _)| format!("{name:?}")).collect();
     let rule = format!(
-        "[[rule]]\nid = \"probe\"\nclient = \"agent\"\nverbs = [\"command.run\"]\ncommands = [{}]\ntimeout = \"1m\"\n\
+        "[[rule]]\nid = \"probe\"\nclient = \"agent\"\nverbs = [\"command.run\", \"request.undo\"]\ncommands = [{}]\ntimeout = \"1m\"\n\
          decision = \"allow\"\njustification = \"tests of the sandbox\"\naccept_risk = {{ {accepted} }}\n",
         names.join(", ")
     );
@@ -120,6 +123,53 @@ fn a_value_arrives_as_it_is_or_not_at_all(release: Release) {
     let output = say("a");
     assert_eq!(output.code, 3, "a program that a group may change: {output}");
     assert!(output.stderr.contains("unsafe_path"), "{output}");
+}
+
+fn a_secret_is_read_by_the_program_and_stands_nowhere(release: Release) {
+    let on = "argv = [\"/usr/libexec/probe\", \"on\", \"{name}\", \"{key}\", \"pass={pass}\"]\n\
+              params = { name = { kind = \"name\" }, key = { kind = \"secret\" }, pass = { kind = \"secret\" } }\n\
+              write = [\"/srv/probe\"]\nreverse = \"off\"";
+    let off = "argv = [\"/usr/libexec/probe\", \"off\", \"{name}\"]\nparams.name = { kind = \"name\" }";
+    let script = "if [ $1 = off ]; then echo off $2; exit; fi\n\
+                  touch /srv/probe/began; for i in $(seq 600); do [ -e /srv/probe/go ] && break; sleep 0.1; done\n\
+                  sha256sum < $3; sha256sum < ${4#pass=}";
+    let host = host(release, script, &[("on", on), ("off", off)], "");
+    // Made there, so that no command of the test names them.
+    let _ = host
+        .shell(
+            "umask 077; cd /home/visitor; for name in key pass; do head -c 9 /dev/urandom | base64 -w 0 | tr +/ xy > $name; done; \
+             chown visitor key pass; cat pass > both; echo >> both; cat key >> both",
+        )
+        .ok();
+    // Every file but the persons' own, what processes show of themselves, and what PID 1 and the journal say.
+    let seen = "cd /; grep -rlsF -f /home/visitor/both / --exclude-dir=proc --exclude-dir=sys --exclude-dir=home; \
+                grep -lsF -f /home/visitor/both /proc/[0-9]*/cmdline /proc/[0-9]*/environ; \
+                systemctl show --all '*' | grep -cF -f /home/visitor/both; \
+                journalctl --no-pager --all -o json | grep -cF -f /home/visitor/both; true";
+    let answer = thread::scope(|scope| {
+        let asked = "cat /home/visitor/pass | postern command on name=db-1 key=@/home/visitor/key pass=-";
+        let answer = scope.spawn(|| host.visitor(&["sh", "-c", asked]));
+        let _ = host.shell("for i in $(seq 300); do [ -e /srv/probe/began ] && break; sleep 0.1; done; test -e /srv/probe/began").ok();
+        let during = host.shell(seen).ok();
+        let _ = host.shell("touch /srv/probe/go").ok();
+        let mut lines = during.lines();
+        let held = lines.next().unwrap_or_default();
+        assert!(
+            held.starts_with("/run/postern-helper/secret-"),
+            "the control: the one place is found: {during}"
+        );
+        assert_eq!(lines.collect::<Vec<_>>(), ["0", "0"], "{during}");
+        answer.join().expect("the person's command")
+    });
+    assert_eq!(answer.code, 0, "{answer}\n{}", host.journal("postern-helper.service"));
+    assert_eq!(answer.stdout, host.shell("cd /home/visitor; sha256sum < key; sha256sum < pass").ok());
+    assert_eq!(host.shell(seen).ok(), "0\n0\n", "once it is done");
+    let _ = host.shell("grep -q '\"pass=(secret)\"' /var/log/postern/audit.jsonl").ok();
+
+    // Its undo is the other command, with the value that is no secret.
+    let undone = host.visitor(&["postern", "undo", "last"]);
+    assert_eq!((undone.code, undone.stdout.trim()), (0, "off db-1"), "{undone}");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 
 fn what_is_printed_beyond_the_limit_is_cut_and_marked(release: Release) {

@@ -61,6 +61,9 @@ impl Session<'_> {
     }
 
     fn show(&mut self, task: &Task) {
+        if !task.trace_id.is_empty() {
+            self.console.result(&format!("trace {}\n", task.trace_id));
+        }
         for result in &task.results {
             self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
             self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());

@@ -28,6 +28,7 @@ use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
+use crate::trace::{self, Trace};
 use crate::{Host, config, operators, serve};
 use clap::{CommandFactory, Parser};
 use hyper::Method;
@@ -56,7 +57,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Err(error) => return usage(&error, console),
     };
     let mut session = Session { host, console, global: cli.global };
-    let exit = session.run(cli.command).await;
+    let exit = trace::within(Trace::new(), session.run(cli.command)).await;
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;
@@ -124,7 +125,9 @@ impl Session<'_> {
             Command::Package(command) => Ok(typed::package(command)),
             Command::Service(command) => Ok(typed::service(command)),
             Command::File(command) => typed::file(command, &mut self.console.input),
-            Command::Command { name, parameters } => typed::command(name, &parameters),
+            Command::Command { name, parameters } => {
+                typed::command(name, &parameters, &mut self.console.input)
+            }
             Command::Undo { id } => Ok(Request::RequestUndo(Of { of: id })),
             Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
             Command::Run { .. }
@@ -147,9 +150,14 @@ impl Session<'_> {
             json!({ "helper": helper })
         } else {
             let agent = AgentClient::new(&self.host.agent_socket);
-            match self.call(&agent, Method::GET, "/health", None).await {
-                Ok(answer) => answer.body,
-                Err(fault) => return self.fail(&fault),
+            // With a fault the agent answers 503, and says which.
+            match agent.call(Method::GET, "/health", None).await {
+                Ok(answer) if answer.body["agent"].is_string() => answer.body,
+                Ok(answer) => {
+                    let fault = answer.error().unwrap_or_else(|| Fault::new("internal", "no health"));
+                    return self.fail(&fault);
+                }
+                Err(lost) => return self.fail(&tasks::unreachable(&agent, &lost)),
             }
         };
         if self.global.json.is_some() {

@@ -101,7 +101,8 @@ pub enum Command {
     Command {
         /// Its name in the policy
         name: String,
-        /// Its parameters
+        /// Its parameters; `KEY=-` takes the value from stdin, `KEY=@PATH` from a file, without the line feed at its
+        /// end: so a secret stands in no list of processes
         #[arg(value_name = "KEY=VALUE")]
         parameters: Vec<String>,
     },

@@ -9,12 +9,13 @@ use crate::ask::{Door, Lost, Mode, new_id, reason};
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::local::Local;
 use crate::planner;
 use crate::secrets::Secrets;
 use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Order, Runner, Task, Turn};
+use crate::task::{Order, Owner, Runner, Task, Turn};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -65,10 +66,11 @@ impl Session<'_> {
             mode: self.mode(),
             reason: self.global.reason.clone().unwrap_or_default(),
             wait_ms: self.wait_ms(),
-            uid: nix::unistd::getuid().as_raw(),
+            owner: Owner::Uid(nix::unistd::getuid().as_raw()),
             interactive: false,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
+        let local = Local::blind();
         let (cancel, cancelled) = watch::channel(false);
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
@@ -81,6 +83,7 @@ impl Session<'_> {
             };
             let runner = Runner {
                 door: &door,
+                local: &local,
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,
@@ -177,7 +180,7 @@ fn not_understood(why: &planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 
-fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
+pub(super) fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
 }
 

@@ -88,15 +88,36 @@ pub fn file(command: File, input: &mut dyn Read) -> Result<Request, String> {
     })
 }
 
-pub fn command(name: String, parameters: &[String]) -> Result<Request, String> {
+/// A command's request. What everybody may see of this process is no place for a secret: `KEY=-` is what `input`
+/// holds, `KEY=@PATH` what a file holds. No value that the policy could let through begins so.
+pub fn command(name: String, parameters: &[String], input: &mut dyn Read) -> Result<Request, String> {
     let mut parsed = Vec::with_capacity(parameters.len());
+    let mut from_input = None;
     for parameter in parameters {
-        let (name, value) =
-            parameter.split_once('=').ok_or_else(|| format!("{parameter:?} is not of the form KEY=VALUE"))?;
-        parsed.push(Parameter { name: name.to_owned(), value: value.to_owned() });
+        // Not repeated: what stands there may be a secret.
+        let (name, given) = parameter.split_once('=').ok_or("a parameter is given as KEY=VALUE")?;
+        let value = if given == "-" {
+            if let Some(first) = from_input.replace(name) {
+                return Err(format!(
+                    "both {first:?} and {name:?} cannot come from stdin; give one as KEY=@PATH"
+                ));
+            }
+            text_of(limited(input).map_err(|e| format!("cannot read stdin: {e}"))?, name)?
+        } else if let Some(path) = given.strip_prefix('@') {
+            text_of(content_of(Path::new(path))?, name)?
+        } else {
+            given.to_owned()
+        };
+        parsed.push(Parameter { name: name.to_owned(), value });
     }
     parsed.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Request::CommandRun(Command { name, parameters: parsed }))
+}
+
+/// A value as text, without the line feed that ends it in a file.
+fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, String> {
+    let text = String::from_utf8(bytes).map_err(|_| format!("what is given for {name:?} is no UTF-8"))?;
+    Ok(text.strip_suffix('\n').map_or_else(|| text.clone(), str::to_owned))
 }
 
 /// A request that makes a file hold a content, and keeps its mode and owner.

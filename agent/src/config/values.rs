@@ -279,6 +279,14 @@ impl Value for AbsolutePath {
     }
 }
 
+impl AbsolutePath {
+    /// The path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
 impl fmt::Display for AbsolutePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.display().fmt(f)

@@ -6,16 +6,13 @@ use super::budget::Budget;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
-use super::reader::{Misread, Reading};
-use super::redact;
+use super::reader::{Code, Misread, Reading};
 use super::tools::{Call, Tool};
+use super::{redact, results};
 use crate::config::tables::Limits;
 use crate::secrets::Secrets;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
-
-/// What a model is shown of one result.
-const SHOWN_LIMIT: usize = 8000;
 
 /// What came of a call that was run.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +40,9 @@ pub enum Went {
 pub trait Hands {
     /// Carries out one call, which is not `finish`.
     fn run(&mut self, call: &Call) -> impl Future<Output = Done> + Send;
+
+    /// Gets a reply that was no call, whole.
+    fn misread(&mut self, _reply: &str) {}
 
     /// Is ready once the person wants the task to end.
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static;
@@ -127,6 +127,7 @@ impl<'t> Task<'t> {
             if let Err(why) = self.budget.step() {
                 return End::OutOfBudget(why);
             }
+            results::fit(&mut self.turns);
             let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools };
             let hear = hands.ear();
             let cancelled = hands.cancelled();
@@ -151,8 +152,11 @@ impl<'t> Task<'t> {
     async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
-        for (id, reading) in reply.read(self.tools) {
+        for (index, (id, reading)) in reply.read(self.tools).into_iter().enumerate() {
             let Reading { call, is_multiple, .. } = reading;
+            if is_text && is_multiple {
+                tracing::warn!(event = "multiple_json", "multiple JSON objects in one reply");
+            }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
                 Ok(_) => None,
@@ -162,6 +166,9 @@ impl<'t> Task<'t> {
             let call = match (call, wrong) {
                 (Ok(call), None) => call,
                 (call, wrong) => {
+                    if !matches!(&call, Err(misread) if misread.code == Code::UnknownTool) {
+                        hands.misread(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
+                    }
                     let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
                     if is_text {
                         return Ok(Turn::User(told));
@@ -206,14 +213,18 @@ impl<'t> Task<'t> {
             Went::Cancelled => return Err(End::Cancelled),
         };
         let note = self.guard.ran(call, outcome);
-        let redacted = self.secrets.strings(&mut told);
+        let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);
         if redacted > 0 {
             told["redacted_count"] = json!(redacted);
         }
         if let Some(note) = note {
             told["note"] = json!(note);
         }
-        Ok(CallResult { id: id.to_owned(), text: shown(&told), is_error: went == Went::Badly })
+        Ok(CallResult {
+            id: id.to_owned(),
+            text: results::shown(told, call.of().output.get()),
+            is_error: went == Went::Badly,
+        })
     }
 }
 
@@ -226,21 +237,4 @@ fn sum(one: Usage, other: Usage) -> Usage {
         cached_input: one.cached_input.saturating_add(other.cached_input),
         output: one.output.saturating_add(other.output),
     }
-}
-
-/// A result as JSON of limited length: long texts in it lose their middle, and say so.
-fn shown(told: &Value) -> String {
-    let mut told = told.clone();
-    for value in told.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
-        if let Value::String(text) = value
-            && text.len() > SHOWN_LIMIT
-        {
-            let head: String = text.chars().take(SHOWN_LIMIT / 2).collect();
-            let tail = text.chars().rev().take(SHOWN_LIMIT / 4).collect::<Vec<_>>();
-            let tail: String = tail.into_iter().rev().collect();
-            let left = text.len().saturating_sub(head.len() + tail.len());
-            *text = format!("{head}\n[{left} bytes are left out here: do not infer what they say]\n{tail}");
-        }
-    }
-    told.to_string()
 }

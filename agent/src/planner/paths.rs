@@ -43,7 +43,7 @@ impl<'a> Orders<'a> {
     pub(super) fn list(&mut self, start: &Cursor<'a>) -> Understood {
         let names = self.cursor.list(&|_| false)?;
         let paths = self.paths(&names, start)?;
-        self.steps.extend(paths.into_iter().map(|path| Tool::ListDirectory { path }));
+        self.steps.extend(paths.into_iter().map(|path| Tool::ListDir { path }));
         Ok(())
     }
 

@@ -49,7 +49,7 @@ pub fn clean(event: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(event) {
         Ok(mut value) if value.is_object() => {
             crate::model::redact::each(&mut value, &of);
-            format!("{value}\n")
+            format!("{}\n", crate::show::json(&value.to_string()))
         }
         Ok(_) | Err(_) => of(event).0,
     }

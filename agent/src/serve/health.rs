@@ -7,20 +7,35 @@ use crate::event::Event;
 use crate::request::Request;
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use axum::http::StatusCode;
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
+use utoipa::ToSchema;
 
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 const REMEMBERED: Duration = Duration::from_secs(5);
+
+/// `ok`, `off`, or what is wrong.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct Parts {
+    /// This service.
+    agent: String,
+    /// The model's endpoint.
+    llm: String,
+    /// The local knowledge base.
+    rag: String,
+    /// The helper.
+    helper: String,
+}
 
 /// The last probe.
 pub struct Health {
     agent: String,
     /// Why there is no model although one is configured.
     llm: Option<String>,
-    last: Mutex<Option<(Instant, Value)>>,
+    last: Mutex<Option<(Instant, Parts)>>,
 }
 
 impl Health {
@@ -31,14 +46,18 @@ impl Health {
     }
 }
 
-/// Answers 200: that there is an answer says that the agent works.
-pub async fn health(State(app): State<Arc<App>>) -> Json<Value> {
+/// What works.
+#[utoipa::path(get, path = "/health", responses(
+    (status = 200, description = "the agent is ok", body = Parts),
+    (status = 503, description = "it goes by its defaults, since something is wrong with it", body = Parts),
+))]
+pub async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Parts>) {
     // Held over the probe: many who ask at once cause one.
     let mut last = app.health.last.lock().await;
     if let Some((at, state)) = &*last
         && at.elapsed() < REMEMBERED
     {
-        return Json(state.clone());
+        return answer(state.clone());
     }
     let llm = async {
         match (&app.model, &app.health.llm) {
@@ -48,9 +67,14 @@ pub async fn health(State(app): State<Arc<App>>) -> Json<Value> {
         }
     };
     let (helper, llm) = tokio::join!(probe(&app.door), llm);
-    let state = json!({ "agent": app.health.agent, "llm": llm, "rag": "off", "helper": helper });
+    let state = Parts { agent: app.health.agent.clone(), llm, rag: "off".to_owned(), helper };
     *last = Some((Instant::now(), state.clone()));
-    Json(state)
+    answer(state)
+}
+
+fn answer(state: Parts) -> (StatusCode, Json<Parts>) {
+    let status = if state.agent == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(state))
 }
 
 /// `ok`, or what is wrong with the helper. Asks what costs least: a decision, nothing touched.

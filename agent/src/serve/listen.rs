@@ -1,8 +1,7 @@
 //! The listening socket: systemd's, or one made by hand under the same path.
 
 use super::Peer;
-use axum::extract::connect_info::Connected;
-use axum::serve::IncomingStream;
+use crate::task::Owner;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Group, chown};
 use std::io;
@@ -14,10 +13,9 @@ use tokio::net::UnixListener;
 /// A uid that is nobody's, for a peer whose credentials the kernel does not tell.
 const NOBODY_KNOWN: u32 = u32::MAX;
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        Self(stream.io().peer_cred().map_or(NOBODY_KNOWN, |cred| cred.uid()))
-    }
+/// Who is at the other end, as the kernel says.
+pub fn peer(stream: &tokio::net::UnixStream) -> Peer {
+    Peer(Owner::Uid(stream.peer_cred().map_or(NOBODY_KNOWN, |cred| cred.uid())))
 }
 
 /// The socket that systemd passed, or a new one.

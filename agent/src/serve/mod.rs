@@ -1,27 +1,34 @@
 //! `postern serve`: the HTTP service on agent.sock, and the worker that runs one task after the other.
 
+mod connections;
 mod health;
 mod listen;
 mod requests;
+mod routes;
 mod tasks;
+mod tcp;
 
 use crate::ask::Door;
 use crate::config::tables::Limits;
-use crate::event::Event;
+use crate::event::{Event, Fault};
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::local::Local;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
-use crate::task::{Care, Consents, Effect, Entry, Runner, Store, Task, Turn};
+use crate::task::{Care, Consents, Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::trace::{self, Trace};
 use crate::{Host, config};
-use axum::Router;
-use axum::extract::{DefaultBodyLimit, connect_info::ConnectInfo};
+use axum::body::to_bytes;
+use axum::extract::connect_info::ConnectInfo;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use health::Health;
 pub(crate) use health::probe;
-use serde_json::json;
+pub use routes::ROUTES;
+use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +36,7 @@ pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
+use utoipa::ToSchema;
 
 /// Tasks that may wait.
 const QUEUE_LIMIT: usize = 100;
@@ -57,9 +65,19 @@ struct Model {
     consents: Arc<Consents>,
 }
 
-/// The uid behind a connection, as the kernel says.
+/// What tasks are carried out with.
+#[derive(Clone)]
+struct Means {
+    door: Arc<Door>,
+    local: Local,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+    secrets: Arc<Secrets>,
+}
+
+/// Who is behind a connection.
 #[derive(Clone, Copy, Debug)]
-struct Peer(u32);
+struct Peer(Owner);
 
 type Caller = ConnectInfo<Peer>;
 
@@ -87,20 +105,27 @@ pub async fn serve_on(
         Err(why) => (config::Config::default(), Some(why)),
     };
     if let Some(why) = &wrong {
-        tracing::error!("the configuration is not in use: {}", crate::show::line(why));
+        tracing::error!(event = "configuration", "the configuration is not in use: {why}");
     }
     let (secrets, missing) = Secrets::fetch(&config);
     for why in &missing {
-        tracing::error!("not in use: {}", crate::show::line(why));
+        tracing::error!(event = "secret", "not in use: {why}");
     }
     secrets.keep_out_of_log();
+    let (tcp, closed) = match tcp::listen(&config.http).await {
+        Ok(tcp) => (tcp, None),
+        Err(why) => {
+            tracing::error!(event = "http", "TCP is not served: {why}");
+            (None, Some(why))
+        }
+    };
     let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
         Ok(endpoint) => {
             let (limits, consents) = (config.limits.clone(), Arc::default());
             (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits, consents })), None)
         }
         Err(why) => {
-            tracing::error!("the model is not in use: {}", crate::show::line(&why));
+            tracing::error!(event = "model", "the model is not in use: {why}");
             (None, Some(why))
         }
     };
@@ -108,35 +133,34 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), secrets));
+    let local = Local::new(&config, host);
+    let means =
+        Means { door: Arc::clone(&door), local, store: Arc::clone(&store), model: model.clone(), secrets };
+    let worker = tokio::spawn(work(orders, means));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
-    let app = Arc::new(App { door, store, queue, health: Health::new(wrong, llm), slots, model });
-    let routes = Router::new()
-        .route("/execute", post(tasks::execute))
-        .route("/tasks", get(tasks::list))
-        .route("/tasks/{id}", get(tasks::show))
-        .route("/tasks/{id}/events", get(tasks::events))
-        .route("/tasks/{id}/cancel", post(tasks::cancel))
-        .route("/tasks/{id}/answer", post(tasks::answer))
-        .route("/plan", post(tasks::plan))
-        .route("/requests", post(requests::ask).layer(DefaultBodyLimit::max(REQUEST_BODY_LIMIT)))
-        .route("/requests/{id}", get(requests::find))
-        .route("/health", get(health::health))
-        .fallback(|| async { fault(StatusCode::NOT_FOUND, "not_found", "there is no such route") })
-        .layer(DefaultBodyLimit::max(TASK_BODY_LIMIT))
-        .with_state(app);
-    let service = routes.into_make_service_with_connect_info::<Peer>();
-    // Open event streams would hold a graceful end up for ever: whoever listens comes again.
-    let serving = axum::serve(listener, service);
-    let end = tokio::select! {
-        end = async { serving.await } => end,
-        () = stop => {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            Ok(())
+    let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
+    let routes = routes::router()
+        .with_state(app)
+        .layer(map_response(as_json))
+        .layer(from_fn(connections::whole_body))
+        .layer(from_fn(connections::traced));
+    let over_tcp = async {
+        match tcp {
+            Some((listener, gate)) => {
+                let routes = routes.clone().layer(from_fn_with_state(gate, tcp::check));
+                connections::serve(listener, routes, |_| Peer(Owner::Token)).await;
+            }
+            None => std::future::pending().await,
         }
     };
+    // Open event streams would hold a graceful end up for ever: whoever listens comes again.
+    tokio::select! {
+        () = connections::serve(listener, routes.clone(), listen::peer) => {}
+        () = over_tcp => {}
+        () = stop => tokio::time::sleep(Duration::from_millis(50)).await,
+    }
     worker.abort();
-    end
+    Ok(())
 }
 
 async fn stop_signal() {
@@ -152,13 +176,7 @@ async fn stop_signal() {
 }
 
 /// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
-async fn work(
-    mut orders: mpsc::Receiver<Arc<Entry>>,
-    door: Arc<Door>,
-    store: Arc<Store>,
-    model: Option<Arc<Model>>,
-    secrets: Arc<Secrets>,
-) {
+async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, means: Means) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
     let mut running = JoinSet::new();
@@ -172,15 +190,8 @@ async fn work(
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
-        running.spawn(carry_out(
-            entry,
-            task,
-            turn,
-            Arc::clone(&door),
-            Arc::clone(&store),
-            model.clone(),
-            Arc::clone(&secrets),
-        ));
+        let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
+        running.spawn(trace::within(trace, carry_out(entry, task, turn, means.clone())));
     }
 }
 
@@ -188,19 +199,16 @@ async fn carry_out(
     entry: Arc<Entry>,
     mut task: Task,
     mut turn: Turn,
-    door: Arc<Door>,
-    store: Arc<Store>,
-    model: Option<Arc<Model>>,
-    secrets: Arc<Secrets>,
+    Means { door, local, store, model, secrets }: Means,
 ) {
-    tracing::info!(task = task.id, uid = entry.order.uid, steps = entry.order.steps.len(), "task begins");
-    let uid = entry.order.uid;
+    tracing::info!(event = "task_begins", task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
+    let owner = entry.order.owner;
     let mut asked = Asked::default();
     let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
         if name == "request" {
             // A task's ids are made here and nobody else's.
             asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(uid, &asked.request_id, asked.undoes.is_some(), asked.effect);
+            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect);
             return;
         }
         if let Ok(end) = Event::from_parts(name, &data) {
@@ -211,10 +219,11 @@ async fn carry_out(
     };
     let cancel = entry.cancel.subscribe();
     let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
-    let care = model.as_ref().map(|model| Care::new(&model.consents, format!("{uid} {session}")));
-    let whole_id = |id: &str| store.requests.find(uid, id).map_err(|why| why.fault(id));
+    let care = model.as_ref().map(|model| Care::new(&model.consents, format!("{owner:?} {session}")));
+    let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
+        local: &local,
         order: &entry.order,
         cancel,
         person: entry.person(),
@@ -230,7 +239,7 @@ async fn carry_out(
         Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
         None => runner.run(&mut task).await,
     }
-    tracing::info!(task = task.id, status = ?task.status, "task ended");
+    tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();
     store.tidy();
@@ -245,9 +254,33 @@ struct Asked {
     undoes: Option<String>,
 }
 
+/// An error.
+#[derive(Serialize, ToSchema)]
+struct Failure {
+    error: Fault,
+}
+
+/// What axum says in words of its own, as an error of ours.
+async fn as_json(response: Response) -> Response {
+    let status = response.status();
+    let is_ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if is_ours || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let code = match status {
+        StatusCode::NOT_FOUND => "not_found",
+        StatusCode::METHOD_NOT_ALLOWED => "unsupported",
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        status if status.is_client_error() => "invalid_argument",
+        _ => "internal",
+    };
+    let body = to_bytes(response.into_body(), TASK_BODY_LIMIT).await.unwrap_or_default();
+    fault(status, code, &String::from_utf8_lossy(&body))
+}
+
 /// An error as JSON.
 fn fault(status: StatusCode, code: &str, message: &str) -> Response {
-    (status, axum::Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+    (status, axum::Json(Failure { error: Fault::new(code, message) })).into_response()
 }
 
 /// A body that axum could not read, as an error of ours.
@@ -255,6 +288,10 @@ fn bad_body(rejection: &axum::extract::rejection::JsonRejection) -> Response {
     match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
             fault(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this route takes")
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            let message = "the body must be JSON, and Content-Type application/json say so";
+            fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_argument", message)
         }
         _ => fault(StatusCode::BAD_REQUEST, "invalid_argument", &rejection.body_text()),
     }

@@ -1,11 +1,12 @@
 //! `POST /requests`: one typed request, for people who have no grant of their own. The helper's client
 //! is the agent; whom it asks for goes along as a claim.
 
-use super::{App, Caller, bad_body, fault};
+use super::{App, Caller, Failure, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
-use crate::task::{Effect, NotOne};
+use crate::task::{Effect, NotOne, Owner};
+use crate::trace;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, State};
@@ -19,12 +20,17 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
+use utoipa::ToSchema;
 
-#[derive(Deserialize)]
+/// One typed request.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
+    /// Such as `unit.restart`.
     verb: String,
+    /// Under the names of the wire.
     #[serde(default = "nothing")]
+    #[schema(value_type = Object)]
     args: Value,
     #[serde(default)]
     mode: Mode,
@@ -39,6 +45,12 @@ fn nothing() -> Value {
     json!({})
 }
 
+/// Asks the helper; its events are the answer.
+#[utoipa::path(post, path = "/requests", request_body = Body, responses(
+    (status = 200, description = "the helper's events", content_type = "text/event-stream", body = String),
+    (status = "4XX", body = Failure),
+    (status = 503, body = Failure),
+))]
 pub async fn ask(
     State(app): State<Arc<App>>,
     ConnectInfo(peer): Caller,
@@ -65,11 +77,11 @@ pub async fn ask(
         mode: body.mode,
         reason: reason(&body.reason),
         task: String::new(),
-        claimed_uid: peer.0,
+        claimed_uid: peer.0.claimed_uid(),
         wait_ms: body.wait_ms,
     };
     let (events, stream) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
+    tokio::spawn(trace::kept(async move {
         if let Some(refused) = foreign(&app, peer.0, &ask) {
             let _ = events.send(Event::Refused(refused));
             return;
@@ -87,18 +99,24 @@ pub async fn ask(
                 if let Some(id) = settled {
                     app.store.requests.settle(id, ask.request.undoes(), &outcome.end);
                 }
+                let (verb, ended) = (outcome.verb, outcome.end.name());
+                tracing::info!(event = "request", id = ask.id, verb, ended, "request ended");
                 let _ = events.send(outcome.end);
             }
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
         }
         drop(slot);
-    });
+    }));
     let stream = UnboundedReceiverStream::new(stream).map(|event| {
         Ok::<_, Infallible>(sse::Event::default().event(event.name()).data(event.data().to_string()))
     });
     Sse::new(stream).keep_alive(KeepAlive::default()).into_response()
 }
 
+#[utoipa::path(get, path = "/requests/{id}", params(("id" = String, Path, description = "the beginning of it, or `last`")), responses(
+    (status = 200, body = Object),
+    (status = "4XX", body = Failure),
+))]
 /// The whole id of a request of one's own.
 pub async fn find(
     State(app): State<Arc<App>>,
@@ -119,17 +137,17 @@ pub async fn find(
 }
 
 /// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
-fn foreign(app: &App, uid: u32, ask: &Ask) -> Option<Refused> {
+fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
-    if effect == Effect::Possible && !app.store.requests.claim(uid, &ask.id, is_undo, effect) {
+    if effect == Effect::Possible && !app.store.requests.claim(owner, &ask.id, is_undo, effect) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {
-        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(uid, &of.of) => {
+        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(owner, &of.of) => {
             let Fault { code, message } = NotOne::Unknown.fault(&of.of);
             refuse(&code, &message)
         }

@@ -1,36 +1,45 @@
-//! The routes about tasks. A task belongs to the uid that gave it: to all others it does not exist.
+//! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
-use super::{App, Caller, Peer, bad_body, fault};
+use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::planner;
 use crate::task::question::{Answer, Choice};
-use crate::task::{Entry, Find, Order, Task};
+use crate::task::{Entry, Find, Order, Owner, Right, Task};
 use crate::tool::Tool;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use utoipa::{IntoParams, ToSchema};
 
-#[derive(Deserialize)]
+/// An order.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
+    /// In the person's words.
     task: String,
+    /// What the tasks that belong together are called.
     #[serde(default)]
     session: String,
+    /// Answer when it has ended.
     #[serde(default = "yes")]
     wait: bool,
+    /// `execute` or `preview`.
     #[serde(default)]
     mode: Mode,
+    /// Why, for the audit.
     #[serde(default)]
     reason: String,
+    /// How long each step may wait for locks and approval; 0 = as the policy says.
     #[serde(default)]
     wait_ms: u32,
     /// The person is there and answers questions.
@@ -42,11 +51,16 @@ fn yes() -> bool {
     true
 }
 
+#[utoipa::path(post, path = "/execute", request_body = Execute, responses(
+    (status = 200, description = "the task, ended", body = Task),
+    (status = 202, description = "it waits for its turn", body = Accepted),
+    (status = "4XX", body = Failure),
+))]
 /// Plans the task at once, so that what is not understood is said before anything is done, and queues it.
 /// A client that leaves does not end it.
 pub async fn execute(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     body: Result<Json<Execute>, JsonRejection>,
 ) -> Response {
     let Json(body) = match body {
@@ -73,7 +87,7 @@ pub async fn execute(
         mode: body.mode,
         reason,
         wait_ms: body.wait_ms,
-        uid,
+        owner,
         interactive: body.interactive,
     };
     let id = new_id();
@@ -83,7 +97,7 @@ pub async fn execute(
         return fault(StatusCode::TOO_MANY_REQUESTS, "busy", "100 tasks are waiting; try again later");
     }
     if !body.wait {
-        return (StatusCode::ACCEPTED, Json(json!({ "id": id }))).into_response();
+        return (StatusCode::ACCEPTED, Json(Accepted { id })).into_response();
     }
     let mut news = entry.listen();
     while !entry.task().status.is_final() {
@@ -94,12 +108,24 @@ pub async fn execute(
     Json(entry.task()).into_response()
 }
 
-#[derive(Deserialize)]
+/// What `POST /execute` answers where nobody waits.
+#[derive(Serialize, ToSchema)]
+pub struct Accepted {
+    id: String,
+}
+
+/// An order to be shown.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// In the person's words.
     task: String,
 }
 
+#[utoipa::path(post, path = "/plan", request_body = Plan, responses(
+    (status = 200, description = "the steps of the offline planner", body = Object),
+    (status = "4XX", body = Failure),
+))]
 /// Shows the steps that a task would come to.
 pub async fn plan(body: Result<Json<Plan>, JsonRejection>) -> Response {
     match body.map(|Json(body)| planner::plan(&body.task)) {
@@ -125,28 +151,69 @@ fn not_understood(why: &planner::NotUnderstood) -> Response {
     fault(StatusCode::UNPROCESSABLE_ENTITY, "invalid_argument", &message)
 }
 
-pub async fn list(State(app): State<Arc<App>>, ConnectInfo(Peer(uid)): Caller) -> Json<Vec<Task>> {
-    Json(app.store.list(uid))
+/// A part of the list.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// At most so many.
+    #[param(value_type = Option<usize>, minimum = 1)]
+    limit: Option<NonZeroUsize>,
+    /// Those older than the task of this id: the last one of the page before.
+    before: Option<String>,
 }
 
+/// One's tasks, the newest first; root's list has everybody's.
+#[utoipa::path(get, path = "/tasks", params(Page), responses(
+    (status = 200, body = Vec<Task>),
+    (status = "4XX", body = Failure),
+))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    ConnectInfo(Peer(owner)): Caller,
+    Query(page): Query<Page>,
+) -> Response {
+    let tasks = app.store.list(owner);
+    let from = match &page.before {
+        None => 0,
+        Some(id) => match tasks.iter().position(|task| task.id == *id) {
+            Some(at) => at + 1,
+            None => {
+                return fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has the id in before");
+            }
+        },
+    };
+    let limit = page.limit.map_or(usize::MAX, NonZeroUsize::get);
+    Json(tasks.into_iter().skip(from).take(limit).collect::<Vec<_>>()).into_response()
+}
+
+/// One task.
+#[utoipa::path(get, path = "/tasks/{id}", params(("id" = String, Path, description = "or the beginning of it")), responses(
+    (status = 200, body = Task),
+    (status = "4XX", body = Failure),
+))]
 pub async fn show(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
 ) -> Response {
-    match find(&app, uid, &id) {
+    match find(&app, owner, Right::See, &id) {
         Ok(entry) => Json(entry.task()).into_response(),
         Err(answer) => *answer,
     }
 }
 
+#[utoipa::path(post, path = "/tasks/{id}/cancel", params(("id" = String, Path, description = "or the beginning of it")), responses(
+    (status = 200, body = Task),
+    (status = "4XX", body = Failure),
+))]
 /// Ends a task: one that runs stops before its next step. A started effect is not undone.
 pub async fn cancel(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
 ) -> Response {
-    match find(&app, uid, &id) {
+    match find(&app, owner, Right::Control, &id) {
         Ok(entry) => {
             entry.cancel.send_replace(true);
             if entry.cancel_queued() {
@@ -158,20 +225,25 @@ pub async fn cancel(
     }
 }
 
-#[derive(Deserialize)]
+/// An answer.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// The question's number.
     question: u32,
+    /// One of its choices.
     answer: Choice,
+    /// With `text` alone.
     #[serde(default)]
     text: Option<String>,
 }
 
+#[utoipa::path(post, path = "/tasks/{id}/answer", params(("id" = String, Path, description = "or the beginning of it")),
+    request_body = Given, responses((status = 200, body = Task), (status = "4XX", body = Failure)))]
 /// Answers what a task asks its person now.
 pub async fn answer(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
     body: Result<Json<Given>, JsonRejection>,
 ) -> Response {
@@ -179,7 +251,7 @@ pub async fn answer(
         Ok(Json(body)) => body,
         Err(rejection) => return bad_body(&rejection),
     };
-    let entry = match find(&app, uid, &id) {
+    let entry = match find(&app, owner, Right::Control, &id) {
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
@@ -210,20 +282,35 @@ pub async fn answer(
     Json(entry.task()).into_response()
 }
 
-#[derive(Deserialize)]
+/// Where to begin.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct After {
+    /// The number of the last event that is known; so is the header `Last-Event-ID`.
     #[serde(default)]
     after: u64,
 }
 
+#[utoipa::path(get, path = "/tasks/{id}/events",
+    params(("id" = String, Path, description = "or the beginning of it"), After),
+    responses(
+        (status = 200, description = "server-sent events, numbered, to the task's end",
+         content_type = "text/event-stream", body = String),
+        (status = "4XX", body = Failure),
+    ))]
 /// The task's events from the first or from `after` on, to its end.
 pub async fn events(
     State(app): State<Arc<App>>,
-    ConnectInfo(Peer(uid)): Caller,
+    ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
     Query(After { after }): Query<After>,
+    headers: HeaderMap,
 ) -> Response {
-    let entry = match find(&app, uid, &id) {
+    // What a client sends that was cut off.
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let after = after.max(last.unwrap_or(0));
+    let entry = match find(&app, owner, Right::See, &id) {
         Ok(entry) => entry,
         Err(answer) => return *answer,
     };
@@ -255,8 +342,8 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
     }
 }
 
-fn find(app: &App, uid: u32, id: &str) -> Result<Arc<Entry>, Box<Response>> {
-    match app.store.find(uid, id) {
+fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<Entry>, Box<Response>> {
+    match app.store.find(who, right, id) {
         Find::One(entry) => Ok(entry),
         Find::None => {
             Err(Box::new(fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has this id")))

@@ -1,13 +1,16 @@
 //! A task: an order of a person, its steps, and what came of them.
 
 mod care;
+mod owner;
 pub mod question;
 mod requests;
+pub mod results;
 mod run;
 mod store;
 mod turn;
 
 pub use care::{Care, Consents};
+pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub use store::{Entry, Find, Store};
@@ -16,12 +19,14 @@ pub use turn::Turn;
 use crate::ask::Mode;
 use crate::tool::Tool;
 use question::Question;
+use results::Results;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// A task's record, as the HTTP service shows it.
 #[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Task {
     /// A UUID of version 7.
     pub id: String,
@@ -29,6 +34,9 @@ pub struct Task {
     pub session: String,
     /// The order.
     pub task: String,
+    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
     /// Where it stands.
     pub status: TaskStatus,
     /// What it waits for, while somebody must approve.
@@ -40,7 +48,8 @@ pub struct Task {
     /// One line for people.
     pub summary: String,
     /// One entry a step that was tried.
-    pub results: Vec<StepResult>,
+    #[schema(value_type = Vec<results::Entry>)]
+    pub results: Results,
     /// What was changed on the host.
     pub changes: Vec<Change>,
     /// What a person should know besides.
@@ -50,7 +59,7 @@ pub struct Task {
 }
 
 /// A request that waits for somebody's approval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Waits {
     /// 32 hex digits.
     pub approval_id: String,
@@ -70,7 +79,7 @@ pub struct Waits {
 }
 
 /// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// Others run before it.
@@ -110,7 +119,7 @@ impl TaskStatus {
 }
 
 /// What came of a step.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StepResult {
     /// Counts from 1.
     pub step: usize,
@@ -140,7 +149,7 @@ pub struct StepResult {
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Refusal {
     /// A stable code.
@@ -163,7 +172,7 @@ pub struct Refusal {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// Done.
@@ -183,7 +192,7 @@ pub enum StepStatus {
 }
 
 /// Something that is different on the host now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The helper's record of it.
     pub request_id: String,
@@ -210,8 +219,8 @@ pub struct Order {
     pub reason: String,
     /// How long to wait in each step; 0 = as the rule says.
     pub wait_ms: u32,
-    /// The person behind it.
-    pub uid: u32,
+    /// Who gave it.
+    pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
 }
@@ -224,11 +233,12 @@ impl Task {
             id,
             session: order.session.clone(),
             task: order.task.clone(),
+            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
             question: None,
             summary: String::new(),
-            results: Vec::new(),
+            results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
             usage: Map::new(),

@@ -4,9 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
+use utoipa::ToSchema;
 
 /// A question. Both texts are shown escaped, never as they are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Question {
     /// Counts from 1 within its task.
     pub number: u32,
@@ -22,7 +23,7 @@ pub struct Question {
 }
 
 /// Why a person is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The first change of a session.
@@ -38,7 +39,7 @@ pub enum Kind {
 }
 
 /// What can be answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// Yes, this once.

@@ -1,5 +1,6 @@
 //! Whose request is whose: to the helper all of them are the agent's.
 
+use super::Owner;
 use crate::event::{Event, Fault, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ pub struct Requests(Mutex<VecDeque<Sent>>);
 
 /// One of them.
 struct Sent {
-    uid: u32,
+    owner: Owner,
     id: String,
     is_undo: bool,
     state: State,
@@ -80,10 +81,10 @@ impl Requests {
     }
 
     /// Remembers who a request is sent for; false if it was sent for somebody else.
-    pub fn claim(&self, uid: u32, id: &str, is_undo: bool, effect: Effect) -> bool {
+    pub fn claim(&self, owner: Owner, id: &str, is_undo: bool, effect: Effect) -> bool {
         let mut requests = self.lock();
         if let Some(known) = requests.iter().rev().find(|known| known.id == id) {
-            return known.uid == uid;
+            return known.owner == owner;
         }
         if requests.len() == KEPT {
             requests.pop_front();
@@ -92,13 +93,13 @@ impl Requests {
             Effect::Possible => State::Unknown,
             Effect::None => State::Nothing,
         };
-        requests.push_back(Sent { uid, id: id.to_owned(), is_undo, state });
+        requests.push_back(Sent { owner, id: id.to_owned(), is_undo, state });
         true
     }
 
     /// Whether a request was sent for this person.
-    pub fn owns(&self, uid: u32, id: &str) -> bool {
-        self.lock().iter().any(|known| known.uid == uid && known.id == id)
+    pub fn owns(&self, owner: Owner, id: &str) -> bool {
+        self.lock().iter().any(|known| known.owner == owner && known.id == id)
     }
 
     /// Remembers how a request ended; `undoes` is the one that it takes back.
@@ -126,9 +127,9 @@ impl Requests {
 
     /// A person's request by its id, the beginning of it, or `last`: the newest change that stands and is no undo
     /// itself, so that asking again goes one further back.
-    pub fn find(&self, uid: u32, id: &str) -> Result<String, NotOne> {
+    pub fn find(&self, owner: Owner, id: &str) -> Result<String, NotOne> {
         let requests = self.lock();
-        let mut own = requests.iter().rev().filter(|known| known.uid == uid);
+        let mut own = requests.iter().rev().filter(|known| known.owner == owner);
         if id == "last" {
             return match own.find(|known| known.state != State::Nothing && !known.is_undo) {
                 Some(known) if known.state == State::Change => Ok(known.id.clone()),

@@ -13,6 +13,7 @@ use super::{Care, Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn}
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
+use crate::local::Local;
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::FileView;
@@ -38,6 +39,8 @@ const MAY_FOLLOW: &[&str] = &[
 pub struct Runner<'a> {
     /// The way to the helper.
     pub door: &'a Door,
+    /// What the agent finds out by itself.
+    pub local: &'a Local,
     /// The order.
     pub order: &'a Order,
     /// True once the person wants it to end.
@@ -91,6 +94,9 @@ impl Runner<'_> {
         });
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();
+            let code = result.error.as_deref().and_then(|error| error.split(':').next());
+            let (exit_code, task) = (result.exit_code.map(i64::from), &task.id);
+            tracing::info!(event = "step", task, step = number, status, exit_code, code, "step ended");
         }
         (self.on)("step", data, task);
     }

@@ -1,7 +1,7 @@
 //! The tasks that the service knows. In memory: the one place that persistence will replace.
 
 use super::question::{Answer, Person};
-use super::{Order, Requests, Task, TaskStatus};
+use super::{Order, Owner, Requests, Right, Task, TaskStatus};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,10 +85,10 @@ impl Store {
         lock(&self.tasks).retain(|entry| entry.task().id != id);
     }
 
-    /// A person's task by its id or the beginning of it.
-    pub fn find(&self, uid: u32, id: &str) -> Find {
+    /// A task that somebody has this right over, by its id or the beginning of it.
+    pub fn find(&self, who: Owner, right: Right, id: &str) -> Find {
         let tasks = lock(&self.tasks);
-        let own = |entry: &&Arc<Entry>| entry.order.uid == uid && entry.task().id.starts_with(id);
+        let own = |entry: &&Arc<Entry>| who.has(right, entry.order.owner) && entry.task().id.starts_with(id);
         let mut found = tasks.iter().filter(own);
         match (found.next(), found.next()) {
             (Some(entry), None) => Find::One(Arc::clone(entry)),
@@ -97,12 +97,12 @@ impl Store {
         }
     }
 
-    /// A person's tasks, the newest first.
-    pub fn list(&self, uid: u32) -> Vec<Task> {
+    /// The tasks that somebody may see, the newest first.
+    pub fn list(&self, who: Owner) -> Vec<Task> {
         lock(&self.tasks)
             .iter()
             .rev()
-            .filter(|entry| entry.order.uid == uid)
+            .filter(|entry| who.has(Right::See, entry.order.owner))
             .map(|entry| entry.task())
             .collect()
     }

@@ -19,6 +19,8 @@ use tokio::sync::Notify;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 
+pub mod tool;
+
 /// What the fake helper does next with a request that it gets.
 pub enum Play {
     /// Sends events, then the good end of the stream.
@@ -263,6 +265,7 @@ impl Place {
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
             config: directory.path().join("agent.toml"),
+            system_bus: directory.path().join("bus.sock"),
             operators: "no-such-group".to_owned(),
             terminals: Vec::new(),
             editor: vec!["/bin/false".to_owned()],

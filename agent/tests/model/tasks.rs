@@ -6,7 +6,7 @@ use postern_agent::Exit;
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
 
-fn calls(tool: &str, args: &Value) -> server::Play {
+pub fn calls(tool: &str, args: &Value) -> server::Play {
     let function = json!({ "name": tool, "arguments": args.to_string() });
     let message = json!({ "content": null, "tool_calls": [{ "id": "c", "function": function }] });
     let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10 });
@@ -14,7 +14,7 @@ fn calls(tool: &str, args: &Value) -> server::Play {
     server::Play::Answer(200, &[("content-type", "application/json")], body.to_string())
 }
 
-fn configure(place: &Place, server: &Server) {
+pub fn configure(place: &Place, server: &Server) {
     let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
     std::fs::write(&place.host.config, text).unwrap();
 }

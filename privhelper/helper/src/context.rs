@@ -4,7 +4,7 @@ use crate::audit::Record;
 use crate::error::Code;
 use crate::helper::Helper;
 use crate::meta::Meta;
-use crate::policy::{Authorized, Peer, Policy};
+use crate::policy::{Authorized, Object, Peer, Policy};
 use crate::reply::Watchers;
 use crate::types::Digest;
 use crate::verb::Wish;
@@ -59,7 +59,19 @@ impl Context {
             task: self.meta.task.as_str().to_owned(),
             undone: false,
             decision: 0,
+            command: self.wishes.iter().find_map(|(_, object)| self.command(object)),
         }
+    }
+
+    /// A command's name and values, but those that must stand nowhere.
+    fn command(&self, object: &Object) -> Option<wire::CommandRunRequest> {
+        let Object::Command { name, arguments } = object else { return None };
+        let row = self.policy.command(name.as_str())?;
+        let kept = arguments.iter().filter(|(name, _)| !row.is_secret(name));
+        let parameter =
+            |(name, value): (&str, &str)| wire::Parameter { name: name.into(), value: value.into() };
+        let parameters = kept.map(parameter).collect();
+        Some(wire::CommandRunRequest { meta: None, name: name.to_string(), parameters })
     }
 
     /// How long this request may wait: the rule's limit, or less if the client says so.

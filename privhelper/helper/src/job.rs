@@ -8,13 +8,17 @@ use crate::context::{Context, too_late};
 use crate::error::{Code, Fault, Refusal, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::{Done, failed};
+use crate::plan::inverse;
 use crate::policy::{Authorized, Command};
 use crate::reply::Watchers;
 use crate::sandbox;
 use crate::sys::process::{self, Finished, JobUnit};
 use crate::sys::store::{self, JOB_MAX};
 use crate::types::Digest;
-use postern_proto::root::v1::{Job, JobEvent, JobKind, JobOutcome, RequestRecord, Transaction};
+use crate::verb_id::VerbId;
+use postern_proto::root::v1::{
+    CommandJob, Job, JobEvent, JobKind, JobOutcome, RequestRecord, Secret, Transaction,
+};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::path::{Path, PathBuf};
@@ -105,22 +109,29 @@ pub fn execute(cx: &Context, ticket: &Ticket, job: &Job, limit: Duration) -> Res
     Ok(done(job, outcome, &cx.watchers))
 }
 
-/// Runs one named command in the sandbox of its row: an effect. After `limit` as [`execute`].
+/// Runs one named command in the sandbox of its row: an effect. After `limit` as [`execute`]. Its secrets are in no
+/// record on the disk, and the one that PID 1 opens for it is gone when [`forget`] is done.
 ///
 /// # Errors
 /// As [`execute`]; that the command itself failed is no error but an outcome.
 pub fn run_command(
     cx: &Context,
     ticket: &Ticket,
-    job: &Job,
+    (job, secrets): (&Job, Vec<Secret>),
     row: &Command,
     limit: Duration,
 ) -> Result<Done, Stop> {
+    let paths = &cx.helper.host.paths;
     let id = record(cx, job, id_of(cx.peer.uid, cx.meta.request_id.as_str()))?;
-    let properties = sandbox::properties(row, &directories(&cx.helper), &id)?;
+    if !secrets.is_empty() {
+        let command = job.command.clone().map(|command| CommandJob { secrets, ..command });
+        let whole = Job { id: id.clone(), command, ..job.clone() };
+        store::replace(&sandbox::with_secrets(paths, &id), &whole.encode_to_vec())?;
+    }
+    let properties = sandbox::properties(row, paths, &id)?;
     started(&process::start_command(&cx.helper.host, ticket, &id, &properties)?)?;
     let outcome = follow(&cx.helper, ticket, (JobUnit::Command, &id), &cx.watchers, limit)?;
-    Ok(ran(&outcome))
+    Ok(ran(&outcome, cx.policy.reverse(row.name.as_str())))
 }
 
 /// Has a validator judge, in the unit that `properties` says for its id: an effect that leaves nothing behind. The
@@ -187,16 +198,22 @@ pub fn recover(
     let is_command = job.kind() == JobKind::Command;
     let unit = if is_command { JobUnit::Command } else { JobUnit::Run };
     let followed = follow(helper, ticket, (unit, id), watchers, Duration::from_secs(60 * 60));
-    let ended =
-        followed.map(|outcome| if is_command { ran(&outcome) } else { done(&job, outcome, watchers) });
+    let policy = helper.policy().unwrap_or_default();
+    let reverse = request.command.as_ref().and_then(|call| policy.reverse(&call.name));
+    let ended = followed
+        .map(|outcome| if is_command { ran(&outcome, reverse) } else { done(&job, outcome, watchers) });
     Some(ended.unwrap_or_else(|stop| failed(stop).0))
 }
 
 /// Removes what a job leaves, after its outcome is recorded.
 pub fn forget(helper: &Helper, uid: u32, request_id: &str) {
-    let path = directory(helper, &id_of(uid, request_id));
+    let id = id_of(uid, request_id);
+    let (path, secrets) = (directory(helper, &id), sandbox::with_secrets(&helper.host.paths, &id));
+    // What stays is removed at the next start.
+    if secrets.exists() {
+        drop(store::remove_file(&secrets));
+    }
     if path.exists() {
-        // What stays is removed at the next start.
         drop(store::remove_directory(&path));
     }
 }
@@ -299,8 +316,8 @@ fn succeed(outcome: JobOutcome) -> Result<JobOutcome, Stop> {
     Err(Refusal::new(code, outcome.detail.chars().take(500).collect::<String>()).into())
 }
 
-/// What became of a named command: also where it failed, its exit code is told.
-fn ran(outcome: &JobOutcome) -> Done {
+/// What became of a named command, which `reverse` takes back: also where it failed, its exit code is told.
+fn ran(outcome: &JobOutcome, reverse: Option<&Command>) -> Done {
     let exit =
         wire::ExitInfo { code: outcome.exit_code, signal: outcome.signal, truncated: outcome.truncated };
     let mut completed =
@@ -314,7 +331,10 @@ fn ran(outcome: &JobOutcome) -> Done {
         code.as_str().clone_into(&mut completed.code);
         completed.message = outcome.detail.chars().take(500).collect();
     }
-    Done { completed, undo: Json::new() }
+    let reverse = reverse.filter(|_| outcome.code.is_empty());
+    let undo =
+        |by: &Command| Json::new().text("kind", VerbId::CommandRun.name()).text("name", by.name.as_str());
+    Done { completed, undo: reverse.map_or_else(Json::new, undo) }
 }
 
 /// What became of a transaction. Where it failed, what dpkg has now is told too.
@@ -332,7 +352,7 @@ fn done(job: &Job, outcome: JobOutcome, watchers: &Watchers) -> Done {
         if !completed.message.is_empty() {
             completed.status = wire::Status::Unchanged.into();
         }
-        let undo = undo(job, &outcome.steps, &completed.packages);
+        let undo = undo(job, &completed);
         return Done { completed, undo };
     }
     if !outcome.output.is_empty() {
@@ -346,27 +366,16 @@ fn done(job: &Job, outcome: JobOutcome, watchers: &Watchers) -> Done {
 }
 
 /// What takes it back, for the audit.
-fn undo(job: &Job, steps: &[wire::PackageStep], packages: &[wire::PackageInfo]) -> Json {
-    let of = |action: wire::Action, version: fn(&wire::PackageStep) -> &str| -> Vec<String> {
-        let steps = steps.iter().filter(|step| step.action() == action);
-        steps.map(|step| format!("{}{}", step.name, version(step))).collect()
+fn undo(job: &Job, completed: &wire::Completed) -> Json {
+    let verb = match (job.kind(), job.transaction()) {
+        (JobKind::Hold, _) => VerbId::PackageHold,
+        (JobKind::Unhold, _) => VerbId::PackageUnhold,
+        (_, Transaction::Install) => VerbId::PackageInstall,
+        (_, Transaction::Remove) => VerbId::PackageRemove,
+        (_, Transaction::Purge) => VerbId::PackagePurge,
+        (_, Transaction::Autoremove) => VerbId::PackageAutoremove,
+        (_, Transaction::Upgrade) => VerbId::PackageUpgrade,
+        (_, Transaction::Repair | Transaction::Unspecified) => return Json::new(),
     };
-    let (kind, names) = match (job.kind(), job.transaction()) {
-        (JobKind::Hold | JobKind::Unhold, _) => {
-            let kind = if job.kind() == JobKind::Hold { "package.unhold" } else { "package.hold" };
-            (kind, packages.iter().map(|info| info.name.clone()).collect())
-        }
-        (_, Transaction::Install) => ("package.remove", of(wire::Action::Install, |_| "")),
-        (_, Transaction::Remove | Transaction::Autoremove) => {
-            ("package.install", of(wire::Action::Remove, |_| ""))
-        }
-        (_, Transaction::Purge) => ("package.install", of(wire::Action::Purge, |_| "")),
-        (_, Transaction::Upgrade) => ("package.install", of(wire::Action::Upgrade, |_| "")),
-        (_, Transaction::Repair | Transaction::Unspecified) => ("", Vec::new()),
-    };
-    if names.is_empty() {
-        return Json::new();
-    }
-    let packages = Json::new().texts("packages", names.iter().map(String::as_str));
-    Json::new().text("kind", kind).object("of", &packages)
+    inverse::of(verb, completed).map_or_else(|_| Json::new(), |inverse| inverse.json())
 }

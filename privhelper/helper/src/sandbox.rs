@@ -5,6 +5,7 @@
 //! told, so no value of a client is told to it: the command and its arguments stand in the job's record.
 
 use crate::error::{Code, Refusal};
+use crate::host::Paths;
 use crate::policy::Command;
 use crate::sys::process::JOB;
 use crate::sys::store;
@@ -70,6 +71,9 @@ const SECRETS: &[&str] = &[
 /// Root's own state, which no sandboxed command sees.
 const STATE: &str = "InaccessiblePaths=-/var/lib/postern-helper";
 
+/// How the names of files with secrets begin.
+pub const WITH_SECRETS: &str = "secret-";
+
 /// The one directory of root's state from which something is shown to a validator.
 pub const STAGING: &str = "staging";
 
@@ -89,8 +93,8 @@ const NO_NETWORK: &[&str] = &["PrivateNetwork=yes", "IPAddressDeny=any"];
 ///
 /// # Errors
 /// `unsupported`: the row holds a name or path that PID 1 would read as something else, or no sandbox.
-pub fn properties(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String>, Refusal> {
-    let mut unit = unit(command, jobs, id)?;
+pub fn properties(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Refusal> {
+    let mut unit = unit(command, paths, id)?;
     if command.wire.sandbox() != root::Sandbox::None {
         unit.push(STATE.to_owned());
     }
@@ -103,14 +107,14 @@ pub fn properties(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String
 /// As [`properties`].
 pub fn validator(
     command: &Command,
-    state: &Path,
+    paths: &Paths,
     id: &str,
     stands: &[Stand],
 ) -> Result<Vec<String>, Refusal> {
-    let mut unit = unit(command, &state.join("jobs"), id)?;
+    let mut unit = unit(command, paths, id)?;
     // Mounts are made in the order of their paths: once the state as a whole is hidden, what stands for a directory
     // behind it, such as one below /var/www, could not be found there.
-    for path in store::list(state)?.iter().filter(|path| !path.ends_with(STAGING)) {
+    for path in store::list(&paths.state)?.iter().filter(|path| !path.ends_with(STAGING)) {
         unit.push(format!("InaccessiblePaths={}", plain(command, &path.to_string_lossy())?));
     }
     for Stand { copy, live } in stands {
@@ -124,14 +128,22 @@ fn options(unit: Vec<String>) -> Vec<String> {
     unit.into_iter().map(|property| format!("--property={property}")).collect()
 }
 
-fn unit(command: &Command, jobs: &Path, id: &str) -> Result<Vec<String>, Refusal> {
+/// What PID 1 opens for a command that takes secrets: its job's record with them, on a tmpfs.
+#[must_use]
+pub fn with_secrets(paths: &Paths, id: &str) -> PathBuf {
+    paths.run.join(format!("{WITH_SECRETS}{id}"))
+}
+
+fn unit(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Refusal> {
     let row = &command.wire;
-    let directory = jobs.join(id);
-    let file = |name: &str| plain(command, &format!("file:{}", directory.join(name).to_string_lossy()));
+    let directory = paths.state.join("jobs").join(id);
+    let file = |path: &Path| plain(command, &format!("file:{}", path.to_string_lossy()));
+    let takes_secrets = command.parameters.iter().any(|(name, _)| command.is_secret(name));
+    let record = if takes_secrets { with_secrets(paths, id) } else { directory.join("job.pb") };
     let mut unit = vec![
         format!("Description=Postern: command {}", command.name),
-        format!("StandardInput={}", file("job.pb")?),
-        format!("StandardOutput={}", file("events")?),
+        format!("StandardInput={}", file(&record)?),
+        format!("StandardOutput={}", file(&directory.join("events"))?),
         "StandardError=journal".to_owned(),
         // As root and outside of the sandbox, once the command has ended or PID 1 has ended it.
         format!("ExecStopPost=+{JOB} end {id}"),

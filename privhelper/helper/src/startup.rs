@@ -11,6 +11,7 @@ use crate::leave::{Done, forget, outcome};
 use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
+use crate::sandbox;
 use crate::sys::log::Reserve;
 use crate::sys::store::{self, POLICY_MAX};
 use crate::sys::{confined, files, socket};
@@ -220,9 +221,16 @@ fn end(helper: &Helper, request: &RequestRecord, watchers: &Watchers, recover: R
 fn prune_jobs(helper: &Helper, unfinished: &[RequestRecord]) -> Result<(), Fault> {
     let kept: HashSet<_> =
         unfinished.iter().map(|request| job::id_of(request.uid, &request.request_id)).collect();
+    let is_over = |name: &str| !kept.contains(name);
     for entry in store::list(&helper.host.paths.state.join("jobs"))? {
-        if entry.file_name().is_some_and(|name| !kept.contains(&*name.to_string_lossy())) {
+        if entry.file_name().is_some_and(|name| is_over(&name.to_string_lossy())) {
             store::remove_directory(&entry)?;
+        }
+    }
+    for entry in store::list(&helper.host.paths.run)? {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        if name.strip_prefix(sandbox::WITH_SECRETS).is_some_and(is_over) {
+            store::remove_file(&entry)?;
         }
     }
     Ok(())

@@ -44,11 +44,14 @@ pub struct Candidate<'a> {
 pub fn rows<'a, V>(cx: &'a Context, by: &Authorized<V>) -> Result<Vec<&'a Command>, Stop> {
     let mut rows: Vec<&Command> = Vec::new();
     for rule in by.rules().filter(|rule| !rule.validate.is_empty()) {
-        let known = cx.policy.commands().iter().find(|command| command.name.as_str() == rule.validate);
-        let row = known.filter(|command| command.wire.sandbox() == Sandbox::Validator).ok_or_else(|| {
-            let why = format!("rule {} asks {} to agree first (`validate`)", rule.id, rule.validate);
-            Refusal::new(Code::Unsupported, format!("{why}, which is no validator of the policy"))
-        })?;
+        let row = cx
+            .policy
+            .command(&rule.validate)
+            .filter(|command| command.wire.sandbox() == Sandbox::Validator)
+            .ok_or_else(|| {
+                let why = format!("rule {} asks {} to agree first (`validate`)", rule.id, rule.validate);
+                Refusal::new(Code::Unsupported, format!("{why}, which is no validator of the policy"))
+            })?;
         if !rows.iter().any(|seen| seen.name == row.name) {
             rows.push(row);
         }
@@ -58,7 +61,7 @@ pub fn rows<'a, V>(cx: &'a Context, by: &Authorized<V>) -> Result<Vec<&'a Comman
         if let Some(program) = argv.first() {
             programs::program(by, program, cx.helper.host.owner_uid)?;
         }
-        sandbox::properties(row, &job::directories(&cx.helper), "")?;
+        sandbox::properties(row, &cx.helper.host.paths, "")?;
     }
     Ok(rows)
 }
@@ -126,12 +129,13 @@ fn ask(
     stands: &[Stand],
 ) -> Result<(), Stop> {
     cx.watchers.progress(wire::Phase::Validate, row.name.as_str(), 0, "");
-    let properties = |id: &str| sandbox::validator(row, &cx.helper.host.paths.state, id, stands);
+    let properties = |id: &str| sandbox::validator(row, &cx.helper.host.paths, id, stands);
     let command = CommandJob {
         argv: row.argv(&Arguments::new(Vec::new())?)?,
         env: row.wire.env.clone(),
         output_bytes: row.wire.output_bytes,
         cwd: row.wire.cwd.clone(),
+        secrets: Vec::new(),
     };
     let record = Job { kind: JobKind::Command.into(), command: Some(command), ..Job::default() };
     let limit = Duration::from_secs(row.wire.timeout_s).saturating_add(SLACK);

@@ -3,14 +3,17 @@
 //! Its outputs are pipes of this process, which keeps as much as the row lets through and reads on: a command is
 //! never stopped by what it prints. When this process ends, PID 1 kills whatever the command has left running.
 
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postern_proto::root::v1::{CommandJob, JobEvent, JobOutcome};
+use postern_proto::SECRET;
+use postern_proto::root::v1::{CommandJob, JobEvent, JobOutcome, Secret};
 use postern_proto::v1::{Output, Stream};
 
 use crate::record::{RECORD_MAX, Record};
@@ -44,7 +47,9 @@ pub fn command(input: impl Read, output: impl Write) -> Result<(), Fault> {
 }
 
 fn run(job: &CommandJob, events: &mut Events<impl Write>) -> Result<JobOutcome, Fault> {
-    let mut child = sys::named(&job.argv, &job.env, &job.cwd)?;
+    let (argv, secrets) = with_secrets(job)?;
+    let mut child = sys::named(&argv, &job.env, &job.cwd)?;
+    drop(secrets);
     let (sender, chunks) = mpsc::sync_channel(4);
     if let Some(pipe) = child.stdout.take() {
         read(pipe, Stream::Stdout, sender.clone());
@@ -68,6 +73,20 @@ fn run(job: &CommandJob, events: &mut Events<impl Write>) -> Result<JobOutcome, 
             return Ok(outcome(status, kept.truncated));
         }
     }
+}
+
+/// The arguments, and the open files that some of them name by their numbers.
+fn with_secrets(job: &CommandJob) -> Result<(Vec<String>, Vec<File>), Fault> {
+    let (mut argv, mut held) = (job.argv.clone(), Vec::new());
+    for Secret { place, value } in &job.secrets {
+        let named = usize::try_from(*place).ok().and_then(|place| argv.get_mut(place));
+        let named = named.and_then(|argument| Some((argument.strip_suffix(SECRET)?.to_owned(), argument)));
+        let (key, argument) = named.ok_or_else(|| Fault::new("a secret without a place in the record"))?;
+        let file = sys::in_memory(value)?;
+        *argument = format!("{key}/dev/fd/{}", file.as_raw_fd());
+        held.push(file);
+    }
+    Ok((argv, held))
 }
 
 fn outcome(status: ExitStatus, truncated: bool) -> JobOutcome {

@@ -7,8 +7,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::fcntl::{FcntlArg, FdFlag, SealFlag, fcntl};
 use nix::libc;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use postern_proto::root::v1::JobEvent;
 use prost::Message;
 
@@ -127,6 +128,17 @@ pub fn inheritable(file: &File) -> Result<RawFd, Fault> {
     fcntl(file, FcntlArg::F_SETFD(FdFlag::empty()))
         .map_err(|error| Fault::new(format!("cannot pass on a descriptor: {error}")))?;
     Ok(file.as_raw_fd())
+}
+
+/// A value in memory alone, which nobody can change, as a file that a program started from here inherits.
+pub fn in_memory(value: &[u8]) -> Result<File, Fault> {
+    let failed = |error: &dyn std::fmt::Display| Fault::new(format!("cannot pass on a value: {error}"));
+    // Open across exec, and so it stays for the program's own children.
+    let made = memfd_create(c"postern", MFdFlags::MFD_ALLOW_SEALING).map_err(|error| failed(&error))?;
+    let mut file = File::from(made);
+    file.write_all(value).and_then(|()| file.rewind()).map_err(|error| failed(&error))?;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::all())).map_err(|error| failed(&error))?;
+    Ok(file)
 }
 
 /// The process that holds a lock as apt and dpkg take it (fcntl, whole file).

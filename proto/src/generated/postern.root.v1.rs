@@ -465,7 +465,7 @@ pub struct Job {
 }
 /// A named command with its parameters filled in. Its user, working directory, sandbox and time are not here:
 /// PID 1 applies them to the unit before this is read.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CommandJob {
     /// The first element is an absolute path.
     #[prost(string, repeated, tag = "1")]
@@ -479,6 +479,18 @@ pub struct CommandJob {
     /// Where it runs. Not the unit's own: what is done after it must not depend on what it does to that.
     #[prost(string, tag = "4")]
     pub cwd: ::prost::alloc::string::String,
+    /// Only in the record that PID 1 opens for the command, on a tmpfs: job.pb on the disk has none.
+    #[prost(message, repeated, tag = "5")]
+    pub secrets: ::prost::alloc::vec::Vec<Secret>,
+}
+/// A value that the program reads from a descriptor.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Secret {
+    /// The argument that ends with "(secret)": that is replaced by the descriptor's path.
+    #[prost(uint32, tag = "1")]
+    pub place: u32,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: ::prost::alloc::vec::Vec<u8>,
 }
 /// events: each as u32 little-endian length, then the message.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -656,6 +668,9 @@ pub struct RequestRecord {
     /// What was decided of it, for a start that ends it without knowing its policy.
     #[prost(enumeration = "super::super::v1::Decision", tag = "13")]
     pub decision: i32,
+    /// The command that it runs, with its values but secrets: what takes it back is given the same.
+    #[prost(message, optional, tag = "14")]
+    pub command: ::core::option::Option<super::super::v1::CommandRunRequest>,
 }
 /// undo/<uid>-\<request_id>: what files were before a request changed them. It is on disk before the first of them
 /// changes, so that after a crash it also says how far the change came.

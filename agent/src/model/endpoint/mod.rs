@@ -1,6 +1,7 @@
 //! Endpoints of models over HTTP: one wire format each, one way of failing and trying again.
 
 mod abilities;
+mod calls;
 pub mod chat;
 pub mod failure;
 mod http;
@@ -16,12 +17,14 @@ use super::conversation::{Prompt, Reply};
 use crate::config::secret;
 use crate::config::tables::{Model, Retry};
 use crate::config::values::{BaseUrl, Provider, Value as _};
+use crate::trace;
 use failure::{Failure, Kind};
 use reqwest::header::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
 /// A connection stands by then, or there is none.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -143,6 +146,18 @@ impl Endpoint {
         deadline: Instant,
         hear: &(dyn Fn(Heard<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
+        let call = calls::Call::begin(&self.model.name);
+        let asked = self.persist(prompt, deadline, hear).instrument(call.span()).await;
+        call.end(&asked);
+        asked
+    }
+
+    async fn persist(
+        &self,
+        prompt: &Prompt<'_>,
+        deadline: Instant,
+        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+    ) -> Result<Reply, Failure> {
         loop {
             let abilities = self.abilities();
             let attempt = || self.attempt(prompt, abilities, hear);
@@ -199,7 +214,10 @@ impl Endpoint {
             Answer::Messages(_) => messages::request(&self.model, prompt),
             Answer::Chat(_) => chat::request(&self.model, prompt, abilities),
         };
-        let request = self.client.post(&self.url).headers(self.headers.clone()).body(body.to_string());
+        let mut request = self.client.post(&self.url).headers(self.headers.clone()).body(body.to_string());
+        if trace::current().is_some() {
+            request = request.header("traceparent", trace::traceparent());
+        }
         let mut response = request.send().await.map_err(|e| Failure::of_connection(&e))?;
         let status = response.status();
         if !status.is_success() {

@@ -23,7 +23,7 @@ impl Runner<'_> {
             mode,
             reason: reason(&why),
             task: task.id.clone(),
-            claimed_uid: self.order.uid,
+            claimed_uid: self.order.owner.claimed_uid(),
             wait_ms: self.order.wait_ms,
         }
     }

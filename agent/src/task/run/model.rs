@@ -14,6 +14,7 @@ use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::shell::Rules;
 use crate::show;
+use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl Runner<'_> {
             mode: Mode::Execute,
             reason: "what the model may do".to_owned(),
             task: task.id.clone(),
-            claimed_uid: self.order.uid,
+            claimed_uid: self.order.owner.claimed_uid(),
             wait_ms: 0,
         };
         if let Event::Completed(done) = self.door.ask(&ask, &mut |_| {}).await.end
@@ -89,12 +90,27 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
-        let number = self.task.results.len() + 1;
+        let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let result = self.runner.step(self.task, number, &tool).await;
+        let (result, told) = match self.runner.look(&tool).await {
+            Some(found) => {
+                let mut result = found.result(number, &tool);
+                for text in [&mut result.stdout, &mut result.error].into_iter().flatten() {
+                    *text = self.runner.secrets.values(text).0;
+                }
+                if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
+                    self.runner.remember(&tool);
+                }
+                (result, found.shown())
+            }
+            None => {
+                let result = self.runner.step(self.task, number, &tool).await;
+                let told = told(&result);
+                (result, told)
+            }
+        };
         let status = result.status;
-        let told = told(&result);
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
         let went = match status {
@@ -104,6 +120,11 @@ impl Hands for Steps<'_, '_> {
             StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
         };
         Done { told, went }
+    }
+
+    fn misread(&mut self, reply: &str) {
+        tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
+        self.task.results.misformat(reply);
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {

@@ -1,8 +1,8 @@
 //! The request that a tool stands for.
 
 use crate::args::{
-    All, Change, Changes, FileChange, Names, NewDirectory, Nothing, Of, OneChange, Ownership, Package,
-    Packages, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow, any,
+    All, Change, Changes, Command, FileChange, Names, NewDirectory, Nothing, Of, OneChange, Ownership,
+    Package, Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow, any,
 };
 use crate::request::Request;
 use crate::tool::{Action, Tool, UnitAction, unit_name};
@@ -21,9 +21,10 @@ pub fn install(names: &[String]) -> Request {
     Request::PackageInstall(Packages { packages: names.iter().map(package).collect() })
 }
 
-/// The one request of a tool that is one; of the others the one that changes something.
-pub fn request(tool: &Tool) -> Request {
-    match tool {
+/// The one request of a tool that is one; of the others the one that changes something. What the agent finds
+/// out by itself is none.
+pub fn request(tool: &Tool) -> Option<Request> {
+    Some(match tool {
         Tool::PkgInstall { name } => install(std::slice::from_ref(name)),
         Tool::PackagesInstall { names } | Tool::EnsureInstalled { names } => install(names),
         Tool::PkgRemove { name } => Request::PackageRemove(Names { names: vec![name.clone()] }),
@@ -37,9 +38,13 @@ pub fn request(tool: &Tool) -> Request {
         Tool::PackagesUpgrade { names } => {
             Request::PackageUpgrade(All { names: names.clone(), all: names.is_empty() })
         }
+        Tool::PkgShow { name } => Request::PackageShow(Names { names: vec![name.clone()] }),
         Tool::PackagesShow { names } => Request::PackageShow(Names { names: names.clone() }),
         Tool::Service { action, name } => service(*action, unit_name(name)),
         Tool::Unit { action, name } => unit(*action, unit_name(name)),
+        Tool::UnitJournal { name, lines } => {
+            Request::UnitStatus(UnitLook { unit: unit_name(name), journal_lines: *lines, since_unix_s: 0 })
+        }
         Tool::UnitsReload {} => Request::UnitDaemonReload(Nothing {}),
         Tool::EnsureRunning { name } => service(Action::Start, unit_name(name)),
         Tool::WriteFile { path, content } => Request::FileWrite(Change {
@@ -52,7 +57,7 @@ pub fn request(tool: &Tool) -> Request {
             offset: offset.unwrap_or_default(),
             limit: limit.unwrap_or_default(),
         }),
-        Tool::ListDirectory { path } => Request::FileList(PathOnly { path: path.clone() }),
+        Tool::ListDir { path } => Request::FileList(PathOnly { path: path.clone() }),
         Tool::MakeDirectory { path } => {
             let [mode, owner, group] = Default::default();
             Request::FileMkdir(NewDirectory { path: path.clone(), mode, owner, group })
@@ -62,8 +67,24 @@ pub fn request(tool: &Tool) -> Request {
         }
         Tool::SetOwner { path, owner } => Request::FileSetOwner(Ownership::of(path.clone(), owner)),
         Tool::RemoveFile { path } => Request::FileRemove(RemoveFile { path: path.clone(), expect: any() }),
+        Tool::RunCommand { name, params } => {
+            let parameter =
+                |(name, value): (&String, &String)| Parameter { name: name.clone(), value: value.clone() };
+            // A map is in the order of names, as the wire wants them.
+            let parameters = params.iter().map(parameter).collect();
+            Request::CommandRun(Command { name: name.clone(), parameters })
+        }
         Tool::Undo { request_id } => Request::RequestUndo(Of { of: request_id.clone() }),
-    }
+        Tool::SearchFiles(_)
+        | Tool::SearchLogs(_)
+        | Tool::GetSystemInfo(_)
+        | Tool::ListUnits(_)
+        | Tool::ListTimers(_)
+        | Tool::ListProcesses(_)
+        | Tool::GetNetwork(_)
+        | Tool::ListDisks(_)
+        | Tool::ListPackages(_) => return None,
+    })
 }
 
 fn service(action: Action, unit: String) -> Request {

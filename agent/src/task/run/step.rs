@@ -5,6 +5,7 @@ use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{Names, Unit};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
+use crate::local::Found;
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::{self, FileView};
@@ -18,6 +19,9 @@ const LOOKS: usize = 20;
 impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
+        if let Some(found) = self.look(tool).await {
+            return found.result(number, tool);
+        }
         let mode = self.order.mode;
         tool.name().clone_into(&mut self.tool);
         let outcome = match tool {
@@ -27,7 +31,10 @@ impl Runner<'_> {
             Tool::WriteFile { path, content } => self.write_carefully(task, number, path, content).await,
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
-                let request = request(other);
+                let Some(request) = request(other) else {
+                    return Found::failed(StepStatus::Error, "unsupported", "it cannot be looked at here")
+                        .result(number, tool);
+                };
                 // Looking changes nothing: a dry run looks too.
                 let mode = if request.is_effect() { mode } else { Mode::Execute };
                 self.ask(task, number, request, mode).await
@@ -38,6 +45,17 @@ impl Runner<'_> {
             self.remember(tool);
         }
         result
+    }
+
+    /// What the agent finds out by itself; `None` where it is the helper's to answer.
+    pub(super) async fn look(&mut self, tool: &Tool) -> Option<Found> {
+        let mut cancel = self.cancel.clone();
+        tokio::select! {
+            found = self.local.look(tool) => found,
+            _ = cancel.wait_for(|cancelled| *cancelled) => {
+                Some(Found::failed(StepStatus::Cancelled, "cancelled", "before it was found"))
+            }
+        }
     }
 
     /// Looks, starts what is not active, looks again. Where looking is not granted, starting must do:

@@ -102,8 +102,7 @@ fn values(
     let Ok(kind) = ParameterKind::new(parameter) else {
         return Ok(Vec::new());
     };
-    let is_value =
-        |value: &str| kind.admits(value) && Arguments::new(vec![("x".to_owned(), value.to_owned())]).is_ok();
+    let is_value = |value: &str| kind.admits(value) && Arguments::is_value(value);
     let mut machine = Machine::default();
     let mut patterns_of = |texts: Option<&[String]>| {
         let texts = texts.into_iter().flatten();

@@ -148,8 +148,8 @@ fn environment(table: Table<'_>) -> Vec<String> {
     pairs
 }
 
-/// The program and its arguments: literals, `{p}`, `key={p}` and `{key}={p}`. Every parameter stands there once, but a
-/// secret, which travels by descriptor.
+/// The program and its arguments: literals, `{p}`, `key={p}` and `{key}={p}`. Every parameter stands there; where a
+/// secret stands, the program is given the path of a descriptor.
 fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
     let argv = required_list(table, "argv", |_| Ok(()), "nothing is run");
     let Some(at) = table.place("argv") else {
@@ -172,17 +172,16 @@ fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
         }
     }
     for parameter in parameters {
-        let count = used.iter().filter(|name| **name == parameter.name).count();
         let name = &parameter.name;
-        match (parameter.kind() == root::ParameterKind::Secret, count) {
-            (true, 0) | (false, 1..) => {}
-            (true, _) => {
-                let why = format!(
-                    "{{{name}}} is a secret, which anybody could read in `argv`: it is passed by descriptor"
-                );
-                table.error(at, why);
-            }
-            (false, 0) => table.error(at, format!("parameter `{name}` stands nowhere in `argv`")),
+        if !used.contains(name) {
+            table.error(at, format!("parameter `{name}` stands nowhere in `argv`"));
+        }
+        let key = format!("{{{name}}}=");
+        let is_secret = parameter.kind() == root::ParameterKind::Secret;
+        if is_secret && argv.iter().any(|argument| argument.starts_with(&key)) {
+            let why =
+                "is a secret, which stands as a whole argument or behind a `=`, as the path of a descriptor";
+            table.error(at, format!("{{{name}}} {why}"));
         }
     }
     argv

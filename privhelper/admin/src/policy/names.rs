@@ -88,6 +88,14 @@ fn granted_commands(table: Table<'_>, commands: &[Command<'_>]) {
                 let why = format!("command {:?} has no parameter {:?}{hint}", wire.name, name.value);
                 table.error(name.at, why);
             }
+            let is_secret = |name: &str| {
+                let found = wire.parameters.iter().find(|parameter| parameter.name == name);
+                found.is_some_and(|parameter| parameter.kind() == root::ParameterKind::Secret)
+            };
+            for name in params.iter().flat_map(Table::keys).filter(|name| is_secret(name.value)) {
+                let why = "is a secret: what it may be stands in no policy, which others can read";
+                table.error(name.at, format!("parameter {:?} {why}", name.value));
+            }
         }
     }
 }
@@ -111,6 +119,12 @@ fn reverse(command: &Command<'_>, commands: &[Command<'_>]) {
                 name.value, parameter.name
             );
             command.table.error(name.at, why);
+        }
+        if parameter.kind() == root::ParameterKind::Secret {
+            let why = "is a secret, which is kept nowhere: it could not be run with the same value";
+            command
+                .table
+                .error(name.at, format!("command {:?} takes {:?}, which {why}", name.value, parameter.name));
         }
     }
 }

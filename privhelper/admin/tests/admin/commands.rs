@@ -80,9 +80,14 @@ const LINES: &[(&str, &str, &str)] = &[
     ),
     ("argv = [\"/x\", \"a\"]", "argv = [\"/x\", \"a\\nb\"]", "without control characters"),
     (
-        "params.key = { kind = \"secret\" }",
-        "argv = [\"/x\", \"{key}\"]\nparams.key = { kind = \"secret\" }",
+        "argv = [\"/x\", \"{key}\", \"key={key}\"]\nparams.key = { kind = \"secret\" }",
+        "argv = [\"/x\", \"{key}={key}\"]\nparams.key = { kind = \"secret\" }",
         "{key} is a secret",
+    ),
+    (
+        "argv = [\"/x\", \"{key}\"]\nparams.key = { kind = \"secret\" }",
+        "params.key = { kind = \"secret\" }",
+        "parameter `key` stands nowhere in `argv`",
     ),
     (
         "argv = [\"/x\", \"{a_b-1}\"]\nparams.a_b-1 = { kind = \"name\" }",
@@ -173,4 +178,23 @@ fn a_reverse_takes_the_same_values() {
     check(&add("drop", "port"), &add("dorp", "port"), "no command is named \"dorp\": did you mean `drop`?");
     let twice = add("drop", "port").replace("name = \"add\"", "name = \"drop\"");
     check(&add("drop", "port"), &twice, "command \"drop\" stands at");
+    let secret = add("drop", "port").replace("\"port\"", "\"secret\"");
+    check(
+        &add("drop", "port"),
+        &secret,
+        "command \"drop\" takes \"p\", which is a secret, which is kept nowhere",
+    );
+}
+
+#[test]
+fn no_rule_and_so_no_policy_file_says_what_a_secret_may_be() {
+    let with = |params: &str| {
+        format!(
+            "{GOOD}\n[[command]]\nname = \"add\"\nargv = [\"/x\", \"{{name}}\", \"{{key}}\"]\n\
+             params.name = {{ kind = \"name\" }}\nparams.key = {{ kind = \"secret\" }}\n\
+             [[rule]]\nid = \"add\"\nclient = \"agent\"\nverbs = [\"command.run\"]\ncommands = [\"add\"]\n\
+             params = {{ {params} }}\ndecision = \"deny\"\njustification = \"tests\"\n"
+        )
+    };
+    check(&with("name = [\"a\"]"), &with("key = [\"a\"]"), "parameter \"key\" is a secret");
 }

@@ -379,7 +379,7 @@ fn speaks_of_all_that_the_language_has() {
         ("command backup target=daily".to_owned(), Exit::Done, "75 of 100: process.privileged_runner"),
         ("command.run backup target=full".to_owned(), Exit::Refused, "target must be daily or weekly"),
         ("command.run restore target=full".to_owned(), Exit::Refused, "`backup` is another name"),
-        ("command.run backup target=-x".to_owned(), Exit::Usage, "(invalid_argument)"),
+        ("command.run backup target=-x".to_owned(), Exit::Refused, "target must be daily or weekly"),
         ("unit.restart ssh".to_owned(), Exit::Refused, "(protected)"),
     ];
     for (words, exit, says) in cases {

@@ -4,6 +4,7 @@
 //! the inverse.
 
 use super::{Action, PackagePlan, PackageStep};
+use crate::audit::Json;
 use crate::error::{Code, Refusal};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
@@ -89,6 +90,14 @@ fn named_once(inverse: Inverse) -> Result<Inverse, Refusal> {
 }
 
 impl Inverse {
+    /// As the audit has it: the verb and the names.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let names = self.packages.iter().map(|package| package.name.as_str());
+        let packages = Json::new().texts("packages", names);
+        Json::new().text("kind", self.verb.name()).object("of", &packages)
+    }
+
     /// Whether the plan of the inverse does only that: the recorded packages at the recorded versions, and no other.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! The commands that a policy names: what is run, and what its parameters may be.
 
-use super::Object;
+use super::{Object, Policy};
 use crate::error::{Code, Refusal};
 use crate::types::{Arguments, CommandName, ParameterKind};
+use postern_proto::SECRET;
 use postern_proto::root::v1 as root;
 
 /// One `[[command]]`.
@@ -37,19 +38,16 @@ impl Command {
     }
 
     /// What is run: each parameter fills a whole argument or a part of a `key=value` pair, and never one that the
-    /// policy does not write so.
+    /// policy does not write so. Where a secret's descriptor will stand stands [`SECRET`].
     ///
     /// # Errors
-    /// A secret is among the parameters, a value is missing, or the policy's argument is of no form that it may have.
+    /// A value is missing, or the policy's argument is of no form that it may have.
     pub fn argv(&self, arguments: &Arguments) -> Result<Vec<String>, Refusal> {
-        if self.parameters.iter().any(|(_, kind)| *kind == ParameterKind::Secret) {
-            let why = "takes a secret, and this version passes none; nothing was run";
-            return Err(Refusal::new(Code::Unsupported, format!("command {} {why}", self.name)));
-        }
         let broken = || {
             Refusal::new(Code::Unsupported, format!("`argv` of command {} is not of a known form", self.name))
         };
-        let value = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        let value = |part: &str| match named(part) {
+            Some(name) if self.is_secret(name) => arguments.get(name).map(|_| SECRET.to_owned()),
             Some(name) => arguments.get(name).map(str::to_owned),
             None => (!part.contains(['{', '}'])).then(|| part.to_owned()),
         };
@@ -63,11 +61,29 @@ impl Command {
             }
             match element.split_once('=') {
                 None => value(element),
+                Some((key, _)) if named(key).is_some_and(|name| self.is_secret(name)) => None,
                 Some((key, rest)) => Some(format!("{}={}", value(key)?, value(rest)?)),
             }
         });
         let argv = filled.collect::<Option<Vec<_>>>().ok_or_else(broken)?;
         if argv.first().is_some_and(|program| program.starts_with('/')) { Ok(argv) } else { Err(broken()) }
+    }
+
+    /// The values that the program reads from descriptors, each with the argument that names its descriptor.
+    #[must_use]
+    pub fn secrets(&self, arguments: &Arguments) -> Vec<root::Secret> {
+        let secret = |(element, place): (&String, u32)| {
+            let part = element.split_once('=').map_or(element.as_str(), |(_, value)| value);
+            let name = named(part).filter(|name| self.is_secret(name))?;
+            Some(root::Secret { place, value: arguments.get(name)?.as_bytes().to_vec() })
+        };
+        self.wire.argv.iter().zip(0..).filter_map(secret).collect()
+    }
+
+    /// Whether this parameter's value must stand nowhere.
+    #[must_use]
+    pub fn is_secret(&self, name: &str) -> bool {
+        self.parameters.iter().any(|(known, kind)| known == name && *kind == ParameterKind::Secret)
     }
 
     /// The values that name paths, under directories that only root may write.
@@ -86,6 +102,10 @@ impl Command {
         for (name, kind) in &self.parameters {
             match arguments.get(name) {
                 None => return invalid(format!("{name} is missing: {}", kind.says())),
+                Some(value) if *kind != ParameterKind::Secret && !Arguments::is_value(value) => {
+                    let why = "without control characters, the first no '-', '@' or '+'";
+                    return invalid(format!("{name} must be 1 to 4096 bytes {why}"));
+                }
                 Some(value) if !kind.admits(value) => {
                     return invalid(format!("{name} must be {}", kind.says()));
                 }
@@ -100,13 +120,18 @@ impl Command {
     }
 }
 
+/// The parameter that fills this part of an argument.
+fn named(part: &str) -> Option<&str> {
+    part.strip_prefix('{')?.strip_suffix('}')
+}
+
 /// Checks a command's arguments once a rule has let it through by name: before that nothing is told of it.
-pub(super) fn check(commands: &[Command], object: &Object) -> Result<(), Refusal> {
+pub(super) fn check(policy: &Policy, object: &Object) -> Result<(), Refusal> {
     let Object::Command { name, arguments } = object else {
         return Ok(());
     };
-    let command = commands.iter().find(|command| command.name == *name);
-    command
+    policy
+        .command(name.as_str())
         .ok_or_else(|| Refusal::new(Code::NotFound, format!("the policy has no command named {name}")))?
         .check(arguments)
 }

@@ -251,7 +251,7 @@ impl Policy {
                 Err(Refusal::new(Code::Denied, format!("rule {id} denies {}", verb.name())))
             }
             Some(Decision::Allow | Decision::Ask) => {
-                command::check(&self.commands, object)?;
+                command::check(self, object)?;
                 fit(rules.collect(), |rule| {
                     rule.holds(object)?;
                     rule.holds_verb(verb, patched)

@@ -191,6 +191,18 @@ impl Policy {
         &self.commands
     }
 
+    /// The command of this name.
+    #[must_use]
+    pub fn command(&self, name: &str) -> Option<&Command> {
+        self.commands.iter().find(|command| command.name.as_str() == name)
+    }
+
+    /// The command that takes this one back.
+    #[must_use]
+    pub fn reverse(&self, name: &str) -> Option<&Command> {
+        self.command(name).and_then(|command| self.command(&command.wire.reverse))
+    }
+
     /// How the audit log is kept, and how much of it is a client's; 0 = not said.
     #[must_use]
     pub fn audit(&self) -> &root::AuditLimits {

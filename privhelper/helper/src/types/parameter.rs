@@ -85,7 +85,7 @@ impl ParameterKind {
         })
     }
 
-    /// Whether a value is of this kind. That it is a value at all, `Arguments` has checked.
+    /// Whether a value is of this kind. That it is a value at all, [`super::Arguments::is_value`] says.
     #[must_use]
     pub fn admits(&self, value: &str) -> bool {
         match self {

@@ -1,9 +1,10 @@
-//! What takes a request back: its inverse, as changes of files, of a unit or of packages, planned and done by what plans and does
-//! these otherwise.
+//! What takes a request back: its inverse, as changes of files, of a unit or of packages or as a command, planned and done by what
+//! plans and does these otherwise.
 //!
 //! A client's own undo ([`crate::verbs::request_undo`]) is decided as the inverse request; an operator's
 //! ([`operator`]) is not. Both are effects like any other: intent on disk before, outcome after, and an undo of their own.
 
+mod commands;
 mod files;
 pub mod operator;
 mod packages;
@@ -14,7 +15,7 @@ use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
 use crate::leave::Done;
-use crate::plan::{FilesPlan, PackagePlan, Subject, UnitPlan};
+use crate::plan::{CommandPlan, FilesPlan, PackagePlan, Subject, UnitPlan};
 use crate::policy::Authorized;
 use crate::types::UnitName;
 use crate::verb::{Planned, Wish};
@@ -31,6 +32,8 @@ pub enum Inverse {
     Unit(units::Unit),
     /// Packages as they were.
     Packages(packages::Packages),
+    /// The command that takes it back.
+    Command(commands::Reverse),
 }
 
 /// What that would do.
@@ -42,6 +45,8 @@ pub enum UndoPlan {
     Unit(Box<UnitPlan>),
     /// To packages.
     Packages(PackagePlan),
+    /// By a command.
+    Command(CommandPlan),
 }
 
 /// What leaves something to take back. The state before a restart or reload is the state after it.
@@ -68,13 +73,16 @@ pub const fn is_undoable(verb: VerbId) -> bool {
             | VerbId::UnitDisable
             | VerbId::UnitMask
             | VerbId::UnitUnmask
+            | VerbId::CommandRun
             | VerbId::RequestUndo
     )
 }
 
-/// Whether the request changed something that has not been taken back.
+/// Whether the request changed something that has not been taken back. Of a command only its row says so.
 fn has_changed(record: &RequestRecord) -> bool {
-    let is_done = record.completed.as_ref().is_some_and(|done| done.status() == wire::Status::Done);
+    let is_done = record.completed.as_ref().is_some_and(|done| {
+        done.status() == wire::Status::Done && (done.undoable || record.command.is_none())
+    });
     is_done && !record.undone && VerbId::from_name(&record.verb).is_some_and(is_undoable)
 }
 
@@ -97,7 +105,9 @@ impl Inverse {
         };
         let verb =
             VerbId::from_name(&record.verb).filter(|verb| is_undoable(*verb)).ok_or_else(unsupported)?;
-        let inverse = if let Some(unit) = &done.unit {
+        let inverse = if let Some(call) = &record.command {
+            Self::Command(commands::Reverse::of(helper, call)?)
+        } else if let Some(unit) = &done.unit {
             Self::Unit(units::Unit::new(UnitName::new(&unit.id)?, unit.clone()))
         } else if done.files.is_empty() {
             Self::Packages(packages::Packages::of(verb, done)?.ok_or_else(unsupported)?)
@@ -106,7 +116,7 @@ impl Inverse {
         };
         let later = helper.requests.ended(|other| {
             let is_later = other.begun_unix_us > record.begun_unix_us && has_changed(other);
-            is_later && other.verb != VerbId::RequestUndo.name() && shares(other, done)
+            is_later && other.verb != VerbId::RequestUndo.name() && inverse.shares(record, other)
         });
         match later.first() {
             None => Ok(inverse),
@@ -126,6 +136,7 @@ impl Inverse {
             Self::Files(files) => Ok(files.wishes()),
             Self::Unit(unit) => Ok(unit.wishes()),
             Self::Packages(packages) => packages.wishes(),
+            Self::Command(command) => Ok(vec![command.run.wish()]),
         }
     }
 
@@ -134,7 +145,7 @@ impl Inverse {
     pub const fn needs_a_person(&self) -> bool {
         match self {
             Self::Packages(packages) => packages.needs_a_person(),
-            Self::Files(_) | Self::Unit(_) => false,
+            Self::Files(_) | Self::Unit(_) | Self::Command(_) => false,
         }
     }
 
@@ -147,6 +158,7 @@ impl Inverse {
             Self::Files(files) => files.plan(cx, by).map(UndoPlan::Files),
             Self::Unit(unit) => unit.plan(cx, by).map(Box::new).map(UndoPlan::Unit),
             Self::Packages(packages) => packages.plan(cx, by).map(UndoPlan::Packages),
+            Self::Command(command) => command.run.planned(cx, by).map(UndoPlan::Command),
         }
     }
 
@@ -166,7 +178,8 @@ impl Inverse {
             (Self::Files(files), UndoPlan::Files(plan)) => files.act(cx, by, plan, ticket)?,
             (Self::Unit(unit), UndoPlan::Unit(plan)) => unit.act(cx, by, plan, ticket)?,
             (Self::Packages(packages), UndoPlan::Packages(plan)) => packages.act(cx, by, plan, ticket)?,
-            (Self::Files(_) | Self::Unit(_) | Self::Packages(_), _) => {
+            (Self::Command(command), UndoPlan::Command(plan)) => command.run.run(cx, by, plan, ticket)?,
+            (Self::Files(_) | Self::Unit(_) | Self::Packages(_) | Self::Command(_), _) => {
                 return Err(
                     Refusal::new(Code::PlanChanged, "it would be undone otherwise now; ask again").into()
                 );
@@ -178,17 +191,20 @@ impl Inverse {
         }
         Ok(done)
     }
-}
 
-/// Whether the two are about the same unit or a file of both.
-fn shares(record: &RequestRecord, done: &wire::Completed) -> bool {
-    let Some(other) = &record.completed else {
-        return false;
-    };
-    let id = |unit: &Option<wire::UnitInfo>| unit.as_ref().map(|unit| unit.id.clone());
-    let has = |path: &str| other.files.iter().any(|file| file.path == path);
-    (done.unit.is_some() && id(&other.unit) == id(&done.unit))
-        || done.files.iter().any(|file| has(&file.path))
+    /// Whether the other request is about the same unit, a file of this one, or the same command or its reverse.
+    fn shares(&self, record: &RequestRecord, other: &RequestRecord) -> bool {
+        if let (Self::Command(reverse), Some(call)) = (self, &other.command) {
+            return record.command.as_ref() == Some(call) || reverse.call == *call;
+        }
+        let (Some(done), Some(other)) = (&record.completed, &other.completed) else {
+            return false;
+        };
+        let id = |unit: &Option<wire::UnitInfo>| unit.as_ref().map(|unit| unit.id.clone());
+        let has = |path: &str| other.files.iter().any(|file| file.path == path);
+        (done.unit.is_some() && id(&other.unit) == id(&done.unit))
+            || done.files.iter().any(|file| has(&file.path))
+    }
 }
 
 impl Planned for UndoPlan {
@@ -197,6 +213,7 @@ impl Planned for UndoPlan {
             Self::Files(plan) => plan.subject(),
             Self::Unit(plan) => plan.subject(),
             Self::Packages(plan) => plan.subject(),
+            Self::Command(plan) => plan.subject(),
         }
     }
 
@@ -205,6 +222,7 @@ impl Planned for UndoPlan {
             Self::Files(plan) => plan.wire(),
             Self::Unit(plan) => plan.wire(),
             Self::Packages(plan) => plan.wire(),
+            Self::Command(plan) => plan.wire(),
         }
     }
 
@@ -213,6 +231,7 @@ impl Planned for UndoPlan {
             Self::Files(plan) => plan.json(),
             Self::Unit(plan) => plan.json(),
             Self::Packages(plan) => plan.json(),
+            Self::Command(plan) => plan.json(),
         }
     }
 
@@ -221,6 +240,7 @@ impl Planned for UndoPlan {
             Self::Files(plan) => plan.text(),
             Self::Unit(plan) => plan.text(),
             Self::Packages(plan) => plan.text(),
+            Self::Command(plan) => plan.text(),
         }
     }
 }

@@ -95,8 +95,10 @@ fn target(record: &RequestRecord) -> String {
     };
     let files = done.files.iter().map(|file| file.path.clone());
     let units = done.unit.iter().map(|unit| unit.id.clone());
+    let command = record.command.iter().map(|call| call.name.clone());
     files
         .chain(units)
+        .chain(command)
         .chain(done.packages.iter().map(|package| package.name.clone()))
         .collect::<Vec<_>>()
         .join(" ")
@@ -106,7 +108,7 @@ fn target(record: &RequestRecord) -> String {
 fn take_back(helper: &Arc<Helper>, peer: Peer, record: &RequestRecord) -> Result<(), Stop> {
     let _room = helper.reserve.give();
     let inverse = Inverse::of(helper, record)?;
-    let mut cx = context(helper, peer, record)?;
+    let mut cx = Context { wishes: inverse.wishes()?, ..context(helper, peer, record)? };
     let by = Authorized::<Undo>::of_operator();
     let plan = inverse.plan(&cx, &by)?;
     helper.requests.take(cx.entry(VerbId::RequestUndo, Vec::new()), &cx.watchers)?;

@@ -24,10 +24,77 @@ pub struct Run {
 }
 
 impl Run {
+    /// This command with these values.
+    #[must_use]
+    pub const fn new(name: CommandName, arguments: Arguments) -> Self {
+        Self { name, arguments }
+    }
+
     /// Its row in the policy that this request is decided under.
     fn row<'a>(&self, cx: &'a Context) -> Result<&'a Command, Refusal> {
-        let known = cx.policy.commands().iter().find(|command| command.name == self.name);
+        let known = cx.policy.command(self.name.as_str());
         known.ok_or_else(|| Refusal::new(Code::NotFound, "the policy has no command of this name"))
+    }
+
+    /// What policy sees of it.
+    #[must_use]
+    pub fn wish(&self) -> Wish {
+        let (name, arguments) = (self.name.clone(), self.arguments.clone());
+        (VerbId::CommandRun, Object::Command { name, arguments })
+    }
+
+    /// What would be run.
+    ///
+    /// # Errors
+    /// The program or a path is not root's alone, or its row can't be told to systemd.
+    pub fn planned<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<CommandPlan, Stop> {
+        let row = self.row(cx)?;
+        let argv = row.argv(&self.arguments)?;
+        let owner = cx.helper.host.owner_uid;
+        if let Some(program) = argv.first() {
+            programs::program(by, program, owner)?;
+        }
+        for path in row.paths(&self.arguments) {
+            programs::parent(by, path, owner)?;
+        }
+        // What PID 1 cannot be told is found out before anybody is asked.
+        sandbox::properties(row, &cx.helper.host.paths, "")?;
+        Ok(CommandPlan {
+            name: self.name.to_string(),
+            argv,
+            user: row.wire.user.clone(),
+            sandbox: match row.wire.sandbox() {
+                Sandbox::Strict => "strict",
+                Sandbox::Validator => "validator",
+                Sandbox::None | Sandbox::Unspecified => "none",
+            },
+            timeout_s: row.wire.timeout_s,
+            also: also(&row.wire),
+            reverse: row.wire.reverse.clone(),
+        })
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// It can't be run; that it failed is no error but an outcome.
+    pub fn run<V>(
+        &self,
+        cx: &Context,
+        by: &Authorized<V>,
+        plan: &CommandPlan,
+        leave: &Ticket,
+    ) -> Result<Done, Stop> {
+        let row = self.row(cx)?;
+        let command = CommandJob {
+            argv: plan.argv.clone(),
+            env: row.wire.env.clone(),
+            output_bytes: row.wire.output_bytes,
+            cwd: row.wire.cwd.clone(),
+            secrets: Vec::new(),
+        };
+        let record = Job { kind: JobKind::Command.into(), command: Some(command), ..Job::default() };
+        job::run_command(cx, leave, (&record, row.secrets(&self.arguments)), row, cx.limit(by))
     }
 }
 
@@ -45,8 +112,7 @@ impl Verb for Run {
     }
 
     fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
-        let (name, arguments) = (self.name.clone(), self.arguments.clone());
-        Ok(vec![(Self::ID, Object::Command { name, arguments })])
+        Ok(vec![self.wish()])
     }
 
     /// Names alone: only the policy knows which value is a secret. The values stand in the plan's argv.
@@ -56,30 +122,7 @@ impl Verb for Run {
     }
 
     fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<Self::Plan, Stop> {
-        let row = self.row(cx)?;
-        let argv = row.argv(&self.arguments)?;
-        let owner = cx.helper.host.owner_uid;
-        if let Some(program) = argv.first() {
-            programs::program(by, program, owner)?;
-        }
-        for path in row.paths(&self.arguments) {
-            programs::parent(by, path, owner)?;
-        }
-        // What PID 1 cannot be told is found out before anybody is asked.
-        sandbox::properties(row, &job::directories(&cx.helper), "")?;
-        Ok(CommandPlan {
-            name: self.name.to_string(),
-            argv,
-            user: row.wire.user.clone(),
-            sandbox: match row.wire.sandbox() {
-                Sandbox::Strict => "strict",
-                Sandbox::Validator => "validator",
-                Sandbox::None | Sandbox::Unspecified => "none",
-            },
-            timeout_s: row.wire.timeout_s,
-            also: also(&row.wire),
-            reverse: row.wire.reverse.clone(),
-        })
+        self.planned(cx, by)
     }
 
     fn act(
@@ -89,19 +132,7 @@ impl Verb for Run {
         plan: &Self::Plan,
         leave: &Ticket,
     ) -> Result<Done, Stop> {
-        let row = self.row(cx)?;
-        let command = CommandJob {
-            argv: plan.argv.clone(),
-            env: row.wire.env.clone(),
-            output_bytes: row.wire.output_bytes,
-            cwd: row.wire.cwd.clone(),
-        };
-        let record = Job { kind: JobKind::Command.into(), command: Some(command), ..Job::default() };
-        let mut done = job::run_command(cx, leave, &record, row, cx.limit(by))?;
-        if !plan.reverse.is_empty() {
-            done.undo = Json::new().text("kind", "command.run").text("name", &plan.reverse);
-        }
-        Ok(done)
+        self.run(cx, by, plan, leave)
     }
 }
 

@@ -2,15 +2,20 @@
 
 use crate::support::{Bed, ID, events, id, install};
 use postern_job::{Ended, command, end};
-use postern_proto::root::v1::{CommandJob, Job, JobEvent, JobKind, JobOutcome};
+use postern_proto::root::v1::{CommandJob, Job, JobEvent, JobKind, JobOutcome, Secret};
 use postern_proto::v1::{Output, Stream};
 use prost::Message;
 use std::time::{Duration, Instant};
 
 fn job(argv: &[&str]) -> Job {
     let argv = argv.iter().map(ToString::to_string).collect();
-    let command =
-        CommandJob { argv, env: vec!["SITE=a=b".to_owned()], output_bytes: 100_000, cwd: "/".to_owned() };
+    let command = CommandJob {
+        argv,
+        env: vec!["SITE=a=b".to_owned()],
+        output_bytes: 100_000,
+        cwd: "/".to_owned(),
+        secrets: Vec::new(),
+    };
     Job { id: ID.to_owned(), kind: JobKind::Command.into(), command: Some(command), ..Job::default() }
 }
 
@@ -99,7 +104,13 @@ fn what_cannot_be_started_is_an_outcome() {
 fn a_record_that_does_not_hold_runs_nothing() {
     let bare = |argv: &[&str], env: &str| {
         let argv = argv.iter().map(ToString::to_string).collect();
-        let command = CommandJob { argv, env: vec![env.to_owned()], output_bytes: 1, cwd: "/".to_owned() };
+        let command = CommandJob {
+            argv,
+            env: vec![env.to_owned()],
+            output_bytes: 1,
+            cwd: "/".to_owned(),
+            secrets: Vec::new(),
+        };
         Job { command: Some(command), ..job(&[]) }
     };
     let huge = CommandJob { output_bytes: u64::MAX, ..bare(&["/bin/true"], "A=b").command.unwrap() };
@@ -170,4 +181,35 @@ fn a_command_that_printed_in_single_bytes_keeps_its_outcome() {
     std::fs::write(bed.file("events"), &events).unwrap();
     end(&bed.host, &id(), &ended("success", "exited", "0")).unwrap();
     assert_eq!(bed.outcome().code, "");
+}
+
+#[test]
+fn a_secret_is_read_from_a_descriptor_and_stands_in_no_argument_or_variable() {
+    let text = "cat \"$1\"; printf '|'; cat \"${2#key=}\" \"$1\"; printf '|%s|%s|' \"$1\" \"$2\"; \
+                tr '\\0' '\\n' < /proc/self/cmdline; tr '\\0' '\\n' < /proc/$$/cmdline; env; \
+                echo no > \"$1\" || printf sealed";
+    let mut job = job(&["/bin/sh", "-c", text, "sh", "(secret)", "key=(secret)"]);
+    let secret = |place, value: &[u8]| Secret { place, value: value.to_vec() };
+    job.command.as_mut().unwrap().secrets = vec![secret(4, b"hunter2\n\xff"), secret(5, b"-other")];
+    let (events, outcome) = run(&job);
+    let out = String::from_utf8_lossy(&printed(&events, Stream::Stdout)).into_owned();
+    assert_eq!(outcome.code, "", "{out}");
+    let mut parts = out.splitn(5, '|');
+    assert_eq!(parts.next(), Some("hunter2\n\u{fffd}"));
+    assert_eq!(parts.next(), Some("-otherhunter2\n\u{fffd}"), "also twice, and by the program's children");
+    let number = |part: Option<&str>, key: &str| part?.strip_prefix(key)?.parse::<u32>().ok();
+    assert!(number(parts.next(), "/dev/fd/").is_some() && number(parts.next(), "key=/dev/fd/").is_some());
+    let rest = parts.next().unwrap();
+    assert!(rest.ends_with("sealed") && !rest.contains("hunter2") && !rest.contains("other"), "{rest}");
+}
+
+#[test]
+fn a_secret_without_a_place_runs_nothing() {
+    for (place, argument) in [(2, "(secret)"), (1, "(secret) "), (1, "x"), (u32::MAX, "(secret)")] {
+        let mut job = job(&["/bin/echo", argument]);
+        job.command.as_mut().unwrap().secrets = vec![Secret { place, value: b"hunter2".to_vec() }];
+        let (events, outcome) = run(&job);
+        assert_eq!((outcome.code.as_str(), events.len()), ("command_failed", 0), "{place} {argument:?}");
+        assert!(!outcome.detail.contains("hunter2"));
+    }
 }

@@ -1,0 +1,63 @@
+//! Lists that end where a result is full.
+
+use super::Found;
+use crate::task::StepStatus;
+use serde_json::{Value, json};
+
+/// The most bytes of the JSON of one list: with what stands around it, it fits in a result.
+const ROOM: usize = 16_000;
+
+/// Entries of a result.
+#[derive(Debug, Default)]
+pub struct List {
+    entries: Vec<Value>,
+    used: usize,
+    left_out: usize,
+}
+
+impl List {
+    /// Adds an entry, or counts it as left out.
+    pub fn push(&mut self, entry: Value) {
+        let size = entry.to_string().len() + 1;
+        if self.left_out > 0 || self.used + size > ROOM {
+            self.left_out += 1;
+        } else {
+            self.used += size;
+            self.entries.push(entry);
+        }
+    }
+
+    /// Nothing more fits.
+    pub fn is_full(&self) -> bool {
+        self.left_out > 0
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Adds it to a result, with how much of it is missing.
+    pub fn put(self, name: &str, told: &mut Value) {
+        told[name] = Value::Array(self.entries);
+        if self.left_out > 0 {
+            let left_out = told["left_out"].as_u64().unwrap_or_default();
+            told["left_out"] = json!(left_out + self.left_out as u64);
+        }
+    }
+
+    /// The result that is this list.
+    pub fn found(self, name: &str) -> Found {
+        let mut told = json!({});
+        self.put(name, &mut told);
+        Found::seen(told)
+    }
+}
+
+impl Found {
+    /// A result that says itself, by `left_out`, whether something is missing.
+    pub fn seen(told: Value) -> Self {
+        let status = if told.get("left_out").is_some() { StepStatus::Truncated } else { StepStatus::Ok };
+        Self { status, told, text: None, error: None }
+    }
+}

@@ -1,0 +1,70 @@
+//! What dpkg knows of packages, from its status file.
+
+use super::list::List;
+use super::{Blind, Found, Places};
+use crate::model::tools::Text;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+/// Where it is, below the root directory.
+const STATUS: &str = "var/lib/dpkg/status";
+/// A line as long as this is no package's.
+const LINE_LIMIT: usize = 1 << 20;
+
+/// The packages whose name contains a text, with how many are in which state.
+pub fn list(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
+    let path: PathBuf = places.base.join(STATUS);
+    let cannot =
+        |error: std::io::Error| Blind::Failed(format!("cannot read {}: {}", path.display(), error.kind()));
+    let mut file = BufReader::new(std::fs::File::open(&path).map_err(cannot)?);
+    let (mut list, mut states, mut package) =
+        (List::default(), BTreeMap::<String, u64>::new(), BTreeMap::new());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut file).take(LINE_LIMIT as u64 + 1).read_until(b'\n', &mut line).map_err(cannot)?;
+        if line.len() > LINE_LIMIT {
+            return Err(Blind::Failed(format!("{} is no status file of dpkg's", path.display())));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        if text.is_empty() {
+            if let Some((name, state, told)) = one(&std::mem::take(&mut package)) {
+                *states.entry(state).or_default() += 1;
+                if contains.is_none_or(|part| name.contains(part.as_str())) {
+                    list.push(told);
+                }
+            }
+        } else if let Some((key, value)) = text.split_once(": ").filter(|(key, _)| !key.starts_with(' ')) {
+            package.insert(key.to_owned(), value.to_owned());
+        }
+        if read == 0 {
+            break;
+        }
+    }
+    // dpkg's journal: there is one only while it works, or after it was stopped at work.
+    let updates = std::fs::read_dir(places.base.join("var/lib/dpkg/updates")).into_iter().flatten();
+    let mut told = json!({ "states": states, "interrupted": updates.count() > 0 });
+    list.put("packages", &mut told);
+    Ok(Found::seen(told))
+}
+
+/// Name, state and what is told of a package.
+fn one(package: &BTreeMap<String, String>) -> Option<(String, String, Value)> {
+    let get = |key: &str| package.get(key).map(String::as_str);
+    let name = get("Package")?;
+    let mut status = get("Status")?.split(' ');
+    let (want, state) = (status.next()?, status.nth(1)?);
+    let mut told = json!({ "name": name, "state": state });
+    for (key, member) in [("Version", "version"), ("Architecture", "arch"), ("Description", "summary")] {
+        if let Some(value) = get(key) {
+            told[member] = json!(value);
+        }
+    }
+    if want == "hold" {
+        told["held"] = json!(true);
+    }
+    Some((name.to_owned(), state.to_owned(), told))
+}

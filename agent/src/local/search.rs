@@ -1,0 +1,214 @@
+//! Finding a text in files, literally. No link is followed, no other file system entered.
+
+use super::files::{entries, failed};
+use super::list::List;
+use super::roots::opened;
+use super::{Blind, Found, Places};
+use crate::model::excerpt::{Line, Pem};
+use crate::model::redact;
+use crate::model::tools::{SearchFiles, SearchLogs};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::num::NonZeroU32;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The most matches where none are asked for, and at all.
+const MATCHES: u32 = 50;
+const MATCHES_LIMIT: u32 = 500;
+/// The most bytes of one file: of a log its end, of other files the beginning.
+const FILE_LIMIT: u64 = 4 << 20;
+/// The most bytes and files of one search.
+const TOTAL_LIMIT: u64 = 64 << 20;
+const FILES_LIMIT: u32 = 10_000;
+/// The most directories within each other.
+const DEPTH_LIMIT: usize = 20;
+/// What is shown of a line.
+const LINE_LIMIT: usize = 400;
+/// Where logs are.
+const LOGS: &str = "var/log";
+
+/// Finds a text in files.
+pub fn files(places: &Places, args: &SearchFiles, until: Instant) -> Result<Found, Blind> {
+    let mut search = Search::new(places, args.text.as_str(), args.max_matches, until);
+    let path = args.path.as_str();
+    search.enter(&places.open_here(path)?, Path::new(path), 0, End::First)?;
+    Ok(search.found())
+}
+
+/// Finds a text in log files: the newest file first, of each the newest lines.
+pub fn logs(places: &Places, args: &SearchLogs, until: Instant) -> Result<Found, Blind> {
+    let logs = places.base.join(LOGS);
+    let roots = places.roots.below(&logs);
+    if roots.is_empty() {
+        places.open_here(&logs.to_string_lossy())?;
+    }
+    let mut search = Search::new(places, args.text.as_str(), args.max_matches, until);
+    for root in roots {
+        let file = places.open_here(&root.to_string_lossy())?;
+        search.enter(&file, &root, 0, End::Last)?;
+    }
+    Ok(search.found())
+}
+
+/// Which end of things comes first.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    First,
+    Last,
+}
+
+struct Search<'s> {
+    places: &'s Places,
+    text: &'s str,
+    most: usize,
+    until: Instant,
+    matches: List,
+    files: u32,
+    bytes: u64,
+    /// What was passed over, and why: `binary`, `symlinks`, `unreadable`, `hidden`, `elsewhere`, `too_deep`.
+    skipped: serde_json::Map<String, Value>,
+    /// Why it ended before all was seen.
+    ended: Option<&'static str>,
+}
+
+impl<'s> Search<'s> {
+    fn new(places: &'s Places, text: &'s str, most: Option<NonZeroU32>, until: Instant) -> Self {
+        let most = most.map_or(MATCHES, NonZeroU32::get).min(MATCHES_LIMIT) as usize;
+        let (matches, skipped) = Default::default();
+        Self { places, text, most, until, matches, files: 0, bytes: 0, skipped, ended: None }
+    }
+
+    fn found(self) -> Found {
+        let mut told = json!({ "files_read": self.files });
+        if let Some(why) = self.ended {
+            told["left_out"] = json!(1);
+            told["ended_by"] = json!(why);
+        }
+        if !self.skipped.is_empty() {
+            told["skipped"] = Value::Object(self.skipped);
+        }
+        self.matches.put("matches", &mut told);
+        Found::seen(told)
+    }
+
+    fn skip(&mut self, why: &str) {
+        let count = self.skipped.get(why).and_then(Value::as_u64).unwrap_or_default();
+        self.skipped.insert(why.to_owned(), json!(count + 1));
+    }
+
+    /// Whether it is to go on.
+    fn goes_on(&mut self) -> bool {
+        self.ended = self.ended.or_else(|| {
+            let ends = [
+                (self.matches.is_full(), "the room for matches"),
+                (self.matches.len() >= self.most, "max_matches"),
+                (self.files >= FILES_LIMIT, "the number of files"),
+                (self.bytes >= TOTAL_LIMIT, "the amount of text"),
+                (Instant::now() >= self.until, "its time"),
+            ];
+            ends.into_iter().find_map(|(is_reached, why)| is_reached.then_some(why))
+        });
+        self.ended.is_none()
+    }
+
+    /// Looks at what was opened.
+    fn enter(&mut self, file: &File, path: &Path, depth: usize, end: End) -> Result<(), Blind> {
+        let name = path.to_string_lossy();
+        let facts = file.metadata().map_err(|error| failed(&name, &error))?;
+        if !facts.is_dir() {
+            return self.read(file, &name, facts.len(), end).map_err(|error| failed(&name, &error));
+        }
+        if depth == DEPTH_LIMIT {
+            self.skip("too_deep");
+            return Ok(());
+        }
+        let (mut entries, is_cut) = entries(file).map_err(|error| failed(&name, &error))?;
+        if is_cut {
+            self.ended = Some("the size of a directory");
+        }
+        if end == End::Last {
+            let age =
+                |entry: &std::fs::DirEntry| entry.metadata().map(|facts| facts.mtime()).unwrap_or_default();
+            entries.sort_by_key(|entry| std::cmp::Reverse(age(entry)));
+        }
+        for entry in entries {
+            if !self.goes_on() {
+                break;
+            }
+            let path: PathBuf = path.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                self.skip("symlinks");
+            } else if self.places.roots.hides(&path) {
+                self.skip("hidden");
+            } else {
+                match opened(&path.to_string_lossy(), file, entry.file_name()) {
+                    Err(_) => self.skip("unreadable"),
+                    Ok(inner) if inner.metadata().is_ok_and(|inner| inner.dev() != facts.dev()) => {
+                        self.skip("elsewhere");
+                    }
+                    Ok(inner) => {
+                        if self.enter(&inner, &path, depth + 1, end).is_err() {
+                            self.skip("unreadable");
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, mut file: &File, name: &str, size: u64, end: End) -> std::io::Result<()> {
+        if end == End::Last && size > FILE_LIMIT {
+            file.seek(SeekFrom::Start(size - FILE_LIMIT))?;
+        }
+        let mut bytes = Vec::new();
+        file.take(FILE_LIMIT).read_to_end(&mut bytes)?;
+        self.files += 1;
+        self.bytes += bytes.len() as u64;
+        if bytes.contains(&0) {
+            self.skip("binary");
+            return Ok(());
+        }
+        if size > FILE_LIMIT {
+            self.skip("long_files_in_part");
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let mut pem = Pem::default();
+        let mut hits: Vec<(usize, &str)> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let is_key = pem.line(line) != Line::Other || pem.inside;
+            if !is_key && line.contains(self.text) {
+                hits.push((number, line));
+            }
+        }
+        if end == End::Last {
+            hits.reverse();
+        }
+        let is_part = end == End::Last && size > FILE_LIMIT;
+        for (number, line) in hits {
+            if !self.goes_on() {
+                break;
+            }
+            let mut hit = json!({ "path": name, "text": around(line, self.text) });
+            if !is_part {
+                hit["line"] = json!(number);
+            }
+            self.matches.push(hit);
+        }
+        Ok(())
+    }
+}
+
+/// The part of a long line where the text stands.
+fn around(line: &str, text: &str) -> String {
+    if line.chars().count() <= LINE_LIMIT {
+        return line.to_owned();
+    }
+    // Half a credential has not its shape.
+    let line = redact::text(line).0;
+    let at = line.find(text).map_or(0, |at| line[..at].chars().count());
+    line.chars().skip(at.saturating_sub(LINE_LIMIT / 4)).take(LINE_LIMIT).collect()
+}

@@ -1,0 +1,127 @@
+//! Units, timers and processes, as systemd tells them over the system bus.
+
+use super::bus::Bus;
+use super::list::List;
+use super::{Blind, Found, Places};
+use crate::model::tools::Text;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// All that begin with it are the host's.
+const ALL: &str = "-.slice";
+/// The most bytes of a command line.
+const COMMAND_LIMIT: usize = 300;
+const TIMERS_LIMIT: usize = 200;
+
+/// The loaded units whose name contains a text.
+pub fn units(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
+    let mut bus = Bus::connect(&places.bus)?;
+    let mut units = bus.units()?;
+    let files = bus.unit_files()?.into_iter().filter_map(|[path, state]| {
+        let name = path.rsplit('/').next()?.to_owned();
+        Some((name, state))
+    });
+    let files: BTreeMap<String, String> = files.collect();
+    units.sort_by(|one, other| {
+        // What has failed is never what is left out.
+        (one.active != "failed", &one.name).cmp(&(other.active != "failed", &other.name))
+    });
+    let mut list = List::default();
+    for unit in units.iter().filter(|unit| holds(&unit.name, contains)) {
+        // Without a filter, what is merely there says little: devices and mounts of the kernel's.
+        if contains.is_none() && unit.name.ends_with(".device") {
+            continue;
+        }
+        let mut told = json!({
+            "name": unit.name, "description": unit.description,
+            "load": unit.load, "active": unit.active, "sub": unit.sub,
+        });
+        if let Some(state) = files.get(&unit.name) {
+            told["enabled"] = json!(state);
+        }
+        list.push(told);
+    }
+    Ok(list.found("units"))
+}
+
+/// The timers, the next one first.
+pub fn timers(places: &Places) -> Result<Found, Blind> {
+    let mut bus = Bus::connect(&places.bus)?;
+    let mut timers = bus.units()?;
+    timers.retain(|unit| unit.name.ends_with(".timer") && unit.load == "loaded");
+    let mut told = Vec::new();
+    for timer in timers.iter().take(TIMERS_LIMIT) {
+        let mut one = json!({ "name": timer.name, "active": timer.active });
+        one["starts"] = json!(bus.timer_unit(&timer.object)?);
+        let last = bus.timer_number(&timer.object, "LastTriggerUSec")?;
+        let next = next(
+            bus.timer_number(&timer.object, "NextElapseUSecRealtime")?,
+            bus.timer_number(&timer.object, "NextElapseUSecMonotonic")?,
+            places,
+        );
+        for (name, time) in [("last_unix_s", (last > 0).then_some(last / 1_000_000)), ("next_unix_s", next)] {
+            if let Some(time) = time {
+                one[name] = json!(time);
+            }
+        }
+        told.push(one);
+    }
+    told.sort_by_key(|timer| timer["next_unix_s"].as_u64().unwrap_or(u64::MAX));
+    let mut list = List::default();
+    told.into_iter().for_each(|timer| list.push(timer));
+    Ok(list.found("timers"))
+}
+
+/// When a timer elapses next, in seconds since 1970, of its two clocks; none = `u64::MAX` or 0.
+fn next(realtime: u64, monotonic: u64, places: &Places) -> Option<u64> {
+    let is_time = |time: &u64| *time > 0 && *time < u64::MAX;
+    let of_clock = Some(realtime).filter(is_time).map(|time| time / 1_000_000);
+    let of_boot = Some(monotonic).filter(is_time).and_then(|time| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let up = super::system::uptime(places)?;
+        Some((now.saturating_sub(up) + Duration::from_micros(time)).as_secs())
+    });
+    of_clock.into_iter().chain(of_boot).min()
+}
+
+/// The processes by unit, whose command or unit contains a text.
+pub fn processes(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
+    let mut processes = Bus::connect(&places.bus)?.processes(ALL)?;
+    processes.sort_by_key(|process| (process.cgroup.clone(), process.pid));
+    let mut list = List::default();
+    for process in &processes {
+        let unit = unit(&process.cgroup);
+        if !holds(unit, contains) && !holds(&process.command, contains) {
+            continue;
+        }
+        let command: String = process.command.chars().take(COMMAND_LIMIT).collect();
+        let mut told = json!({ "pid": process.pid, "unit": unit, "command": command });
+        if let Some(memory) = memory(places, &process.cgroup) {
+            told["unit_memory_bytes"] = memory;
+        }
+        list.push(told);
+    }
+    Ok(list.found("processes"))
+}
+
+/// The unit of a control group: the innermost part of its path that is one.
+fn unit(cgroup: &str) -> &str {
+    let is_unit = |part: &&str| {
+        [".service", ".scope", ".slice", ".socket", ".mount"].iter().any(|kind| part.ends_with(kind))
+    };
+    cgroup.rsplit('/').find(is_unit).unwrap_or(cgroup)
+}
+
+fn memory(places: &Places, cgroup: &str) -> Option<Value> {
+    if cgroup.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let path = places.base.join("sys/fs/cgroup").join(cgroup.trim_start_matches('/')).join("memory.current");
+    let text = std::fs::read_to_string(path).ok()?;
+    text.trim().parse::<u64>().ok().map(Value::from)
+}
+
+fn holds(text: &str, contains: Option<&Text>) -> bool {
+    contains.is_none_or(|part| text.contains(part.as_str()))
+}

@@ -1,0 +1,128 @@
+//! The log: a line an event, with the trace that it belongs to.
+//!
+//! Text is `LEVEL TRACE message key=value…`, with `-` where nothing is traced; JSON is one object a line, with the
+//! same names. Whatever an event tells is made fit for a line: what it quotes may be anybody's.
+
+use crate::config::tables::Log;
+use crate::config::values::{LogFormat, LogLevel};
+use crate::show;
+use crate::trace;
+use serde_json::{Map, Value};
+use std::fmt;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+
+/// A value is cut to so many characters.
+const VALUE_LIMIT: usize = 1000;
+
+/// What writes the log.
+pub fn subscriber<W>(log: &Log, to: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let level = match log.level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    // Libraries would write headers, and with them keys.
+    let own = Targets::new().with_target("postern", level).with_default(level.min(LevelFilter::WARN));
+    let lines = tracing_subscriber::fmt::layer().with_writer(to).event_format(Lines(log.format));
+    tracing_subscriber::registry().with(own).with(lines)
+}
+
+/// How a line looks.
+struct Lines(LogFormat);
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut told = Told::default();
+        event.record(&mut told);
+        match self.0 {
+            LogFormat::Text => text(&mut to, *event.metadata().level(), &told),
+            LogFormat::Json => json(&mut to, *event.metadata().level(), told),
+        }
+    }
+}
+
+/// The journal has the time.
+fn text(to: &mut Writer<'_>, level: Level, told: &Told) -> fmt::Result {
+    write!(to, "{level} ")?;
+    match trace::current() {
+        Some(trace) => write!(to, "{trace}")?,
+        None => to.write_char('-')?,
+    }
+    write!(to, " {}", show::line(&told.message))?;
+    for (name, value) in &told.members {
+        match value {
+            Value::String(word) if is_plain(word) => write!(to, " {name}={word}")?,
+            other => write!(to, " {name}={}", show::json(&other.to_string()))?,
+        }
+    }
+    writeln!(to)
+}
+
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b))
+}
+
+fn json(to: &mut Writer<'_>, level: Level, told: Told) -> fmt::Result {
+    let mut line = Map::new();
+    line.insert("time".to_owned(), jiff::Timestamp::now().to_string().into());
+    line.insert("level".to_owned(), level.as_str().to_ascii_lowercase().into());
+    line.extend(trace::current().map(|trace| ("trace_id".to_owned(), trace.to_string().into())));
+    line.insert("message".to_owned(), told.message.into());
+    line.extend(told.members);
+    writeln!(to, "{}", show::json(&Value::Object(line).to_string()))
+}
+
+/// What an event says.
+#[derive(Default)]
+struct Told {
+    message: String,
+    members: Map<String, Value>,
+}
+
+impl Told {
+    fn member(&mut self, field: &Field, value: Value) {
+        self.members.insert(field.name().to_owned(), value);
+    }
+}
+
+impl Visit for Told {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let value: String = value.chars().take(VALUE_LIMIT).collect();
+        if field.name() == "message" {
+            self.message = value;
+        } else {
+            self.member(field, value.into());
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.member(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.member(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.member(field, value.into());
+    }
+}

@@ -1,0 +1,196 @@
+//! The arguments of each tool, as a model has to give them: exact sets of keys, nothing coerced.
+
+use crate::tool::Action;
+use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use utoipa::ToSchema;
+
+macro_rules! arguments {
+    ($($name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* })+) => {
+        $(#[doc = concat!("The arguments of ", stringify!($name), ".")]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($(#[$attribute])* pub $field: $type,)* })+
+    };
+}
+
+arguments! {
+    Shell {
+        /// The command line.
+        cmd: Text,
+    }
+    Service {
+        /// What to do with the unit.
+        #[serde(deserialize_with = "word")]
+        action: Action,
+        /// The unit; a name without suffix is a service.
+        name: Text,
+    }
+    PkgInstall {
+        /// The package, or `NAME=VERSION`.
+        name: Text,
+    }
+    WriteFile {
+        /// An absolute path.
+        path: Text,
+        /// The whole new content; may be empty.
+        content: String,
+    }
+    PkgRemove {
+        /// The package.
+        name: Text,
+    }
+    PkgShow {
+        /// The package.
+        name: Text,
+    }
+    UnitJournal {
+        /// The unit; a name without suffix is a service.
+        name: Text,
+        /// The most lines; the policy may allow fewer.
+        #[schema(value_type = u32)]
+        lines: NonZeroU32,
+    }
+    ApplyPatch {
+        /// A unified diff; its paths are absolute, with or without a/ and b/ before them.
+        diff: Text,
+    }
+    RunCommand {
+        /// The command's name in the policy.
+        name: Text,
+        /// Its parameters by name.
+        params: BTreeMap<String, String>,
+    }
+    Undo {
+        /// The change's undo id, or `last`.
+        request_id: Text,
+    }
+    ListDir {
+        /// An absolute path.
+        path: Text,
+    }
+    SearchFiles {
+        /// The absolute path of a file or a directory.
+        path: Text,
+        /// What to find, literally.
+        text: Text,
+        /// The most matches.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "NonZeroU32")]
+        #[schema(value_type = Option<u32>)]
+        max_matches: Option<NonZeroU32>,
+    }
+    SearchLogs {
+        /// What to find, literally.
+        text: Text,
+        /// The most matches.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "NonZeroU32")]
+        #[schema(value_type = Option<u32>)]
+        max_matches: Option<NonZeroU32>,
+    }
+    GetSystemInfo {}
+    ListUnits {
+        /// Only those whose name contains this text.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        contains: Option<Text>,
+    }
+    ListTimers {}
+    ListProcesses {
+        /// Only those whose command or unit contains this text.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        contains: Option<Text>,
+    }
+    GetNetwork {}
+    ListDisks {}
+    ListPackages {
+        /// Only those whose name contains this text.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        contains: Option<Text>,
+    }
+    RemoveFile {
+        /// An absolute path.
+        path: Text,
+    }
+    AskPerson {
+        /// One question.
+        question: Text,
+    }
+    Finish {
+        /// What was done, and what was not and why, in a sentence or two.
+        summary: Text,
+    }
+    ReadFile {
+        /// An absolute path.
+        path: Text,
+        /// The first byte to read; negative counts from the end.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "i64")]
+        offset: Option<i64>,
+        /// The most bytes to read.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "NonZeroU32")]
+        #[schema(value_type = Option<u32>)]
+        limit: Option<NonZeroU32>,
+    }
+}
+
+/// Text that says something: not blank, and without the zero byte, which ends a name for the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+#[serde(transparent)]
+pub struct Text(#[schemars(length(min = 1))] String);
+
+impl Text {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.trim().is_empty() {
+            return Err(D::Error::custom("a text is blank"));
+        }
+        if text.contains('\0') {
+            return Err(D::Error::custom("a text holds a zero byte"));
+        }
+        Ok(Self(text))
+    }
+}
+
+/// A word of a fixed set. By way of a string: serde itself would take `{"stop": null}` for it as well.
+fn word<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    T::deserialize(Value::String(word)).map_err(D::Error::custom)
+}
+
+/// A member that may be absent, but not null.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl AskPerson {
+    /// The model's words.
+    #[must_use]
+    pub fn question(&self) -> &str {
+        self.question.as_str()
+    }
+}
+
+impl Finish {
+    /// The model's words.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        self.summary.as_str()
+    }
+}

@@ -1,0 +1,104 @@
+//! What holds here: looked at, not assumed. The unit's part is read from what it made of this process.
+
+use super::wire::Ask;
+use super::{Control, Holder};
+use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+use std::fs;
+
+/// The newest Landlock ABI whose rights are used.
+const NEWEST: i32 = 9;
+/// Set in the unit by a test: acts as on a kernel that has this Landlock ABI, whatever this one has. It can
+/// only lower what is held, and what is not held is refused or reported as anywhere.
+const CAP: &str = "POSTERN_TOOL_LANDLOCK";
+/// The first ABI that knows a right, a port, a scope of signals.
+const TRUNCATION: i32 = 3;
+const PORTS: i32 = 4;
+/// The first ABI that keeps signals within the sandbox.
+pub const SIGNALS: i32 = 6;
+
+/// What this process was given by its unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// The Landlock ABI to use; 0 for none.
+    pub abi: i32,
+    /// It is a unit of its own, which ends with all that it started, and whose `/tmp` is its own.
+    pub own_unit: bool,
+    /// An ordinary user without any power.
+    pub powerless: bool,
+}
+
+impl Facts {
+    /// Looks.
+    pub fn here() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        let uids = line("Uid:").split_whitespace().all(|uid| uid != "0");
+        let caps = ["CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"];
+        let no_caps =
+            caps.iter().all(|name| !line(name).is_empty() && line(name).trim().chars().all(|c| c == '0'));
+        let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let unit = cgroup.trim().rsplit('/').next().unwrap_or_default();
+        Self {
+            abi: landlock_abi(),
+            own_unit: unit.starts_with("postern-tool") && unit.contains('@') && unit.ends_with(".service"),
+            powerless: uids && no_caps && line("NoNewPrivs:").trim() == "1",
+        }
+    }
+
+    /// Who holds what of this call.
+    pub fn controls(self, ask: &Ask) -> Vec<Control> {
+        let by_unit =
+            |holds: bool, lacks: &str| held(if holds { Holder::Unit } else { Holder::Nobody }, lacks);
+        let not_unit = "it does not run in a unit of its own, postern-tool@.service";
+        let from =
+            |abi: i32, landlock: Held, otherwise: Held| if self.abi >= abi { landlock } else { otherwise };
+        let landlock = || held(Holder::Landlock, "");
+        let signals = by_unit(self.own_unit && self.powerless, not_unit);
+        let network = if ask.ports.is_empty() {
+            held(Holder::Seccomp, "")
+        } else {
+            from(PORTS, landlock(), held(Holder::Nobody, "ports: this kernel's Landlock is older than ABI 4"))
+        };
+        let controls = [
+            ("user", by_unit(self.powerless, "it runs as root, or with capabilities")),
+            ("filesystem", from(1, landlock(), held(Holder::Nobody, "this kernel has no Landlock"))),
+            ("truncation", from(TRUNCATION, landlock(), held(Holder::Seccomp, ""))),
+            ("system_calls", held(Holder::Seccomp, "")),
+            ("network", network),
+            ("signals", from(SIGNALS, landlock(), signals)),
+            ("resources", by_unit(self.own_unit, not_unit)),
+        ];
+        controls.into_iter().map(|(name, held)| held.named(name)).collect()
+    }
+}
+
+/// Who holds a control, and what is missing where nobody does.
+struct Held(Holder, String);
+
+fn held(by: Holder, lacks: &str) -> Held {
+    Held(by, if by == Holder::Nobody { lacks.to_owned() } else { String::new() })
+}
+
+impl Held {
+    fn named(self, name: &str) -> Control {
+        Control { name: name.to_owned(), by: self.0, lacks: self.1 }
+    }
+}
+
+/// The newest ABI that this kernel has, no newer than the unit allows.
+fn landlock_abi() -> i32 {
+    let cap = std::env::var(CAP).ok().and_then(|text| text.parse().ok()).unwrap_or(NEWEST);
+    (1..=NEWEST.min(cap)).rev().find(|abi| has(ABI::from(*abi))).unwrap_or(0)
+}
+
+/// This kernel knows all rights of an ABI.
+fn has(abi: ABI) -> bool {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let known = rules.handle_access(AccessFs::from_all(abi)).and_then(|rules| {
+        let rules =
+            if abi >= ABI::V4 { rules.handle_access(landlock::AccessNet::from_all(abi))? } else { rules };
+        let rules = if abi >= ABI::V6 { rules.scope(landlock::Scope::from_all(abi))? } else { rules };
+        rules.create()
+    });
+    known.is_ok()
+}

@@ -1,0 +1,49 @@
+//! What a tool's process may read, by profile. What is not named is not granted; what must not be read although
+//! it stands below one of these is closed by its owner and by the unit.
+
+use super::wire::{Ask, Order};
+use crate::shell::Profile;
+use std::path::PathBuf;
+
+/// Programs, their libraries and settings, and what a host serves.
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/srv", "/var/www"];
+/// What the system tells of itself.
+const INSPECT: &[&str] = &["/proc", "/sys", "/var", "/run", "/boot"];
+/// Devices that are nobody's.
+const SOURCES: &[&str] = &["/dev/zero", "/dev/random", "/dev/urandom"];
+const SINKS: &[&str] = &["/dev/null", "/dev/full"];
+
+/// What may be done below which paths.
+#[derive(Debug, Default)]
+pub struct Granted {
+    /// Read and run.
+    pub read: Vec<PathBuf>,
+    /// Read and write, a device's bytes only.
+    pub devices: Vec<PathBuf>,
+    /// Everything but device files.
+    pub write: Vec<PathBuf>,
+}
+
+/// What a call is granted.
+pub fn granted(order: &Order) -> Granted {
+    let ask: &Ask = &order.ask;
+    let mut granted = Granted::default();
+    let mut read = |paths: &[&str]| granted.read.extend(paths.iter().map(PathBuf::from));
+    read(SYSTEM);
+    read(SOURCES);
+    granted.devices.extend(SINKS.iter().map(PathBuf::from));
+    if ask.profile >= Profile::SystemInspect {
+        granted.read.extend(INSPECT.iter().map(PathBuf::from));
+    }
+    granted.read.extend(ask.read_roots.iter().cloned());
+    if ask.profile == Profile::WorkspaceWrite {
+        granted.write.push(order.workspace.clone());
+        if order.own_tmp {
+            granted.write.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
+        }
+    } else {
+        granted.read.push(order.workspace.clone());
+    }
+    granted
+}

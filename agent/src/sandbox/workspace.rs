@@ -1,0 +1,104 @@
+//! A task's own directory, kept from call to call, and how much it may hold.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The most bytes that a workspace may grow to.
+pub const BYTES: u64 = 256 * 1024 * 1024;
+/// The most files and directories.
+pub const ENTRIES: u64 = 20_000;
+/// The most bytes of one file.
+pub const FILE: u64 = 64 * 1024 * 1024;
+
+/// What a call leaves free of the host's disk, where a twentieth of it is not less.
+const RESERVE: u64 = 512 * 1024 * 1024;
+
+/// Where workspaces stand: systemd's `STATE_DIRECTORY`.
+pub fn state() -> io::Result<PathBuf> {
+    let state = std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
+    state.filter(|path| path.is_absolute()).ok_or_else(|| io::Error::other("STATE_DIRECTORY is not set"))
+}
+
+/// The task's directory, made where it is missing, with its own `tmp`.
+pub fn open(state: &Path, task: &str) -> io::Result<PathBuf> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if task.is_empty() || task.len() > 64 || !task.chars().all(is_plain) {
+        return Err(io::Error::other(format!("{task:?} is no task's id")));
+    }
+    let path = state.join(task);
+    for directory in [&path, &path.join("tmp")] {
+        match DirBuilder::new().mode(0o700).create(directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(path)
+}
+
+/// The file over which calls take their turns.
+pub fn turns(state: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(state.join(".turns"))
+}
+
+/// How much a directory holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    bytes: u64,
+    entries: u64,
+}
+
+impl Size {
+    /// Of all that is below a directory. What cannot be counted, however often it is opened, is too much.
+    /// Counting ends where a limit is passed by far.
+    pub fn of(path: &Path) -> Self {
+        let mut size = Self::default();
+        let mut open = vec![path.to_owned()];
+        while let Some(directory) = open.pop() {
+            // A directory that its owner closed to itself hides what is in it.
+            let _ = fs::set_permissions(&directory, Permissions::from_mode(0o700));
+            match size.add(&directory) {
+                Ok(below) => open.extend(below),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => return Self { bytes: u64::MAX, entries: u64::MAX },
+            }
+            if size.entries > 2 * ENTRIES {
+                return size;
+            }
+        }
+        size
+    }
+
+    /// Adds what a directory holds; returns the directories in it.
+    fn add(&mut self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut below = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let metadata = match entry.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                metadata => metadata?,
+            };
+            self.entries += 1;
+            self.bytes += metadata.blocks() * 512;
+            if metadata.is_dir() {
+                below.push(entry.path());
+            }
+        }
+        Ok(below)
+    }
+
+    /// It is over the limits, and more than it was: who finds it full may still delete.
+    pub fn is_too_much(self, before: Self) -> bool {
+        let is_over = |now: u64, most: u64, was: u64| now > most.max(was) || now == u64::MAX;
+        is_over(self.bytes, BYTES, before.bytes) || is_over(self.entries, ENTRIES, before.entries)
+    }
+}
+
+/// The file system of a directory is nearly full: what was deleted and is still open counts for nobody.
+pub fn is_nearly_full(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|at| {
+        let reserve = (at.f_blocks / 20).saturating_mul(at.f_frsize).min(RESERVE);
+        at.f_bavail.saturating_mul(at.f_frsize) < reserve
+    })
+}

@@ -1,0 +1,58 @@
+//! The routes, from one list: what is served, and what the OpenAPI document says.
+
+use super::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT, fault, health, requests, tasks};
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use std::sync::Arc;
+use utoipa::OpenApi;
+
+macro_rules! routes {
+    ($($method:ident $path:literal $($handler:ident)::+ $(, $limit:expr)?;)+) => {
+        /// The routes as methods and paths, in the document's notation.
+        pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path),)+];
+
+        /// What is served.
+        pub fn router() -> Router<Arc<App>> {
+            Router::new()
+                $(.route($path, $method($($handler)::+)$(.layer(DefaultBodyLimit::max($limit)))?))+
+                .fallback(|| async { fault(StatusCode::NOT_FOUND, "not_found", "there is no such route") })
+                .method_not_allowed_fallback(|| async {
+                    fault(StatusCode::METHOD_NOT_ALLOWED, "unsupported", "this route has other methods")
+                })
+                .layer(DefaultBodyLimit::max(TASK_BODY_LIMIT))
+        }
+
+        #[derive(OpenApi)]
+        #[openapi(
+            info(
+                title = "Postern's agent",
+                description = "Tasks for the agent of this host, over /run/postern/agent.sock as the uid that the \
+                               kernel reports, or over TCP with the token of [http] in agent.toml.",
+            ),
+            paths($($($handler)::+),+),
+        )]
+        struct Document;
+    };
+}
+
+routes! {
+    post "/execute" tasks::execute;
+    get "/tasks" tasks::list;
+    get "/tasks/{id}" tasks::show;
+    get "/tasks/{id}/events" tasks::events;
+    post "/tasks/{id}/cancel" tasks::cancel;
+    post "/tasks/{id}/answer" tasks::answer;
+    post "/plan" tasks::plan;
+    post "/requests" requests::ask, REQUEST_BODY_LIMIT;
+    get "/requests/{id}" requests::find;
+    get "/health" health::health;
+    get "/openapi.json" document;
+}
+
+/// This interface.
+#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI", body = Object)))]
+async fn document() -> Json<utoipa::openapi::OpenApi> {
+    Json(Document::openapi())
+}

@@ -1,0 +1,128 @@
+//! What came of a task's steps, and what of a model's replies was no step.
+
+use super::StepResult;
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::{Deref, DerefMut};
+use utoipa::ToSchema;
+
+/// Of a reply that was no call, so much is kept.
+const EXCERPT_LIMIT: usize = 300;
+/// So many such replies are kept.
+const MISFORMAT_LIMIT: usize = 100;
+
+/// The results of a task. As a list it is that of its steps; written down, the replies that were no call stand
+/// in their places between them.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    steps: Vec<StepResult>,
+    misformats: Vec<(usize, Misformat)>,
+}
+
+/// A reply that was no call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Misformat {
+    /// Its place among the results, from 1.
+    pub step: usize,
+    /// What is wrong with it.
+    pub error: Misread,
+    /// How it begins, without credentials.
+    pub response: String,
+}
+
+/// What is wrong with a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Misread {
+    /// It cannot be read as a call.
+    ParseError,
+}
+
+/// One entry.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum Entry {
+    /// A step that was tried.
+    Step(StepResult),
+    /// A reply that was no call.
+    Misformat(Misformat),
+}
+
+impl Results {
+    /// The number of the next entry.
+    #[must_use]
+    pub fn next_number(&self) -> usize {
+        self.steps.len() + self.misformats.len() + 1
+    }
+
+    /// Keeps a reply that was no call.
+    pub fn misformat(&mut self, response: &str) {
+        if self.misformats.len() < MISFORMAT_LIMIT {
+            let step = self.next_number();
+            let response = excerpt(response);
+            let entry = Misformat { step, error: Misread::ParseError, response };
+            self.misformats.push((self.steps.len(), entry));
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Result<&StepResult, &Misformat>> {
+        let before = |place: usize| self.misformats.iter().filter(move |(at, _)| *at == place);
+        let steps = self.steps.iter().map(Some).chain([None]).enumerate();
+        steps.flat_map(move |(place, step)| before(place).map(|(_, m)| Err(m)).chain(step.map(Ok)))
+    }
+}
+
+/// How a reply begins, fit to be shown and logged.
+#[must_use]
+pub fn excerpt(response: &str) -> String {
+    crate::model::redact::text(response).0.chars().take(EXCERPT_LIMIT).collect()
+}
+
+impl<'r> IntoIterator for &'r Results {
+    type Item = &'r StepResult;
+    type IntoIter = std::slice::Iter<'r, StepResult>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.steps.iter()
+    }
+}
+
+impl Deref for Results {
+    type Target = Vec<StepResult>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.steps
+    }
+}
+
+impl DerefMut for Results {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.steps
+    }
+}
+
+impl Serialize for Results {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.steps.len() + self.misformats.len()))?;
+        for entry in self.entries() {
+            match entry {
+                Ok(step) => list.serialize_element(step)?,
+                Err(misformat) => list.serialize_element(misformat)?,
+            }
+        }
+        list.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Results {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut results = Self::default();
+        for entry in Vec::<Entry>::deserialize(deserializer)? {
+            match entry {
+                Entry::Step(step) => results.steps.push(step),
+                Entry::Misformat(misformat) => results.misformats.push((results.steps.len(), misformat)),
+            }
+        }
+        Ok(results)
+    }
+}
