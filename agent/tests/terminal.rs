@@ -43,7 +43,8 @@ fn host(place: &Path) -> Host {
 async fn command_line() {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
     let arguments = std::env::var(ARGUMENTS).expect("arguments");
-    let args = ["postern"].into_iter().chain(arguments.split('\n')).map(Into::into);
+    let args = ["postern"].into_iter().chain(arguments.split('\n')).filter(|word| !word.is_empty());
+    let args = args.map(Into::into);
     let exit = cli::run(args, &host(&place), &mut cli::Console::standard()).await;
     std::fs::write(place.join("exit"), format!("{}", exit.number())).expect("write");
 }
@@ -89,6 +90,7 @@ impl Terminal {
             .env(PLACE, place.path(""))
             .env(ARGUMENTS, arguments.join("\n"))
             .env("TERM", "xterm")
+            .env("XDG_STATE_HOME", place.path("home"))
             .env_remove("NO_COLOR")
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
@@ -366,4 +368,42 @@ async fn a_first_change_that_the_person_does_not_want_is_not_made() {
     let told = server.seen()[2].body["messages"].to_string();
     assert!(told.contains("not_approved: the person said no, and says instead: use port 81"), "{told}");
     assert!(told.contains("the person gave no answer"), "{told}");
+}
+
+#[tokio::test]
+async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
+    let server = server::Server::start(vec![
+        calls("finish", &serde_json::json!({ "summary": "the first is done" })),
+        calls("finish", &serde_json::json!({ "summary": "the second is done" })),
+    ])
+    .await;
+    let place = Place::new();
+    let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    std::fs::write(&place.host.config, text).unwrap();
+    place.serve();
+    let history = place.path("home/postern/history");
+    let mut terminal = Terminal::run(place, &[], vec![describe(), describe()], Arc::default());
+    terminal.shows("postern> ").await;
+    terminal.master.write_all(b"look around, password=hunter2hunter2\r").unwrap();
+    terminal.shows("the first is done").await;
+    terminal.master.write_all(b"look again\r").unwrap();
+    terminal.shows("the second is done").await;
+    terminal.master.write_all(b"/nonsense\r").unwrap();
+    terminal.shows("there is no \"/nonsense\": see /help").await;
+    terminal.master.write_all(b"/tasks\r").unwrap();
+    terminal.shows(" completed look again").await;
+    terminal.master.write_all(b"/quit\r").unwrap();
+    let tasks = terminal.place.run(&["tasks", "list", "--json"]).await.json();
+    let sessions: Vec<&str> =
+        tasks.as_array().unwrap().iter().map(|task| task["session"].as_str().unwrap()).collect();
+    assert!(sessions.len() == 2 && !sessions[0].is_empty() && sessions[0] == sessions[1], "{sessions:?}");
+    let kept = std::fs::read_to_string(&history).unwrap();
+    assert!(
+        kept.contains("look again") && kept.contains("password=[REDACTED]") && !kept.contains("hunter2"),
+        "{kept}"
+    );
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&history).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
 }

@@ -3,6 +3,7 @@
 mod asking;
 mod can;
 mod console;
+mod conversation;
 mod editing;
 mod ids;
 mod listing;
@@ -42,6 +43,8 @@ struct Session<'a> {
     host: &'a Host,
     console: &'a mut Console,
     global: Global,
+    /// The session that the lines of a prompt are.
+    conversation: Option<String>,
 }
 
 /// The grammar, for manual pages and completions.
@@ -56,8 +59,11 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
-    let mut session = Session { host, console, global: cli.global };
-    let exit = trace::within(Trace::new(), session.run(cli.command)).await;
+    let mut session = Session { host, console, global: cli.global, conversation: None };
+    let exit = match cli.command {
+        Some(command) => trace::within(Trace::new(), session.run(command)).await,
+        None => session.conversation().await,
+    };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
         return Exit::Failed;

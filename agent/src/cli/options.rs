@@ -7,14 +7,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
 
 /// Administers this host without sudo: tasks in plain words, or typed commands. What needs root is
-/// asked of a helper that does only what the policy in /etc/postern grants.
+/// asked of a helper that does only what the policy in /etc/postern grants. Without a command: a prompt.
 #[derive(Debug, Parser)]
-#[command(name = "postern", version, arg_required_else_help = true, after_help = AFTER)]
+#[command(name = "postern", version, after_help = AFTER)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 const AFTER: &str = "\

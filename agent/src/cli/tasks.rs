@@ -111,7 +111,7 @@ impl Session<'_> {
         let body = json!({
             "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
-            "interactive": self.is_attended(),
+            "interactive": self.is_attended(), "session": self.conversation.as_deref().unwrap_or_default(),
         });
         let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();

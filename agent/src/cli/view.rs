@@ -279,20 +279,25 @@ async fn over(asking: &mut Option<Asking>) -> Over {
 }
 
 /// The signals that end a client.
-struct Signals {
+pub struct Signals {
     interrupts: Option<Signal>,
     hang_ups: Option<Signal>,
     terminations: Option<Signal>,
 }
 
 impl Signals {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let of = |kind| signal(kind).ok();
         Self {
             interrupts: of(SignalKind::interrupt()),
             hang_ups: of(SignalKind::hangup()),
             terminations: of(SignalKind::terminate()),
         }
+    }
+
+    /// Comes back once the terminal or the session ends.
+    pub async fn end(&mut self) {
+        while self.next().await != Leave::HangUp {}
     }
 
     async fn next(&mut self) -> Leave {
