@@ -6,7 +6,7 @@ readonly FORMAT=7
 # In every machine. sudo and curl are there so that a failure is never "not installed".
 readonly INSTALLED=(systemd-sysv dbus curl sudo iproute2 procps strace python3 apt-utils)
 # In the local repository with all that they pull in.
-readonly OFFERED=(nginx-light hello)
+readonly OFFERED=(nginx-light hello needrestart etckeeper apt-listchanges)
 
 # The Debian sources of this host with its release's name replaced, as deb822.
 sources_for() {
@@ -126,7 +126,8 @@ make_image() {
         clean_root "$work/root"
         fetch_into "$work/root" "$work/host.sources" "${OFFERED[@]}"
         tar -C "$work/root" --xattrs --xattrs-include='*' --acls --numeric-owner -c . | zstd -q -3 -T0 -o "$work/root.tar.zst"
-        rm -f "$IMAGES/$release"-*.tar.zst # of an older format or package list
+        # Of an older format or package list. Another checkout may still boot from one that is not old.
+        find "$IMAGES" -name "$release-*.tar.zst" -mtime +6 -delete
         mv "$work/root.tar.zst" "$tarball"
         rm -rf --one-file-system "$work"
         trap - EXIT

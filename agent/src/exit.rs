@@ -1,6 +1,7 @@
 //! Exit codes: the one place where a code or a status becomes a number.
 
 use crate::event::{Event, Status};
+use crate::plan;
 use crate::task::{Task, TaskStatus};
 use postern_proto::code::{Meaning, meaning};
 
@@ -48,7 +49,13 @@ impl Exit {
     /// Of a stable code. A code that is not known here is a failure.
     #[must_use]
     pub fn of_code(code: &str) -> Self {
-        if code == "unreachable" { Self::Unreachable } else { Self::known(code).unwrap_or(Self::Failed) }
+        // A plan that cannot be read is the person's own.
+        let is_plan = plan::Code::ALL.iter().any(|known| known.name() == code);
+        match code {
+            "unreachable" => Self::Unreachable,
+            _ if is_plan => Self::Usage,
+            _ => Self::known(code).unwrap_or(Self::Failed),
+        }
     }
 
     fn known(code: &str) -> Option<Self> {

@@ -126,7 +126,7 @@ fn meta(ask: &Ask) -> v1::Meta {
         request_id: ask.id.clone(),
         mode: mode.into(),
         reason: ask.reason.clone(),
-        traceparent: crate::trace::traceparent(),
+        traceparent: crate::trace::traceparent_of(&ask.id),
         task: ask.task.clone(),
         wait_ms: ask.wait_ms,
         claimed_uid: ask.claimed_uid,

@@ -9,15 +9,18 @@ mod args;
 mod ask;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 mod event;
 mod exit;
 mod helper;
+#[expect(clippy::disallowed_methods, reason = "the program is root's, from its configuration")]
 mod hook;
 mod local;
 pub mod log;
 pub mod model;
 mod operators;
 mod patching;
+pub mod plan;
 pub mod planner;
 mod report;
 mod request;
@@ -25,6 +28,8 @@ pub mod sandbox;
 pub mod secrets;
 pub mod serve;
 pub mod shell;
+#[expect(clippy::disallowed_methods, reason = "it runs inside the sandbox, and so does what it starts")]
+pub mod shim;
 mod show;
 mod sse;
 mod task;
@@ -48,14 +53,16 @@ pub struct Host {
     pub helper_socket: PathBuf,
     /// The sandbox's socket.
     pub tool_socket: PathBuf,
-    /// The system bus.
-    pub system_bus: PathBuf,
+    /// Where /proc, /run and so on are.
+    pub root: PathBuf,
     /// What the agent keeps: its database and the workspaces of tasks.
     pub state: PathBuf,
     /// The helper's socket for operators: who may open it may approve.
     pub operator_socket: PathBuf,
     /// `postern-admin`, which shows an operator what waits and asks.
     pub admin: PathBuf,
+    /// The root directory of what `postern doctor` looks at.
+    pub system: PathBuf,
     /// The agent's configuration.
     pub config: PathBuf,
     /// The group whose members may approve.
@@ -72,10 +79,11 @@ impl Default for Host {
             agent_socket: "/run/postern/agent.sock".into(),
             helper_socket: "/run/postern/helper.sock".into(),
             tool_socket: "/run/postern/tool.sock".into(),
-            system_bus: "/run/dbus/system_bus_socket".into(),
+            root: "/".into(),
             state: "/var/lib/postern".into(),
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),
+            system: "/".into(),
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],

@@ -3,19 +3,23 @@
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
 use postern_agent::secrets::CleanLog;
-use postern_agent::{Host, cli, config, log, sandbox};
+use postern_agent::{Host, cli, config, log, sandbox, shim};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let argv: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = shim::called(&argv) {
+        return code.into();
+    }
     // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
     // error stream.
-    match std::env::args_os().nth(1) {
+    match argv.get(1) {
         Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
         Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
         Some(_) | None => {}
     }
     let host = Host::default();
-    let is_service = std::env::args_os().nth(1).is_some_and(|word| word == "serve");
+    let is_service = argv.get(1).is_some_and(|word| word == "serve");
     let log = if is_service {
         // A fault in the configuration is told by the service itself.
         config::read(&host.config).map(|config| config.log).unwrap_or_default()
@@ -33,7 +37,7 @@ fn main() -> ExitCode {
         }
     };
     let mut console = cli::Console::standard();
-    let exit = runtime.block_on(cli::run(std::env::args_os(), &host, &mut console));
+    let exit = runtime.block_on(cli::run(argv, &host, &mut console));
     // A read of stdin that nobody waits for any more must not hold the end up.
     runtime.shutdown_background();
     exit.into()

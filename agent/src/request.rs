@@ -9,9 +9,15 @@ use crate::args::{
 };
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
+use serde::de::Error;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 use tonic::codec::Streaming;
 use tonic::transport::Channel;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! requests {
     ($($name:literal $variant:ident $rpc:ident $wire:ident $args:ident { $($field:ident),* };)*) => {
@@ -142,5 +148,47 @@ impl Request {
                 Self::FilePatch(_) | Self::FileRemove(_) | Self::CommandRun(_) | Self::RequestUndo(_)
             ),
         }
+    }
+}
+
+impl Serialize for Request {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_struct("Request", 2)?;
+        members.serialize_field("verb", self.verb())?;
+        members.serialize_field("args", &self.args())?;
+        members.end()
+    }
+}
+
+/// A request as it is written down.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    verb: String,
+    #[serde(default = "nothing")]
+    #[schema(value_type = Object)]
+    args: Value,
+}
+
+fn nothing() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Written { verb, args } = Written::deserialize(deserializer)?;
+        Self::from_json(&verb, args).map_err(D::Error::custom)
+    }
+}
+
+impl PartialSchema for Request {
+    fn schema() -> RefOr<Schema> {
+        Written::schema()
+    }
+}
+
+impl ToSchema for Request {
+    fn name() -> Cow<'static, str> {
+        "OneRequest".into()
     }
 }

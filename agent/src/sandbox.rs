@@ -2,10 +2,12 @@
 //! inside it what the kernel can hold back besides.
 
 mod calls;
+#[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
 mod facts;
 mod kept;
 mod paths;
+#[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
 mod supervise;
 mod wire;
 mod workspace;
@@ -25,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
+use utoipa::ToSchema;
 use wire::{Answer, Ask};
 
 /// The subcommand of the unit's main process: it takes one call, starts it and answers.
@@ -102,7 +105,7 @@ pub struct Record {
 }
 
 /// What held a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Enforced {
     /// The profile that was asked for.
     pub profile: Profile,
@@ -113,7 +116,7 @@ pub struct Enforced {
 }
 
 /// One control.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Control {
     /// Such as `filesystem`, `network`, `syscalls`, `signals`.
     pub name: String,
@@ -125,7 +128,7 @@ pub struct Control {
 }
 
 /// Who holds a control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
     /// Landlock.
@@ -134,6 +137,8 @@ pub enum Holder {
     Seccomp,
     /// The unit.
     Unit,
+    /// Limits of each process and of its user.
+    Limits,
     /// Nobody: the control is not in force.
     Nobody,
 }
@@ -187,8 +192,14 @@ impl Sandbox {
     }
 
     async fn exchange(&self, ask: &Ask, shim: Option<OwnedFd>) -> Result<Answer, Fault> {
-        let mut stream = UnixStream::connect(&self.socket).await.map_err(|error| {
-            let message = format!("no sandbox answers at {}: {error}", self.socket.display());
+        // Only the units behind the second socket have a network at all.
+        let socket = if ask.ports.is_empty() {
+            self.socket.clone()
+        } else {
+            self.socket.with_file_name("tool-ports.sock")
+        };
+        let mut stream = UnixStream::connect(&socket).await.map_err(|error| {
+            let message = format!("no sandbox answers at {}: {error}", socket.display());
             Fault::new("unreachable", message)
         })?;
         let lost = |error: io::Error| {

@@ -1,17 +1,14 @@
 //! What a step of a task can be, and what it says of itself to people.
 
-use crate::model::tools::{
-    GetNetwork, GetSystemInfo, ListDisks, ListPackages, ListProcesses, ListTimers, ListUnits, SearchFiles,
-    SearchLogs,
-};
+use crate::request::Request;
+use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "args", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Tool {
     /// Install one package (`NAME` or `NAME=VERSION`).
@@ -132,23 +129,49 @@ pub enum Tool {
         path: String,
     },
     /// Find a text in files.
-    SearchFiles(SearchFiles),
+    SearchFiles {
+        /// The absolute path of a file or a directory.
+        path: String,
+        /// What to find, literally.
+        text: String,
+        /// The most matches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_matches: Option<u32>,
+    },
     /// Find a text in logs.
-    SearchLogs(SearchLogs),
+    SearchLogs {
+        /// What to find, literally.
+        text: String,
+        /// The most matches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_matches: Option<u32>,
+    },
     /// Look at the host.
-    GetSystemInfo(GetSystemInfo),
+    GetSystemInfo {},
     /// List units.
-    ListUnits(ListUnits),
+    ListUnits {
+        /// Only those whose name contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// List timers.
-    ListTimers(ListTimers),
+    ListTimers {},
     /// List processes.
-    ListProcesses(ListProcesses),
+    ListProcesses {
+        /// Only those whose command or unit contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// Look at the network.
-    GetNetwork(GetNetwork),
+    GetNetwork {},
     /// List file systems.
-    ListDisks(ListDisks),
+    ListDisks {},
     /// List packages.
-    ListPackages(ListPackages),
+    ListPackages {
+        /// Only those whose name contains this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contains: Option<String>,
+    },
     /// Make a directory.
     MakeDirectory {
         /// An absolute path.
@@ -185,10 +208,17 @@ pub enum Tool {
         /// Its request id, the beginning of it, or `last`.
         request_id: String,
     },
+    /// Run a command in the sandbox, as nobody in particular.
+    Shell {
+        /// As `sh -c` would get it.
+        cmd: String,
+    },
+    /// One request by its verb, for what no other tool says: `{"verb": …, "args": {…}}`.
+    Request(Request),
 }
 
 /// What `service` does with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Look.
@@ -224,7 +254,7 @@ impl Action {
 }
 
 /// What else can be done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitAction {
     /// Restart it if it runs.
@@ -293,17 +323,15 @@ impl Tool {
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
             Self::ListDir { path } => format!("list {path}"),
-            Self::SearchFiles(SearchFiles { path, text, .. }) => {
-                format!("look for {:?} in {}", text.as_str(), path.as_str())
-            }
-            Self::SearchLogs(SearchLogs { text, .. }) => format!("look for {:?} in the logs", text.as_str()),
-            Self::GetSystemInfo(_) => "look at the host".to_owned(),
-            Self::ListUnits(_) => "list the units".to_owned(),
-            Self::ListTimers(_) => "list the timers".to_owned(),
-            Self::ListProcesses(_) => "list the processes".to_owned(),
-            Self::GetNetwork(_) => "look at the network".to_owned(),
-            Self::ListDisks(_) => "list the file systems".to_owned(),
-            Self::ListPackages(_) => "list the packages".to_owned(),
+            Self::SearchFiles { path, text, .. } => format!("look for {text:?} in {path}"),
+            Self::SearchLogs { text, .. } => format!("look for {text:?} in the logs"),
+            Self::GetSystemInfo {} => "look at the host".to_owned(),
+            Self::ListUnits { .. } => "list the units".to_owned(),
+            Self::ListTimers {} => "list the timers".to_owned(),
+            Self::ListProcesses { .. } => "list the processes".to_owned(),
+            Self::GetNetwork {} => "look at the network".to_owned(),
+            Self::ListDisks {} => "list the file systems".to_owned(),
+            Self::ListPackages { .. } => "list the packages".to_owned(),
             Self::MakeDirectory { path } => format!("make the directory {path}"),
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
@@ -311,6 +339,10 @@ impl Tool {
             Self::RunCommand { name, .. } => format!("run the command {name}"),
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
+            Self::Shell { cmd } => format!("run {}", show::line(cmd)),
+            Self::Request(request) => {
+                format!("{} {}", request.verb(), request.target()).trim_end().to_owned()
+            }
         }
     }
 }

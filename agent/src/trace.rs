@@ -80,3 +80,11 @@ pub fn current() -> Option<Trace> {
 pub fn traceparent() -> String {
     current().map_or_else(String::new, |trace| format!("00-{trace}-{:016x}-01", fastrand::u64(1..)))
 }
+
+/// The same for a request to the helper: asked again under the same id it must be the same to the byte, so that
+/// its span is the random half of that id.
+#[must_use]
+pub fn traceparent_of(request_id: &str) -> String {
+    let span = uuid::Uuid::parse_str(request_id).map_or(1, |id| id.as_u64_pair().1.max(1));
+    current().map_or_else(String::new, |trace| format!("00-{trace}-{span:016x}-01"))
+}

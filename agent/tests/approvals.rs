@@ -1,5 +1,6 @@
 //! Requests that wait for a person: tasks and commands say so, survive what breaks meanwhile, and leave the terminal
 //! to `postern-admin` while it asks.
+#![expect(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod common;
 

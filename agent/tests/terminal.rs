@@ -1,5 +1,6 @@
 //! A person at a real terminal: `postern-admin` has it alone while it asks an operator, and an interrupt is its own;
 //! bars, colours and questions of a patch.
+#![expect(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod common;
 #[path = "model/server.rs"]

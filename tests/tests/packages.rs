@@ -107,6 +107,8 @@ fn packages(kernel: &str) -> Vec<Package> {
         new("pt-meta"),
         Package::new("pt-meta", "2").field("Depends: pt-fresh"),
         new("pt-fresh"),
+        new("pt-hooked").conffile("/etc/pt-hooked.conf", "x\n"),
+        new("pt-hooked-too").conffile("/etc/pt-hooked-too.conf", "x\n"),
     ]
 }
 
@@ -123,6 +125,7 @@ fn does_to_packages_what_was_decided_and_says_what_became_of_it(release: Release
     what_changed_since_a_person_looked_is_not_removed(&host);
     what_waits_for_the_lock_says_who_has_it(&host);
     no_hook_restarts_or_runs_what_an_agent_prepared(&host);
+    the_hooks_that_debian_has_wait_for_nobody_and_restart_nothing(&host);
     a_failing_script_is_told_and_mended_by_a_repair_alone(&host);
     versions_come_from_the_granted_entry_whatever_a_repository_calls_itself(&host);
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
@@ -376,6 +379,47 @@ fn no_hook_restarts_or_runs_what_an_agent_prepared(host: &Installed) {
     let _ = done(host, &["install", "pt-lib"]);
     assert_eq!(host.shell("cat /run/needrestart; ls /run/pwned 2>/dev/null || true").ok(), "quiet\nquiet\n");
     let _ = host.shell("rm /etc/apt/apt.conf.d/99needrestart; systemctl stop hostile.service").ok();
+}
+
+/// The real ones, each told to do its worst: to restart what it finds without asking, and to show changes and wait
+/// for an answer. A service runs a program that was replaced since, which needrestart restarts.
+const HOOKS: &str = r#"
+export DEBIAN_FRONTEND=noninteractive
+rm -f /run/needrestart
+apt-get -qy install needrestart etckeeper apt-listchanges
+echo "\$nrconf{restart} = 'a';" > /etc/needrestart/conf.d/all.conf
+printf '[apt]\nfrontend=pager\npager=/bin/sh -c "sleep 6000"\nconfirm=true\nwhich=both\n' > /etc/apt/listchanges.conf
+cp /bin/sleep /usr/local/bin/stale
+printf '[Service]\nType=exec\nExecStart=/usr/local/bin/stale 6000\n' > /etc/systemd/system/stale.service
+systemctl daemon-reload
+"#;
+
+/// Starts the service, and replaces its program.
+const STALE: &str = "systemctl restart stale.service; cp /bin/sleep /usr/local/bin/stale.new; mv /usr/local/bin/stale.new /usr/local/bin/stale";
+
+fn the_hooks_that_debian_has_wait_for_nobody_and_restart_nothing(host: &Installed) {
+    let _ = host.shell(HOOKS).ok();
+    let main_pid = || host.property("stale.service", "MainPID");
+    let commits = || host.shell("git -C /etc rev-list --count HEAD").ok();
+    // The control: a person's own apt-get has the service restarted.
+    let _ = host.shell(STALE).ok();
+    let before = main_pid();
+    let _ = host
+        .shell("DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none apt-get -qy install pt-hooked </dev/null")
+        .ok();
+    assert_ne!(main_pid(), before, "needrestart restarts nothing by itself");
+
+    let _ = host.shell(STALE).ok();
+    let (before, committed) = (main_pid(), commits());
+    assert_eq!(steps(&done(host, &["install", "pt-hooked-too"])), ["install pt-hooked-too - 1"]);
+    assert_eq!(main_pid(), before, "the service was restarted behind our back");
+    assert_ne!(commits(), committed, "etckeeper has noted what came to /etc");
+    assert_eq!(host.shell("git -C /etc status --porcelain").ok(), "");
+    assert_eq!(steps(&done(host, &["remove", "pt-hooked-too"])), ["remove pt-hooked-too 1 -"]);
+    assert_eq!(main_pid(), before);
+    let _ = host
+        .shell("systemctl stop stale.service; apt-get -qy purge --autoremove needrestart etckeeper apt-listchanges pt-hooked pt-hooked-too; rm -rf /etc/.git")
+        .ok();
 }
 
 fn a_failing_script_is_told_and_mended_by_a_repair_alone(host: &Installed) {

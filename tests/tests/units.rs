@@ -42,9 +42,10 @@ fn no_unit_owns_the_directory_of_the_sockets() {
 #[test]
 fn no_crash_closes_a_socket_or_a_service_for_good() {
     for (name, lines) in units() {
-        let needed = if Path::new(&name).extension().is_some_and(|e| e == "socket") {
+        let is = |kind: &str| Path::new(&name).extension().is_some_and(|e| e == kind);
+        let needed = if is("socket") {
             "TriggerLimitIntervalSec=0"
-        } else if name.contains('@') {
+        } else if name.contains('@') || is("slice") {
             continue;
         } else {
             "StartLimitIntervalSec=0"
@@ -96,4 +97,19 @@ fn a_stop_never_interrupts_dpkg() {
     for line in ["KillMode=process", "KillSignal=SIGCONT", "SendSIGKILL=no", "TimeoutStartSec=infinity"] {
         assert!(has(&job, line), "{line}");
     }
+}
+
+#[test]
+fn commands_with_ports_differ_by_their_network_alone() {
+    let [plain, ports] = ["postern-tool@.service", "postern-tool-ports@.service"].map(unit);
+    let only = |ours: &[String], theirs: &[String]| -> Vec<String> {
+        ours.iter().filter(|line| !has(theirs, line)).cloned().collect()
+    };
+    let mut without = only(&plain, &ports);
+    let mut with = only(&ports, &plain);
+    for lines in [&mut without, &mut with] {
+        lines.retain(|line| !line.starts_with("Description="));
+    }
+    assert_eq!(without, ["PrivateNetwork=yes", "RestrictAddressFamilies=none"]);
+    assert_eq!(with, ["IPAddressAllow=localhost", "RestrictAddressFamilies=AF_INET AF_INET6"]);
 }

@@ -37,7 +37,7 @@ Ctrl-C ends the task that runs; what has begun is not undone.
 type Line = Editor<(), FileHistory>;
 
 /// What a line asks for.
-enum Wish<'l> {
+enum Said<'l> {
     Nothing,
     Task(&'l str),
     Tasks,
@@ -91,7 +91,7 @@ impl Session<'_> {
             match said {
                 Ok(said) => {
                     keep(&mut line, history.as_ref(), &said);
-                    if trace::within(Trace::new(), self.carry_out(wish(&said))).await == Leave::HangUp {
+                    if trace::within(Trace::new(), self.fulfil(said_in(&said))).await == Leave::HangUp {
                         return Exit::Done;
                     }
                 }
@@ -102,50 +102,50 @@ impl Session<'_> {
     }
 
     /// Does what a line asks for; a hang-up, if that is to leave.
-    async fn carry_out(&mut self, wish: Wish<'_>) -> Leave {
-        match wish {
-            Wish::Nothing => {}
-            Wish::Task(text) => {
+    async fn fulfil(&mut self, said: Said<'_>) -> Leave {
+        match said {
+            Said::Nothing => {}
+            Said::Task(text) => {
                 self.run_task(text.to_owned()).await;
             }
-            Wish::Tasks => {
+            Said::Tasks => {
                 self.tasks(Tasks::List).await;
             }
-            Wish::Can => {
+            Said::Can => {
                 self.can(Vec::new()).await;
             }
-            Wish::Undo(id) => {
+            Said::Undo(id) => {
                 match self.whole_id(id).await {
                     Ok(of) => self.typed(Request::RequestUndo(Of { of }), Mode::Execute).await,
                     Err(fault) => self.fail(&fault),
                 };
             }
-            Wish::New => {
+            Said::New => {
                 self.conversation = Some(new_id());
                 self.console.say("a new session");
             }
-            Wish::Help => self.console.say_lines(HELP),
-            Wish::Quit => return Leave::HangUp,
-            Wish::Unknown(word) => self.console.say(&format!("there is no {word:?}: see /help")),
+            Said::Help => self.console.say_lines(HELP),
+            Said::Quit => return Leave::HangUp,
+            Said::Unknown(word) => self.console.say(&format!("there is no {word:?}: see /help")),
         }
         Leave::Interrupt
     }
 }
 
-fn wish(said: &str) -> Wish<'_> {
+fn said_in(said: &str) -> Said<'_> {
     let said = said.trim();
     let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
     match (word, rest.trim()) {
-        ("", _) => Wish::Nothing,
-        ("/tasks", "") => Wish::Tasks,
-        ("/can", "") => Wish::Can,
-        ("/undo", "") => Wish::Undo("last"),
-        ("/undo", id) => Wish::Undo(id),
-        ("/new", "") => Wish::New,
-        ("/help" | "/?", _) => Wish::Help,
-        ("/quit" | "/exit", _) => Wish::Quit,
-        (word, _) if word.starts_with('/') => Wish::Unknown(word),
-        _ => Wish::Task(said),
+        ("", _) => Said::Nothing,
+        ("/tasks", "") => Said::Tasks,
+        ("/can", "") => Said::Can,
+        ("/undo", "") => Said::Undo("last"),
+        ("/undo", id) => Said::Undo(id),
+        ("/new", "") => Said::New,
+        ("/help" | "/?", _) => Said::Help,
+        ("/quit" | "/exit", _) => Said::Quit,
+        (word, _) if word.starts_with('/') => Said::Unknown(word),
+        _ => Said::Task(said),
     }
 }
 

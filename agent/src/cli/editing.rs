@@ -52,6 +52,7 @@ impl Session<'_> {
     }
 
     /// Waits for the editor, which has the terminal: an interrupt is meant for it.
+    #[expect(clippy::disallowed_methods, reason = "a person's own editor, in their terminal")]
     async fn edited(&mut self, copy: &Path) -> Result<(), String> {
         let Some((program, arguments)) = self.host.editor.split_first() else {
             return Err("no editor is named: set $EDITOR".to_owned());

@@ -4,12 +4,14 @@ mod asking;
 mod can;
 mod console;
 mod conversation;
+mod doctor;
 mod editing;
 mod ids;
 mod listing;
 mod model;
 mod options;
 mod patching;
+mod plans;
 mod progress;
 mod question;
 mod reading;
@@ -59,9 +61,14 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Ok(cli) => cli,
         Err(error) => return usage(&error, console),
     };
+    // Who names the request asks it again with the same bytes: its trace is the id itself.
+    let named = cli.global.request_id.as_deref().and_then(|id| Trace::of_id(&id.replace('-', "")));
+    let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global, conversation: None };
     let exit = match cli.command {
-        Some(command) => trace::within(Trace::new(), session.run(command)).await,
+        // Each of its requests has a trace of its own.
+        Some(Command::Serve) => session.run(Command::Serve).await,
+        Some(command) => trace::within(trace, session.run(command)).await,
         None => session.conversation().await,
     };
     if session.console.is_broken {
@@ -85,14 +92,16 @@ fn usage(error: &clap::Error, console: &mut Console) -> Exit {
 impl Session<'_> {
     async fn run(&mut self, command: Command) -> Exit {
         match command {
-            Command::Run { task } => self.run_task(task.join(" ")).await,
-            Command::Plan { task } => self.plan(&task.join(" ")),
+            Command::Run { plan: Some(file), .. } => self.run_plan(&file).await,
+            Command::Run { task, plan: None } => self.run_task(task.join(" ")).await,
+            Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
             Command::Health => self.health().await,
+            Command::Doctor => self.doctor().await,
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
-            Command::Shell(command) => self.shell(command),
+            Command::Shell(command) => self.shell(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -141,6 +150,7 @@ impl Session<'_> {
             | Command::Tasks { .. }
             | Command::Can { .. }
             | Command::Health
+            | Command::Doctor
             | Command::Config(_)
             | Command::Model(_)
             | Command::Shell(_)

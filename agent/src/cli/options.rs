@@ -4,6 +4,7 @@ use super::model::Model;
 use super::shell::Shell;
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Administers this host without sudo: tasks in plain words, or typed commands. What needs root is
@@ -74,10 +75,13 @@ pub enum Command {
     /// Run a task in plain words
     Run {
         /// Such as "install nginx-light and make sure nginx is running"
-        #[arg(required = true)]
+        #[arg(required_unless_present = "plan")]
         task: Vec<String>,
+        /// Carry out this plan: a file as `postern plan --json` prints it; - reads standard input
+        #[arg(long, value_name = "FILE", conflicts_with = "task")]
+        plan: Option<PathBuf>,
     },
-    /// Show the steps that a task would come to, ask nobody
+    /// Show the plan that a task would come to, do nothing: the model's, or without one the offline planner's
     Plan {
         /// The task
         #[arg(required = true)]
@@ -124,6 +128,8 @@ pub enum Command {
     },
     /// Whether agent and helper work
     Health,
+    /// What works here, and the command that mends what does not
+    Doctor,
     /// The agent's configuration, /etc/postern/agent.toml
     #[command(subcommand)]
     Config(Config),

@@ -1,12 +1,15 @@
-//! `postern shell check`: what would be said of a command before it runs.
+//! `postern shell`: what would be said of a command before it runs, and running it as the agent does.
 
 use super::Session;
+use super::tasks::Wish;
+use super::typed::limited;
 use crate::event::Fault;
 use crate::exit::Exit;
-use crate::shell::{Decision, Level, Rules};
+use crate::shell::{Level, Rules};
+use crate::task::Work;
+use crate::tool::Tool;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::fmt::Write;
 use std::path::PathBuf;
 
 /// The grammar of `postern shell`.
@@ -27,21 +30,68 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         rules: Option<PathBuf>,
     },
+    /// Run a command in the agent's sandbox; `sudo` and its like in it become requests
+    Run {
+        /// The command as `sh -c` would get it; - reads it from stdin
+        #[arg(allow_hyphen_values = true)]
+        cmd: String,
+    },
 }
 
 impl Session<'_> {
-    pub(super) fn shell(&mut self, shell: Shell) -> Exit {
-        let Command::Check { cmd, rules } = shell.command;
+    pub(super) async fn shell(&mut self, shell: Shell) -> Exit {
+        match shell.command {
+            Command::Check { cmd, rules } => self.check(&cmd, rules),
+            Command::Run { cmd } => self.run_command(cmd).await,
+        }
+    }
+
+    /// A task of one step.
+    async fn run_command(&mut self, cmd: String) -> Exit {
+        if self.global.direct {
+            let why = "the sandbox is the agent's: leave --direct out";
+            return self.fail(&Fault::new("invalid_argument", why));
+        }
+        let cmd = if cmd == "-" {
+            match limited(&mut self.console.input).map(String::from_utf8) {
+                Ok(Ok(text)) => text,
+                Ok(Err(_)) => return self.fail(&Fault::new("invalid_argument", "stdin is not UTF-8")),
+                Err(e) => return self.fail(&Fault::new("failed", format!("cannot read stdin: {e}"))),
+            }
+        } else {
+            cmd
+        };
+        let tool = Tool::Shell { cmd };
+        let wish = Wish { task: tool.describe(), steps: vec![tool], work: Work::Task };
+        let task = match self.run_there(&wish).await {
+            Ok(task) => task,
+            Err(fault) => return self.fail(&fault),
+        };
+        if self.global.json.is_none()
+            && let Some(result) = task.results.iter().rfind(|result| result.is_own())
+        {
+            self.console.content(result.stdout.as_deref().unwrap_or_default().as_bytes());
+            if let Some(text) = &result.stderr {
+                self.console.say_lines(text);
+            }
+            if result.error.is_none() {
+                return Exit::of_task(&task);
+            }
+        }
+        self.end(&task)
+    }
+
+    fn check(&mut self, cmd: &str, rules: Option<PathBuf>) -> Exit {
         let path = rules.unwrap_or_else(|| self.host.config.with_file_name("shell-rules.yaml"));
         let rules = match Rules::load(&path) {
             Ok(rules) => rules,
             Err(why) => return self.fail(&Fault::new("failed", why)),
         };
-        let decision = rules.judge(&cmd);
+        let decision = rules.judge(cmd);
         if self.global.json.is_some() {
             self.console.json(&json!({ "v": 1, "command": cmd, "decision": decision }));
         } else {
-            self.console.result(&told(&decision));
+            self.console.result(&decision.told());
         }
         match decision.level {
             Level::Safe => Exit::Done,
@@ -49,16 +99,4 @@ impl Session<'_> {
             Level::Block => Exit::Refused,
         }
     }
-}
-
-fn told(decision: &Decision) -> String {
-    let mut text = format!("{} {}\n", decision.level.word(), decision.score);
-    for hit in decision.rules.iter().filter(|hit| hit.level == decision.level && !hit.reason.is_empty()) {
-        let _ = writeln!(text, "  {}: {}", hit.id, hit.reason);
-    }
-    if !decision.capabilities.is_empty() {
-        let names: Vec<&str> = decision.capabilities.iter().map(|c| c.name()).collect();
-        let _ = writeln!(text, "  would reach: {}", names.join(" "));
-    }
-    text
 }

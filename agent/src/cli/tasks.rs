@@ -6,16 +6,18 @@ use super::listing::word;
 use super::view::{Leave, Note, View};
 use crate::agent_client::{AgentClient, Answer};
 use crate::ask::{Door, Lost, Mode, new_id, reason};
+use crate::config;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::planner;
 use crate::secrets::Secrets;
-use crate::serve::described;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Order, Owner, Runner, Task, Turn};
+use crate::task::{Commands, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
+use crate::tool::Tool;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -23,54 +25,72 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
 
+/// What a person wants.
+pub(super) struct Wish {
+    /// In words.
+    pub task: String,
+    /// Its steps, where they are known.
+    pub steps: Vec<Tool>,
+    /// Of it.
+    pub work: Work,
+}
+
 /// How long the agent may be away while a task runs.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Session<'_> {
-    pub(super) fn plan(&mut self, text: &str) -> Exit {
-        let steps = match planner::plan(text) {
-            Ok(steps) => steps,
-            Err(why) => return self.not_understood(&why),
-        };
-        if self.global.json.is_some() {
-            self.console.json(&json!({ "steps": described(&steps) }));
-            return Exit::Done;
-        }
-        for (index, tool) in steps.iter().enumerate() {
-            self.console.result(&format!("{}. {}\n", index + 1, tool.describe()));
-        }
-        Exit::Done
+    pub(super) async fn run_task(&mut self, text: String) -> Exit {
+        self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::Task }).await
     }
 
-    pub(super) async fn run_task(&mut self, text: String) -> Exit {
+    /// Has something done, and shows it to its end.
+    pub(super) async fn carry_out(&mut self, wish: Wish) -> Exit {
         if self.global.request_id.is_some() {
             return self.fail(&Fault::new(
                 "invalid_argument",
                 "--request-id is for one request; a task makes its own",
             ));
         }
-        let ended = if self.global.direct { self.run_here(text).await } else { self.run_there(&text).await };
+        let wants_plan = wish.work == Work::MakePlan;
+        let ended = if self.global.direct {
+            Box::pin(self.run_here(wish)).await
+        } else {
+            Box::pin(self.run_there(&wish)).await
+        };
         match ended {
+            Ok(Task { status: TaskStatus::Completed, plan: Some(plan), .. }) if wants_plan => {
+                self.show_plan(&plan);
+                Exit::Done
+            }
             Ok(task) => self.end(&task),
             Err(fault) => self.fail(&fault),
         }
     }
 
     /// The same loop as in the service, as a client of the helper's.
-    async fn run_here(&mut self, text: String) -> Result<Task, Fault> {
-        let steps = planner::plan(&text).map_err(|why| not_understood(&why))?;
+    async fn run_here(&mut self, wish: Wish) -> Result<Task, Fault> {
+        let Wish { task, steps, work } = wish;
+        let steps = match &work {
+            Work::CarryOut(_) => Vec::new(),
+            Work::Task | Work::MakePlan if !steps.is_empty() => steps,
+            Work::Task | Work::MakePlan => planner::plan(&task).map_err(|why| not_understood(&why))?,
+        };
+        let goal = if let Work::CarryOut(plan) = &work { plan.goal() } else { "" };
         let order = Order {
-            task: text,
+            reason: self.global.reason.clone().unwrap_or_else(|| goal.to_owned()),
+            task,
             session: String::new(),
             steps,
             mode: self.mode(),
-            reason: self.global.reason.clone().unwrap_or_default(),
             wait_ms: self.wait_ms(),
             owner: Owner::Uid(nix::unistd::getuid().as_raw()),
             interactive: false,
+            work,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
         let local = Local::blind();
+        let config = config::read(&self.host.config).unwrap_or_default();
+        let commands = Commands::new(self.host, &config);
         let (cancel, cancelled) = watch::channel(false);
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
@@ -92,10 +112,12 @@ impl Session<'_> {
                 tool: String::new(),
                 questions: 0,
                 turn: &mut turn,
+                commands: &commands,
+                budget: Budget::new(&config.limits),
                 whole_id: &only_whole,
                 on: &mut on,
             };
-            runner.run(&mut task).await;
+            runner.work(&mut task, None).await;
             task
         };
         let leaving = |_: Leave, _: Option<&str>| {
@@ -106,13 +128,18 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    async fn run_there(&mut self, text: &str) -> Result<Task, Fault> {
+    pub(super) async fn run_there(&mut self, wish: &Wish) -> Result<Task, Fault> {
         let agent = AgentClient::new(&self.host.agent_socket);
-        let body = json!({
-            "task": text, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
+        let mut body = json!({
+            "task": wish.task, "steps": wish.steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
             "interactive": self.is_attended(), "session": self.conversation.as_deref().unwrap_or_default(),
         });
+        match &wish.work {
+            Work::Task => {}
+            Work::MakePlan => body["only_plan"] = true.into(),
+            Work::CarryOut(plan) => body["plan"] = json!(plan),
+        }
         let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
@@ -154,7 +181,7 @@ impl Session<'_> {
         }
     }
 
-    fn end(&mut self, task: &Task) -> Exit {
+    pub(super) fn end(&mut self, task: &Task) -> Exit {
         let exit = Exit::of_task(task);
         if self.global.json.is_some() {
             self.console.json(task);
@@ -170,13 +197,9 @@ impl Session<'_> {
         }
         exit
     }
-
-    fn not_understood(&mut self, why: &planner::NotUnderstood) -> Exit {
-        self.fail(&not_understood(why))
-    }
 }
 
-fn not_understood(why: &planner::NotUnderstood) -> Fault {
+pub(super) fn not_understood(why: &planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 

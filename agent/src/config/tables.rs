@@ -2,7 +2,7 @@
 
 use super::values::{
     AbsolutePath, BaseUrl, LogFormat, LogLevel, Loopback, Profile, Provider, ResponseFormat, SecretRef, Span,
-    TokenParameter, Value,
+    TokenParameter, Unenforced, Value,
 };
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -104,6 +104,8 @@ tables! {
         read_roots: Vec<AbsolutePath> = Vec::new(),
         /// Local ports that they may reach.
         ports: Vec<u16> = Vec::new(),
+        /// What is done where this host cannot hold a part of their sandbox.
+        unenforced: Unenforced = Unenforced::Refuse,
     }
     /// `[log]`.
     Log {

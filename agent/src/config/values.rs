@@ -108,6 +108,13 @@ words! {
         /// Besides, write in a directory of its own.
         WorkspaceWrite = "workspace_write",
     }
+    /// What is done where this host cannot hold a part of the sandbox.
+    Unenforced {
+        /// Nothing is run.
+        Refuse = "refuse",
+        /// It is run, and its result says what was not in force.
+        Report = "report",
+    }
     /// How log lines look.
     LogFormat {
         /// Words.
@@ -184,6 +191,12 @@ impl BaseUrl {
     #[must_use]
     pub fn join(&self, path: &str) -> String {
         format!("{}/{path}", self.0)
+    }
+
+    /// It is without TLS.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.starts_with("http:")
     }
 
     /// It is on this host.

@@ -54,7 +54,9 @@ impl Bus {
         let mut stream = UnixStream::connect(socket).map_err(why)?;
         stream.set_read_timeout(Some(WAIT)).map_err(why)?;
         stream.set_write_timeout(Some(WAIT)).map_err(why)?;
-        let uid: String = geteuid().to_string().bytes().map(|byte| format!("{byte:02x}")).collect();
+        // In hexadecimal, of the uid's decimal digits.
+        let uid =
+            geteuid().to_string().bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         stream.write_all(format!("\0AUTH EXTERNAL {uid}\r\n").as_bytes()).map_err(why)?;
         let mut bus = Self { stream: BufReader::new(stream), serial: 0 };
         let mut answer = String::new();

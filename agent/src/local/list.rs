@@ -54,6 +54,14 @@ impl List {
     }
 }
 
+impl Extend<Value> for List {
+    fn extend<I: IntoIterator<Item = Value>>(&mut self, entries: I) {
+        for entry in entries {
+            self.push(entry);
+        }
+    }
+}
+
 impl Found {
     /// A result that says itself, by `left_out`, whether something is missing.
     pub fn seen(told: Value) -> Self {

@@ -18,6 +18,7 @@ mod units;
 use crate::Host;
 use crate::config::Config;
 use crate::config::values::SecretRef;
+use crate::model::results::UNREAD;
 use crate::model::tools::LOOK_TIME;
 use crate::task::{StepResult, StepStatus};
 use crate::tool::Tool;
@@ -31,16 +32,12 @@ use tokio::sync::Semaphore;
 /// Looks at a time. One that hangs, on a dead file server perhaps, keeps its place.
 const LOOKS: usize = 8;
 
-/// What a model is told where something was not read.
-const UNREAD: &str = "Do not infer facts from unread content";
-
 /// What a look may go by.
 #[derive(Debug)]
 struct Places {
     roots: Roots,
-    /// Where /proc, /sys, /etc, /run and /var are: the root directory, elsewhere only in tests.
+    /// Where /proc, /sys, /etc, /run and /var are.
     base: PathBuf,
-    bus: PathBuf,
 }
 
 /// The agent's own eyes.
@@ -85,11 +82,7 @@ impl Local {
         });
         let hidden = keys.chain([host.state.clone(), host.config.clone()]).collect();
         let roots = config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect();
-        let places = Places {
-            roots: Roots::new(roots, hidden),
-            base: PathBuf::from("/"),
-            bus: host.system_bus.clone(),
-        };
+        let places = Places { roots: Roots::new(roots, hidden), base: host.root.clone() };
         Self { places: Arc::new(places), slots: Arc::new(Semaphore::new(LOOKS)) }
     }
 
@@ -139,18 +132,26 @@ fn look(tool: &Tool) -> Option<Look> {
             Box::new(move |places, _| files::read(places, &path, offset.unwrap_or_default(), limit))
         }
         Tool::ListDir { path } => Box::new(move |places, _| files::list(places, &path)),
-        Tool::SearchFiles(args) => Box::new(move |places, until| search::files(places, &args, until)),
-        Tool::SearchLogs(args) => Box::new(move |places, until| search::logs(places, &args, until)),
-        Tool::GetSystemInfo(_) => Box::new(|places, _| Ok(system::info(places))),
-        Tool::ListUnits(args) => Box::new(move |places, _| units::units(places, args.contains.as_ref())),
-        Tool::ListTimers(_) => Box::new(|places, _| units::timers(places)),
-        Tool::ListProcesses(args) => {
-            Box::new(move |places, _| units::processes(places, args.contains.as_ref()))
+        Tool::SearchFiles { path, text, max_matches } => {
+            Box::new(move |places, until| search::files(places, &path, &text, max_matches, until))
         }
-        Tool::GetNetwork(_) => Box::new(|places, _| Ok(network::facts(places))),
-        Tool::ListDisks(_) => Box::new(|places, _| disks::disks(places)),
-        Tool::ListPackages(args) => Box::new(move |places, _| packages::list(places, args.contains.as_ref())),
-        Tool::PkgInstall { .. }
+        Tool::SearchLogs { text, max_matches } => {
+            Box::new(move |places, until| search::logs(places, &text, max_matches, until))
+        }
+        Tool::GetSystemInfo {} => Box::new(|places, _| Ok(system::info(places))),
+        Tool::ListUnits { contains } => Box::new(move |places, _| units::units(places, contains.as_deref())),
+        Tool::ListTimers {} => Box::new(|places, _| units::timers(places)),
+        Tool::ListProcesses { contains } => {
+            Box::new(move |places, _| units::processes(places, contains.as_deref()))
+        }
+        Tool::GetNetwork {} => Box::new(|places, _| Ok(network::facts(places))),
+        Tool::ListDisks {} => Box::new(|places, _| disks::disks(places)),
+        Tool::ListPackages { contains } => {
+            Box::new(move |places, _| packages::list(places, contains.as_deref()))
+        }
+        Tool::Shell { .. }
+        | Tool::Request(_)
+        | Tool::PkgInstall { .. }
         | Tool::PackagesInstall { .. }
         | Tool::PkgRemove { .. }
         | Tool::PackagesRemove { .. }
@@ -181,10 +182,6 @@ fn look(tool: &Tool) -> Option<Look> {
 }
 
 impl Found {
-    fn ok(told: Value) -> Self {
-        Self { status: StepStatus::Ok, told, text: None, error: None }
-    }
-
     /// Nothing was found; the code and why.
     #[must_use]
     pub fn failed(status: StepStatus, code: &str, why: &str) -> Self {
@@ -211,15 +208,9 @@ impl Found {
         let is_found = matches!(self.status, StepStatus::Ok | StepStatus::Truncated);
         let text = || self.text.clone().unwrap_or_else(|| self.told.to_string());
         StepResult {
-            step: number,
-            tool: tool.clone(),
-            status: self.status,
-            exit_code: None,
             stdout: is_found.then(text),
-            stderr: None,
             error: self.error.clone(),
-            refusal: None,
-            request_id: None,
+            ..StepResult::new(number, tool.clone(), self.status)
         }
     }
 }

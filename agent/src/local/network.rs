@@ -17,15 +17,11 @@ pub fn facts(places: &Places) -> Found {
     let mut told = json!({});
     interfaces(places).put("interfaces", &mut told);
     let mut addresses = List::default();
-    own_v4(&text(places, "proc/self/net/fib_trie")).into_iter().for_each(|own| addresses.push(json!(own)));
-    own_v6(&text(places, "proc/self/net/if_inet6")).into_iter().for_each(|own| addresses.push(own));
+    addresses.extend(own_v4(&text(places, "proc/self/net/fib_trie")).into_iter().map(|own| json!(own)));
+    addresses.extend(own_v6(&text(places, "proc/self/net/if_inet6")));
     addresses.put("addresses", &mut told);
     let mut routes = List::default();
-    text(places, "proc/self/net/route")
-        .lines()
-        .skip(1)
-        .filter_map(route)
-        .for_each(|route| routes.push(route));
+    routes.extend(text(places, "proc/self/net/route").lines().skip(1).filter_map(route));
     routes.put("routes_v4", &mut told);
     let resolv = text(places, "etc/resolv.conf");
     let servers = resolv.lines().filter_map(|line| line.strip_prefix("nameserver ")).map(str::trim);

@@ -2,7 +2,6 @@
 
 use super::list::List;
 use super::{Blind, Found, Places};
-use crate::model::tools::Text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -14,7 +13,7 @@ const STATUS: &str = "var/lib/dpkg/status";
 const LINE_LIMIT: usize = 1 << 20;
 
 /// The packages whose name contains a text, with how many are in which state.
-pub fn list(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
+pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
     let path: PathBuf = places.base.join(STATUS);
     let cannot =
         |error: std::io::Error| Blind::Failed(format!("cannot read {}: {}", path.display(), error.kind()));
@@ -33,7 +32,7 @@ pub fn list(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
         if text.is_empty() {
             if let Some((name, state, told)) = one(&std::mem::take(&mut package)) {
                 *states.entry(state).or_default() += 1;
-                if contains.is_none_or(|part| name.contains(part.as_str())) {
+                if contains.is_none_or(|part| name.contains(part)) {
                     list.push(told);
                 }
             }

@@ -171,7 +171,7 @@ fn is_kernels(file: BorrowedFd<'_>) -> bool {
 
 fn is_hidden_name(name: &str) -> bool {
     HIDDEN_NAMES.contains(&name)
-        || HIDDEN_STARTS.iter().any(|start| name.starts_with(start) && !name.ends_with(".pub"))
+        || HIDDEN_STARTS.iter().any(|start| name.starts_with(start) && name.strip_suffix(".pub").is_none())
         || HIDDEN_ENDS.iter().any(|end| name.ends_with(end))
 }
 

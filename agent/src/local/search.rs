@@ -6,11 +6,9 @@ use super::roots::opened;
 use super::{Blind, Found, Places};
 use crate::model::excerpt::{Line, Pem};
 use crate::model::redact;
-use crate::model::tools::{SearchFiles, SearchLogs};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -31,21 +29,26 @@ const LINE_LIMIT: usize = 400;
 const LOGS: &str = "var/log";
 
 /// Finds a text in files.
-pub fn files(places: &Places, args: &SearchFiles, until: Instant) -> Result<Found, Blind> {
-    let mut search = Search::new(places, args.text.as_str(), args.max_matches, until);
-    let path = args.path.as_str();
+pub fn files(
+    places: &Places,
+    path: &str,
+    text: &str,
+    most: Option<u32>,
+    until: Instant,
+) -> Result<Found, Blind> {
+    let mut search = Search::new(places, text, most, until);
     search.enter(&places.open_here(path)?, Path::new(path), 0, End::First)?;
     Ok(search.found())
 }
 
 /// Finds a text in log files: the newest file first, of each the newest lines.
-pub fn logs(places: &Places, args: &SearchLogs, until: Instant) -> Result<Found, Blind> {
+pub fn logs(places: &Places, text: &str, most: Option<u32>, until: Instant) -> Result<Found, Blind> {
     let logs = places.base.join(LOGS);
     let roots = places.roots.below(&logs);
     if roots.is_empty() {
         places.open_here(&logs.to_string_lossy())?;
     }
-    let mut search = Search::new(places, args.text.as_str(), args.max_matches, until);
+    let mut search = Search::new(places, text, most, until);
     for root in roots {
         let file = places.open_here(&root.to_string_lossy())?;
         search.enter(&file, &root, 0, End::Last)?;
@@ -75,8 +78,8 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    fn new(places: &'s Places, text: &'s str, most: Option<NonZeroU32>, until: Instant) -> Self {
-        let most = most.map_or(MATCHES, NonZeroU32::get).min(MATCHES_LIMIT) as usize;
+    fn new(places: &'s Places, text: &'s str, most: Option<u32>, until: Instant) -> Self {
+        let most = most.unwrap_or(MATCHES).min(MATCHES_LIMIT) as usize;
         let (matches, skipped) = Default::default();
         Self { places, text, most, until, matches, files: 0, bytes: 0, skipped, ended: None }
     }

@@ -3,11 +3,12 @@
 use super::bus::Bus;
 use super::list::List;
 use super::{Blind, Found, Places};
-use crate::model::tools::Text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The system bus, below the root directory.
+const BUS: &str = "run/dbus/system_bus_socket";
 /// All that begin with it are the host's.
 const ALL: &str = "-.slice";
 /// The most bytes of a command line.
@@ -15,8 +16,8 @@ const COMMAND_LIMIT: usize = 300;
 const TIMERS_LIMIT: usize = 200;
 
 /// The loaded units whose name contains a text.
-pub fn units(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
-    let mut bus = Bus::connect(&places.bus)?;
+pub fn units(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
+    let mut bus = Bus::connect(&places.base.join(BUS))?;
     let mut units = bus.units()?;
     let files = bus.unit_files()?.into_iter().filter_map(|[path, state]| {
         let name = path.rsplit('/').next()?.to_owned();
@@ -30,7 +31,7 @@ pub fn units(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
     let mut list = List::default();
     for unit in units.iter().filter(|unit| holds(&unit.name, contains)) {
         // Without a filter, what is merely there says little: devices and mounts of the kernel's.
-        if contains.is_none() && unit.name.ends_with(".device") {
+        if contains.is_none() && unit.name.strip_suffix(".device").is_some() {
             continue;
         }
         let mut told = json!({
@@ -47,9 +48,9 @@ pub fn units(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
 
 /// The timers, the next one first.
 pub fn timers(places: &Places) -> Result<Found, Blind> {
-    let mut bus = Bus::connect(&places.bus)?;
+    let mut bus = Bus::connect(&places.base.join(BUS))?;
     let mut timers = bus.units()?;
-    timers.retain(|unit| unit.name.ends_with(".timer") && unit.load == "loaded");
+    timers.retain(|unit| unit.name.strip_suffix(".timer").is_some() && unit.load == "loaded");
     let mut told = Vec::new();
     for timer in timers.iter().take(TIMERS_LIMIT) {
         let mut one = json!({ "name": timer.name, "active": timer.active });
@@ -69,7 +70,7 @@ pub fn timers(places: &Places) -> Result<Found, Blind> {
     }
     told.sort_by_key(|timer| timer["next_unix_s"].as_u64().unwrap_or(u64::MAX));
     let mut list = List::default();
-    told.into_iter().for_each(|timer| list.push(timer));
+    list.extend(told);
     Ok(list.found("timers"))
 }
 
@@ -86,8 +87,8 @@ fn next(realtime: u64, monotonic: u64, places: &Places) -> Option<u64> {
 }
 
 /// The processes by unit, whose command or unit contains a text.
-pub fn processes(places: &Places, contains: Option<&Text>) -> Result<Found, Blind> {
-    let mut processes = Bus::connect(&places.bus)?.processes(ALL)?;
+pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
+    let mut processes = Bus::connect(&places.base.join(BUS))?.processes(ALL)?;
     processes.sort_by_key(|process| (process.cgroup.clone(), process.pid));
     let mut list = List::default();
     for process in &processes {
@@ -122,6 +123,6 @@ fn memory(places: &Places, cgroup: &str) -> Option<Value> {
     text.trim().parse::<u64>().ok().map(Value::from)
 }
 
-fn holds(text: &str, contains: Option<&Text>) -> bool {
-    contains.is_none_or(|part| text.contains(part.as_str()))
+fn holds(text: &str, contains: Option<&str>) -> bool {
+    contains.is_none_or(|part| text.contains(part))
 }

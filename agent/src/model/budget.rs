@@ -2,13 +2,20 @@
 
 use super::conversation::Usage;
 use crate::config::tables::Limits;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// What a task has cost so far, and how much it may.
+/// What a task has cost so far, and how much it may. A clone counts on the same account: what a command's programs
+/// ask for is on the task's.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    limits: Limits,
+    limits: Arc<Limits>,
     begun: Instant,
+    spent: Arc<Mutex<Spent>>,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
     steps: u32,
     tokens: u64,
     changes: u32,
@@ -18,7 +25,11 @@ impl Budget {
     /// Of a task that begins now.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { limits: limits.clone(), begun: Instant::now(), steps: 0, tokens: 0, changes: 0 }
+        Self { limits: Arc::new(limits.clone()), begun: Instant::now(), spent: Arc::default() }
+    }
+
+    fn account(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When the task's time is over.
@@ -30,7 +41,7 @@ impl Budget {
     /// Tokens so far, in and out.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.tokens
+        self.account().tokens
     }
 
     /// Begins a step.
@@ -38,17 +49,18 @@ impl Budget {
     /// # Errors
     /// What is used up.
     pub fn step(&mut self) -> Result<(), String> {
-        let Limits { steps, tokens, time, .. } = &self.limits;
+        let Limits { steps, tokens, time, .. } = &*self.limits;
         if Instant::now() >= self.deadline() {
             return Err(format!("the time of {time} that a task may take is over"));
         }
-        if self.tokens >= *tokens {
+        let mut spent = self.account();
+        if spent.tokens >= *tokens {
             return Err(format!("the {tokens} tokens that a task may take are used up"));
         }
-        if self.steps >= steps.get() {
+        if spent.steps >= steps.get() {
             return Err(format!("the {steps} steps that a task may take are used up"));
         }
-        self.steps += 1;
+        spent.steps += 1;
         Ok(())
     }
 
@@ -57,15 +69,17 @@ impl Budget {
     /// # Errors
     /// What is used up.
     pub fn change(&mut self) -> Result<(), String> {
-        if self.changes >= self.limits.changes {
+        let mut spent = self.account();
+        if spent.changes >= self.limits.changes {
             return Err(format!("the {} changes that a task may make are used up", self.limits.changes));
         }
-        self.changes += 1;
+        spent.changes += 1;
         Ok(())
     }
 
     /// Counts the tokens of an answer.
     pub fn spent(&mut self, usage: Usage) {
-        self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
+        let mut spent = self.account();
+        spent.tokens = spent.tokens.saturating_add(usage.input).saturating_add(usage.output);
     }
 }

@@ -11,6 +11,7 @@ pub mod endpoint;
 pub mod excerpt;
 pub mod guard;
 pub mod protocol;
+pub mod quotation;
 pub mod reader;
 pub mod redact;
 pub mod results;

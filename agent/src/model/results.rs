@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// has cached of a dialogue stays good for some turns.
 const FITTED: usize = REQUEST_OUTPUT / 3 * 2;
 
-const UNREAD: &str = "Do not infer facts from unread content";
+/// What a model is told where something was not read.
+pub const UNREAD: &str = "Do not infer facts from unread content";
 
 /// A result as JSON of at most so many characters: its longest texts lose their middle, and say so.
 #[must_use]

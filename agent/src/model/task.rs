@@ -6,13 +6,18 @@ use super::budget::Budget;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
+use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, Misread, Reading};
-use super::tools::{Call, Tool};
+use super::tools::{Call, Finish, OUTPUT, Tool};
 use super::{redact, results};
 use crate::config::tables::Limits;
+use crate::plan::{Expected, changes};
 use crate::secrets::Secrets;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
+
+/// The most checks that a model may name as proof.
+const VERIFY_LIMIT: usize = 10;
 
 /// What came of a call that was run.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +39,17 @@ pub enum Went {
     Badly,
     /// The person ended the task meanwhile.
     Cancelled,
+    /// The call was all that was wanted.
+    Over,
 }
 
 /// What carries out the calls of a task.
 pub trait Hands {
     /// Carries out one call, which is not `finish`.
     fn run(&mut self, call: &Call) -> impl Future<Output = Done> + Send;
+
+    /// Looks whether something is as the model says that it will be found.
+    fn verify(&mut self, expected: &Expected) -> impl Future<Output = Done> + Send;
 
     /// Gets a reply that was no call, whole.
     fn misread(&mut self, _reply: &str) {}
@@ -56,6 +66,8 @@ pub trait Hands {
 pub enum End {
     /// The model ended it, with these words.
     Finished(String),
+    /// The model ended it, with these words, though what it named as proof is not so.
+    Unproven(String),
     /// The model could not be asked, or did not answer in the form asked for, or went in circles.
     Failed(String),
     /// What it may cost is used up.
@@ -75,6 +87,8 @@ pub struct Task<'t> {
     budget: Budget,
     usage: Usage,
     secrets: &'t Secrets,
+    /// What the model named as proof and was not so: it must be, whatever it names next time.
+    doubted: Option<Expected>,
 }
 
 /// None.
@@ -99,6 +113,7 @@ impl<'t> Task<'t> {
             guard: Guard::default(),
             budget: Budget::new(limits),
             usage: Usage::default(),
+            doubted: None,
             secrets: &NO_SECRETS,
         }
     }
@@ -113,6 +128,18 @@ impl<'t> Task<'t> {
             }
         }
         self
+    }
+
+    /// What it may cost, to be shared with what carries its calls out.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget.clone()
+    }
+
+    /// The same on the account of a task that goes on.
+    #[must_use]
+    pub fn charged_to(self, budget: Budget) -> Self {
+        Self { budget, ..self }
     }
 
     /// Tokens so far.
@@ -159,6 +186,9 @@ impl<'t> Task<'t> {
             }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
+                Ok(call) if is_text && is_quoted(&reply.text, call, &self.turns, self.tools) => {
+                    Some(QUOTED.to_owned())
+                }
                 Ok(_) => None,
                 Err(_) if reply.stop == Stop::Length => Some(CUT_OFF.to_owned()),
                 Err(misread) => Some(misread.why.clone()),
@@ -179,11 +209,54 @@ impl<'t> Task<'t> {
             };
             self.breaker.valid();
             if let Call::Finish(finish) = &call {
-                return Err(End::Finished(finish.summary().to_owned()));
+                results.push(self.finish(id, finish, hands).await?);
+                return Ok(Turn::Results(results));
             }
             results.push(self.call(id, &call, hands).await?);
         }
         Ok(Turn::Results(results))
+    }
+
+    /// Believes the model that the task is done, unless what it names as proof is not so: that it is told once.
+    async fn finish(&mut self, id: &str, finish: &Finish, hands: &mut impl Hands) -> Result<CallResult, End> {
+        let summary = finish.summary();
+        let changing = finish.verify.iter().find(|expected| changes(&expected.tool));
+        if let Some(expected) = changing {
+            let why = format!(
+                "a check changes nothing, but to {} does; the task goes on",
+                expected.tool.describe()
+            );
+            return Ok(not_run(id, &why));
+        }
+        if finish.verify.len() > VERIFY_LIMIT {
+            return Ok(not_run(
+                id,
+                &format!("verify holds more than {VERIFY_LIMIT} calls; the task goes on"),
+            ));
+        }
+        let was_doubted = self.doubted.take();
+        let again = was_doubted.iter().filter(|expected| !finish.verify.contains(expected));
+        for expected in finish.verify.iter().chain(again) {
+            let Done { mut told, went } = hands.verify(expected).await;
+            match went {
+                Went::Changed | Went::Well | Went::Over => continue,
+                Went::Cancelled => return Err(End::Cancelled),
+                Went::Badly => {}
+            }
+            let what = expected.tool.describe();
+            if was_doubted.is_some() {
+                return Err(End::Unproven(format!("{summary} (the check failed: {what})")));
+            }
+            self.doubted = Some(expected.clone());
+            redact::strings(&mut told);
+            let limit = OUTPUT.get();
+            let error = format!(
+                "the task is not done: the check failed: {what}; mend it, or finish and say what is not done"
+            );
+            let told = json!({ "status": "error", "error": error, "check": told });
+            return Ok(CallResult { id: id.to_owned(), text: results::shown(told, limit), is_error: true });
+        }
+        Err(End::Finished(summary.to_owned()))
     }
 
     /// Counts a reply that is no call; what the model is told of it.
@@ -211,6 +284,7 @@ impl<'t> Task<'t> {
             Went::Well => Outcome::Fine,
             Went::Badly => Outcome::Failed(&text),
             Went::Cancelled => return Err(End::Cancelled),
+            Went::Over => return Err(End::Finished(String::new())),
         };
         let note = self.guard.ran(call, outcome);
         let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);

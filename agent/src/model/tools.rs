@@ -8,12 +8,13 @@ mod arguments;
 
 pub use arguments::{
     ApplyPatch, AskPerson, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
-    ListProcesses, ListTimers, ListUnits, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile, RunCommand,
-    SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
+    ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile,
+    RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
 
 use super::{excerpt, redact};
 use crate::tool::Action;
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -205,7 +206,7 @@ macro_rules! tools {
 // The first five are those that every agent of this kind has; a new ability is a new tool at the end.
 tools! {
     /// Run a shell command without any privilege.
-    Shell = "shell", Time::Within(Duration::from_secs(60)), OUTPUT, Redaction::Excerpt;
+    Shell = "shell", Time::Task, OUTPUT, Redaction::Excerpt;
     /// Look at a systemd unit or change its state.
     Service = "service", Time::Rule, OUTPUT, Redaction::Whole;
     /// Install one Debian package.
@@ -228,7 +229,7 @@ tools! {
     ListDir = "list_dir", Time::Rule, OUTPUT, Redaction::Whole;
     /// Find a text, literally, in a file or in all files below a directory that the agent may read itself.
     SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
-    /// Find a text, literally, in the log files below /var/log, newest lines first; the journal is unit_journal's.
+    /// Find a text, literally, in the log files below /var/log, newest lines first, not in the journal.
     SearchLogs = "search_logs", TIME, OUTPUT, Redaction::Whole;
     /// Look at the host: release, kernel, processors, memory, load, time since boot.
     GetSystemInfo = "get_system_info", TIME, OUTPUT, Redaction::Whole;
@@ -252,13 +253,37 @@ tools! {
     AskPerson = "ask_person", Time::Task, OUTPUT, Redaction::Whole;
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
+    /// Give the plan: it is shown to a person and carried out later, or says why there is none.
+    MakePlan = "plan", TIME, OUTPUT, Redaction::Whole;
 }
 
 /// The tools with the names that every agent of this kind has: what `postern model read` goes by.
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
-/// The tools of a task: those that the helper stands behind, and the end.
-pub const TASK: &[Tool] = ALL.split_at(1).1;
+/// The tools of a task.
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0;
+
+/// Those of a task where no commands are run.
+pub const TASK_WITHOUT_SHELL: &[Tool] = TASK.split_at(1).1;
+
+/// The tools while a plan is made: those that only look, and the plan.
+pub const PLANNING: &[Tool] = &[
+    Tool::of::<Service>(),
+    Tool::of::<ReadFile>(),
+    Tool::of::<ListDir>(),
+    Tool::of::<PkgShow>(),
+    Tool::of::<UnitJournal>(),
+    Tool::of::<SearchFiles>(),
+    Tool::of::<SearchLogs>(),
+    Tool::of::<GetSystemInfo>(),
+    Tool::of::<ListUnits>(),
+    Tool::of::<ListTimers>(),
+    Tool::of::<ListProcesses>(),
+    Tool::of::<GetNetwork>(),
+    Tool::of::<ListDisks>(),
+    Tool::of::<ListPackages>(),
+    Tool::of::<MakePlan>(),
+];
 
 impl Call {
     /// The tool's name.
@@ -272,15 +297,16 @@ impl Call {
     pub fn is_effect(&self) -> bool {
         match self {
             Self::Service(service) => service.action != Action::Status,
-            Self::Shell(_)
-            | Self::PkgInstall(_)
+            Self::PkgInstall(_)
             | Self::WriteFile(_)
             | Self::PkgRemove(_)
             | Self::ApplyPatch(_)
             | Self::RemoveFile(_)
             | Self::RunCommand(_)
             | Self::Undo(_) => true,
-            Self::ReadFile(_)
+            // What its programs ask for counts by itself.
+            Self::Shell(_)
+            | Self::ReadFile(_)
             | Self::PkgShow(_)
             | Self::UnitJournal(_)
             | Self::ListDir(_)
@@ -294,9 +320,16 @@ impl Call {
             | Self::ListDisks(_)
             | Self::ListPackages(_)
             | Self::AskPerson(_)
-            | Self::Finish(_) => false,
+            | Self::Finish(_)
+            | Self::MakePlan(_) => false,
         }
     }
+}
+
+/// A type's schema in one piece: where it stands in another one, a reference would lead nowhere.
+pub(crate) fn whole<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 impl Tool {
@@ -310,7 +343,7 @@ impl Tool {
             output: T::OUTPUT,
             about: T::ABOUT,
             redaction: T::REDACTION,
-            schema: || schemars::schema_for!(T),
+            schema: whole::<T>,
             check: |args| T::deserialize(Value::Object(args)).map(T::call),
         }
     }

@@ -91,6 +91,9 @@ fn limits(order: &Order) -> nix::Result<()> {
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_FSIZE, file),
         (Resource::RLIMIT_NOFILE, 256),
+        // Of the user, so of all calls together.
+        (Resource::RLIMIT_NPROC, 256),
+        (Resource::RLIMIT_DATA, 512 * 1024 * 1024),
         (Resource::RLIMIT_CPU, seconds),
         (Resource::RLIMIT_MEMLOCK, 64 * 1024),
         (Resource::RLIMIT_MSGQUEUE, 0),

@@ -3,7 +3,8 @@
 use super::wire::Ask;
 use super::{Control, Holder};
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
-use std::fs;
+use std::net::UdpSocket;
+use std::{fs, io};
 
 /// The newest Landlock ABI whose rights are used.
 const NEWEST: i32 = 9;
@@ -23,6 +24,8 @@ pub struct Facts {
     pub abi: i32,
     /// It is a unit of its own, which ends with all that it started, and whose `/tmp` is its own.
     pub own_unit: bool,
+    /// The unit bounds the memory and the number of all its processes together.
+    pub bounded: bool,
     /// An ordinary user without any power.
     pub powerless: bool,
 }
@@ -36,10 +39,17 @@ impl Facts {
         let caps = ["CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"];
         let no_caps =
             caps.iter().all(|name| !line(name).is_empty() && line(name).trim().chars().all(|c| c == '0'));
-        let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let unit = cgroup.trim().rsplit('/').next().unwrap_or_default();
+        let cgroups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let cgroup = cgroups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+        let unit = cgroup.rsplit('/').next().unwrap_or_default();
+        // Without the kernel's controllers systemd goes on, and there is no such file.
+        let is_bounded = |file: &str| {
+            let most = fs::read_to_string(format!("/sys/fs/cgroup{cgroup}/{file}")).unwrap_or_default();
+            most.trim().parse::<u64>().is_ok()
+        };
         Self {
             abi: landlock_abi(),
+            bounded: is_bounded("memory.max") && is_bounded("pids.max"),
             own_unit: unit.starts_with("postern-tool") && unit.contains('@') && unit.ends_with(".service"),
             powerless: uids && no_caps && line("NoNewPrivs:").trim() == "1",
         }
@@ -56,8 +66,13 @@ impl Facts {
         let signals = by_unit(self.own_unit && self.powerless, not_unit);
         let network = if ask.ports.is_empty() {
             held(Holder::Seccomp, "")
-        } else {
+        } else if is_local_only() {
             from(PORTS, landlock(), held(Holder::Nobody, "ports: this kernel's Landlock is older than ABI 4"))
+        } else {
+            held(
+                Holder::Nobody,
+                "addresses: the unit's IPAddressDeny= is not in force, other hosts are in reach",
+            )
         };
         let controls = [
             ("user", by_unit(self.powerless, "it runs as root, or with capabilities")),
@@ -66,7 +81,8 @@ impl Facts {
             ("system_calls", held(Holder::Seccomp, "")),
             ("network", network),
             ("signals", from(SIGNALS, landlock(), signals)),
-            ("resources", by_unit(self.own_unit, not_unit)),
+            ("processes", by_unit(self.own_unit, not_unit)),
+            ("resources", held(if self.bounded { Holder::Unit } else { Holder::Limits }, "")),
         ];
         controls.into_iter().map(|(name, held)| held.named(name)).collect()
     }
@@ -83,6 +99,13 @@ impl Held {
     fn named(self, name: &str) -> Control {
         Control { name: name.to_owned(), by: self.0, lacks: self.1 }
     }
+}
+
+/// Other hosts are out of reach. systemd goes on where it cannot put that in force, so it is tried, with an empty
+/// datagram to an address that is nobody's.
+fn is_local_only() -> bool {
+    let sent = UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(&[], "192.0.2.1:9"));
+    sent.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// The newest ABI that this kernel has, no newer than the unit allows.

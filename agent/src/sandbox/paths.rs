@@ -3,13 +3,23 @@
 
 use super::wire::{Ask, Order};
 use crate::shell::Profile;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Programs, their libraries and settings, and what a host serves.
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/srv", "/var/www"];
-/// What the system tells of itself.
-const INSPECT: &[&str] = &["/proc", "/sys", "/var", "/run", "/boot"];
+/// What the system tells of itself. Not all of /var: the workspaces of other tasks are below it.
+const INSPECT: &[&str] = &[
+    "/proc",
+    "/sys",
+    "/run",
+    "/boot",
+    "/var/log",
+    "/var/cache",
+    "/var/lib/dpkg",
+    "/var/lib/apt",
+    "/var/lib/systemd",
+];
 /// Devices that are nobody's.
 const SOURCES: &[&str] = &["/dev/zero", "/dev/random", "/dev/urandom"];
 const SINKS: &[&str] = &["/dev/null", "/dev/full"];
@@ -46,4 +56,22 @@ pub fn granted(order: &Order) -> Granted {
         granted.read.push(order.workspace.clone());
     }
     granted
+}
+
+/// Nobody is given a root that holds the workspaces of all tasks, or one of them.
+///
+/// # Errors
+/// The root.
+pub fn check_roots(ask: &Ask, state: &Path) -> Result<(), String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let state = real(state);
+    for root in &ask.read_roots {
+        let at = real(root);
+        if !root.is_absolute() || state.starts_with(&at) || at.starts_with(&state) {
+            return Err(format!(
+                "the read root {root:?} is not absolute, or holds the workspaces of other tasks"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use super::facts::{Facts, SIGNALS};
 use super::kept::Kept;
 use super::wire::{self, Answer, Ask, Order};
 use super::workspace::{self, Size};
-use super::{CONFINED, Control, Ended, Enforced, Holder, Record, Unenforced};
+use super::{CONFINED, Control, Ended, Enforced, Holder, Record, Unenforced, paths};
 use crate::event::Fault;
 use crate::shell::Profile;
 use nix::unistd::{Uid, User};
@@ -107,6 +107,7 @@ fn call(stream: &UnixStream, ask: &Ask, shim: Option<OwnedFd>) -> Result<Option<
     let facts = Facts::here();
     let sandbox = enforced(facts, ask)?;
     let state = workspace::state().map_err(failed)?;
+    paths::check_roots(ask, &state).map_err(|why| Fault::new("invalid_argument", why))?;
     let workspace = workspace::open(&state, &ask.task).map_err(failed)?;
     let _turn = turn(&state, facts).map_err(failed)?;
     if ask.profile == Profile::WorkspaceWrite && workspace::is_nearly_full(&workspace) {
@@ -265,7 +266,8 @@ impl Running {
                 if is_over || workspace::is_nearly_full(&order.workspace) {
                     break Ended::Disk;
                 }
-                next_look = Instant::now() + LOOK;
+                // Looking takes at most a tenth of the time.
+                next_look = Instant::now() + LOOK.max(now.elapsed() * 10);
             }
             let wait = self.deadline.min(next_look.max(now + Duration::from_millis(1))) - now;
             let ready = self.wait(agent, wait)?;

@@ -34,6 +34,8 @@ pub fn open(state: &Path, task: &str) -> io::Result<PathBuf> {
             Ok(()) | Err(_) => {}
         }
     }
+    // An earlier call may have closed it.
+    fs::set_permissions(&path, Permissions::from_mode(0o700))?;
     Ok(path)
 }
 
@@ -56,8 +58,6 @@ impl Size {
         let mut size = Self::default();
         let mut open = vec![path.to_owned()];
         while let Some(directory) = open.pop() {
-            // A directory that its owner closed to itself hides what is in it.
-            let _ = fs::set_permissions(&directory, Permissions::from_mode(0o700));
             match size.add(&directory) {
                 Ok(below) => open.extend(below),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -82,7 +82,12 @@ impl Size {
             self.entries += 1;
             self.bytes += metadata.blocks() * 512;
             if metadata.is_dir() {
-                below.push(entry.path());
+                let path = entry.path();
+                // A directory that its owner closed to itself hides what is in it.
+                if metadata.mode() & 0o700 != 0o700 {
+                    let _ = fs::set_permissions(&path, Permissions::from_mode(0o700));
+                }
+                below.push(path);
             }
         }
         Ok(below)

@@ -3,8 +3,10 @@
 mod connections;
 mod health;
 mod listen;
+mod plans;
 mod requests;
 mod routes;
+mod schemas;
 mod tasks;
 mod tcp;
 
@@ -14,9 +16,10 @@ use crate::event::{Event, Fault};
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
-use crate::task::{Care, Consents, Effect, Entry, Owner, Runner, Store, Task, Turn};
+use crate::task::{Care, Commands, Consents, Effect, Entry, Owner, Runner, Store, Task, Turn, Work};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::body::to_bytes;
@@ -32,7 +35,6 @@ use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-pub(crate) use tasks::described;
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -62,17 +64,15 @@ struct App {
 struct Model {
     endpoint: Endpoint,
     limits: Limits,
-    consents: Arc<Consents>,
 }
 
-/// What tasks are carried out with.
-#[derive(Clone)]
-struct Means {
-    door: Arc<Door>,
+/// What tasks run by themselves, and what one may cost.
+struct Own {
+    commands: Commands,
+    limits: Limits,
     local: Local,
-    store: Arc<Store>,
-    model: Option<Arc<Model>>,
     secrets: Arc<Secrets>,
+    consents: Arc<Consents>,
 }
 
 /// Who is behind a connection.
@@ -121,8 +121,7 @@ pub async fn serve_on(
     };
     let (model, llm) = match Endpoint::new(&config.model, &config.retry) {
         Ok(endpoint) => {
-            let (limits, consents) = (config.limits.clone(), Arc::default());
-            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits, consents })), None)
+            (endpoint.map(|endpoint| Arc::new(Model { endpoint, limits: config.limits.clone() })), None)
         }
         Err(why) => {
             tracing::error!(event = "model", "the model is not in use: {why}");
@@ -133,10 +132,14 @@ pub async fn serve_on(
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::default());
     let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
-    let local = Local::new(&config, host);
-    let means =
-        Means { door: Arc::clone(&door), local, store: Arc::clone(&store), model: model.clone(), secrets };
-    let worker = tokio::spawn(work(orders, means));
+    let own = Arc::new(Own {
+        commands: Commands::new(host, &config),
+        limits: config.limits.clone(),
+        local: Local::new(&config, host),
+        secrets,
+        consents: Arc::default(),
+    });
+    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
     let routes = routes::router()
@@ -176,7 +179,13 @@ async fn stop_signal() {
 }
 
 /// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
-async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, means: Means) {
+async fn work(
+    mut orders: mpsc::Receiver<Arc<Entry>>,
+    door: Arc<Door>,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+    own: Arc<Own>,
+) {
     let turns = Arc::new(Semaphore::new(1));
     // Dropped with this worker, and the tasks with it.
     let mut running = JoinSet::new();
@@ -190,8 +199,10 @@ async fn work(mut orders: mpsc::Receiver<Arc<Entry>>, means: Means) {
         turn.take().await;
         while running.try_join_next().is_some() {}
         let Some(task) = entry.begin() else { continue };
+        let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
         let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        running.spawn(trace::within(trace, carry_out(entry, task, turn, means.clone())));
+        let work = carry_out(entry, task, turn, door, store, model.clone(), own);
+        running.spawn(trace::within(trace, work));
     }
 }
 
@@ -199,7 +210,10 @@ async fn carry_out(
     entry: Arc<Entry>,
     mut task: Task,
     mut turn: Turn,
-    Means { door, local, store, model, secrets }: Means,
+    door: Arc<Door>,
+    store: Arc<Store>,
+    model: Option<Arc<Model>>,
+    own: Arc<Own>,
 ) {
     tracing::info!(event = "task_begins", task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
     let owner = entry.order.owner;
@@ -219,26 +233,28 @@ async fn carry_out(
     };
     let cancel = entry.cancel.subscribe();
     let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
-    let care = model.as_ref().map(|model| Care::new(&model.consents, format!("{owner:?} {session}")));
+    // Steps and plans that the person gave are the person's own; all others are a model's.
+    let is_a_models = entry.order.steps.is_empty() && entry.order.work == Work::Task;
+    let care = is_a_models.then(|| Care::new(&own.consents, format!("{owner:?} {session}")));
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
-        local: &local,
+        local: &own.local,
         order: &entry.order,
         cancel,
         person: entry.person(),
         care,
-        secrets: &secrets,
+        secrets: &own.secrets,
         tool: String::new(),
         questions: 0,
         turn: &mut turn,
+        commands: &own.commands,
+        budget: Budget::new(&own.limits),
         whole_id: &whole_id,
         on: &mut on,
     };
-    match &model {
-        Some(model) => runner.run_model(&mut task, &model.endpoint, &model.limits).await,
-        None => runner.run(&mut task).await,
-    }
+    let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
+    runner.work(&mut task, model).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
     entry.update(&task);
     entry.close();

@@ -1,5 +1,6 @@
 //! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
+use super::plans::{Planner, Wanted, Words, not_understood, wanted};
 use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::planner;
@@ -25,8 +26,16 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
-    /// In the person's words.
+    /// In the person's words; may be absent where a plan is given.
+    #[serde(default)]
     task: String,
+    /// A plan to carry out.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    plan: Option<Value>,
+    /// No more than a plan is wanted.
+    #[serde(default)]
+    only_plan: bool,
     /// What the tasks that belong together are called.
     #[serde(default)]
     session: String,
@@ -45,6 +54,9 @@ pub struct Execute {
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
+    /// The steps, where the person says them instead of the words.
+    #[serde(default)]
+    steps: Vec<Tool>,
 }
 
 fn yes() -> bool {
@@ -67,21 +79,23 @@ pub async fn execute(
         Ok(body) => body,
         Err(rejection) => return bad_body(&rejection),
     };
-    // A model makes its steps one by one; every one of them has the person's words as its reason.
-    let (steps, reason) = if app.model.is_some() {
-        let words = if body.reason.is_empty() { body.task.clone() } else { body.reason };
-        (Vec::new(), words)
-    } else {
-        match planner::plan(&body.task) {
-            Ok(steps) => (steps, body.reason),
-            Err(why) => return not_understood(&why),
-        }
+    let words = Words {
+        task: body.task,
+        plan: body.plan,
+        steps: body.steps,
+        only_plan: body.only_plan,
+        reason: body.reason,
+    };
+    let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
+    let Wanted { task, work, steps, reason } = match wanted(words, planner) {
+        Ok(wanted) => wanted,
+        Err(answer) => return *answer,
     };
     if body.mode == Mode::Check {
         return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
     }
     let order = Order {
-        task: body.task,
+        task,
         session: body.session,
         steps,
         mode: body.mode,
@@ -89,6 +103,7 @@ pub async fn execute(
         wait_ms: body.wait_ms,
         owner,
         interactive: body.interactive,
+        work,
     };
     let id = new_id();
     let entry = app.store.add(id.clone(), order);
@@ -144,11 +159,6 @@ pub fn described(steps: &[Tool]) -> Vec<Value> {
         step
     };
     steps.iter().enumerate().map(one).collect()
-}
-
-fn not_understood(why: &planner::NotUnderstood) -> Response {
-    let message = format!("{why}; nothing has been done");
-    fault(StatusCode::UNPROCESSABLE_ENTITY, "invalid_argument", &message)
 }
 
 /// A part of the list.

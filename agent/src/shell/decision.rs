@@ -3,6 +3,7 @@
 use super::level::{Capability, Level, Profile};
 use super::rule::Rule;
 use serde::Serialize;
+use std::fmt::Write;
 
 /// A rule that applies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,6 +32,11 @@ pub struct Decision {
     pub profile: Profile,
     /// Whether a person's yes may count for the same words again in this session.
     pub can_remember: bool,
+    /// Without what becomes requests to the helper, on which the policy decides: by this a person is asked.
+    pub own_level: Level,
+    /// Programs in it that have a shim; see [`super::shim`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shims: Vec<String>,
 }
 
 impl Decision {
@@ -38,6 +44,30 @@ impl Decision {
     #[must_use]
     pub fn reason(&self) -> &str {
         self.rules.first().map_or("", |hit| &hit.reason)
+    }
+
+    /// What is to be done before it runs. A request of a shim's has no power but the policy's, as the typed tool that a
+    /// model could have called in its place.
+    #[must_use]
+    pub fn effective(&self) -> Level {
+        match self.level {
+            Level::Block => Level::Block,
+            Level::Safe | Level::Confirm => self.own_level,
+        }
+    }
+
+    /// The decision for people: level and score, why, and what it would reach.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut text = format!("{} {}\n", self.level.word(), self.score);
+        for hit in self.rules.iter().filter(|hit| hit.level == self.level && !hit.reason.is_empty()) {
+            let _ = writeln!(text, "  {}: {}", hit.id, hit.reason);
+        }
+        if !self.capabilities.is_empty() {
+            let names: Vec<&str> = self.capabilities.iter().map(|c| c.name()).collect();
+            let _ = writeln!(text, "  would reach: {}", names.join(" "));
+        }
+        text
     }
 }
 
@@ -70,5 +100,7 @@ pub fn sum(hits: &[&Rule], unruled: bool) -> Decision {
             })
             .collect(),
         profile,
+        own_level: level,
+        shims: Vec::new(),
     }
 }

@@ -2,11 +2,13 @@
 
 use super::decision::{Decision, sum};
 use super::guard::{LONGEST, bounded, is_bad};
+use super::level::Level;
 use super::paths::Places;
 use super::read::{DEPTH, read, rough};
 use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
+use super::shim;
 use super::wrap::{Frame, Inside, inside, is_shell};
 use std::collections::{HashSet, VecDeque};
 
@@ -55,9 +57,26 @@ impl Rules {
     }
 
     fn decide(&self, judging: &Judging) -> Decision {
+        let (requests, own): (Vec<&Simple>, Vec<&Simple>) =
+            judging.plain.iter().partition(|command| is_request(command));
+        let mut decision = self.decide_on(judging, &judging.plain.iter().collect::<Vec<_>>());
+        if !requests.is_empty() {
+            let nothing = own.is_empty() && judging.script.facts.is_empty();
+            decision.own_level = if nothing { Level::Safe } else { self.decide_on(judging, &own).level };
+        }
+        for command in &judging.plain {
+            let name = command.program();
+            if shim::PROGRAMS.contains(&name) && !decision.shims.iter().any(|seen| seen == name) {
+                decision.shims.push(name.to_owned());
+            }
+        }
+        decision
+    }
+
+    fn decide_on(&self, judging: &Judging, commands: &[&Simple]) -> Decision {
         let mut hits: Vec<&Rule> = Vec::new();
         let mut facts = judging.script.facts.clone();
-        for command in &judging.plain {
+        for command in commands {
             let paths = judging.paths(command);
             let before = hits.len();
             hits.extend(self.each().filter(|rule| rule.applies(command, &paths)));
@@ -76,6 +95,13 @@ impl Rules {
         hits.sort_by_key(|rule| std::cmp::Reverse((rule.text.level, rule.text.score)));
         sum(&hits, unruled)
     }
+}
+
+/// What has no power but as a request to the helper: all under sudo, and what does nothing here without root.
+fn is_request(command: &Simple) -> bool {
+    let name = command.program();
+    command.power == Power::Root
+        || matches!(name, "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service")
 }
 
 /// One text as it is judged.

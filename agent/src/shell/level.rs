@@ -27,7 +27,7 @@ impl Level {
 }
 
 /// The sandbox that a command's text asks for. The sandbox decides what is possible, not this word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// Nothing runs.

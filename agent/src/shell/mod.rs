@@ -11,6 +11,7 @@ mod judge;
 mod level;
 mod options;
 mod paths;
+mod plain;
 mod read;
 mod rule;
 mod rules;
@@ -21,5 +22,8 @@ mod wrappers;
 
 pub use decision::{Decision, Hit};
 pub use guard::LONGEST;
+pub(crate) use guard::is_bad;
 pub use level::{Capability, Level, Profile};
+pub use plain::words;
 pub use rules::Rules;
+pub(crate) use wrap::is_assignment;

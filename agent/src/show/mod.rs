@@ -13,5 +13,6 @@ pub use files::FileView;
 pub use grants::grants;
 pub use outcome::{found, unit_state};
 pub use refusal::{ending, next_step, refusal};
+pub use table::Table;
 pub use text::{json, line, lines};
 pub use waiting::{Later, clock, waiting};

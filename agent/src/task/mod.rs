@@ -1,6 +1,7 @@
 //! A task: an order of a person, its steps, and what came of them.
 
 mod care;
+mod commands;
 mod owner;
 pub mod question;
 mod requests;
@@ -10,13 +11,18 @@ mod store;
 mod turn;
 
 pub use care::{Care, Consents};
+pub use commands::Commands;
 pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
+pub(crate) use run::request;
 pub use store::{Entry, Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
+use crate::model::conversation::Usage;
+use crate::plan::Plan;
+use crate::sandbox::Enforced;
 use crate::tool::Tool;
 use question::Question;
 use results::Results;
@@ -54,6 +60,10 @@ pub struct Task {
     pub changes: Vec<Change>,
     /// What a person should know besides.
     pub warnings: Vec<String>,
+    /// The plan that it carries out or was to make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub plan: Option<Plan>,
     /// What a model used; empty without one.
     pub usage: Map<String, Value>,
 }
@@ -126,6 +136,9 @@ pub struct StepResult {
     /// The tool and its arguments.
     #[serde(flatten)]
     pub tool: Tool,
+    /// Who asked for it, where it was not the order itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// How it ended.
     pub status: StepStatus,
     /// The program's, or 0 where the step succeeded without one.
@@ -146,6 +159,47 @@ pub struct StepResult {
     /// The helper's record of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// How long a command of the agent's own took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// What held a command of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Enforced>,
+}
+
+impl StepResult {
+    /// A step that ended so, of which nothing else is known.
+    #[must_use]
+    pub fn new(step: usize, tool: Tool, status: StepStatus) -> Self {
+        Self {
+            step,
+            tool,
+            origin: None,
+            status,
+            exit_code: None,
+            stdout: None,
+            stderr: None,
+            error: None,
+            refusal: None,
+            request_id: None,
+            duration_ms: None,
+            sandbox: None,
+        }
+    }
+
+    /// It is one of the order's own steps, not a part of another.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.origin.is_none()
+    }
+}
+
+/// Who asked for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A program that a command of the agent's own called, such as `sudo`. Its number is that command's.
+    Shim,
 }
 
 /// Why a step was refused or not approved: what the words of the error say, for a program.
@@ -223,6 +277,21 @@ pub struct Order {
     pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
+    /// What is wanted.
+    pub work: Work,
+}
+
+/// What is wanted of an order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// That it is done.
+    #[default]
+    Task,
+    /// A plan, and nothing else.
+    MakePlan,
+    /// That this plan is carried out.
+    CarryOut(Box<Plan>),
 }
 
 impl Task {
@@ -241,7 +310,16 @@ impl Task {
             results: Results::default(),
             changes: Vec::new(),
             warnings: Vec::new(),
+            plan: None,
             usage: Map::new(),
+        }
+    }
+
+    /// Adds what a model used.
+    pub fn add_usage(&mut self, usage: Usage) {
+        for (name, tokens) in [("input_tokens", usage.input), ("output_tokens", usage.output)] {
+            let before = self.usage.get(name).and_then(Value::as_u64).unwrap_or_default();
+            self.usage.insert(name.to_owned(), before.saturating_add(tokens).into());
         }
     }
 

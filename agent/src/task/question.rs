@@ -36,6 +36,10 @@ pub enum Kind {
     Command,
     /// The model wants to know something.
     Input,
+    /// A plan of the model's would take the place of one that failed.
+    Plan,
+    /// What a failed plan has done would be taken back.
+    Rollback,
 }
 
 /// What can be answered.

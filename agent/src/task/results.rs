@@ -49,10 +49,10 @@ pub enum Entry {
 }
 
 impl Results {
-    /// The number of the next entry.
+    /// The number of the next entry. What a command's programs asked for has that command's.
     #[must_use]
     pub fn next_number(&self) -> usize {
-        self.steps.len() + self.misformats.len() + 1
+        self.steps.iter().filter(|step| step.is_own()).count() + self.misformats.len() + 1
     }
 
     /// Keeps a reply that was no call.

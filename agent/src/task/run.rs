@@ -2,18 +2,28 @@
 
 mod asking;
 mod careful;
+mod check;
+mod command;
+mod commands;
 mod composed;
 mod model;
+mod outcome;
+mod plan;
+mod planning;
 mod putting;
 mod requests;
+mod shims;
 mod step;
 
+pub(crate) use requests::request;
+
 use super::question::Person;
-use super::{Care, Change, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Care, Change, Commands, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::local::Local;
+use crate::model::budget::Budget;
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::FileView;
@@ -57,6 +67,10 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
+    /// What it needs for commands of its own.
+    pub commands: &'a Commands,
+    /// What the task may cost; what programs in its commands ask for counts too.
+    pub budget: Budget,
     /// Finds the whole id of an earlier request.
     pub whole_id: &'a (dyn Fn(&str) -> Result<String, Fault> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
@@ -199,15 +213,18 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
 /// The task's status and its one line, from the results of its steps.
 fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     let good = |r: &&StepResult| matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    let bad = task.results.iter().find(|r| !good(r));
+    // What a command's programs asked for is that command's own matter.
+    let own = task.results.iter().filter(|r| r.is_own());
+    let done = own.clone().count();
+    let bad = own.clone().find(|r| !good(r));
     let names = |tools: &[Tool]| tools.iter().map(Tool::describe).collect::<Vec<_>>().join("; ");
     let Some(bad) = bad else {
-        let is_whole = task.results.len() == steps.len();
+        let is_whole = done == steps.len();
         task.status = if is_whole { TaskStatus::Completed } else { TaskStatus::Cancelled };
         task.summary = match (is_whole, mode) {
             (true, Mode::Execute) => format!("done: {}", names(steps)),
             (true, Mode::Preview | Mode::Check) => format!("would do: {}", names(steps)),
-            (false, _) => format!("cancelled before: {}", names(&steps[task.results.len()..])),
+            (false, _) => format!("cancelled before: {}", names(&steps[done..])),
         };
         return;
     };

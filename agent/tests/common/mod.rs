@@ -25,6 +25,8 @@ pub mod tool;
 pub enum Play {
     /// Sends events, then the good end of the stream.
     Events(Vec<v1::event::Kind>),
+    /// Sends what this says of the request, now and for all that follow.
+    Decide(Policy),
     /// Sends events, then a status.
     Status(Code, &'static str),
     /// Sends events, then breaks the connection.
@@ -32,6 +34,9 @@ pub enum Play {
     /// Sends events, then waits to be told.
     Hold(Vec<v1::event::Kind>, Arc<Notify>, Vec<v1::event::Kind>),
 }
+
+/// What a helper does with a request.
+pub type Policy = Arc<dyn Fn(&Seen) -> Vec<v1::event::Kind> + Send + Sync>;
 
 /// A request as it came: the rpc's name and its body.
 #[derive(Clone, Debug)]
@@ -134,8 +139,14 @@ impl tonic::server::ServerStreamingService<Vec<u8>> for Handler {
 
     fn call(&mut self, request: tonic::Request<Vec<u8>>) -> Self::Future {
         let body = request.into_inner();
-        self.record.lock().unwrap().push(Seen { rpc: self.rpc.clone(), body });
-        let play = self.script.lock().unwrap().pop_front();
+        let seen = Seen { rpc: self.rpc.clone(), body };
+        self.record.lock().unwrap().push(seen.clone());
+        let mut script = self.script.lock().unwrap();
+        let play = match script.front() {
+            Some(Play::Decide(policy)) => Some(Play::Events(policy(&seen))),
+            _ => script.pop_front(),
+        };
+        drop(script);
         let kill = Arc::clone(&self.kill);
         Box::pin(async move {
             let (to, stream) = tokio::sync::mpsc::unbounded_channel();
@@ -151,6 +162,7 @@ impl tonic::server::ServerStreamingService<Vec<u8>> for Handler {
                 None => return Err(Status::internal("the script has ended")),
                 Some(Play::Status(code, text)) => return Err(Status::new(code, text)),
                 Some(Play::Events(kinds)) => send(kinds),
+                Some(Play::Decide(_)) => unreachable!("a policy stays at the front"),
                 Some(Play::Break(kinds)) => {
                     send(kinds);
                     tokio::spawn(async move {
@@ -264,8 +276,9 @@ impl Place {
             state: directory.path().join("state"),
             operator_socket: directory.path().join("operator.sock"),
             admin: directory.path().join("postern-admin"),
+            system: directory.path().join("system"),
             config: directory.path().join("agent.toml"),
-            system_bus: directory.path().join("bus.sock"),
+            root: directory.path().join("root"),
             operators: "no-such-group".to_owned(),
             terminals: Vec::new(),
             editor: vec!["/bin/false".to_owned()],

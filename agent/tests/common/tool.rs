@@ -22,10 +22,13 @@ impl ToolServer {
     }
 
     /// With variables in the environment of the unit.
+    #[expect(clippy::disallowed_methods, reason = "tests start programs")]
     pub fn with(environment: &[(&str, &str)]) -> Self {
         let state = tempfile::tempdir().expect("a directory");
         let socket = state.path().join(".tool.sock");
         let listener = UnixListener::bind(&socket).expect("bind");
+        // Calls with ports have a socket of their own beside it.
+        std::os::unix::fs::symlink(&socket, state.path().join("tool-ports.sock")).expect("a link");
         let workspaces = state.path().to_owned();
         let environment: Vec<(String, String)> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -2,15 +2,21 @@
 
 mod arbitrary;
 mod command;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
 mod corpus;
+mod doctor;
 mod endpoints;
 mod events;
+mod facts;
 mod guarding;
 mod http;
+mod injections;
+mod looks;
 mod loops;
+mod plans;
 mod reading;
 mod redaction;
 mod retries;

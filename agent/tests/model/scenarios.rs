@@ -7,6 +7,7 @@ use postern_agent::config::values::{BaseUrl, Provider, Span, Value as _};
 use postern_agent::model::endpoint::{Endpoint, Heard};
 use postern_agent::model::task::{Done, End, Hands, Task, Went};
 use postern_agent::model::tools::{Call, TASK};
+use postern_agent::plan::Expected;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -101,9 +102,8 @@ struct Script {
     calls: Vec<Value>,
 }
 
-impl Hands for Script {
-    async fn run(&mut self, call: &Call) -> Done {
-        self.calls.push(json!(call));
+impl Script {
+    fn next(&mut self) -> Done {
         match self.results.pop_front() {
             None => Done { told: json!({ "status": "ok" }), went: Went::Well },
             Some(Outcome { told, went }) => {
@@ -116,6 +116,18 @@ impl Hands for Script {
                 Done { told, went }
             }
         }
+    }
+}
+
+impl Hands for Script {
+    async fn run(&mut self, call: &Call) -> Done {
+        self.calls.push(json!(call));
+        self.next()
+    }
+
+    async fn verify(&mut self, expected: &Expected) -> Done {
+        self.calls.push(json!({ "verify": expected }));
+        self.next()
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
@@ -200,6 +212,7 @@ async fn run(scenario: Scenario) -> Result<(), String> {
         Task::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work");
     let (end, words) = match task.run(&mut hands).await {
         End::Finished(words) => ("finished", words),
+        End::Unproven(words) => ("unproven", words),
         End::Failed(words) => ("failed", words),
         End::OutOfBudget(words) => ("out_of_budget", words),
         End::Cancelled => ("cancelled", String::new()),

@@ -40,8 +40,8 @@ async fn a_model_is_refused_once_adapts_and_finishes() {
     let ran = place.run(&["run", "install a small nginx", "--json"]).await;
     let task = ran.json();
     assert_eq!((ran.exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
-    assert_eq!(task["summary"], "nginx-light is installed and runs");
-    assert_eq!(task["warnings"], json!(["not done: step 1 (install nginx)"]));
+    assert_eq!(task["summary"], "nginx-light is installed and runs. changed: package.install nginx-light");
+    assert_eq!(task["warnings"], json!(["2 succeeded, 1 failed; not done: step 1 (install nginx)"]));
     assert_eq!(task["changes"].as_array().unwrap().len(), 1);
     assert_eq!(task["usage"], json!({ "input_tokens": 400, "output_tokens": 40 }));
     let rpcs: Vec<String> = helper.seen().into_iter().map(|seen| seen.rpc).collect();

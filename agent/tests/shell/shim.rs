@@ -96,6 +96,33 @@ fn every_form_of_the_table_comes_to_its_verbs() {
 }
 
 #[test]
+fn the_readme_names_only_forms_that_come_to_the_verbs_beside_them() {
+    let readme = include_str!("../../../README.md");
+    let rows: Vec<(&str, &str)> = readme
+        .lines()
+        .skip_while(|line| *line != "| In a script | Becomes |")
+        .skip(2)
+        .map_while(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "))
+        .collect();
+    assert!(rows.len() > 20, "{rows:?}");
+    for (form, verbs) in rows {
+        let Translation::Steps(steps) = call(form) else { panic!("{form}") };
+        let told: Vec<String> = steps.iter().map(|step| format!("`{}`", step.request.verb())).collect();
+        assert_eq!(told.join(", "), verbs, "{form}");
+        assert!(
+            TABLE.lines().any(|line| line.split('\t').next() == Some(form)),
+            "{form} stands not in the table"
+        );
+    }
+}
+
+#[test]
+fn the_package_links_every_shim() {
+    let linked: Vec<&str> = include_str!("../../../deploy/shims").lines().collect();
+    assert_eq!(linked, PROGRAMS);
+}
+
+#[test]
 fn advice_is_one_line_and_no_success() {
     for line in TABLE.lines().filter(|line| line.contains("\tadvice: ")) {
         let command = line.split('\t').next().unwrap();
@@ -137,7 +164,7 @@ fn an_edit_holds_only_for_the_content_that_was_read() {
 fn the_rest_of_a_list_waits_for_success_only_after_and() {
     let thens = |command: &str| steps(command).iter().map(|step| step.then).collect::<Vec<_>>();
     let list = "sudo sh -c 'apt-get update && apt-get install -y nginx; systemctl start nginx'";
-    assert_eq!(thens(list), [Then::Stop, Then::GoOn, Then::GoOn]);
+    assert_eq!(thens(list), [Then::Stop, Then::Forget, Then::GoOn]);
     assert_eq!(thens("sudo sh -ec 'apt-get update; systemctl start nginx'"), [Then::Stop, Then::Stop]);
 }
 

@@ -75,6 +75,10 @@ impl Endpoint {
         if base.is_loopback() {
             builder = builder.no_proxy();
         }
+        if base.is_plain() {
+            // A host without certificates of authorities reaches what needs none.
+            builder = builder.tls_certs_only(Vec::new());
+        }
         let client =
             builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))?;
         let headers = headers(model.provider, key.as_ref())?;

@@ -82,6 +82,26 @@ pub fn read(reply: &str, tools: &[Tool]) -> Reading {
     Reading { call, is_multiple, repairs }
 }
 
+/// All calls that a text holds: of a model's own words, or of data that it was shown.
+#[must_use]
+pub fn calls(text: &str, tools: &[Tool]) -> Vec<Call> {
+    let mut scan = Scan { text, others: Some(Vec::new()), ..Scan::default() };
+    // What was found ahead of something broken was found.
+    let _ = scan.run();
+    let others = scan.others.unwrap_or_default();
+    others.into_iter().filter_map(|named| call(named, tools, &mut BTreeSet::new()).ok()).collect()
+}
+
+/// Whether a reply is one object and nothing else, a fence around it aside.
+#[must_use]
+pub fn is_alone(reply: &str) -> bool {
+    let text = unwrapped(reply);
+    let text = text.trim();
+    let bare = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    let text = bare.map_or(text, |text| text.strip_prefix("json").unwrap_or(text).trim());
+    text.starts_with('{') && json::object(text, 0).is_ok_and(|object| object.end == text.len())
+}
+
 /// Reads a call that came in the fields of a wire format: a name, and arguments as JSON text.
 #[must_use]
 pub fn read_native(tool: &str, arguments: &str, tools: &[Tool]) -> Reading {
@@ -93,6 +113,26 @@ pub fn read_native(tool: &str, arguments: &str, tools: &[Tool]) -> Reading {
         call(Named { tool: tool.to_owned(), args }, tools, &mut repairs)
     };
     Reading { call, is_multiple: false, repairs }
+}
+
+/// Reads a text that is one JSON object and nothing else, without any repair: what a program or a person wrote.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn strict(text: &str) -> Result<Value, String> {
+    let trimmed = text.trim_matches(|c: char| matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{feff}'));
+    if !trimmed.starts_with('{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    let object =
+        json::object(trimmed, 0).map_err(|fault| format!("{} {}", fault.why, place(trimmed, fault.at)))?;
+    if object.end != trimmed.len() {
+        return Err(format!("text follows the object {}", place(trimmed, object.end)));
+    }
+    if let Some(repair) = object.repairs.first() {
+        return Err(format!("it is no JSON as it stands: {repair:?}"));
+    }
+    Ok(Value::Object(object.members))
 }
 
 fn misread(code: Code, why: impl Into<String>) -> Misread {
@@ -166,6 +206,8 @@ struct Scan<'t> {
     text: &'t str,
     first: Option<(Named, BTreeSet<Repair>)>,
     calls: usize,
+    /// All of them, where all are wanted.
+    others: Option<Vec<Named>>,
     has_object: bool,
     /// What failed that was no call by its looks, or a call outside of any object.
     failed: Option<Failure>,
@@ -197,7 +239,8 @@ impl Scan<'_> {
                 b'<' => match reasoning::tag(text, at) {
                     Some(Tag::Block(end)) => end,
                     Some(Tag::StrayClose(end)) => {
-                        *self = Scan { text, ..Scan::default() };
+                        let others = self.others.is_some().then(Vec::new);
+                        *self = Scan { text, others, ..Scan::default() };
                         end
                     }
                     None => at + 1,
@@ -226,7 +269,9 @@ impl Scan<'_> {
             Ok(calls) => {
                 self.has_object = true;
                 self.calls += calls.len();
-                if self.first.is_none() {
+                if let Some(others) = &mut self.others {
+                    others.extend(calls);
+                } else if self.first.is_none() {
                     self.first = calls.into_iter().next().map(|call| (call, repairs));
                 }
             }

@@ -1,5 +1,6 @@
 //! The arguments of each tool, as a model has to give them: exact sets of keys, nothing coerced.
 
+use crate::plan::{self, Expected};
 use crate::tool::Action;
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
@@ -7,12 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use utoipa::ToSchema;
 
 macro_rules! arguments {
     ($($name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* })+) => {
         $(#[doc = concat!("The arguments of ", stringify!($name), ".")]
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name { $($(#[$attribute])* pub $field: $type,)* })+
     };
@@ -52,7 +52,6 @@ arguments! {
         /// The unit; a name without suffix is a service.
         name: Text,
         /// The most lines; the policy may allow fewer.
-        #[schema(value_type = u32)]
         lines: NonZeroU32,
     }
     ApplyPatch {
@@ -81,7 +80,6 @@ arguments! {
         /// The most matches.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "NonZeroU32")]
-        #[schema(value_type = Option<u32>)]
         max_matches: Option<NonZeroU32>,
     }
     SearchLogs {
@@ -90,7 +88,6 @@ arguments! {
         /// The most matches.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "NonZeroU32")]
-        #[schema(value_type = Option<u32>)]
         max_matches: Option<NonZeroU32>,
     }
     GetSystemInfo {}
@@ -126,6 +123,15 @@ arguments! {
     Finish {
         /// What was done, and what was not and why, in a sentence or two.
         summary: Text,
+        /// What shows that it is done: calls that change nothing, made before the task counts as done.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(length(max = 10))]
+        verify: Vec<Expected>,
+    }
+    MakePlan {
+        /// The plan.
+        #[schemars(schema_with = "plan::schema")]
+        plan: Value,
     }
     ReadFile {
         /// An absolute path.
@@ -137,13 +143,12 @@ arguments! {
         /// The most bytes to read.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "NonZeroU32")]
-        #[schema(value_type = Option<u32>)]
         limit: Option<NonZeroU32>,
     }
 }
 
 /// Text that says something: not blank, and without the zero byte, which ends a name for the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Text(#[schemars(length(min = 1))] String);
 

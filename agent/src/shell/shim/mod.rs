@@ -7,6 +7,7 @@ mod packages;
 mod script;
 mod units;
 mod voice;
+pub mod wire;
 
 pub use voice::{Said, Voice};
 
@@ -42,10 +43,12 @@ pub trait Place {
 /// Whether the next step is taken after one has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// `a; b`
+    /// The next operand of the same command; a failure is remembered.
     GoOn,
-    /// `a && b`
+    /// `a && b`, and all under `-e`; also after one before it that failed.
     Stop,
+    /// `a; b` in a script: what came of `a` is forgotten.
+    Forget,
 }
 
 /// One request, and how a script hears of its end.

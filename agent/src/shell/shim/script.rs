@@ -33,6 +33,10 @@ pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
             ast::SeparatorOperator::Sequence => {}
             ast::SeparatorOperator::Async => return Err(PLAIN.into()),
         }
+        if let Some(last) = steps.last_mut() {
+            let last: &mut Step = last;
+            last.then = Then::Forget;
+        }
         steps.extend(pipeline(&list.first, place)?);
         for next in &list.additional {
             match next {

@@ -45,11 +45,11 @@ impl Runner<'_> {
         let mut details = show::found(&foreseen, None);
         details.extend(views.iter().map(FileView::text));
         let what = format!("the first change of this session: {} {}", request.verb(), request.target());
-        self.confirm(task, number, request, (Kind::FirstChange, what, details)).await
+        self.agreed(task, number, request, (Kind::FirstChange, what, details)).await
     }
 
     /// Asks the person; what came of it, if the answer is not yes.
-    async fn confirm(
+    async fn agreed(
         &mut self,
         task: &mut Task,
         number: usize,
@@ -149,13 +149,12 @@ impl Runner<'_> {
         (kind, what, details): (Kind, String, String),
     ) -> Option<Outcome> {
         if self.order.interactive {
-            return self.confirm(task, number, request, (kind, what, details)).await;
+            return self.agreed(task, number, request, (kind, what, details)).await;
         }
-        let instead = match kind {
-            Kind::Overwrite => "read it first, so that nothing in it is lost unseen",
-            Kind::Rewrite | Kind::FirstChange | Kind::Command | Kind::Input => {
-                "change less of it, or end the task and say what should be written"
-            }
+        let instead = if kind == Kind::Overwrite {
+            "read it first, so that nothing in it is lost unseen"
+        } else {
+            "change less of it, or end the task and say what should be written"
         };
         let why = format!("{what}, and nobody is there to be asked: {instead}");
         Some(self.not_asked(task, number, request.clone(), Fault::new("not_approved", why)))

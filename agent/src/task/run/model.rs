@@ -1,5 +1,6 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
+use super::outcome::{counts, is_good, with_changes};
 use super::{Runner, status_word};
 use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
@@ -8,8 +9,10 @@ use crate::event::Event;
 use crate::model::answer;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
+use crate::model::results::UNREAD;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
-use crate::model::tools::{Call, TASK};
+use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
+use crate::plan::Expected;
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::shell::Rules;
@@ -27,26 +30,24 @@ const SYSTEM: &str = "You administer one Debian host for a person by calling too
 
 impl Runner<'_> {
     /// Runs a task by a model's calls. The task's record is complete at the end, whatever happened.
-    pub async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
+    pub(super) async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
         let system = self.secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
         let secrets = self.secrets;
         let words = self.order.task.clone();
         let mode = self.order.mode;
-        let mut dialogue = Dialogue::new(endpoint, limits, TASK, &system, &words).keeping(secrets);
+        let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
+        let mut dialogue = Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets);
+        self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
-        for (name, tokens) in
-            [("input_tokens", dialogue.usage().input), ("output_tokens", dialogue.usage().output)]
-        {
-            task.usage.insert(name.to_owned(), tokens.into());
-        }
+        task.add_usage(dialogue.usage());
         finish(task, end, mode);
         guard_answer(task, secrets);
     }
 
     /// What the host is and what may be done on it, for the prompt. What is not known is left out.
-    async fn bounds(&mut self, task: &Task) -> String {
+    pub(super) async fn bounds(&mut self, task: &Task) -> String {
         let mut text = String::new();
         let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
         if let Some(name) = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")) {
@@ -93,33 +94,33 @@ impl Hands for Steps<'_, '_> {
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let (result, told) = match self.runner.look(&tool).await {
-            Some(found) => {
-                let mut result = found.result(number, &tool);
-                for text in [&mut result.stdout, &mut result.error].into_iter().flatten() {
-                    *text = self.runner.secrets.values(text).0;
-                }
-                if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
-                    self.runner.remember(&tool);
-                }
-                (result, found.shown())
+        let (result, told) = if let Some(found) = self.runner.look(&tool).await {
+            let result = self.runner.cleaned(found.result(number, &tool));
+            if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
+                self.runner.remember(&tool);
             }
-            None => {
-                let result = self.runner.step(self.task, number, &tool).await;
-                let told = told(&result);
-                (result, told)
+            (result, found.shown())
+        } else {
+            let result = self.runner.step(self.task, number, &tool).await;
+            let mut told = told(&result);
+            if !call.is_effect() && result.status != StepStatus::Ok {
+                told["unread"] = json!(UNREAD);
             }
+            (result, told)
         };
         let status = result.status;
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
-        let went = match status {
-            StepStatus::Cancelled => Went::Cancelled,
-            StepStatus::Ok | StepStatus::Truncated if self.task.changes.len() > changed => Went::Changed,
-            StepStatus::Ok | StepStatus::Truncated => Went::Well,
-            StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+        let went = match went(status) {
+            Went::Well if self.task.changes.len() > changed => Went::Changed,
+            went => went,
         };
         Done { told, went }
+    }
+
+    async fn verify(&mut self, expected: &Expected) -> Done {
+        let result = self.runner.prove(self.task, expected).await;
+        Done { told: told(&result), went: went(result.status) }
     }
 
     fn misread(&mut self, reply: &str) {
@@ -136,7 +137,14 @@ impl Hands for Steps<'_, '_> {
     }
 
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut cancel = self.runner.cancel.clone();
+        self.runner.left()
+    }
+}
+
+impl Runner<'_> {
+    /// Is ready once the person wants the task to end.
+    pub(super) fn left(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut cancel = self.cancel.clone();
         async move {
             if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
                 // Nobody is left who could cancel.
@@ -146,16 +154,30 @@ impl Hands for Steps<'_, '_> {
     }
 }
 
+/// How a step went that changed nothing.
+pub(super) fn went(status: StepStatus) -> Went {
+    match status {
+        StepStatus::Cancelled => Went::Cancelled,
+        StepStatus::Ok | StepStatus::Truncated => Went::Well,
+        StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+    }
+}
+
 /// The step that a call is. Both have the names of the same list.
-fn tool(call: &Call) -> Result<Tool, String> {
+pub(super) fn tool(call: &Call) -> Result<Tool, String> {
     serde_json::from_value(json!(call)).map_err(|error| format!("{} cannot be done so: {error}", call.tool()))
 }
 
 /// What a model is told of a step: what came of it, without ids that differ each time.
-fn told(result: &StepResult) -> Value {
+pub(super) fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
-        members.retain(|name, _| !matches!(name.as_str(), "step" | "tool" | "args" | "request_id"));
+        let is_told =
+            |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
+        members.retain(|name, _| is_told(name));
+        if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
+            members.insert("hint".to_owned(), "look at stderr".into());
+        }
     }
     told
 }
@@ -175,6 +197,7 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
             };
             (status, words)
         }
+        End::Unproven(words) => (went_badly(TaskStatus::Failed), words),
         End::Failed(why) => (went_badly(TaskStatus::Failed), why),
         End::OutOfBudget(why) => (TaskStatus::OutOfBudget, why),
         End::Cancelled => (TaskStatus::Cancelled, "cancelled".to_owned()),
@@ -182,17 +205,17 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
     if task.results.is_empty() && status == TaskStatus::Completed {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failed = |r: &&StepResult| !matches!(r.status, StepStatus::Ok | StepStatus::Truncated);
-    let failures = task.results.iter().filter(failed);
+    let failures = task.results.iter().filter(|r| r.is_own() && !is_good(r));
     let failures: Vec<String> =
         failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
     if !failures.is_empty() {
-        task.warnings.push(format!("not done: {}", failures.join(", ")));
+        task.warnings.push(format!("{}; not done: {}", counts(task), failures.join(", ")));
     }
-    task.summary = match mode {
+    let summary = match mode {
         Mode::Execute => summary,
         Mode::Preview | Mode::Check => format!("in a dry run: {summary}"),
     };
+    task.summary = with_changes(task, &summary);
     task.status = status;
 }
 

@@ -21,10 +21,11 @@ pub fn install(names: &[String]) -> Request {
     Request::PackageInstall(Packages { packages: names.iter().map(package).collect() })
 }
 
-/// The one request of a tool that is one; of the others the one that changes something. What the agent finds
-/// out by itself is none.
+/// The one request of a tool that is one; of the others the one that changes something. What the agent does or
+/// finds out by itself is none.
 pub fn request(tool: &Tool) -> Option<Request> {
     Some(match tool {
+        Tool::Request(request) => request.clone(),
         Tool::PkgInstall { name } => install(std::slice::from_ref(name)),
         Tool::PackagesInstall { names } | Tool::EnsureInstalled { names } => install(names),
         Tool::PkgRemove { name } => Request::PackageRemove(Names { names: vec![name.clone()] }),
@@ -75,15 +76,16 @@ pub fn request(tool: &Tool) -> Option<Request> {
             Request::CommandRun(Command { name: name.clone(), parameters })
         }
         Tool::Undo { request_id } => Request::RequestUndo(Of { of: request_id.clone() }),
-        Tool::SearchFiles(_)
-        | Tool::SearchLogs(_)
-        | Tool::GetSystemInfo(_)
-        | Tool::ListUnits(_)
-        | Tool::ListTimers(_)
-        | Tool::ListProcesses(_)
-        | Tool::GetNetwork(_)
-        | Tool::ListDisks(_)
-        | Tool::ListPackages(_) => return None,
+        Tool::Shell { .. }
+        | Tool::SearchFiles { .. }
+        | Tool::SearchLogs { .. }
+        | Tool::GetSystemInfo {}
+        | Tool::ListUnits { .. }
+        | Tool::ListTimers {}
+        | Tool::ListProcesses { .. }
+        | Tool::GetNetwork {}
+        | Tool::ListDisks {}
+        | Tool::ListPackages { .. } => return None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What each tool comes to: the requests it makes and how they become its result.
 
+use super::commands::Line;
 use super::requests::{install, request, status_of};
 use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{Names, Unit};
@@ -20,11 +21,12 @@ impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
         if let Some(found) = self.look(tool).await {
-            return found.result(number, tool);
+            return self.cleaned(found.result(number, tool));
         }
         let mode = self.order.mode;
         tool.name().clone_into(&mut self.tool);
         let outcome = match tool {
+            Tool::Shell { cmd } => return self.shell(task, number, &Line::new(cmd)).await,
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
@@ -43,6 +45,14 @@ impl Runner<'_> {
         let result = result(number, tool, &outcome, self.secrets);
         if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
             self.remember(tool);
+        }
+        result
+    }
+
+    /// A result without the secrets that are held.
+    pub(super) fn cleaned(&self, mut result: StepResult) -> StepResult {
+        for text in [&mut result.stdout, &mut result.stderr, &mut result.error].into_iter().flatten() {
+            *text = self.secrets.values(text).0;
         }
         result
     }
@@ -116,7 +126,7 @@ impl Runner<'_> {
     }
 }
 
-fn unit_of(outcome: &Outcome) -> Option<&UnitInfo> {
+pub(super) fn unit_of(outcome: &Outcome) -> Option<&UnitInfo> {
     match &outcome.end {
         Event::Completed(done) => done.unit.as_ref(),
         _ => None,
@@ -133,7 +143,7 @@ fn is_no_grant(outcome: &Outcome) -> bool {
 }
 
 /// What a step came to. The secrets that are held go out of it before it is cut: a part of one is one too.
-fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
+pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
     let clean = |text: String| secrets.values(&text).0;
     let diff: String = outcome.views.iter().map(FileView::text).collect();
     let (stdout, cut) = cut(clean(show::found(outcome, None) + &diff));
@@ -152,15 +162,13 @@ fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> S
     };
     let stderr = self::cut(clean(String::from_utf8_lossy(&outcome.stderr).into_owned())).0;
     StepResult {
-        step: number,
-        tool: tool.clone(),
-        status,
         exit_code,
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
         error: error.map(clean),
         refusal: refusal(status, outcome),
         request_id: Some(outcome.id.clone()),
+        ..StepResult::new(number, tool.clone(), status)
     }
 }
 
@@ -189,7 +197,7 @@ fn error(code: &str, message: &str) -> String {
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
 }
 
-fn cut(mut text: String) -> (String, bool) {
+pub(super) fn cut(mut text: String) -> (String, bool) {
     let end = (0..=OUTPUT_LIMIT.min(text.len())).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
     let is_cut = end < text.len();
     text.truncate(end);

@@ -1,0 +1,136 @@
+//! What of the host itself gets in the way: dpkg, the kernel, the clock, the place of the audit log.
+
+use super::Check;
+use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+use nix::sys::statvfs::statvfs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// The newest Landlock ABI that is asked for.
+const NEWEST_ABI: i32 = 6;
+/// What this much older kernels lack, seccomp holds.
+const TRUNCATION_ABI: i32 = 3;
+/// Less free space, and records may soon not fit.
+const FREE_MIB: u64 = 64;
+/// A file from so far in the future: the clock is behind.
+const FUTURE: Duration = Duration::from_secs(300);
+/// Packages that are named.
+const NAMED: usize = 5;
+
+/// All checks of a host, whose root directory is `root`.
+#[must_use]
+pub fn checks(root: &Path) -> Vec<Check> {
+    vec![audit(root), dpkg(root), landlock(), clock(root)]
+}
+
+/// The directory of the audit log. What is in it is for auditors.
+fn audit(root: &Path) -> Check {
+    const NAME: &str = "audit";
+    let directory = root.join("var/log/postern");
+    let mend = "systemd-tmpfiles --create postern.conf";
+    let facts = match directory.metadata() {
+        Ok(facts) if facts.is_dir() => facts,
+        Ok(_) | Err(_) => {
+            return Check::wrong(NAME, format!("there is no directory {}", directory.display()), mend);
+        }
+    };
+    if facts.mode() & 0o022 != 0 {
+        let detail = format!("others than root may write in {}", directory.display());
+        return Check::wrong(NAME, detail, mend);
+    }
+    if let Ok(facts) = statvfs(&directory) {
+        // Widths differ between architectures.
+        #[expect(clippy::useless_conversion, reason = "it is one where the type is narrower")]
+        let free = u64::from(facts.blocks_available()).saturating_mul(u64::from(facts.fragment_size())) >> 20;
+        if free < FREE_MIB {
+            let detail = format!(
+                "{free} MiB are free for {}: what cannot be recorded is not done",
+                directory.display()
+            );
+            return Check::wrong(NAME, detail, format!("df {}", directory.display()));
+        }
+    }
+    Check::ok(NAME, "its directory is root's, with room; its chain: postern-admin audit verify")
+}
+
+/// A transaction that was broken off, or packages that are not whole.
+fn dpkg(root: &Path) -> Check {
+    const NAME: &str = "dpkg";
+    let mend = "postern package repair";
+    let is_number = |name: std::ffi::OsString| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    let updates = std::fs::read_dir(root.join("var/lib/dpkg/updates"));
+    if updates.into_iter().flatten().flatten().any(|entry| is_number(entry.file_name())) {
+        return Check::wrong(NAME, "dpkg was interrupted", mend);
+    }
+    let Ok(status) = std::fs::read(root.join("var/lib/dpkg/status")) else {
+        return Check::unknown(NAME, "its status cannot be read");
+    };
+    let status = String::from_utf8_lossy(&status);
+    let broken = broken(&status);
+    if broken.is_empty() {
+        return Check::ok(NAME, "no transaction is open, every package is whole");
+    }
+    let more = broken.len().saturating_sub(NAMED);
+    let names = broken.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Check::wrong(NAME, format!("not wholly installed: {names}{more}"), mend)
+}
+
+/// Packages in a state that dpkg passes through, or marked to be installed again (dpkg(1), package states).
+fn broken(status: &str) -> Vec<&str> {
+    let mut broken = Vec::new();
+    for paragraph in status.split("\n\n") {
+        let field = |name: &str| paragraph.lines().find_map(|line| line.strip_prefix(name));
+        let (Some(package), Some(status)) = (field("Package: "), field("Status: ")) else { continue };
+        let words: Vec<&str> = status.split_whitespace().collect();
+        let is_whole = matches!(words.as_slice(), [_, "ok", "installed" | "config-files" | "not-installed"]);
+        if !is_whole {
+            broken.push(package);
+        }
+    }
+    broken
+}
+
+/// The kernel's part in confining who writes files, and the agent's own commands.
+fn landlock() -> Check {
+    const NAME: &str = "landlock";
+    match (1..=NEWEST_ABI).rev().find(|abi| has(ABI::from(*abi))) {
+        None => Check::wrong(
+            NAME,
+            "this kernel has no Landlock: files cannot be changed, and no commands run",
+            "add lsm=landlock,… to the kernel's command line, with what /sys/kernel/security/lsm has",
+        ),
+        Some(abi) if abi < TRUNCATION_ABI => {
+            Check::ok(NAME, format!("ABI {abi}; below {TRUNCATION_ABI} seccomp keeps truncation away"))
+        }
+        Some(NEWEST_ABI) => Check::ok(NAME, format!("ABI {NEWEST_ABI} or newer")),
+        Some(abi) => Check::ok(NAME, format!("ABI {abi}")),
+    }
+}
+
+fn has(abi: ABI) -> bool {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let known = rules.handle_access(AccessFs::from_all(abi)).and_then(|rules| {
+        let rules =
+            if abi >= ABI::V4 { rules.handle_access(landlock::AccessNet::from_all(abi))? } else { rules };
+        let rules = if abi >= ABI::V6 { rules.scope(landlock::Scope::from_all(abi))? } else { rules };
+        rules.create()
+    });
+    known.is_ok()
+}
+
+/// Ids of requests, rates and approvals go by it.
+fn clock(root: &Path) -> Check {
+    const NAME: &str = "clock";
+    let status = root.join("var/lib/dpkg/status");
+    let written = status.metadata().and_then(|facts| facts.modified());
+    if written.is_ok_and(|at| at > SystemTime::now() + FUTURE) {
+        let detail = format!("it is behind: {} was written later than now", status.display());
+        return Check::wrong(NAME, detail, "timedatectl set-ntp true");
+    }
+    if root.join("run/systemd/timesync/synchronized").exists() {
+        return Check::ok(NAME, "systemd-timesyncd keeps it");
+    }
+    Check::ok(NAME, "plausible; whether something keeps it: timedatectl")
+}

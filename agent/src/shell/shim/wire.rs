@@ -1,0 +1,87 @@
+//! What a shim and the agent say to each other over the descriptor that a call inherits.
+//!
+//! The shim translates, inside the sandbox; the agent takes one typed request and answers with its end. So the
+//! agent reads no shell text of anybody's here, and a program that speaks on the descriptor without being a shim
+//! gets what the task's own typed tools would get, and nothing more.
+
+use crate::request::Request;
+use serde::{Deserialize, Serialize};
+
+/// The variable that holds the descriptor's number.
+pub const VARIABLE: &str = "POSTERN_SHIM_FD";
+/// The most bytes of a request: a `file.patch` in base64, and some.
+pub const LONGEST: usize = 12 << 20;
+/// The most bytes of one packet, its mark included.
+pub const PACKET: usize = 64 << 10;
+/// The most bytes of an answer: one packet.
+pub const ANSWER: usize = 16 << 10;
+
+/// The first packet of a request.
+const FIRST: u8 = 1;
+/// The last one.
+const LAST: u8 = 2;
+
+/// How a request ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Empty if it was done.
+    pub code: String,
+    /// Why not.
+    pub message: String,
+}
+
+/// The packets of a request.
+///
+/// # Errors
+/// It is too large.
+pub fn packets(request: &Request) -> Result<Vec<Vec<u8>>, String> {
+    let text = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+    if text.len() > LONGEST {
+        return Err("the request is too large".to_owned());
+    }
+    let parts: Vec<&[u8]> = text.chunks(PACKET - 1).collect();
+    let last = parts.len().saturating_sub(1);
+    let mark = |at: usize| if at == 0 { FIRST } else { 0 } | if at == last { LAST } else { 0 };
+    Ok(parts.iter().enumerate().map(|(at, part)| [&[mark(at)], *part].concat()).collect())
+}
+
+/// Requests as they come in, packet by packet.
+#[derive(Debug, Default)]
+pub struct Inbox(Vec<u8>);
+
+impl Inbox {
+    /// Takes a packet; a request once it is whole. One that was begun and left is forgotten.
+    pub fn take(&mut self, packet: &[u8]) -> Option<Result<Request, String>> {
+        let (mark, part) = packet.split_first()?;
+        if mark & FIRST != 0 {
+            self.0.clear();
+        }
+        if self.0.len() + part.len() > LONGEST {
+            self.0 = Vec::new();
+            return Some(Err("the request is too large".to_owned()));
+        }
+        self.0.extend_from_slice(part);
+        if mark & LAST == 0 {
+            return None;
+        }
+        let text = std::mem::take(&mut self.0);
+        Some(serde_json::from_slice(&text).map_err(|error| format!("no request: {error}")))
+    }
+}
+
+/// Whether a shim can have made such a request. The other verbs have tools of their own.
+#[must_use]
+pub fn is_of_a_shim(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::PackageShow(_)
+            | Request::UnitStatus(_)
+            | Request::FileRead(_)
+            | Request::FileList(_)
+            | Request::CommandRun(_)
+            | Request::PolicyDescribe(_)
+            | Request::RequestResult(_)
+            | Request::RequestUndo(_)
+    )
+}

@@ -1,0 +1,86 @@
+//! What the agent needs for commands of its own: the judge, the sandbox, and what people allowed for a session.
+
+use crate::Host;
+use crate::config::tables::Tools;
+use crate::config::{Config, values};
+use crate::event::Fault;
+use crate::sandbox::{Program, Sandbox, Unenforced};
+use crate::shell::{Decision, Profile, Rules};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Answers that are kept, over all sessions.
+const KEPT: usize = 1000;
+
+/// One of these for all tasks.
+pub struct Commands {
+    /// Where they run.
+    pub sandbox: Sandbox,
+    /// `[tools]`.
+    pub tools: Tools,
+    rules: Result<Rules, String>,
+    allowed: Mutex<VecDeque<(String, Program)>>,
+}
+
+impl Commands {
+    /// With the sandbox and the rules of this host. Wrong rules let nothing run, and say so.
+    #[must_use]
+    pub fn new(host: &Host, config: &Config) -> Self {
+        Self {
+            sandbox: Sandbox {
+                read_roots: config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect(),
+                unenforced: match config.tools.unenforced {
+                    values::Unenforced::Refuse => Unenforced::Refuse,
+                    values::Unenforced::Report => Unenforced::Report,
+                },
+                ..Sandbox::at(&host.tool_socket)
+            },
+            tools: config.tools.clone(),
+            rules: Rules::load(&host.config.with_file_name("shell-rules.yaml")),
+            allowed: Mutex::default(),
+        }
+    }
+
+    /// What is to be done with a command's text.
+    ///
+    /// # Errors
+    /// The rules cannot be read.
+    pub fn judge(&self, text: &str) -> Result<Decision, Fault> {
+        let rules = self.rules.as_ref().map_err(|why| Fault::new("failed", why.clone()))?;
+        Ok(rules.judge(text))
+    }
+
+    /// Whether any command is run.
+    #[must_use]
+    pub fn may_run(&self) -> bool {
+        self.tools.profile != values::Profile::None
+    }
+
+    /// The sandbox for what a decision asks for: never more than the configuration says.
+    #[must_use]
+    pub fn profile(&self, decision: &Decision) -> Profile {
+        let most = match self.tools.profile {
+            values::Profile::None => Profile::None,
+            values::Profile::ReadOnly => Profile::ReadOnly,
+            values::Profile::SystemInspect => Profile::SystemInspect,
+            values::Profile::WorkspaceWrite => Profile::WorkspaceWrite,
+        };
+        decision.profile.min(most)
+    }
+
+    /// Whether a person said that exactly this may always run in the session.
+    #[must_use]
+    pub fn is_allowed(&self, session: &str, program: &Program) -> bool {
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        allowed.iter().any(|(of, known)| of == session && known == program)
+    }
+
+    /// Keeps that word, in memory only.
+    pub fn allow(&self, session: String, program: Program) {
+        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if allowed.len() == KEPT {
+            allowed.pop_front();
+        }
+        allowed.push_back((session, program));
+    }
+}

@@ -1,0 +1,123 @@
+//! A planned command: typed requests where a request does what it says, the sandbox otherwise.
+//!
+//! `systemctl restart nginx` in a plan needs no shim and no sandbox: its words are read here, so that a dry run
+//! shows what the policy says of it.
+
+use super::Runner;
+use super::commands::Line;
+use super::requests::status_of;
+use super::step::{result, unit_of};
+use crate::ask::{Mode, Outcome};
+use crate::plan::{Asked, Meaning};
+use crate::shell::Level;
+use crate::shell::shim::{self, Then};
+use crate::task::{StepResult, StepStatus, Task};
+use crate::tool::Tool;
+
+impl Runner<'_> {
+    /// Runs a planned command as the task's next step.
+    pub(super) async fn planned(&mut self, task: &mut Task, line: &Line<'_>) -> StepResult {
+        let number = task.results.next_number();
+        let tool = Tool::Shell { cmd: line.cmd.to_owned() };
+        self.announce(task, number, &tool, "running");
+        let acceptable = line.acceptable.unwrap_or(&[0]);
+        let mut result = match Meaning::of(line.cmd) {
+            Ok(Meaning::Unit(asked, unit)) => {
+                let outcome = self.ask(task, number, status_of(&unit), Mode::Execute).await;
+                answer(asked, result(number, &tool, &outcome, self.secrets), &outcome, acceptable)
+            }
+            Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
+            Ok(Meaning::Program) if self.order.mode != Mode::Execute => self.foreseen(number, tool, line.cmd),
+            Ok(Meaning::Program) => self.shell(task, number, line).await,
+            Ok(Meaning::Nothing(why)) | Err(why) => StepResult {
+                error: Some(format!("unsupported: {why}")),
+                ..StepResult::new(number, tool, StepStatus::Error)
+            },
+        };
+        self.forgive(task, &mut result);
+        self.taken(task, result)
+    }
+
+    /// What would be said of a program of the sandbox, which a dry run does not start.
+    fn foreseen(&self, number: usize, tool: Tool, cmd: &str) -> StepResult {
+        let refused = |status, why: String| StepResult {
+            error: Some(why),
+            ..StepResult::new(number, tool.clone(), status)
+        };
+        match self.commands.judge(cmd) {
+            Err(fault) => refused(StepStatus::Error, format!("{}: {}", fault.code, fault.message)),
+            Ok(decision) if decision.effective() == Level::Block => {
+                refused(StepStatus::Refused, format!("blocked: {}", decision.reason()))
+            }
+            Ok(decision) => StepResult {
+                stdout: Some(format!("would run in the sandbox: {}", decision.told())),
+                ..StepResult::new(number, tool, StepStatus::Ok)
+            },
+        }
+    }
+
+    /// The requests that a command's words stand for, one after the other.
+    async fn requested(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        tool: &Tool,
+        steps: Vec<shim::Step>,
+        acceptable: &[u8],
+    ) -> StepResult {
+        let mut whole = StepResult::new(number, tool.clone(), StepStatus::Ok);
+        let mut said = String::new();
+        for step in steps {
+            if step.request.is_effect()
+                && let Err(why) = self.budget.change()
+            {
+                whole.status = StepStatus::Error;
+                whole.error = Some(format!("out_of_budget: {why}"));
+                break;
+            }
+            let mode = if step.request.is_effect() { self.order.mode } else { Mode::Execute };
+            let outcome = self.ask(task, number, step.request, mode).await;
+            let one = result(number, tool, &outcome, self.secrets);
+            said.push_str(one.stdout.as_deref().unwrap_or_default());
+            let exit = step.voice.said(code(&one), "", step.excused).exit;
+            let is_good = acceptable.contains(&exit) && one.status != StepStatus::Cancelled;
+            // What failed first is what the command failed with.
+            if whole.error.is_none() {
+                whole = StepResult { exit_code: Some(exit.into()), ..one };
+                if is_good {
+                    let status = if whole.error.is_some() { StepStatus::Ok } else { whole.status };
+                    whole = StepResult { status, error: None, refusal: None, ..whole };
+                }
+            }
+            if !is_good && step.then == Then::Stop {
+                break;
+            }
+        }
+        whole.stdout = Some(said).filter(|text| !text.is_empty());
+        whole
+    }
+}
+
+fn code(result: &StepResult) -> &str {
+    result.error.as_deref().map_or("", |error| error.split_once(':').map_or(error, |(code, _)| code))
+}
+
+/// As `systemctl` would answer.
+fn answer(asked: Asked, result: StepResult, outcome: &Outcome, acceptable: &[u8]) -> StepResult {
+    let Some(unit) = unit_of(outcome) else { return result };
+    let (is_so, otherwise, state) = match asked {
+        Asked::Active => (matches!(unit.active.as_str(), "active" | "reloading"), 3, &unit.active),
+        Asked::Enabled => (unit.enabled.starts_with("enabled"), 1, &unit.enabled),
+        Asked::Failed => (unit.active == "failed", 1, &unit.active),
+    };
+    let exit = if is_so { 0 } else { otherwise };
+    if acceptable.contains(&exit) {
+        return StepResult { exit_code: Some(exit.into()), ..result };
+    }
+    StepResult {
+        status: StepStatus::Error,
+        exit_code: Some(exit.into()),
+        error: Some(format!("failed: {} is {state}", unit.id)),
+        ..result
+    }
+}

@@ -1,0 +1,252 @@
+//! A command of the agent's own as a step: judged, asked about, run in the sandbox.
+
+use super::step::cut;
+use super::{OUTPUT_LIMIT, Runner};
+use crate::ask::Mode;
+use crate::event::Fault;
+use crate::sandbox::{Ended, Job, Program, Record};
+use crate::shell::{self, Decision, Level, Profile};
+use crate::show;
+use crate::task::question::{Answer, Choice, Kind};
+use crate::task::{StepResult, StepStatus, Task};
+use crate::tool::Tool;
+use std::fmt::Write;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a command may take of which nothing else is said, and one whose programs ask the helper: packages take
+/// their time, and people theirs to approve.
+const TIME: Duration = Duration::from_secs(60);
+const TIME_WITH_REQUESTS: Duration = Duration::from_secs(900);
+/// So often a person may put another command in its place.
+const EDITS: usize = 5;
+
+/// One command line and what it may come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// As `sh -c` would get it.
+    pub cmd: &'a str,
+    /// After which it is killed; `None`: as for any.
+    pub time: Option<Duration>,
+    /// Exit codes that are no failure; `None`: 0, and what `grep` and its like mean by 1.
+    pub acceptable: Option<&'a [u8]>,
+}
+
+impl<'a> Line<'a> {
+    /// One of which nothing else is said.
+    #[must_use]
+    pub fn new(cmd: &'a str) -> Self {
+        Self { cmd, time: None, acceptable: None }
+    }
+}
+
+/// What may run.
+struct Admitted {
+    text: String,
+    program: Program,
+    decision: Decision,
+}
+
+impl Runner<'_> {
+    /// Runs a command of the agent's own. Programs in it that have a shim ask the helper by this task, each request a
+    /// step of its own.
+    pub(super) async fn shell(&mut self, task: &mut Task, number: usize, line: &Line<'_>) -> StepResult {
+        let tool = Tool::Shell { cmd: line.cmd.to_owned() };
+        let ended = |status, fault: &Fault| StepResult {
+            error: Some(format!("{}: {}", fault.code, fault.message)),
+            ..StepResult::new(number, tool.clone(), status)
+        };
+        let admitted = match self.admit(task, line.cmd).await {
+            Ok(admitted) => admitted,
+            Err((status, fault)) => return ended(status, &fault),
+        };
+        let tool = Tool::Shell { cmd: admitted.text.clone() };
+        let is_shimmed = !admitted.decision.shims.is_empty();
+        let usual = if is_shimmed { TIME_WITH_REQUESTS } else { TIME };
+        let left = self.budget.deadline().saturating_duration_since(Instant::now());
+        let job = Job {
+            program: admitted.program.clone(),
+            profile: self.commands.profile(&admitted.decision),
+            task: task.id.clone(),
+            time: line.time.unwrap_or(usual).min(left),
+            output: OUTPUT_LIMIT,
+            ports: self.commands.tools.ports.clone(),
+            shim: None,
+        };
+        let time = job.time;
+        match self.call(task, number, job, is_shimmed).await {
+            Ok(record) => {
+                self.cleaned(of_record(number, tool, &admitted.program, line.acceptable, record, time))
+            }
+            Err(fault) if fault.code == "cancelled" => ended(StepStatus::Cancelled, &fault),
+            Err(fault) => ended(StepStatus::Error, &fault),
+        }
+    }
+
+    /// What the judge, the configuration and a person say of a command.
+    async fn admit(&mut self, task: &mut Task, cmd: &str) -> Result<Admitted, (StepStatus, Fault)> {
+        let refused = |code: &str, why: String| (StepStatus::Refused, Fault::new(code, why));
+        let mut text = cmd.to_owned();
+        for _ in 0..=EDITS {
+            let decision = self.commands.judge(&text).map_err(|fault| (StepStatus::Error, fault))?;
+            let program = match shell::words(&text) {
+                Some(words) => Program::Argv(words),
+                None => Program::Shell(text.clone()),
+            };
+            let level = decision.effective();
+            if level != Level::Block && self.commands.profile(&decision) == Profile::None {
+                let why = "no commands are run here: profile in [tools] of agent.toml is \"none\"";
+                return Err(refused("unsupported", why.to_owned()));
+            }
+            let admitted = Admitted { text: text.clone(), program, decision };
+            match level {
+                Level::Block => {
+                    let why = format!("not run at all, whoever says yes: {}", admitted.decision.reason());
+                    return Err(refused("blocked", why));
+                }
+                Level::Safe => return Ok(admitted),
+                Level::Confirm if self.commands.is_allowed(&self.session(task), &admitted.program) => {
+                    return Ok(admitted);
+                }
+                Level::Confirm => {}
+            }
+            match self.confirm(task, &admitted).await {
+                Answer::Yes => return Ok(admitted),
+                Answer::Always => {
+                    self.commands.allow(self.session(task), admitted.program.clone());
+                    return Ok(admitted);
+                }
+                Answer::Text(other) => text = other,
+                Answer::No => {
+                    let why = not_confirmed(self.order.interactive, &admitted.decision);
+                    return Err((StepStatus::Denied, Fault::new("not_approved", why)));
+                }
+            }
+        }
+        Err((StepStatus::Denied, Fault::new("not_approved", format!("changed more than {EDITS} times"))))
+    }
+
+    /// Asks the person. In a dry run nobody is asked.
+    async fn confirm(&mut self, task: &mut Task, admitted: &Admitted) -> Answer {
+        if self.order.mode != Mode::Execute {
+            return Answer::No;
+        }
+        let mut choices = vec![Choice::Yes, Choice::No, Choice::Text];
+        if admitted.decision.can_remember {
+            choices.insert(1, Choice::Always);
+        }
+        let what = format!("run {}", show::line(&admitted.text));
+        let profile = self.commands.profile(&admitted.decision);
+        self.put(task, Kind::Command, what, details(admitted, profile), &choices).await
+    }
+
+    /// What one person calls a session; of a task without one, itself.
+    fn session(&self, task: &Task) -> String {
+        let Self { order, .. } = self;
+        if order.session.is_empty() {
+            task.id.clone()
+        } else {
+            format!("{:?} {}", order.owner, order.session)
+        }
+    }
+}
+
+fn not_confirmed(is_there: bool, decision: &Decision) -> String {
+    let why = match decision.reason() {
+        "" => "no rule knows it",
+        reason => reason,
+    };
+    if is_there {
+        format!("its person does not want it run ({why})")
+    } else {
+        format!("a person would have to be asked, and nobody is there ({why}); use a typed tool instead")
+    }
+}
+
+/// What a person sees before answering: the text by lines, how it would be started, what the judge says, the sandbox.
+fn details(admitted: &Admitted, profile: Profile) -> String {
+    let mut text = String::new();
+    if admitted.text.contains('\n') {
+        for (at, line) in admitted.text.lines().enumerate() {
+            let _ = writeln!(text, "{:>4}  {line}", at + 1);
+        }
+    }
+    if let Program::Argv(words) = &admitted.program {
+        let _ = writeln!(text, "argv: {}", serde_json::json!(words));
+    }
+    text.push_str(&admitted.decision.told());
+    let profile = serde_json::json!(profile);
+    let _ = writeln!(text, "  sandbox: {}, no network", profile.as_str().unwrap_or_default());
+    if !admitted.decision.shims.is_empty() {
+        let _ = writeln!(text, "  asks the helper: {}", admitted.decision.shims.join(", "));
+    }
+    text
+}
+
+/// Programs that say something with exit code 1 that is no failure.
+const ANSWERS: &[&str] = &[
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "which",
+    "diff",
+    "cmp",
+    "test",
+    "[",
+    "pgrep",
+    "pidof",
+    "expr",
+    "systemd-detect-virt",
+];
+
+fn is_acceptable(program: &Program, acceptable: Option<&[u8]>, code: i32) -> bool {
+    if let Some(codes) = acceptable {
+        return codes.iter().any(|known| i32::from(*known) == code);
+    }
+    let name = match program {
+        Program::Argv(words) => words.first().map(|word| word.rsplit('/').next().unwrap_or_default()),
+        Program::Shell(_) => None,
+    };
+    code == 0 || code == 1 && name.is_some_and(|name| ANSWERS.contains(&name))
+}
+
+/// What the step's result says of a call. Only the program's own words stand in `stderr`.
+fn of_record(
+    number: usize,
+    tool: Tool,
+    program: &Program,
+    acceptable: Option<&[u8]>,
+    record: Record,
+    time: Duration,
+) -> StepResult {
+    let (status, error) = match (record.ended, record.exit_code, record.signal) {
+        (Ended::Exited, Some(code), _) if is_acceptable(program, acceptable, code) => {
+            (if record.truncated { StepStatus::Truncated } else { StepStatus::Ok }, None)
+        }
+        (Ended::Exited, Some(code), _) => (StepStatus::Error, Some(format!("failed: exit code {code}"))),
+        (Ended::Timeout, ..) => {
+            let time = humantime::format_duration(time);
+            (StepStatus::Timeout, Some(format!("timeout: killed after {time}, with all that it had started")))
+        }
+        (Ended::Disk, ..) => {
+            (StepStatus::Error, Some("failed: killed: its workspace holds more than it may".to_owned()))
+        }
+        (Ended::Killed | Ended::Exited, _, signal) => {
+            let signal = signal.map_or_else(|| "a signal".to_owned(), |signal| format!("signal {signal}"));
+            (StepStatus::Error, Some(format!("failed: ended by {signal}")))
+        }
+    };
+    let text = |bytes: Vec<u8>| {
+        Some(cut(String::from_utf8_lossy(&bytes).into_owned()).0).filter(|text| !text.is_empty())
+    };
+    StepResult {
+        exit_code: record.exit_code,
+        stdout: text(record.stdout),
+        stderr: text(record.stderr),
+        error,
+        duration_ms: Some(record.duration_ms),
+        sandbox: Some(record.sandbox),
+        ..StepResult::new(number, tool, status)
+    }
+}

@@ -1,0 +1,281 @@
+//! A plan that is carried out: checks first, then its steps, then what must be so afterwards. What fails is repaired
+//! by the model's next plan, and taken back only if the person says so.
+
+use super::commands::Line;
+use super::outcome::{changed, counts, is_good, with_changes};
+use super::{Runner, planning};
+use crate::ask::Mode;
+use crate::config::tables::Limits;
+use crate::model::endpoint::Endpoint;
+use crate::plan::{self, Check, Plan, Step};
+use crate::task::question::{Answer, Choice, Kind};
+use crate::task::{StepResult, StepStatus, Task, TaskStatus, Work};
+use crate::tool::Tool;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long a check that is a command may take.
+const CHECK_TIME: Duration = Duration::from_secs(30);
+
+/// Why a plan was not carried out to its end.
+pub(super) enum Stop {
+    /// This step or check failed.
+    Failed(Box<StepResult>),
+    /// The person ended it.
+    Cancelled,
+    /// What a task may cost is used up.
+    OutOfBudget(String),
+}
+
+impl Runner<'_> {
+    /// Does what is wanted, with a model where there is one. The task's record is complete at the end, whatever
+    /// happened.
+    pub async fn work(self, task: &mut Task, model: Option<(&Endpoint, &Limits)>) {
+        let order = self.order;
+        match (&order.work, model) {
+            (Work::CarryOut(plan), model) => self.run_plan(task, plan, model).await,
+            (Work::MakePlan, Some((endpoint, limits))) => self.make_plan(task, endpoint, limits).await,
+            (Work::MakePlan, None) => {
+                task.plan = Some(Plan::of_steps(&order.task, order.steps.clone()));
+                (task.status, task.summary) = (TaskStatus::Completed, order.task.clone());
+            }
+            (Work::Task, Some((endpoint, limits))) if order.steps.is_empty() => {
+                self.run_model(task, endpoint, limits).await;
+            }
+            (Work::Task, _) => self.run(task).await,
+        }
+    }
+
+    /// Carries a plan out. The task's record is complete at the end, whatever happened.
+    async fn run_plan(mut self, task: &mut Task, plan: &Plan, model: Option<(&Endpoint, &Limits)>) {
+        task.status = TaskStatus::Running;
+        task.plan = Some(plan.clone());
+        let mut plans = vec![plan.clone()];
+        let mut failures = BTreeSet::new();
+        // A task that goes on after the agent was killed has done some of it.
+        let good = task.results.iter().filter(|result| result.is_own() && is_good(result));
+        let mut done: BTreeSet<String> = good.map(|result| Step::key_of(&result.tool)).collect();
+        let repairs = model.map_or(0, |(_, limits)| limits.repairs);
+        let stop = loop {
+            let Some(current) = plans.last().cloned() else { break None };
+            let Err(stop) = self.carry(task, &current, &mut done).await else { break None };
+            let (Stop::Failed(failed), Some((endpoint, limits))) = (&stop, model) else { break Some(stop) };
+            let may_mend = plans.len() <= usize::try_from(repairs).unwrap_or(usize::MAX)
+                && self.order.mode == Mode::Execute
+                // A person's no is not mended, nor is one who left.
+                && matches!(failed.status, StepStatus::Error | StepStatus::Refused | StepStatus::Timeout);
+            if !may_mend {
+                break Some(stop);
+            }
+            if !failures.insert(signature(failed)) {
+                task.warnings
+                    .push("the repaired plan failed in the same way; no other is asked for".to_owned());
+                break Some(stop);
+            }
+            match self.repair(task, &current, failed, &done, endpoint, limits).await {
+                Ok(plan) => {
+                    task.plan = Some(plan.clone());
+                    plans.push(plan);
+                }
+                Err(why) => {
+                    task.warnings.push(format!("not repaired: {why}"));
+                    break Some(stop);
+                }
+            }
+        };
+        let back = match &stop {
+            Some(stop) => self.take_back(task, &plans, stop).await,
+            None => None,
+        };
+        conclude(task, plan, stop, back, self.order.mode);
+    }
+
+    /// Goes through one plan; `done` holds the steps that have succeeded, and gets those that do.
+    async fn carry(&mut self, task: &mut Task, plan: &Plan, done: &mut BTreeSet<String>) -> Result<(), Stop> {
+        let (before, after): (&[Check], &[Check]) = match plan {
+            Plan::CommandPlan(plan) => (&plan.preflight_checks, &plan.verification_commands),
+            Plan::FilePatch(plan) => (&[], &plan.verification_commands),
+            Plan::DirectAnswer(_) | Plan::NoChange(_) | Plan::UserInput(_) => return Ok(()),
+        };
+        for check in before {
+            let result = self.check(task, check).await;
+            self.went(task, result)?;
+        }
+        self.steps(task, &plan.steps(), done).await?;
+        if self.order.mode == Mode::Execute {
+            for check in after {
+                let result = self.check(task, check).await;
+                self.went(task, result)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn steps(
+        &mut self,
+        task: &mut Task,
+        steps: &[Step],
+        done: &mut BTreeSet<String>,
+    ) -> Result<(), Stop> {
+        for step in planning::remaining(steps, done) {
+            let result = match step {
+                Step::Command(command) => {
+                    let line = Line {
+                        cmd: &command.command,
+                        time: Some(Duration::from_secs(command.timeout_seconds.into())),
+                        acceptable: Some(&command.acceptable_exit_codes),
+                    };
+                    self.planned(task, &line).await
+                }
+                Step::Call(call) => {
+                    self.pay(task, &call.tool)?;
+                    self.take(task, &call.tool).await
+                }
+            };
+            self.went(task, result)?;
+            done.insert(step.key());
+        }
+        Ok(())
+    }
+
+    /// One check, or one step back.
+    async fn check(&mut self, task: &mut Task, check: &Check) -> StepResult {
+        match check {
+            Check::Command(command) => {
+                let line = Line { cmd: command, time: Some(CHECK_TIME), acceptable: Some(&[0]) };
+                self.planned(task, &line).await
+            }
+            Check::Call(expected) => self.prove(task, expected).await,
+        }
+    }
+
+    /// What a call costs of the task's budget.
+    fn pay(&mut self, task: &Task, tool: &Tool) -> Result<(), Stop> {
+        if *self.cancel.borrow() {
+            return Err(Stop::Cancelled);
+        }
+        let is_change = plan::changes(tool) && self.order.mode == Mode::Execute;
+        if is_change && let Err(why) = self.budget.change() {
+            return Err(Stop::OutOfBudget(format!("{why}, after {}", counts(task))));
+        }
+        if tokio::time::Instant::now() >= self.budget.deadline() {
+            return Err(Stop::OutOfBudget("the time that a task may take is over".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether the next step may be taken. In a dry run all are.
+    fn went(&self, _: &Task, result: StepResult) -> Result<(), Stop> {
+        if result.status == StepStatus::Cancelled || *self.cancel.borrow() {
+            return Err(Stop::Cancelled);
+        }
+        if is_good(&result) || self.order.mode == Mode::Preview {
+            return Ok(());
+        }
+        Err(Stop::Failed(Box::new(result)))
+    }
+
+    /// Takes the plan's own way back, if something was changed and the person wants it; else what to do by hand.
+    async fn take_back(&mut self, task: &mut Task, plans: &[Plan], stop: &Stop) -> Option<String> {
+        let has_changed = !task.changes.is_empty()
+            || task.results.iter().any(|result| is_good(result) && plan::changes(&result.tool));
+        // The newest plan's first: it came last.
+        let checks: Vec<Check> = plans.iter().rev().flat_map(planning::way_back).collect();
+        if !has_changed || checks.is_empty() || self.order.mode != Mode::Execute {
+            return None;
+        }
+        let lines: Vec<String> = checks.iter().map(Check::describe).collect();
+        let by_hand = format!("not taken back; the plan's way back: {}", lines.join("; "));
+        if matches!(stop, Stop::Cancelled) || *self.cancel.borrow() {
+            return Some(by_hand);
+        }
+        let what = "the plan failed; take back what it has done?".to_owned();
+        let choices = [Choice::Yes, Choice::No];
+        if self.put(task, Kind::Rollback, what, lines.join("\n"), &choices).await != Answer::Yes {
+            return Some(by_hand);
+        }
+        for check in &checks {
+            let result = self.check(task, check).await;
+            if !is_good(&result) {
+                let error = result.error.unwrap_or_default();
+                return Some(format!("taken back only in part: {} failed: {error}", check.describe()));
+            }
+        }
+        Some("taken back as the plan says".to_owned())
+    }
+}
+
+/// The same failure again: the step, and what it said.
+fn signature(result: &StepResult) -> String {
+    let stderr: String = result.stderr.iter().flat_map(|text| text.chars()).take(200).collect();
+    json!([result.tool, result.exit_code, result.error, stderr]).to_string()
+}
+
+/// The task's status and its one line.
+fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<String>, mode: Mode) {
+    let goal = plan.goal();
+    let (status, summary) = match (stop, plan) {
+        (None, Plan::DirectAnswer(answer)) => (TaskStatus::Completed, answer.answer.clone()),
+        (None, Plan::NoChange(same)) => {
+            (TaskStatus::Completed, format!("no change is needed: {}", same.evidence.join("; ")))
+        }
+        (None, Plan::UserInput(input)) => {
+            (TaskStatus::Failed, format!("nothing is done before this is known: {}", input.question))
+        }
+        (None, Plan::CommandPlan(_) | Plan::FilePatch(_)) => match mode {
+            Mode::Execute => (TaskStatus::Completed, format!("done: {goal}")),
+            Mode::Preview | Mode::Check => previewed(task, goal),
+        },
+        (Some(Stop::Cancelled), _) => (TaskStatus::Cancelled, format!("cancelled: {goal}")),
+        (Some(Stop::OutOfBudget(why)), _) => (TaskStatus::OutOfBudget, why),
+        (Some(Stop::Failed(failed)), _) => {
+            let has_changed =
+                task.results.iter().any(|result| is_good(result) && plan::changes(&result.tool));
+            let status = match failed.status {
+                _ if has_changed || !task.changes.is_empty() => TaskStatus::Partial,
+                StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
+                StepStatus::Ok
+                | StepStatus::Truncated
+                | StepStatus::Error
+                | StepStatus::Timeout
+                | StepStatus::Cancelled => TaskStatus::Failed,
+            };
+            let error = failed.error.unwrap_or_default();
+            (
+                status,
+                format!(
+                    "{goal}: {}: step {} ({}): {error}",
+                    counts(task),
+                    failed.step,
+                    failed.tool.describe()
+                ),
+            )
+        }
+    };
+    task.summary = with_changes(task, &summary);
+    if let Some(back) = back {
+        task.summary.push_str(". ");
+        task.summary.push_str(&back);
+    }
+    if status == TaskStatus::Partial && changed(task).is_empty() {
+        task.warnings.push(format!("completed with warnings: {}", counts(task)));
+    }
+    task.status = status;
+}
+
+/// A dry run shows every step; whether all would be let through is its end.
+fn previewed(task: &Task, goal: &str) -> (TaskStatus, String) {
+    let bad = task.results.iter().find(|result| result.is_own() && !is_good(result));
+    let Some(bad) = bad else { return (TaskStatus::Completed, format!("would do: {goal}")) };
+    let status = match bad.status {
+        StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
+        StepStatus::Ok
+        | StepStatus::Truncated
+        | StepStatus::Error
+        | StepStatus::Timeout
+        | StepStatus::Cancelled => TaskStatus::Failed,
+    };
+    let error = bad.error.clone().unwrap_or_default();
+    (status, format!("would not do: {goal}: step {} ({}): {error}", bad.step, bad.tool.describe()))
+}

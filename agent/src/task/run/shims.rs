@@ -1,0 +1,171 @@
+//! What programs in a command ask for: each request is a step of the task, with its policy, budget and trace.
+//!
+//! Whoever speaks on the descriptor is not believed: a packet is a typed request of the kinds that a shim makes, or
+//! nothing. Descriptors that come along are never received.
+
+use super::step::result;
+use super::{Runner, status_word};
+use crate::event::{Event, Fault};
+use crate::request::Request;
+use crate::sandbox::{Job, Record};
+use crate::shell::shim::wire::{ANSWER, Answer, Inbox, PACKET, is_of_a_shim};
+use crate::task::{Origin, StepResult, StepStatus, Task};
+use crate::tool::Tool;
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recvmsg, send, socketpair};
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::pin::pin;
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
+
+impl Runner<'_> {
+    /// Runs one call to its end and answers its shims meanwhile. The descriptor ends with the call.
+    pub(super) async fn call(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        mut job: Job,
+        is_shimmed: bool,
+    ) -> Result<Record, Fault> {
+        let failed = |error: io::Error| Fault::new("failed", format!("no pair of sockets: {error}"));
+        let mut channel = None;
+        if is_shimmed {
+            let (own, theirs) = Channel::pair().map_err(failed)?;
+            job.shim = Some(theirs);
+            channel = Some(own);
+        }
+        let commands = self.commands;
+        let mut cancel = self.cancel.clone();
+        let mut call = pin!(commands.sandbox.run(job));
+        loop {
+            let request = tokio::select! {
+                record = &mut call => return record,
+                _ = cancel.wait_for(|cancelled| *cancelled) => {
+                    return Err(Fault::new("cancelled", "killed with all that it had started"));
+                }
+                request = next(&mut channel) => request,
+            };
+            match (request, &mut channel) {
+                (Some(request), Some(open)) => {
+                    let answer = match request {
+                        Ok(request) => {
+                            // The call goes on meanwhile; a request that began is seen to its end even if the call ends.
+                            let mut ended = None;
+                            let mut asked = pin!(self.shimmed(task, number, request));
+                            let answer = loop {
+                                tokio::select! {
+                                    answer = &mut asked => break answer,
+                                    record = &mut call, if ended.is_none() => ended = Some(record),
+                                }
+                            };
+                            if let Some(record) = ended {
+                                return record;
+                            }
+                            answer
+                        }
+                        Err(why) => Answer { code: "invalid_argument".to_owned(), message: why },
+                    };
+                    open.answer(answer);
+                }
+                (None, _) | (_, None) => channel = None,
+            }
+        }
+    }
+
+    /// One request of a shim's.
+    async fn shimmed(&mut self, task: &mut Task, number: usize, request: Request) -> Answer {
+        if !is_of_a_shim(&request) {
+            let message = format!("{} is not for programs to ask", request.verb());
+            return Answer { code: "invalid_argument".to_owned(), message };
+        }
+        let change = |budget: &mut crate::model::budget::Budget| budget.step().and_then(|()| budget.change());
+        if let Err(why) = change(&mut self.budget) {
+            return Answer { code: "out_of_budget".to_owned(), message: why };
+        }
+        let tool = Tool::Request(request.clone());
+        self.announce(task, number, &tool, "running");
+        let outcome = self.ask(task, number, request, self.order.mode).await;
+        let result =
+            StepResult { origin: Some(Origin::Shim), ..result(number, &tool, &outcome, self.secrets) };
+        let answer = answer_of(&result, &outcome.end);
+        let status = result.status;
+        task.results.push(result);
+        self.announce(task, number, &tool, status_word(status));
+        answer
+    }
+}
+
+/// How a script hears of it.
+fn answer_of(result: &StepResult, end: &Event) -> Answer {
+    let (code, message) = match end {
+        Event::Completed(done) => (done.code.as_str(), done.message.as_str()),
+        Event::Refused(refused) => (refused.code.as_str(), refused.message.as_str()),
+        Event::Error(fault) => (fault.code.as_str(), fault.message.as_str()),
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => ("internal", ""),
+    };
+    if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
+        return Answer::default();
+    }
+    let code = if code.is_empty() { "failed" } else { code };
+    Answer { code: code.to_owned(), message: message.to_owned() }
+}
+
+async fn next(channel: &mut Option<Channel>) -> Option<Result<Request, String>> {
+    match channel {
+        Some(channel) => channel.request().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The agent's end. Tokio knows no socket of packets in sequence; one of datagrams is waited for in the same way.
+struct Channel {
+    socket: UnixDatagram,
+    inbox: Inbox,
+}
+
+impl Channel {
+    /// Both ends; the other one is for the sandbox.
+    fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (own, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        let own = std::os::unix::net::UnixDatagram::from(own);
+        own.set_nonblocking(true)?;
+        Ok((Self { socket: UnixDatagram::from_std(own)?, inbox: Inbox::default() }, theirs))
+    }
+
+    /// The next whole request; `None` once nobody is left to ask. May be dropped at any time.
+    async fn request(&mut self) -> Option<Result<Request, String>> {
+        let mut packet = vec![0; PACKET];
+        loop {
+            let socket = self.socket.as_raw_fd();
+            let read = || Ok(receive(socket, &mut packet)?);
+            let length = self.socket.async_io(Interest::READABLE, read).await.ok()?;
+            let packet = packet.get(..length).filter(|packet| !packet.is_empty())?;
+            if let Some(request) = self.inbox.take(packet) {
+                return Some(request);
+            }
+        }
+    }
+
+    /// Answers. Whoever does not take its answers gets none: nothing waits for it.
+    fn answer(&self, mut answer: Answer) {
+        let end = (0..=ANSWER / 8).rev().find(|&n| answer.message.is_char_boundary(n));
+        answer.message.truncate(end.unwrap_or(0));
+        if let Ok(text) = serde_json::to_vec(&answer) {
+            let _ = send(self.socket.as_raw_fd(), &text, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT);
+        }
+    }
+}
+
+/// One packet. Without room for them the kernel drops descriptors that were passed; a packet with some, or one that is
+/// too long, ends the channel.
+fn receive(socket: RawFd, packet: &mut [u8]) -> Result<usize, Errno> {
+    let mut parts = [IoSliceMut::new(packet)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
+    let message = recvmsg::<()>(socket, &mut parts, None, flags)?;
+    if message.flags.intersects(MsgFlags::MSG_CTRUNC | MsgFlags::MSG_TRUNC) {
+        return Err(Errno::EBADMSG);
+    }
+    Ok(message.bytes)
+}

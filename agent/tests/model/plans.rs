@@ -1,0 +1,562 @@
+//! Plans: what is one, how it is carried out, repaired and taken back.
+
+use crate::common::tool::ToolServer;
+use crate::common::{FakeHelper, Place, Play, completed, ended, refused, unit};
+use crate::server::{self, Server};
+use crate::tasks::{calls, configure};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use postern_agent::Exit;
+use postern_agent::plan::{Plan, split};
+use postern_proto::v1::{self, Status};
+use serde_json::{Value, json};
+
+/// A plan of commands in their shortest form.
+fn commands(lines: &[&str]) -> Value {
+    let command = |line: &&str| json!({ "command": line, "purpose": "to see", "read_only": false });
+    let commands: Vec<Value> = lines.iter().map(command).collect();
+    json!({ "plan_type": "command_plan", "goal": "nginx runs", "commands": commands })
+}
+
+fn with(mut plan: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().unwrap() {
+        plan[name] = value.clone();
+    }
+    plan
+}
+
+fn done() -> Play {
+    Play::Events(vec![ended(Status::Done, "")])
+}
+
+fn failed(code: &str) -> Play {
+    Play::Events(vec![ended(Status::Failed, code)])
+}
+
+fn state(active: &str) -> Play {
+    Play::Events(vec![unit(Status::Done, "nginx.service", active, "x")])
+}
+
+fn asked(helper: &FakeHelper) -> Vec<String> {
+    helper.seen().into_iter().map(|seen| seen.rpc).collect()
+}
+
+/// Writes a plan into the place and runs it through the agent.
+async fn carry_out(place: &Place, plan: &Value, more: &[&str]) -> (Exit, Value) {
+    let path = place.path("plan.json");
+    std::fs::write(&path, plan.to_string()).unwrap();
+    let mut args = vec!["run", "--json", "--plan", path.to_str().unwrap()];
+    args.extend(more);
+    let ran = place.run(&args).await;
+    (ran.exit, ran.json())
+}
+
+/// A place whose helper answers so, with the agent running.
+fn place(plays: Vec<Play>) -> (Place, FakeHelper) {
+    let place = Place::new();
+    let helper = place.helper(plays);
+    place.serve();
+    (place, helper)
+}
+
+/// The same with a model that answers so.
+async fn place_with(plays: Vec<Play>, replies: Vec<server::Play>) -> (Place, FakeHelper, Server) {
+    let server = Server::start(replies).await;
+    let place = Place::new();
+    configure(&place, &server);
+    let helper = place.helper(plays);
+    place.serve();
+    (place, helper, server)
+}
+
+fn planned(plan: &Value) -> server::Play {
+    calls("plan", &json!({ "plan": plan }))
+}
+
+#[test]
+fn what_is_no_plan_says_why() {
+    let command = |more: Value| {
+        let command = with(json!({ "command": "id", "purpose": "who", "read_only": true }), &more);
+        json!({ "plan_type": "command_plan", "goal": "g", "commands": [command] }).to_string()
+    };
+    let patch = |more: Value| {
+        let diff = "--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-a\n+b\n";
+        let plan = json!({ "plan_type": "file_patch", "goal": "g", "request_intent": "update",
+            "files_changed": ["/etc/x"], "unified_diff": diff });
+        with(plan, &more).to_string()
+    };
+    let checked = |name: &str, checks: Value| with(commands(&["id"]), &json!({ name: checks })).to_string();
+    let effect = json!([{ "tool": "service", "args": { "action": "stop", "name": "nginx" } }]);
+    for (text, code) in [
+        ("rm -rf /".to_owned(), "invalid_json"),
+        ("{\"plan_type\": \"command_plan\"".to_owned(), "invalid_json"),
+        ("{\"goal\": \"g\", \"goal\": \"g\"}".to_owned(), "invalid_json"),
+        ("{} {}".to_owned(), "invalid_json"),
+        ("{goal: \"g\"}".to_owned(), "invalid_json"),
+        ("{}".to_owned(), "invalid_shape"),
+        ("{\"plan_type\": \"script\"}".to_owned(), "invalid_shape"),
+        (commands(&[]).to_string(), "empty_commands"),
+        (with(commands(&["id"]), &json!({ "note": 1 })).to_string(), "invalid_schema"),
+        (command(json!({ "shell": true })), "invalid_schema"),
+        (command(json!({ "read_only": "yes" })), "invalid_schema"),
+        (command(json!({ "target_hosts": ["db1"] })), "invalid_schema"),
+        (command(json!({ "target_hosts": ["*"] })), "invalid_schema"),
+        (command(json!({ "background": true })), "invalid_schema"),
+        (command(json!({ "timeout_seconds": 0 })), "invalid_schema"),
+        (command(json!({ "timeout_seconds": 86_401 })), "invalid_schema"),
+        (command(json!({ "acceptable_exit_codes": [] })), "invalid_schema"),
+        (command(json!({ "acceptable_exit_codes": [0, 0] })), "invalid_schema"),
+        (command(json!({ "acceptable_exit_codes": [256] })), "invalid_schema"),
+        (command(json!({ "acceptable_exit_codes": [0, 1], "read_only": false })), "invalid_schema"),
+        (command(json!({ "command": "id; id" })), "argv_unsafe"),
+        (checked("preflight_checks", json!(["id | cat"])), "argv_unsafe"),
+        (checked("rollback_commands", json!([{ "command": "echo `id`" }])), "argv_unsafe"),
+        (checked("verification_commands", effect.clone()), "invalid_schema"),
+        (checked("preflight_checks", effect), "invalid_schema"),
+        (
+            checked("preflight_checks", json!([{ "tool": "service", "args": { "action": "status" } }])),
+            "invalid_schema",
+        ),
+        (command(json!({ "command": "cat /etc/shadow" })), "command_blocked"),
+        (command(json!({ "command": "sudo iptables -F" })), "command_blocked"),
+        (command(json!({ "command": "systemctl restart nginx" })), "invalid_schema"),
+        (checked("verification_commands", json!(["systemctl restart nginx"])), "invalid_schema"),
+        (patch(json!({ "files_changed": ["/etc/y"] })), "invalid_schema"),
+        (patch(json!({ "files_changed": [] })), "invalid_schema"),
+        (patch(json!({ "request_intent": "create" })), "invalid_schema"),
+        (patch(json!({ "request_intent": "mend" })), "invalid_schema"),
+        (patch(json!({ "unified_diff": "what" })), "invalid_schema"),
+        (
+            patch(json!({ "permission_changes": [{ "path": "/etc/x", "mode": "4755", "reason": "r" }] })),
+            "invalid_schema",
+        ),
+        (
+            patch(json!({ "permission_changes": [{ "path": "/etc/y", "mode": "0644", "reason": "r" }] })),
+            "invalid_schema",
+        ),
+        (json!({ "plan_type": "no_change", "evidence": [] }).to_string(), "invalid_schema"),
+        (json!({ "plan_type": "user_input", "question": " " }).to_string(), "invalid_schema"),
+    ] {
+        match Plan::read(&text) {
+            Ok(plan) => panic!("{text} is {plan:?}"),
+            Err(unfit) => assert_eq!(unfit.code.name(), code, "{text}: {unfit}"),
+        }
+    }
+    for text in [
+        command(json!({ "acceptable_exit_codes": [0, 1], "target_hosts": ["localhost"] })),
+        patch(json!({ "permission_changes": [{ "path": "/etc/x", "mode": "644", "reason": "r" }] })),
+        checked("rollback_commands", json!(["systemctl stop nginx", { "command": "id" }])),
+        json!({ "plan_type": "direct_answer", "answer": "42" }).to_string(),
+        json!({ "plan_type": "no_change", "evidence": ["it runs"] }).to_string(),
+    ] {
+        let plan = Plan::read(&text).unwrap_or_else(|unfit| panic!("{text}: {unfit}"));
+        let again = serde_json::to_string(&plan).unwrap();
+        assert_eq!(Plan::read(&again).unwrap(), plan, "{again}");
+    }
+}
+
+#[test]
+fn a_command_is_plain_words_or_none() {
+    for text in [
+        "a; b",
+        "a && b",
+        "a || b",
+        "a | b",
+        "a > f",
+        "a < f",
+        "a &",
+        "(a)",
+        "{ a; }",
+        "a $x",
+        "a `b`",
+        "a $(b)",
+        "a \"$x\"",
+        "a \"`b`\"",
+        "a \\; b",
+        "a\nb",
+        "X=y a",
+        "X=y",
+        "a 'b",
+        "a \"b",
+        "a *.c",
+        "a [bc]",
+        "a b?",
+        "~/a",
+        "a ~",
+        "# a",
+        "",
+        "  ",
+        "''",
+        "-x",
+        "a \u{202e}b",
+        "a\0b",
+        "a \"b\nc\"",
+    ] {
+        assert!(split(text).is_err(), "{text:?} is {:?}", split(text));
+    }
+    assert!(split(&"a".repeat(3000)).is_err());
+    for (text, words) in [
+        ("a  b\tc", vec!["a", "b", "c"]),
+        ("a 'b c' \"d e\"", vec!["a", "b c", "d e"]),
+        ("a '$x;|&' \"x=1\"", vec!["a", "$x;|&", "x=1"]),
+        ("a b'c'\"d\" ''", vec!["a", "bcd", ""]),
+        ("grep -c x=y /etc/f~ a#b", vec!["grep", "-c", "x=y", "/etc/f~", "a#b"]),
+    ] {
+        assert_eq!(split(text).unwrap(), words, "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_plan_runs_nothing() {
+    let (place, helper) = place(vec![done()]);
+    let (exit, answer) = carry_out(&place, &commands(&["systemctl restart nginx", "id; id"]), &[]).await;
+    assert_eq!((exit, &answer["error"]["code"]), (Exit::Usage, &json!("argv_unsafe")));
+    let ran = place.run(&["run", "--plan", "/no/such/plan"]).await;
+    assert_eq!(ran.exit, Exit::Usage);
+    assert!(helper.seen().is_empty());
+}
+
+#[tokio::test]
+async fn the_offline_planner_s_plan_can_be_carried_out() {
+    let (place, helper) = place(vec![done(), done()]);
+    let ran = place.run(&["plan", "install nginx and restart nginx", "--json"]).await;
+    assert_eq!((ran.exit, &ran.json()["plan_type"]), (Exit::Done, &json!("command_plan")));
+    let shown = place.run(&["plan", "install nginx and restart nginx"]).await;
+    assert!(shown.out.contains("1.  install nginx") && shown.out.contains("changes"), "{}", shown.out);
+    let (exit, task) = carry_out(&place, &ran.json(), &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
+    assert_eq!(asked(&helper), ["PackageInstall", "UnitRestart"]);
+}
+
+#[tokio::test]
+async fn a_plan_comes_from_standard_input() {
+    let (place, helper) = place(vec![done()]);
+    let plan = br#"{"plan_type": "command_plan", "goal": "g",
+        "commands": [{"tool": "service", "args": {"action": "restart", "name": "nginx"}}]}"#;
+    let ran = place.run_with(&["run", "--plan", "-"], plan).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert_eq!(asked(&helper), ["UnitRestart"]);
+}
+
+#[tokio::test]
+async fn steps_become_requests_and_what_must_be_so_is_looked_at() {
+    let installed = Play::Events(vec![completed(v1::Completed {
+        status: Status::Done.into(),
+        undoable: true,
+        ..v1::Completed::default()
+    })]);
+    let (place, helper) = place(vec![state("inactive"), installed, done(), state("active")]);
+    let plan = with(
+        commands(&["sudo apt-get install -y nginx", "systemctl restart nginx"]),
+        &json!({
+            "preflight_checks": [{ "tool": "service", "args": { "action": "status", "name": "nginx" }, "expect": "inactive" }],
+            "verification_commands": ["systemctl is-active nginx"],
+        }),
+    );
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
+    assert_eq!(asked(&helper), ["UnitStatus", "PackageInstall", "UnitRestart", "UnitStatus"]);
+    let summary = task["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("done: nginx runs. changed: package.install nginx (postern undo "),
+        "{summary}"
+    );
+}
+
+#[tokio::test]
+async fn a_check_that_fails_ahead_changes_nothing() {
+    let (place, helper) = place(vec![state("active")]);
+    let plan = with(
+        commands(&["systemctl restart nginx"]),
+        &json!({ "preflight_checks": ["systemctl is-failed nginx"], "rollback_commands": ["systemctl stop nginx"] }),
+    );
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Failed, &json!("failed")), "{task}");
+    assert_eq!(asked(&helper), ["UnitStatus"]);
+}
+
+#[tokio::test]
+async fn a_plan_whose_proof_fails_is_not_completed_and_nothing_is_taken_back_unasked() {
+    let (place, helper) = place(vec![done(), state("inactive")]);
+    let plan = with(
+        commands(&["systemctl restart nginx"]),
+        &json!({
+            "verification_commands": [{ "tool": "service", "args": { "action": "status", "name": "nginx" } }],
+            "rollback_commands": ["systemctl stop nginx"],
+        }),
+    );
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Partly, &json!("partial")), "{task}");
+    let summary = task["summary"].as_str().unwrap();
+    assert!(summary.contains("1 succeeded, 1 failed") && summary.contains("not_verified"), "{summary}");
+    assert!(summary.contains("not taken back; the plan's way back: `systemctl stop nginx`"), "{summary}");
+    assert_eq!(asked(&helper), ["UnitRestart", "UnitStatus"]);
+}
+
+#[tokio::test]
+async fn an_exit_code_that_is_acceptable_is_no_failure() {
+    let (place, _helper) = place(vec![state("inactive"), state("inactive")]);
+    let command = |codes: Value| {
+        json!({ "plan_type": "command_plan", "goal": "g", "commands": [{ "command": "systemctl is-active nginx",
+            "purpose": "look", "read_only": true, "acceptable_exit_codes": codes }] })
+    };
+    let (exit, task) = carry_out(&place, &command(json!([0, 3])), &[]).await;
+    assert_eq!((exit, &task["results"][0]["exit_code"]), (Exit::Done, &json!(3)), "{task}");
+    let (exit, task) = carry_out(&place, &command(json!([0])), &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Failed, &json!("failed")), "{task}");
+}
+
+#[tokio::test]
+async fn a_dry_run_shows_what_is_said_of_each_step() {
+    let (place, helper) = place(vec![Play::Events(vec![refused("no_grant")]), done()]);
+    let plan = with(
+        commands(&["systemctl stop nginx", "systemctl restart nginx"]),
+        &json!({
+        "verification_commands": ["systemctl is-active nginx"], "rollback_commands": ["systemctl start nginx"] }),
+    );
+    let (exit, task) = carry_out(&place, &plan, &["--dry-run"]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Refused, &json!("refused")), "{task}");
+    assert_eq!(asked(&helper), ["UnitStop", "UnitRestart"]);
+    assert!(helper.seen().iter().all(|seen| seen.meta().mode == v1::Mode::Preview as i32));
+}
+
+#[tokio::test]
+async fn a_step_that_failed_is_repaired_and_what_succeeded_is_not_repeated() {
+    let repaired = commands(&["sudo apt-get install -y nginx", "systemctl start nginx"]);
+    let plays = vec![done(), failed("unit_failed"), done(), done()];
+    let (place, helper, server) = place_with(plays, vec![planned(&repaired)]).await;
+    let plan = commands(&["sudo apt-get install -y nginx", "systemctl restart nginx"]);
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
+    assert_eq!(asked(&helper), ["PackageInstall", "UnitRestart", "PolicyDescribe", "UnitStart"]);
+    let told = server.seen()[0].body["messages"].to_string();
+    assert!(told.contains("unit_failed") && told.contains("must not repeat"), "{told}");
+    assert_eq!(task["plan"]["commands"][1]["command"], "systemctl start nginx");
+    assert_eq!(task["usage"]["input_tokens"], 100);
+}
+
+#[tokio::test]
+async fn a_repair_that_only_repeats_is_an_error() {
+    let same = commands(&["sudo apt-get install -y nginx"]);
+    let plays = vec![done(), failed("unit_failed"), done()];
+    let (place, helper, server) = place_with(plays, vec![planned(&same), planned(&same)]).await;
+    let plan = commands(&["sudo apt-get install -y nginx", "systemctl restart nginx"]);
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Partly, &json!("partial")), "{task}");
+    assert!(task["warnings"][0].as_str().unwrap().starts_with("not repaired: only_repeats"), "{task}");
+    assert_eq!((asked(&helper).len(), server.seen().len()), (3, 2));
+}
+
+#[tokio::test]
+async fn no_more_than_two_repairs() {
+    let other = |unit: &str| commands(&[format!("systemctl restart {unit}").as_str()]);
+    let plays =
+        vec![failed("unit_failed"), done(), failed("unit_failed"), done(), failed("unit_failed"), done()];
+    let replies = vec![planned(&other("one")), planned(&other("two")), planned(&other("three"))];
+    let (place, helper, server) = place_with(plays, replies).await;
+    let (exit, task) = carry_out(&place, &other("zero"), &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Failed, &json!("failed")), "{task}");
+    assert_eq!(server.seen().len(), 2);
+    let restarts = asked(&helper).iter().filter(|rpc| *rpc == "UnitRestart").count();
+    assert_eq!(restarts, 3);
+}
+
+#[tokio::test]
+async fn the_same_failure_again_ends_the_repairs() {
+    let plan = commands(&["systemctl restart nginx"]);
+    let plays = vec![failed("unit_failed"), done(), failed("unit_failed"), done()];
+    let (place, _helper, server) = place_with(plays, vec![planned(&plan), planned(&plan)]).await;
+    let (_, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!(server.seen().len(), 1);
+    assert!(task["warnings"][0].as_str().unwrap().contains("failed in the same way"), "{task}");
+}
+
+#[tokio::test]
+async fn a_model_s_plan_is_shown_and_nothing_of_it_runs() {
+    let plan = commands(&["systemctl restart nginx"]);
+    let looked = calls("service", &json!({ "action": "status", "name": "nginx" }));
+    let (place, helper, server) =
+        place_with(vec![done(), state("failed")], vec![looked, planned(&plan)]).await;
+    let ran = place.run(&["plan", "make nginx run", "--json"]).await;
+    assert_eq!((ran.exit, &ran.json()["goal"]), (Exit::Done, &json!("nginx runs")), "{ran:?}");
+    assert_eq!(asked(&helper), ["PolicyDescribe", "UnitStatus"]);
+    let tools = server.seen()[0].body["tools"].to_string();
+    assert!(tools.contains("verification_commands") && !tools.contains("\"$ref\""), "{tools}");
+    assert!(!tools.contains("\"name\":\"pkg_install\""), "{tools}");
+}
+
+#[tokio::test]
+async fn a_plan_that_needs_a_shell_is_told_once_and_then_given_up() {
+    let bad = commands(&["systemctl restart nginx && id"]);
+    let (place, helper, server) = place_with(vec![done()], vec![planned(&bad), planned(&bad)]).await;
+    let ran = place.run(&["plan", "make nginx run", "--json"]).await;
+    let task = ran.json();
+    assert_eq!((ran.exit, &task["status"]), (Exit::Failed, &json!("failed")));
+    assert!(task["summary"].as_str().unwrap().starts_with("argv_retry_exhausted"), "{task}");
+    assert_eq!((asked(&helper).len(), server.seen().len()), (1, 2));
+    let told = server.seen()[1].body["messages"].to_string();
+    assert!(told.contains("argv_unsafe") && told.contains("Nothing was run"), "{told}");
+}
+
+#[tokio::test]
+async fn nothing_is_changed_while_a_plan_is_made() {
+    let acts = calls("service", &json!({ "action": "restart", "name": "nginx" }));
+    let answer = planned(&json!({ "plan_type": "direct_answer", "answer": "it runs already" }));
+    let (place, helper, server) = place_with(vec![done()], vec![acts, answer]).await;
+    let ran = place.run(&["plan", "restart nginx", "--json"]).await;
+    assert_eq!((ran.exit, &ran.json()["plan_type"]), (Exit::Done, &json!("direct_answer")), "{ran:?}");
+    assert_eq!(asked(&helper), ["PolicyDescribe"]);
+    assert!(
+        server.seen()[1].body["messages"].to_string().contains("nothing is changed while a plan is made")
+    );
+}
+
+/// A file as the helper reads it.
+fn content(text: &str) -> Play {
+    let read =
+        v1::Output { stream: v1::Stream::Content.into(), data: text.as_bytes().to_vec(), truncated: false };
+    Play::Events(vec![v1::event::Kind::Output(read), ended(Status::Done, "")])
+}
+
+fn patch(from: &str, to: &str) -> Value {
+    json!({ "plan_type": "file_patch", "goal": "x says b", "request_intent": "update", "files_changed": ["/etc/x"],
+        "unified_diff": format!("--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-{from}\n+{to}\n") })
+}
+
+#[tokio::test]
+async fn a_patch_that_does_not_fit_is_repaired_from_what_the_file_holds_now() {
+    let plays = vec![content("old\n"), content("old\n"), done(), content("old\n"), done()];
+    let (place, helper, server) = place_with(plays, vec![planned(&patch("old", "new"))]).await;
+    let (exit, task) = carry_out(&place, &patch("gone", "new"), &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
+    assert_eq!(asked(&helper), ["FileRead", "FileRead", "PolicyDescribe", "FileRead", "FilePatch"]);
+    let told = server.seen()[0].body["messages"].to_string();
+    assert!(told.contains("files_now") && told.contains("old"), "{told}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_is_not_created_over() {
+    let (place, helper) = place(vec![failed("already_exists")]);
+    let plan = json!({ "plan_type": "file_patch", "goal": "x is there", "request_intent": "create",
+        "files_changed": ["/etc/x"], "unified_diff": "--- /dev/null\n+++ b/etc/x\n@@ -0,0 +1 @@\n+b\n" });
+    let (exit, task) = carry_out(&place, &plan, &[]).await;
+    assert_eq!((exit, &task["status"]), (Exit::Failed, &json!("failed")), "{task}");
+    let seen = helper.seen();
+    let change = seen[0].decode::<v1::FilePatchRequest>().changes;
+    assert_eq!(change[0].expect, "absent");
+}
+
+#[tokio::test]
+async fn an_operator_s_no_is_not_mended() {
+    let (place, _helper, server) =
+        place_with(vec![Play::Events(vec![refused("not_approved")])], vec![planned(&commands(&["id"]))])
+            .await;
+    let (exit, task) = carry_out(&place, &commands(&["systemctl restart nginx"]), &[]).await;
+    assert_eq!((exit, server.seen().len()), (Exit::NotApproved, 0), "{task}");
+}
+
+#[tokio::test]
+async fn a_plan_that_asks_its_person_waits_for_words() {
+    let question = json!({ "plan_type": "user_input", "question": "which unit?" });
+    let plan = commands(&["systemctl restart nginx"]);
+    let (place, _helper, server) = place_with(vec![done()], vec![planned(&question), planned(&plan)]).await;
+    let order = json!({ "task": "restart it", "only_plan": true, "interactive": true, "wait": false });
+    let id = post(&place, "/execute", &order).await["id"].as_str().unwrap().to_owned();
+    let task = until_asked(&place, &id).await;
+    assert_eq!(
+        (&task["question"]["kind"], &task["question"]["what"]),
+        (&json!("input"), &json!("which unit?"))
+    );
+    let answer = json!({ "question": 1, "answer": "text", "text": "nginx" });
+    post(&place, &format!("/tasks/{id}/answer"), &answer).await;
+    let task = until_ended(&place, &id).await;
+    assert_eq!(task["plan"]["commands"][0]["command"], "systemctl restart nginx", "{task}");
+    assert!(server.seen()[1].body["messages"].to_string().contains("nginx"));
+}
+
+#[tokio::test]
+async fn what_failed_is_taken_back_on_the_person_s_yes_alone() {
+    for (answer, rpcs) in [("yes", 3), ("no", 2)] {
+        let (place, helper) = place(vec![done(), failed("unit_failed"), done()]);
+        let plan = with(
+            commands(&["systemctl stop nginx", "systemctl restart other"]),
+            &json!({ "rollback_commands": ["systemctl start nginx"] }),
+        );
+        let order = json!({ "plan": plan, "interactive": true, "wait": false });
+        let id = post(&place, "/execute", &order).await["id"].as_str().unwrap().to_owned();
+        let task = until_asked(&place, &id).await;
+        assert_eq!(task["question"]["kind"], "rollback", "{task}");
+        assert!(task["question"]["details"].as_str().unwrap().contains("systemctl start nginx"));
+        post(&place, &format!("/tasks/{id}/answer"), &json!({ "question": 1, "answer": answer })).await;
+        let task = until_ended(&place, &id).await;
+        assert_eq!((&task["status"], asked(&helper).len()), (&json!("partial"), rpcs), "{task}");
+    }
+}
+
+/// One call over the agent's socket; its answer's body as it comes.
+async fn call(place: &Place, method: &str, path: &str, body: &str) -> Incoming {
+    let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(body.to_owned())))
+        .unwrap();
+    sender.send_request(request).await.unwrap().into_body()
+}
+
+async fn json_of(body: Incoming) -> Value {
+    serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap()
+}
+
+async fn post(place: &Place, path: &str, body: &Value) -> Value {
+    json_of(call(place, "POST", path, &body.to_string()).await).await
+}
+
+/// The task once an event of this name has come.
+async fn until_asked(place: &Place, id: &str) -> Value {
+    let mut events = call(place, "GET", &format!("/tasks/{id}/events"), "").await;
+    let mut seen = String::new();
+    while !seen.contains("event: question") {
+        let frame = events.frame().await.expect("more events").unwrap();
+        seen.push_str(&String::from_utf8_lossy(frame.data_ref().unwrap()));
+    }
+    json_of(call(place, "GET", &format!("/tasks/{id}"), "").await).await
+}
+
+/// The task once it has ended.
+async fn until_ended(place: &Place, id: &str) -> Value {
+    call(place, "GET", &format!("/tasks/{id}/events"), "").await.collect().await.unwrap();
+    json_of(call(place, "GET", &format!("/tasks/{id}"), "").await).await
+}
+
+#[tokio::test]
+async fn a_program_runs_in_the_sandbox_with_its_own_time_and_exit_codes() {
+    let server = ToolServer::start();
+    let mut place = Place::new();
+    place.host.tool_socket = server.socket.clone();
+    std::fs::write(&place.host.config, "[tools]\nunenforced = \"report\"\n").unwrap();
+    place.helper(Vec::new());
+    place.serve();
+    let command = |line: &str, codes: Value, seconds: u32| {
+        json!({ "command": line, "purpose": "look", "read_only": true, "acceptable_exit_codes": codes,
+            "timeout_seconds": seconds })
+    };
+    let plan = |commands: Value| json!({ "plan_type": "command_plan", "goal": "g", "commands": commands });
+    let both = plan(json!([
+        command("ls /no-such-directory", json!([0, 2]), 30),
+        command("echo 'a;b'", json!([0]), 30),
+    ]));
+    let (exit, task) = carry_out(&place, &both, &[]).await;
+    assert_eq!((exit, &task["results"][0]["exit_code"]), (Exit::Done, &json!(2)), "{task}");
+    assert_eq!(task["results"][1]["stdout"], "a;b\n");
+    let (exit, task) = carry_out(&place, &plan(json!([command("sleep 60", json!([0]), 1)])), &[]).await;
+    assert_eq!((exit, &task["results"][0]["status"]), (Exit::Failed, &json!("timeout")), "{task}");
+    let (exit, task) = carry_out(&place, &both, &["--dry-run"]).await;
+    let said = task["results"][1]["stdout"].as_str().unwrap();
+    assert!(exit == Exit::Done && said.contains("would run in the sandbox: SAFE"), "{task}");
+}
