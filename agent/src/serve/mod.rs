@@ -19,7 +19,7 @@ use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
-use crate::task::{Care, Commands, Consents, Effect, Entry, Owner, Runner, Store, Task, Turn, Work};
+use crate::task::{Author, Care, Commands, Consents, Effect, Entry, Owner, Runner, Store, Task, Turn, Work};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::body::to_bytes;
@@ -233,9 +233,9 @@ async fn carry_out(
     };
     let cancel = entry.cancel.subscribe();
     let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
-    // Steps and plans that the person gave are the person's own; all others are a model's.
-    let is_a_models = entry.order.steps.is_empty() && entry.order.work == Work::Task;
-    let care = is_a_models.then(|| Care::new(&own.consents, format!("{owner:?} {session}")));
+    let is_the_persons = !entry.order.steps.is_empty() || matches!(entry.order.work, Work::CarryOut(_));
+    let author = if is_the_persons { Author::Person } else { Author::Model };
+    let care = Some(Care::new(&own.consents, format!("{owner:?} {session}"), author));
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,

@@ -11,19 +11,40 @@ const KEPT: usize = 1000;
 #[derive(Debug, Default)]
 pub struct Consents(Mutex<VecDeque<String>>);
 
+/// Who made the steps of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// Its person: what was ordered is done.
+    Person,
+    /// A model.
+    Model,
+}
+
 /// The care that is taken in one task.
 #[derive(Debug)]
 pub struct Care {
     consents: Arc<Consents>,
     session: String,
+    author: Author,
     seen: HashSet<String>,
 }
 
 impl Care {
     /// For a task of a session; a task without a session is one of its own.
     #[must_use]
-    pub fn new(consents: &Arc<Consents>, session: String) -> Self {
-        Self { consents: Arc::clone(consents), session, seen: HashSet::new() }
+    pub fn new(consents: &Arc<Consents>, session: String, author: Author) -> Self {
+        Self { consents: Arc::clone(consents), session, author, seen: HashSet::new() }
+    }
+
+    /// Whether its steps need any.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        self.author == Author::Model
+    }
+
+    /// From now on a model makes the steps.
+    pub fn model_goes_on(&mut self) {
+        self.author = Author::Model;
     }
 
     /// The session's first change is still to come.

@@ -10,7 +10,7 @@ mod run;
 mod store;
 mod turn;
 
-pub use care::{Care, Consents};
+pub use care::{Author, Care, Consents};
 pub use commands::Commands;
 pub use owner::{Owner, Right};
 pub use requests::{Effect, NotOne, Requests};

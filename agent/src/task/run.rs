@@ -6,6 +6,7 @@ mod check;
 mod command;
 mod commands;
 mod composed;
+mod facts;
 mod model;
 mod outcome;
 mod plan;

@@ -12,13 +12,17 @@ use crate::patching::{Old, Unread, read_of};
 use crate::request::Request;
 use crate::show::{self, FileView};
 use crate::task::question::{Answer, Choice, Kind};
-use crate::task::{StepStatus, Task};
+use crate::task::{Care, StepStatus, Task};
 use crate::tool::Tool;
 
 /// What is taken for an answer to such a question.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
 
 impl Runner<'_> {
+    fn care(&self) -> Option<&Care> {
+        self.care.as_ref().filter(|care| care.is_needed())
+    }
+
     /// Shows the first change of a session to its person; what came of it, if it is not to be made.
     pub(super) async fn first_change(
         &mut self,
@@ -27,7 +31,7 @@ impl Runner<'_> {
         request: &Request,
         views: &[FileView],
     ) -> Option<Outcome> {
-        let is_first = self.care.as_ref().is_some_and(super::super::Care::is_first);
+        let is_first = self.care().is_some_and(Care::is_first);
         if !is_first || !self.order.interactive || !request.is_effect() {
             return None;
         }
@@ -82,7 +86,7 @@ impl Runner<'_> {
             Request::FileWrite(Change { change: OneChange(change) })
         };
         let mode = self.order.mode;
-        if self.care.is_none() || mode != Mode::Execute {
+        if self.care().is_none() || mode != Mode::Execute {
             return self.ask(task, number, write(any()), mode).await;
         }
         let old = match self.old(task, number, path).await {
@@ -122,7 +126,7 @@ impl Runner<'_> {
         request: &Request,
         views: &[FileView],
     ) -> Option<Outcome> {
-        let care = self.care.as_ref()?;
+        let care = self.care()?;
         let details = || views.iter().map(FileView::text).collect::<String>();
         let rewritten = views.iter().find(|view| view.is_rewrite());
         let unseen = views.iter().find(|view| !view.is_new && view.differs() && !care.has_seen(&view.path));
