@@ -218,11 +218,30 @@ impl Door {
         }
     }
 
-    fn unreachable(&self, lost: &Lost, ask: &Ask, was_connected: bool) -> Fault {
-        let (who, path, group) = match self {
+    /// Whether somebody listens there.
+    ///
+    /// # Errors
+    /// Nobody does, or not to us; what a person can do about it.
+    pub async fn is_open(&self) -> Result<(), Fault> {
+        let (who, path, group) = self.names();
+        match tokio::net::UnixStream::connect(path).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let lost = Lost::Closed(error.kind(), error.to_string());
+                Err(Fault::new("unreachable", lost.explain(who, path, group)))
+            }
+        }
+    }
+
+    fn names(&self) -> (&'static str, &Path, &'static str) {
+        match self {
             Self::Helper(helper) => ("helper", helper.path(), "postern-clients"),
             Self::Agent(agent) => ("agent", agent.path(), "postern-users"),
-        };
+        }
+    }
+
+    fn unreachable(&self, lost: &Lost, ask: &Ask, was_connected: bool) -> Fault {
+        let (who, path, group) = self.names();
         let socket = path.display();
         let message = if was_connected {
             let why = lost.why();

@@ -138,6 +138,15 @@ impl Request {
         }
     }
 
+    /// The request whose recorded outcome this one asks for.
+    #[must_use]
+    pub fn recalls(&self) -> Option<&str> {
+        match self {
+            Self::RequestResult(of) => Some(&of.of),
+            _ => None,
+        }
+    }
+
     /// Whether asking a second time after an unknown outcome leads where asking once does.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {

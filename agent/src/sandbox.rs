@@ -13,6 +13,7 @@ mod wire;
 mod workspace;
 
 pub use confined::main as confined_main;
+pub(crate) use facts::landlock_abi;
 pub use supervise::main as supervise_main;
 
 use crate::args::base64_bytes;

@@ -19,6 +19,12 @@ impl Trace {
         Self(uuid::Uuid::now_v7().as_u128())
     }
 
+    /// That of a request whose id its sender chose: asked again under it, whoever asks, it has the same trace.
+    #[must_use]
+    pub fn of_request(id: &str) -> Option<Self> {
+        uuid::Uuid::parse_str(id).ok().map(|id| Self(id.as_u128())).filter(|trace| trace.0 != 0)
+    }
+
     /// Reads `traceparent` (W3C Trace Context, version 00); `None` if it is none. Lower case only, as the
     /// recommendation says.
     #[must_use]
@@ -56,17 +62,6 @@ impl fmt::Display for Trace {
 /// Works on something that belongs to this trace.
 pub async fn within<T>(trace: Trace, work: impl Future<Output = T>) -> T {
     CURRENT.scope(trace, work).await
-}
-
-/// The same trace for work that goes on by itself.
-pub fn kept<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
-    let trace = current();
-    async move {
-        match trace {
-            Some(trace) => within(trace, work).await,
-            None => work.await,
-        }
-    }
 }
 
 /// The trace of what is being done now.

@@ -389,6 +389,8 @@ async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
     terminal.shows("the first is done").await;
     terminal.master.write_all(b"look again\r").unwrap();
     terminal.shows("the second is done").await;
+    let second = server.seen()[1].body["messages"].to_string();
+    assert!(second.contains("look around"), "what was said is remembered: {second}");
     terminal.master.write_all(b"/nonsense\r").unwrap();
     terminal.shows("there is no \"/nonsense\": see /help").await;
     terminal.master.write_all(b"/tasks\r").unwrap();

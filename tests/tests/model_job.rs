@@ -53,6 +53,10 @@ fn a_model_does_the_main_job_is_refused_once_adapts_and_finishes() {
         { "tool": "write_file", "args": { "path": "/var/www/html/index.html", "content": PAGE } },
         { "tool": "service", "args": { "action": "restart", "name": "nginx" } },
         { "tool": "finish", "args": { "summary": "nginx-light serves the page" } },
+        { "tool": "service", "args": { "action": "restart", "name": "nginx" } },
+        { "tool": "finish", "args": { "summary": "said to nobody" }, "hold": "/var/tmp/model/go" },
+        { "tool": "service", "args": { "action": "status", "name": "nginx" } },
+        { "tool": "finish", "args": { "summary": "nginx was restarted" } },
     ]);
     with_model(&host, &replies);
     let done = host.visitor(&["postern", "run", "--json", "make this host serve a page that says hello"]);
@@ -75,6 +79,7 @@ fn a_model_does_the_main_job_is_refused_once_adapts_and_finishes() {
     one_trace_ties_it_together(&host, &task);
     tcp_is_the_token_s(&host, &task);
     the_doctor_knows_the_session(&host);
+    killed_in_the_middle_it_goes_on_and_restarts_once(&host);
     assert!(!host.journal("postern-agent.service").contains("no new privileges"));
 }
 
@@ -136,4 +141,39 @@ fn the_doctor_knows_the_session(host: &Installed) {
     let told = host.root(&["python3", "-c", old]);
     assert_eq!(told.code, 5, "{told}");
     assert!(told.stdout.contains("log in again") && told.stdout.contains("may not open"), "{told}");
+}
+
+/// The agent dies while the model thinks, after the restart: resumed, the task ends without a second one.
+fn killed_in_the_middle_it_goes_on_and_restarts_once(host: &Installed) {
+    let order = r#"{"task":"restart the web server and look at it","wait":false}"#;
+    let given = host.visitor(&[
+        "curl",
+        "-sf",
+        "--unix-socket",
+        "/run/postern/agent.sock",
+        "-H",
+        "Content-Type: application/json",
+        "-d",
+        order,
+        "http://localhost/execute",
+    ]);
+    let id = given.json()["id"].as_str().expect("an id").to_owned();
+    let _ = host
+        .shell("timeout 60 sh -c 'until [ $(wc -l < /var/tmp/model/seen) -ge 7 ]; do sleep 0.1; done'")
+        .ok();
+    host.kill("postern-agent.service", "SIGKILL");
+    let _ = host.shell("touch /var/tmp/model/go").ok();
+    let resumed = host.visitor(&["postern", "tasks", "resume", &id, "--json"]);
+    assert_eq!(resumed.code, 0, "{resumed}\n{}", host.journal("postern-agent.service"));
+    let task = resumed.json();
+    assert_eq!(
+        (&task["status"], &task["summary"]),
+        (&json!("completed"), &json!("nginx was restarted")),
+        "{task}"
+    );
+    let records = lines(&host.root(&["cat", "/var/log/postern/audit.jsonl"]).ok());
+    let of_task: Vec<&Value> = records.iter().filter(|record| record["task"] == id.as_str()).collect();
+    let restarts = of_task.iter().filter(|r| r["verb"] == "unit.restart" && r["event"] == "begin").count();
+    assert_eq!(restarts, 1, "{of_task:?}");
+    assert!(of_task.iter().all(|record| record["trace_id"] == task["trace_id"]), "one trace: {of_task:?}");
 }

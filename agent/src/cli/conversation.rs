@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::options::Tasks;
+use super::tasks::Going;
 use super::view::{Leave, Signals};
 use crate::args::Of;
 use crate::ask::{Mode, new_id};
@@ -106,7 +107,9 @@ impl Session<'_> {
         match said {
             Said::Nothing => {}
             Said::Task(text) => {
-                self.run_task(text.to_owned()).await;
+                // A session begins without memory; without the agent nobody remembers.
+                let going = if self.global.direct { Going::Anew } else { Going::On };
+                self.run_task(text.to_owned(), going).await;
             }
             Said::Tasks => {
                 self.tasks(Tasks::List).await;

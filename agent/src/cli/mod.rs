@@ -38,6 +38,7 @@ use hyper::Method;
 use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
 use std::ffi::OsString;
+use tasks::Going;
 use verbs::File;
 
 /// One run of the command line.
@@ -62,14 +63,14 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         Err(error) => return usage(&error, console),
     };
     // Who names the request asks it again with the same bytes: its trace is the id itself.
-    let named = cli.global.request_id.as_deref().and_then(|id| Trace::of_id(&id.replace('-', "")));
+    let named = cli.global.request_id.as_deref().and_then(Trace::of_request);
     let trace = named.unwrap_or_default();
     let mut session = Session { host, console, global: cli.global, conversation: None };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
         Some(Command::Serve) => session.run(Command::Serve).await,
-        Some(command) => trace::within(trace, session.run(command)).await,
-        None => session.conversation().await,
+        Some(command) => Box::pin(trace::within(trace, session.run(command))).await,
+        None => Box::pin(session.conversation()).await,
     };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");
@@ -93,7 +94,10 @@ impl Session<'_> {
     async fn run(&mut self, command: Command) -> Exit {
         match command {
             Command::Run { plan: Some(file), .. } => self.run_plan(&file).await,
-            Command::Run { task, plan: None } => self.run_task(task.join(" ")).await,
+            Command::Run { task, go_on, plan: None } => {
+                let going = if go_on { Going::On } else { Going::Anew };
+                self.run_task(task.join(" "), going).await
+            }
             Command::Plan { task } => self.plan(task.join(" ")).await,
             Command::Tasks { command } => self.tasks(command.unwrap_or(Tasks::List)).await,
             Command::Can { command } => self.can(command).await,
@@ -108,7 +112,9 @@ impl Session<'_> {
                 Err(error) => self.fail(&Fault::new("internal", format!("cannot serve: {error}"))),
             },
             Command::Words(words) => match words.as_slice() {
-                [task] if task.contains(char::is_whitespace) => self.run_task(task.clone()).await,
+                [task] if task.contains(char::is_whitespace) => {
+                    self.run_task(task.clone(), Going::Anew).await
+                }
                 _ => {
                     let message = format!("there is no command {:?}; see `postern --help`", words.join(" "));
                     self.fail(&Fault::new("invalid_argument", message))

@@ -74,6 +74,9 @@ fn request_id(text: &str) -> Result<String, String> {
 pub enum Command {
     /// Run a task in plain words
     Run {
+        /// Go on with what your last task left: what it did, what failed, what remained
+        #[arg(long = "continue")]
+        go_on: bool,
         /// Such as "install nginx-light and make sure nginx is running"
         #[arg(required_unless_present = "plan")]
         task: Vec<String>,
@@ -175,6 +178,11 @@ pub enum Tasks {
         /// yes, always, no, `t WORDS` for something else, or the words that it wants
         #[arg(required = true, value_name = "TEXT")]
         words: Vec<String>,
+    },
+    /// Go on with a task that the end of the agent interrupted
+    Resume {
+        /// Its id or the beginning of it
+        id: String,
     },
     /// End a task; what has begun is not undone
     Cancel {

@@ -1,7 +1,7 @@
 //! `plan TASK` and `run --plan FILE`.
 
 use super::Session;
-use super::tasks::{Wish, not_understood};
+use super::tasks::{Going, Wish, not_understood};
 use crate::config;
 use crate::config::values::Provider;
 use crate::event::Fault;
@@ -22,7 +22,9 @@ impl Session<'_> {
         let has_model =
             config::read(&self.host.config).map_or(true, |config| config.model.provider != Provider::Offline);
         if has_model && !self.global.direct {
-            return self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::MakePlan }).await;
+            return self
+                .carry_out(Wish { task: text, steps: Vec::new(), work: Work::MakePlan, going: Going::Anew })
+                .await;
         }
         match planner::plan(&text) {
             Ok(steps) => {
@@ -52,7 +54,13 @@ impl Session<'_> {
         match Plan::read(&text) {
             Ok(plan) => {
                 let task = plan.goal().to_owned();
-                self.carry_out(Wish { task, steps: Vec::new(), work: Work::CarryOut(Box::new(plan)) }).await
+                self.carry_out(Wish {
+                    task,
+                    steps: Vec::new(),
+                    work: Work::CarryOut(Box::new(plan)),
+                    going: Going::Anew,
+                })
+                .await
             }
             Err(unfit) => {
                 let message = format!("{}; nothing has been done", unfit.why);

@@ -1,7 +1,7 @@
 //! `postern shell`: what would be said of a command before it runs, and running it as the agent does.
 
 use super::Session;
-use super::tasks::Wish;
+use super::tasks::{Going, Wish};
 use super::typed::limited;
 use crate::event::Fault;
 use crate::exit::Exit;
@@ -62,7 +62,7 @@ impl Session<'_> {
             cmd
         };
         let tool = Tool::Shell { cmd };
-        let wish = Wish { task: tool.describe(), steps: vec![tool], work: Work::Task };
+        let wish = Wish { task: tool.describe(), steps: vec![tool], work: Work::Task, going: Going::Anew };
         let task = match self.run_there(&wish).await {
             Ok(task) => task,
             Err(fault) => return self.fail(&fault),

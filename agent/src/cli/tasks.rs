@@ -16,7 +16,7 @@ use crate::planner;
 use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Commands, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
+use crate::task::{Commands, Left, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
 use crate::tool::Tool;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -33,14 +33,36 @@ pub(super) struct Wish {
     pub steps: Vec<Tool>,
     /// Of it.
     pub work: Work,
+    /// With what it begins.
+    pub going: Going,
 }
 
 /// How long the agent may be away while a task runs.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// What a task knows of the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Going {
+    /// Nothing.
+    Anew,
+    /// What the last one left.
+    On,
+}
+
 impl Session<'_> {
-    pub(super) async fn run_task(&mut self, text: String) -> Exit {
-        self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::Task }).await
+    pub(super) async fn run_task(&mut self, text: String, going: Going) -> Exit {
+        self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::Task, going }).await
+    }
+
+    /// `tasks resume`: goes on and follows to the end, from the next event on.
+    pub(super) async fn resume(&mut self, id: &str) -> Exit {
+        match self
+            .begin_there(&format!("/tasks/{id}/resume"), &json!({ "interactive": self.is_attended() }))
+            .await
+        {
+            Ok(task) => self.end(&task),
+            Err(fault) => self.fail(&fault),
+        }
     }
 
     /// Has something done, and shows it to its end.
@@ -50,6 +72,10 @@ impl Session<'_> {
                 "invalid_argument",
                 "--request-id is for one request; a task makes its own",
             ));
+        }
+        if self.global.direct && wish.going == Going::On {
+            let why = "--direct goes without the agent, which is who remembers; leave --continue out";
+            return self.fail(&Fault::new("invalid_argument", why));
         }
         let wants_plan = wish.work == Work::MakePlan;
         let ended = if self.global.direct {
@@ -69,7 +95,7 @@ impl Session<'_> {
 
     /// The same loop as in the service, as a client of the helper's.
     async fn run_here(&mut self, wish: Wish) -> Result<Task, Fault> {
-        let Wish { task, steps, work } = wish;
+        let Wish { task, steps, work, going: _ } = wish;
         let steps = match &work {
             Work::CarryOut(_) => Vec::new(),
             Work::Task | Work::MakePlan if !steps.is_empty() => steps,
@@ -85,6 +111,7 @@ impl Session<'_> {
             wait_ms: self.wait_ms(),
             owner: Owner::Uid(nix::unistd::getuid().as_raw()),
             interactive: false,
+            after: None,
             work,
         };
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
@@ -112,6 +139,7 @@ impl Session<'_> {
                 tool: String::new(),
                 questions: 0,
                 turn: &mut turn,
+                left: Left::default(),
                 commands: &commands,
                 budget: Budget::new(&config.limits),
                 whole_id: &only_whole,
@@ -129,18 +157,25 @@ impl Session<'_> {
 
     /// Gives the task to the agent and follows it to its end.
     pub(super) async fn run_there(&mut self, wish: &Wish) -> Result<Task, Fault> {
-        let agent = AgentClient::new(&self.host.agent_socket);
         let mut body = json!({
             "task": wish.task, "steps": wish.steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
             "interactive": self.is_attended(), "session": self.conversation.as_deref().unwrap_or_default(),
+            "continue": wish.going == Going::On,
         });
         match &wish.work {
             Work::Task => {}
             Work::MakePlan => body["only_plan"] = true.into(),
             Work::CarryOut(plan) => body["plan"] = json!(plan),
         }
-        let answer = self.call(&agent, Method::POST, "/execute", Some(&body)).await?;
+        self.begin_there("/execute", &body).await
+    }
+
+    /// Has the agent begin with a task, and follows it to its end.
+    async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, Fault> {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        let answer = self.call(&agent, Method::POST, path, Some(body)).await?;
+        let after = answer.body["after"].as_u64().unwrap_or_default();
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
@@ -163,7 +198,7 @@ impl Session<'_> {
         let is_attended = self.is_attended();
         let view = View::new(self, Later::Task(id.clone()));
         let view = if is_attended { view.answering(answering) } else { view };
-        view.follow(follow(&agent, &id, &notes), shown, leaving).await
+        view.follow(follow(&agent, &id, after, &notes), shown, leaving).await
     }
 
     /// One call to the agent; an error that it answers with is one too.
@@ -226,8 +261,13 @@ async fn answer_it(
 }
 
 /// Reads a task's events to its end, over connections that may be lost, and then its record.
-async fn follow(agent: &AgentClient, id: &str, notes: &UnboundedSender<Note>) -> Result<Task, Fault> {
-    let (mut seen, mut lost_since) = (0, None);
+async fn follow(
+    agent: &AgentClient,
+    id: &str,
+    mut seen: u64,
+    notes: &UnboundedSender<Note>,
+) -> Result<Task, Fault> {
+    let mut lost_since = None;
     loop {
         if let Ok(mut events) = agent.task_events(id, seen).await {
             lost_since = None;
@@ -239,8 +279,8 @@ async fn follow(agent: &AgentClient, id: &str, notes: &UnboundedSender<Note>) ->
         match agent.call(Method::GET, &format!("/tasks/{id}"), None).await {
             Ok(answer) => {
                 if answer.error().is_some() {
-                    let message = "the agent was started anew meanwhile and has lost the task; what had \
-                                   begun is not undone, and what waits may still be approved: see the audit log";
+                    let message = "the agent no longer has the task; what had begun is not undone, and what \
+                                   waits may still be approved: see the audit log";
                     return Err(Fault::new("interrupted", message));
                 }
                 if let Ok(task) = serde_json::from_value::<Task>(answer.body)

@@ -1,15 +1,13 @@
 //! What of the host itself gets in the way: dpkg, the kernel, the clock, the place of the audit log.
 
 use super::Check;
-use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+use crate::sandbox::landlock_abi;
 use nix::sys::statvfs::statvfs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The newest Landlock ABI that is asked for.
-const NEWEST_ABI: i32 = 6;
-/// What this much older kernels lack, seccomp holds.
+/// What older kernels lack, seccomp holds.
 const TRUNCATION_ABI: i32 = 3;
 /// Less free space, and records may soon not fit.
 const FREE_MIB: u64 = 64;
@@ -95,29 +93,17 @@ fn broken(status: &str) -> Vec<&str> {
 /// The kernel's part in confining who writes files, and the agent's own commands.
 fn landlock() -> Check {
     const NAME: &str = "landlock";
-    match (1..=NEWEST_ABI).rev().find(|abi| has(ABI::from(*abi))) {
-        None => Check::wrong(
+    match landlock_abi() {
+        ..=0 => Check::wrong(
             NAME,
             "this kernel has no Landlock: files cannot be changed, and no commands run",
             "add lsm=landlock,… to the kernel's command line, with what /sys/kernel/security/lsm has",
         ),
-        Some(abi) if abi < TRUNCATION_ABI => {
+        abi if abi < TRUNCATION_ABI => {
             Check::ok(NAME, format!("ABI {abi}; below {TRUNCATION_ABI} seccomp keeps truncation away"))
         }
-        Some(NEWEST_ABI) => Check::ok(NAME, format!("ABI {NEWEST_ABI} or newer")),
-        Some(abi) => Check::ok(NAME, format!("ABI {abi}")),
+        abi => Check::ok(NAME, format!("ABI {abi}")),
     }
-}
-
-fn has(abi: ABI) -> bool {
-    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    let known = rules.handle_access(AccessFs::from_all(abi)).and_then(|rules| {
-        let rules =
-            if abi >= ABI::V4 { rules.handle_access(landlock::AccessNet::from_all(abi))? } else { rules };
-        let rules = if abi >= ABI::V6 { rules.scope(landlock::Scope::from_all(abi))? } else { rules };
-        rules.create()
-    });
-    known.is_ok()
 }
 
 /// Ids of requests, rates and approvals go by it.

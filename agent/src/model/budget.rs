@@ -14,8 +14,9 @@ pub struct Budget {
     spent: Arc<Mutex<Spent>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Spent {
+    runs: u32,
     steps: u32,
     tokens: u64,
     changes: u32,
@@ -25,7 +26,8 @@ impl Budget {
     /// Of a task that begins now.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { limits: Arc::new(limits.clone()), begun: Instant::now(), spent: Arc::default() }
+        let spent = Spent { runs: 1, steps: 0, tokens: 0, changes: 0 };
+        Self { limits: Arc::new(limits.clone()), begun: Instant::now(), spent: Arc::new(Mutex::new(spent)) }
     }
 
     fn account(&self) -> MutexGuard<'_, Spent> {
@@ -44,23 +46,64 @@ impl Budget {
         self.account().tokens
     }
 
+    /// The run that goes on, and how many there may be.
+    #[must_use]
+    pub fn run(&self) -> (u32, u32) {
+        (self.account().runs, self.limits.runs.get())
+    }
+
+    /// Whether the steps of this run are used up.
+    ///
+    /// # Errors
+    /// They are.
+    pub fn run_goes_on(&self) -> Result<(), String> {
+        let steps = self.limits.steps;
+        if self.account().steps >= steps.get() {
+            return Err(format!("the {steps} steps that a run may take are used up"));
+        }
+        Ok(())
+    }
+
+    /// Begins the next run.
+    ///
+    /// # Errors
+    /// It was the last one.
+    pub fn next_run(&mut self) -> Result<(), String> {
+        let Limits { runs, steps, .. } = &*self.limits;
+        let mut spent = self.account();
+        if spent.runs >= runs.get() {
+            return Err(match runs.get() {
+                1 => format!("the {steps} steps that a task may take are used up"),
+                _ => format!("the {runs} runs of {steps} steps that a task may take are used up"),
+            });
+        }
+        (spent.runs, spent.steps) = (spent.runs + 1, 0);
+        Ok(())
+    }
+
     /// Begins a step.
     ///
     /// # Errors
     /// What is used up.
     pub fn step(&mut self) -> Result<(), String> {
-        let Limits { steps, tokens, time, .. } = &*self.limits;
+        self.cost()?;
+        self.run_goes_on()?;
+        self.account().steps += 1;
+        Ok(())
+    }
+
+    /// Whether the model may be asked once more.
+    ///
+    /// # Errors
+    /// What is used up.
+    pub fn cost(&self) -> Result<(), String> {
+        let Limits { tokens, time, .. } = &*self.limits;
         if Instant::now() >= self.deadline() {
             return Err(format!("the time of {time} that a task may take is over"));
         }
-        let mut spent = self.account();
-        if spent.tokens >= *tokens {
+        if self.account().tokens >= *tokens {
             return Err(format!("the {tokens} tokens that a task may take are used up"));
         }
-        if spent.steps >= steps.get() {
-            return Err(format!("the {steps} steps that a task may take are used up"));
-        }
-        spent.steps += 1;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::reader::{self, Reading};
 use super::tools::Tool;
+use serde::{Deserialize, Serialize};
 
 /// What a model is asked.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,8 @@ pub struct CallResult {
 }
 
 /// A call in the fields of a wire format, not read yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NativeCall {
     /// The endpoint's id of it; may be empty.
     pub id: String,
@@ -48,7 +50,8 @@ pub struct NativeCall {
 }
 
 /// Why a model stopped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// It had said what it wanted.
     #[default]
@@ -60,7 +63,8 @@ pub enum Stop {
 }
 
 /// Tokens, as the endpoint counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
     /// Read.
     pub input: u64,
@@ -71,7 +75,8 @@ pub struct Usage {
 }
 
 /// A model's answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Reply {
     /// Its words, without reasoning that came in a field of its own.
     pub text: String,

@@ -6,10 +6,14 @@
 pub mod answer;
 pub mod breaker;
 pub mod budget;
+pub mod claims;
 pub mod conversation;
 pub mod endpoint;
 pub mod excerpt;
 pub mod guard;
+pub mod log;
+pub mod memory;
+pub mod past;
 pub mod protocol;
 pub mod quotation;
 pub mod reader;

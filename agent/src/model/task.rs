@@ -6,13 +6,17 @@ use super::budget::Budget;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
+use super::log::Log;
+use super::memory;
+use super::past::{Past, Said};
 use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, Misread, Reading};
-use super::tools::{Call, Finish, OUTPUT, Tool};
+use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, OUTPUT, Tool};
 use super::{redact, results};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
 use crate::secrets::Secrets;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -20,7 +24,7 @@ use std::sync::LazyLock;
 const VERIFY_LIMIT: usize = 10;
 
 /// What came of a call that was run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// What the model is told, as an object.
     pub told: Value,
@@ -29,7 +33,8 @@ pub struct Done {
 }
 
 /// How a call went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Went {
     /// Something is different now.
     Changed,
@@ -59,6 +64,9 @@ pub trait Hands {
 
     /// Gets what the model says, as it comes.
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static;
+
+    /// Keeps what was said, so that the dialogue can be taken up after the end of this process.
+    fn keep(&mut self, _said: &Said) {}
 }
 
 /// How a task ended.
@@ -89,6 +97,25 @@ pub struct Task<'t> {
     secrets: &'t Secrets,
     /// What the model named as proof and was not so: it must be, whatever it names next time.
     doubted: Option<Expected>,
+    words: String,
+    past: Past,
+    /// The reply at hand is one that was kept.
+    is_kept: bool,
+    log: Log,
+    stage: Stage,
+    /// What the last checkpoint says remains.
+    remaining: Option<String>,
+    /// The last run brought nothing new.
+    is_stalled: bool,
+}
+
+/// What is expected of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// To go on with the task.
+    Working,
+    /// To say how far it is: the steps of the run are used up.
+    Checkpoint,
 }
 
 /// None.
@@ -104,17 +131,25 @@ impl<'t> Task<'t> {
         system: &'t str,
         words: &str,
     ) -> Self {
+        let words = redact::text(words).0;
         Self {
             endpoint,
             tools,
             system,
-            turns: vec![Turn::User(redact::text(words).0)],
+            turns: vec![Turn::User(words.clone())],
             breaker: Breaker::new(limits.misformats),
             guard: Guard::default(),
             budget: Budget::new(limits),
             usage: Usage::default(),
             doubted: None,
             secrets: &NO_SECRETS,
+            words,
+            past: Past::default(),
+            is_kept: false,
+            log: Log::default(),
+            stage: Stage::Working,
+            remaining: None,
+            is_stalled: false,
         }
     }
 
@@ -122,12 +157,31 @@ impl<'t> Task<'t> {
     #[must_use]
     pub fn keeping(mut self, secrets: &'t Secrets) -> Self {
         self.secrets = secrets;
+        self.words = secrets.text(&self.words).0;
         for turn in &mut self.turns {
             if let Turn::User(words) = turn {
                 *words = secrets.text(words).0;
             }
         }
         self
+    }
+
+    /// The same task, of which an earlier process kept so much.
+    #[must_use]
+    pub fn after(self, past: Past) -> Self {
+        Self { past, ..self }
+    }
+
+    /// What its calls came to.
+    #[must_use]
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// What the last checkpoint says remains.
+    #[must_use]
+    pub fn remaining(&self) -> Option<&str> {
+        self.remaining.as_deref()
     }
 
     /// What it may cost, to be shared with what carries its calls out.
@@ -151,27 +205,55 @@ impl<'t> Task<'t> {
     /// Runs it to its end.
     pub async fn run(&mut self, hands: &mut impl Hands) -> End {
         loop {
-            if let Err(why) = self.budget.step() {
-                return End::OutOfBudget(why);
-            }
-            results::fit(&mut self.turns);
-            let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools };
-            let hear = hands.ear();
-            let cancelled = hands.cancelled();
-            let asked = tokio::select! {
-                asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
-                () = cancelled => return End::Cancelled,
-            };
-            let reply = match asked {
+            let reply = match self.reply(hands).await {
                 Ok(reply) => reply,
-                Err(failure) => return End::Failed(format!("the model cannot be asked: {failure}")),
+                Err(end) => return end,
             };
             self.budget.spent(reply.usage);
             self.usage = sum(self.usage, reply.usage);
+            let stage = self.stage;
             match self.turn(&reply, hands).await {
+                // The next run begins with what the last one left, not with all that was said.
+                Ok(next) if stage != self.stage => self.turns = vec![next],
                 Ok(next) => self.turns.extend([Turn::Model(reply), next]),
                 Err(end) => return end,
             }
+        }
+    }
+
+    /// The model's next reply: one that is kept, or else it is asked.
+    async fn reply(&mut self, hands: &mut impl Hands) -> Result<Reply, End> {
+        if self.stage == Stage::Working && self.budget.run_goes_on().is_err() {
+            self.stage = Stage::Checkpoint;
+            self.turns.push(Turn::User(memory::ASK.to_owned()));
+        }
+        let may = match self.stage {
+            Stage::Working => self.budget.step(),
+            Stage::Checkpoint => self.budget.cost(),
+        };
+        may.map_err(End::OutOfBudget)?;
+        let kept = self.past.reply();
+        self.is_kept = kept.is_some();
+        if let Some(reply) = kept {
+            return Ok(reply);
+        }
+        results::fit(&mut self.turns);
+        let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools() };
+        let hear = hands.ear();
+        let cancelled = hands.cancelled();
+        let asked = tokio::select! {
+            asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
+            () = cancelled => return Err(End::Cancelled),
+        };
+        let reply = asked.map_err(|failure| End::Failed(format!("the model cannot be asked: {failure}")))?;
+        hands.keep(&Said::Reply(reply.clone()));
+        Ok(reply)
+    }
+
+    fn tools(&self) -> &'t [Tool] {
+        match self.stage {
+            Stage::Working => self.tools,
+            Stage::Checkpoint => CHECKPOINT,
         }
     }
 
@@ -179,14 +261,14 @@ impl<'t> Task<'t> {
     async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
-        for (index, (id, reading)) in reply.read(self.tools).into_iter().enumerate() {
+        for (index, (id, reading)) in reply.read(self.tools()).into_iter().enumerate() {
             let Reading { call, is_multiple, .. } = reading;
             if is_text && is_multiple {
                 tracing::warn!(event = "multiple_json", "multiple JSON objects in one reply");
             }
             let wrong = match &call {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
-                Ok(call) if is_text && is_quoted(&reply.text, call, &self.turns, self.tools) => {
+                Ok(call) if is_text && is_quoted(&reply.text, call, &self.turns, self.tools()) => {
                     Some(QUOTED.to_owned())
                 }
                 Ok(_) => None,
@@ -196,7 +278,8 @@ impl<'t> Task<'t> {
             let call = match (call, wrong) {
                 (Ok(call), None) => call,
                 (call, wrong) => {
-                    if !matches!(&call, Err(misread) if misread.code == Code::UnknownTool) {
+                    let is_form = !matches!(&call, Err(misread) if misread.code == Code::UnknownTool);
+                    if is_form && !self.is_kept {
                         hands.misread(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
                     }
                     let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
@@ -208,6 +291,9 @@ impl<'t> Task<'t> {
                 }
             };
             self.breaker.valid();
+            if let Call::Checkpoint(checkpoint) = &call {
+                return self.checkpoint(checkpoint).map(Turn::User);
+            }
             if let Call::Finish(finish) = &call {
                 results.push(self.finish(id, finish, hands).await?);
                 return Ok(Turn::Results(results));
@@ -237,7 +323,14 @@ impl<'t> Task<'t> {
         let was_doubted = self.doubted.take();
         let again = was_doubted.iter().filter(|expected| !finish.verify.contains(expected));
         for expected in finish.verify.iter().chain(again) {
-            let Done { mut told, went } = hands.verify(expected).await;
+            let Done { mut told, went } = match self.past.done() {
+                Some(done) => done.unwrap_or_else(lost),
+                None => {
+                    let done = hands.verify(expected).await;
+                    hands.keep(&Said::Done(done.clone()));
+                    done
+                }
+            };
             match went {
                 Went::Changed | Went::Well | Went::Over => continue,
                 Went::Cancelled => return Err(End::Cancelled),
@@ -262,13 +355,38 @@ impl<'t> Task<'t> {
     /// Counts a reply that is no call; what the model is told of it.
     fn wrong(&mut self, misread: Option<Misread>, why: String) -> Result<String, End> {
         let next = match misread {
+            // Nothing else counts what is said instead of a checkpoint.
+            Some(_) | None if self.stage == Stage::Checkpoint => self.breaker.misformat(&why),
             Some(misread) => self.breaker.failed(&Misread { why, ..misread }),
             None => self.breaker.misformat(&why),
         };
         match next {
             Next::Again(told) => Ok(told),
-            Next::End(why) => Err(End::Failed(why)),
+            Next::End(why) => Err(match (self.stage, self.budget.run_goes_on()) {
+                (Stage::Checkpoint, Err(used_up)) => End::OutOfBudget(format!("{used_up}, and {why}")),
+                (Stage::Checkpoint | Stage::Working, _) => End::Failed(why),
+            }),
         }
+    }
+
+    /// Ends a run: the words that the next one begins with.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<String, End> {
+        let is_new = self.log.end_run();
+        let says_the_same = self.remaining.as_ref() == Some(&checkpoint.remaining);
+        self.remaining = Some(checkpoint.remaining.clone());
+        let told = || {
+            redact::text(&format!("{} Remaining: {}", checkpoint.response.as_str(), checkpoint.remaining)).0
+        };
+        if !is_new && (says_the_same || self.is_stalled) {
+            return Err(End::Failed(format!(
+                "the task makes no progress: a whole run brought nothing new. {}",
+                told()
+            )));
+        }
+        self.is_stalled = !is_new;
+        self.budget.next_run().map_err(|why| End::OutOfBudget(format!("{why}. {}", told())))?;
+        self.stage = Stage::Working;
+        Ok(memory::next_run(&self.words, self.budget.run(), checkpoint, &self.log))
     }
 
     /// Runs one call, unless it goes in circles or costs too much.
@@ -277,7 +395,21 @@ impl<'t> Task<'t> {
         if call.is_effect() {
             self.budget.change().map_err(End::OutOfBudget)?;
         }
-        let Done { mut told, went } = hands.run(call).await;
+        let done = match self.past.done() {
+            Some(done) => done.unwrap_or_else(lost),
+            None => {
+                let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
+                let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);
+                if redacted > 0 {
+                    told["redacted_count"] = json!(redacted);
+                }
+                let done = Done { told: results::shortened(told, call.of().output.get()), went };
+                hands.keep(&Said::Done(done.clone()));
+                done
+            }
+        };
+        self.log.ran(call, &done);
+        let Done { mut told, went } = done;
         let text = told.to_string();
         let outcome = match went {
             Went::Changed => Outcome::Changed,
@@ -287,18 +419,10 @@ impl<'t> Task<'t> {
             Went::Over => return Err(End::Finished(String::new())),
         };
         let note = self.guard.ran(call, outcome);
-        let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);
-        if redacted > 0 {
-            told["redacted_count"] = json!(redacted);
-        }
         if let Some(note) = note {
             told["note"] = json!(note);
         }
-        Ok(CallResult {
-            id: id.to_owned(),
-            text: results::shown(told, call.of().output.get()),
-            is_error: went == Went::Badly,
-        })
+        Ok(CallResult { id: id.to_owned(), text: told.to_string(), is_error: went == Went::Badly })
     }
 }
 
@@ -311,4 +435,11 @@ fn sum(one: Usage, other: Usage) -> Usage {
         cached_input: one.cached_input.saturating_add(other.cached_input),
         output: one.output.saturating_add(other.output),
     }
+}
+
+/// What is told of a call of which the log does not say what came of it.
+fn lost() -> Done {
+    let error =
+        "the agent was stopped during this call: what came of it is not known; look before you repeat it";
+    Done { told: json!({ "status": "error", "error": error }), went: Went::Badly }
 }

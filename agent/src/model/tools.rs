@@ -7,7 +7,7 @@
 mod arguments;
 
 pub use arguments::{
-    ApplyPatch, AskPerson, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
+    ApplyPatch, AskPerson, Checkpoint, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
     ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile,
     RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
@@ -253,6 +253,8 @@ tools! {
     AskPerson = "ask_person", Time::Task, OUTPUT, Redaction::Whole;
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
+    /// Say how far the task is. Only when asked for it, at the end of a run.
+    Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
     /// Give the plan: it is shown to a person and carried out later, or says why there is none.
     MakePlan = "plan", TIME, OUTPUT, Redaction::Whole;
 }
@@ -261,10 +263,13 @@ tools! {
 pub const TOOLS: &[Tool] = ALL.split_at(5).0;
 
 /// The tools of a task.
-pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 1).0;
+pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 2).0;
 
 /// Those of a task where no commands are run.
 pub const TASK_WITHOUT_SHELL: &[Tool] = TASK.split_at(1).1;
+
+/// The one tool at the end of a run.
+pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];
 
 /// The tools while a plan is made: those that only look, and the plan.
 pub const PLANNING: &[Tool] = &[
@@ -321,6 +326,7 @@ impl Call {
             | Self::ListPackages(_)
             | Self::AskPerson(_)
             | Self::Finish(_)
+            | Self::Checkpoint(_)
             | Self::MakePlan(_) => false,
         }
     }

@@ -109,7 +109,7 @@ fn is_local_only() -> bool {
 }
 
 /// The newest ABI that this kernel has, no newer than the unit allows.
-fn landlock_abi() -> i32 {
+pub fn landlock_abi() -> i32 {
     let cap = std::env::var(CAP).ok().and_then(|text| text.parse().ok()).unwrap_or(NEWEST);
     (1..=NEWEST.min(cap)).rev().find(|abi| has(ABI::from(*abi))).unwrap_or(0)
 }

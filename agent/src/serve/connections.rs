@@ -5,7 +5,7 @@ use crate::trace::{self, Trace};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::serve::Listener;
@@ -70,7 +70,11 @@ pub async fn whole_body(request: Request, next: Next) -> Response {
 
 /// Answers within the trace that the request names, or a new one.
 pub async fn traced(request: Request, next: Next) -> Response {
-    let named = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
-    let trace = named.and_then(Trace::of_traceparent).unwrap_or_default();
+    let trace = named_trace(request.headers()).unwrap_or_default();
     trace::within(trace, next.run(request)).await
+}
+
+/// The trace that a request names.
+pub fn named_trace(headers: &HeaderMap) -> Option<Trace> {
+    headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(Trace::of_traceparent)
 }

@@ -10,8 +10,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
@@ -67,7 +68,8 @@ pub async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Parts>) {
         }
     };
     let (helper, llm) = tokio::join!(probe(&app.door), llm);
-    let state = Parts { agent: app.health.agent.clone(), llm, rag: "off".to_owned(), helper };
+    let agent = app.store.fault().unwrap_or_else(|| app.health.agent.clone());
+    let state = Parts { agent, llm, rag: "off".to_owned(), helper };
     *last = Some((Instant::now(), state.clone()));
     answer(state)
 }

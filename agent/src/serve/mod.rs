@@ -12,14 +12,14 @@ mod tcp;
 
 use crate::ask::Door;
 use crate::config::tables::Limits;
-use crate::event::{Event, Fault};
+use crate::event::Fault;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
-use crate::task::{Author, Care, Commands, Consents, Effect, Entry, Owner, Runner, Store, Task, Turn, Work};
+use crate::task::{Author, Care, Commands, Consents, Owner, Place, Queue, Runner, Store, Task, Turn, Work};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::body::to_bytes;
@@ -36,12 +36,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use utoipa::ToSchema;
 
-/// Tasks that may wait.
-const QUEUE_LIMIT: usize = 100;
 /// Typed requests at a time.
 const REQUEST_LIMIT: usize = 32;
 /// A task's text and what goes with it.
@@ -53,7 +51,7 @@ const REQUEST_BODY_LIMIT: usize = 12 << 20;
 struct App {
     door: Arc<Door>,
     store: Arc<Store>,
-    queue: mpsc::Sender<Arc<Entry>>,
+    queue: Arc<Queue>,
     health: Health,
     slots: Arc<Semaphore>,
     /// Makes the steps of tasks; without one the offline planner does.
@@ -130,8 +128,9 @@ pub async fn serve_on(
     };
     let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
     let door = Arc::new(Door::Helper(helper));
-    let store = Arc::new(Store::default());
-    let (queue, orders) = mpsc::channel(QUEUE_LIMIT);
+    let store = Arc::new(Store::open(&host.state)?);
+    let queue = Queue::new(usize::try_from(config.limits.queue.get()).unwrap_or(usize::MAX));
+    store.take_up().into_iter().for_each(|entry| queue.push_back(entry));
     let own = Arc::new(Own {
         commands: Commands::new(host, &config),
         limits: config.limits.clone(),
@@ -139,7 +138,8 @@ pub async fn serve_on(
         secrets,
         consents: Arc::default(),
     });
-    let worker = tokio::spawn(work(orders, Arc::clone(&door), Arc::clone(&store), model.clone(), own));
+    let worker =
+        tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
     let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
     let routes = routes::router()
@@ -180,7 +180,7 @@ async fn stop_signal() {
 
 /// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
 async fn work(
-    mut orders: mpsc::Receiver<Arc<Entry>>,
+    queue: Arc<Queue>,
     door: Arc<Door>,
     store: Arc<Store>,
     model: Option<Arc<Model>>,
@@ -195,19 +195,19 @@ async fn work(
         let mut turn = Turn::of(&turns);
         turn.take().await;
         turn.give();
-        let Some(entry) = orders.recv().await else { return };
+        let place = queue.next().await;
         turn.take().await;
         while running.try_join_next().is_some() {}
-        let Some(task) = entry.begin() else { continue };
+        let Some(task) = place.entry.begin() else { continue };
         let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
         let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        let work = carry_out(entry, task, turn, door, store, model.clone(), own);
+        let work = carry_out(place, task, turn, door, store, model.clone(), own);
         running.spawn(trace::within(trace, work));
     }
 }
 
 async fn carry_out(
-    entry: Arc<Entry>,
+    place: Place,
     mut task: Task,
     mut turn: Turn,
     door: Arc<Door>,
@@ -215,22 +215,13 @@ async fn carry_out(
     model: Option<Arc<Model>>,
     own: Arc<Own>,
 ) {
+    let entry = &place.entry;
     tracing::info!(event = "task_begins", task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
     let owner = entry.order.owner;
-    let mut asked = Asked::default();
-    let mut on = |name: &'static str, data: serde_json::Value, task: &Task| {
-        if name == "request" {
-            // A task's ids are made here and nobody else's.
-            asked = serde_json::from_value(data).unwrap_or_default();
-            store.requests.claim(owner, &asked.request_id, asked.undoes.is_some(), asked.effect);
-            return;
-        }
-        if let Ok(end) = Event::from_parts(name, &data) {
-            store.requests.settle(&asked.request_id, asked.undoes.as_deref(), &end);
-        }
-        entry.update(task);
-        entry.note(name, data);
-    };
+    let left = store.left(entry, &task);
+    let memory = left.memory.clone();
+    let mut keeper = store.keeper(entry);
+    let mut on = |name: &'static str, data: serde_json::Value, task: &Task| keeper.on(name, data, task);
     let cancel = entry.cancel.subscribe();
     let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
     let is_the_persons = !entry.order.steps.is_empty() || matches!(entry.order.work, Work::CarryOut(_));
@@ -248,6 +239,7 @@ async fn carry_out(
         tool: String::new(),
         questions: 0,
         turn: &mut turn,
+        left,
         commands: &own.commands,
         budget: Budget::new(&own.limits),
         whole_id: &whole_id,
@@ -256,18 +248,7 @@ async fn carry_out(
     let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
     runner.work(&mut task, model).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
-    entry.update(&task);
-    entry.close();
-    store.tidy();
-}
-
-/// The request that a task asks now.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Asked {
-    request_id: String,
-    effect: Effect,
-    undoes: Option<String>,
+    keeper.end(&task, memory);
 }
 
 /// An error.

@@ -1,16 +1,17 @@
 //! `POST /requests`: one typed request, for people who have no grant of their own. The helper's client
 //! is the agent; whom it asks for goes along as a claim.
 
+use super::connections::named_trace;
 use super::{App, Caller, Failure, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
 use crate::task::{Effect, NotOne, Owner};
-use crate::trace;
+use crate::trace::{self, Trace};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -54,6 +55,7 @@ fn nothing() -> Value {
 pub async fn ask(
     State(app): State<Arc<App>>,
     ConnectInfo(peer): Caller,
+    headers: HeaderMap,
     body: Result<Json<Body>, JsonRejection>,
 ) -> Response {
     let Json(body) = match body {
@@ -81,7 +83,8 @@ pub async fn ask(
         wait_ms: body.wait_ms,
     };
     let (events, stream) = mpsc::unbounded_channel();
-    tokio::spawn(trace::kept(async move {
+    let trace = named_trace(&headers).or_else(|| Trace::of_request(&ask.id)).unwrap_or_default();
+    tokio::spawn(trace::within(trace, async move {
         if let Some(refused) = foreign(&app, peer.0, &ask) {
             let _ = events.send(Event::Refused(refused));
             return;
@@ -143,7 +146,7 @@ fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
-    if effect == Effect::Possible && !app.store.requests.claim(owner, &ask.id, is_undo, effect) {
+    if effect == Effect::Possible && !app.store.requests.claim(owner, &ask.id, is_undo, effect, None) {
         return refuse("request_id_conflict", "this request id is taken");
     }
     match &ask.request {

@@ -1,4 +1,4 @@
-//! The routes, from one list: what is served, and what the OpenAPI document says.
+//! The routes, from one list: what is served, and what the `OpenAPI` document says.
 
 use super::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT, fault, health, requests, tasks};
 use axum::extract::DefaultBodyLimit;
@@ -44,6 +44,7 @@ routes! {
     get "/tasks/{id}/events" tasks::events;
     post "/tasks/{id}/cancel" tasks::cancel;
     post "/tasks/{id}/answer" tasks::answer;
+    post "/tasks/{id}/resume" tasks::resume;
     post "/plan" tasks::plan;
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests/{id}" requests::find;

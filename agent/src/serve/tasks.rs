@@ -3,6 +3,7 @@
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
 use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
+use crate::event::Fault;
 use crate::planner;
 use crate::task::question::{Answer, Choice};
 use crate::task::{Entry, Find, Order, Owner, Right, Task};
@@ -54,6 +55,9 @@ pub struct Execute {
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
+    /// Goes on with what the person's last task left, in the session or at all.
+    #[serde(default)]
+    r#continue: bool,
     /// The steps, where the person says them instead of the words.
     #[serde(default)]
     steps: Vec<Tool>,
@@ -94,22 +98,34 @@ pub async fn execute(
     if body.mode == Mode::Check {
         return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
     }
+    let earlier = if body.r#continue { app.store.newest(owner, &body.session) } else { None };
+    let (after, session) = match earlier {
+        Some((id, session)) => (Some(id), session),
+        // A session begins without memory.
+        None if !body.r#continue || !body.session.is_empty() => (None, body.session),
+        None => return fault(StatusCode::NOT_FOUND, "not_found", "there is no task of yours to go on from"),
+    };
     let order = Order {
         task,
-        session: body.session,
+        session,
         steps,
         mode: body.mode,
         reason,
         wait_ms: body.wait_ms,
         owner,
         interactive: body.interactive,
+        after,
         work,
     };
     let id = new_id();
-    let entry = app.store.add(id.clone(), order);
-    if app.queue.try_send(Arc::clone(&entry)).is_err() {
+    let entry = match app.store.add(id.clone(), order) {
+        Ok(entry) => entry,
+        Err(why) => return fault(StatusCode::SERVICE_UNAVAILABLE, "internal", &why),
+    };
+    if !app.queue.push(&entry) {
         app.store.forget(&id);
-        return fault(StatusCode::TOO_MANY_REQUESTS, "busy", "100 tasks are waiting; try again later");
+        let message = format!("{} tasks are waiting; try again later", app.queue.limit());
+        return fault(StatusCode::TOO_MANY_REQUESTS, "busy", &message);
     }
     if !body.wait {
         return (StatusCode::ACCEPTED, Json(Accepted { id })).into_response();
@@ -183,7 +199,7 @@ pub async fn list(
     ConnectInfo(Peer(owner)): Caller,
     Query(page): Query<Page>,
 ) -> Response {
-    let tasks = app.store.list(owner);
+    let tasks = app.store.list(owner, usize::MAX);
     let from = match &page.before {
         None => 0,
         Some(id) => match tasks.iter().position(|task| task.id == *id) {
@@ -227,12 +243,62 @@ pub async fn cancel(
         Ok(entry) => {
             entry.cancel.send_replace(true);
             if entry.cancel_queued() {
+                app.queue.remove(&entry);
                 entry.close();
             }
             Json(entry.task()).into_response()
         }
         Err(answer) => *answer,
     }
+}
+
+/// How a task is resumed.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resume {
+    /// The person is there and answers questions.
+    interactive: bool,
+}
+
+/// A task that goes on, and the event after which it does.
+#[derive(Serialize, ToSchema)]
+pub struct Resumed {
+    id: String,
+    after: u64,
+}
+
+/// Goes on with a task that the end of an earlier agent interrupted.
+#[utoipa::path(post, path = "/tasks/{id}/resume", params(("id" = String, Path, description = "or the beginning of it")),
+    request_body = Option<Resume>, responses(
+    (status = 202, body = Resumed),
+    (status = "4XX", body = Failure),
+))]
+pub async fn resume(
+    State(app): State<Arc<App>>,
+    ConnectInfo(Peer(owner)): Caller,
+    Path(id): Path<String>,
+    body: Result<Option<Json<Resume>>, JsonRejection>,
+) -> Response {
+    let Resume { interactive } = match body {
+        Ok(body) => body.map(|Json(body)| body).unwrap_or_default(),
+        Err(rejection) => return bad_body(&rejection),
+    };
+    let entry = match find(&app, owner, Right::Control, &id) {
+        Ok(entry) => entry,
+        Err(answer) => return *answer,
+    };
+    // What became of the last call is the helper's to say.
+    if let Err(Fault { code, message }) = app.door.is_open().await {
+        return fault(StatusCode::SERVICE_UNAVAILABLE, &code, &message);
+    }
+    let after = *entry.listen().borrow();
+    let Some(entry) = app.store.resume(&entry, interactive) else {
+        let why = "the task was not interrupted: there is nothing to resume";
+        return fault(StatusCode::CONFLICT, "precondition_failed", why);
+    };
+    // It waited its turn before; that others wait now is no reason to lose it.
+    app.queue.push_back(Arc::clone(&entry));
+    (StatusCode::ACCEPTED, Json(Resumed { id: entry.id(), after })).into_response()
 }
 
 /// An answer.
@@ -336,8 +402,7 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
         let is_final = entry.task().status.is_final();
         for note in entry.notes_after(seen) {
             seen = note.number;
-            let event =
-                sse::Event::default().id(seen.to_string()).event(note.name).data(note.data.to_string());
+            let event = sse::Event::default().id(seen.to_string()).event(note.name).data(note.data);
             if to.send(Ok(event)).await.is_err() {
                 return;
             }

@@ -2,8 +2,12 @@
 
 mod care;
 mod commands;
+mod database;
+mod entry;
+mod keeping;
 mod owner;
 pub mod question;
+mod queue;
 mod requests;
 pub mod results;
 mod run;
@@ -12,11 +16,14 @@ mod turn;
 
 pub use care::{Author, Care, Consents};
 pub use commands::Commands;
+pub use entry::Entry;
+pub use keeping::Left;
 pub use owner::{Owner, Right};
+pub use queue::{Place, Queue};
 pub use requests::{Effect, NotOne, Requests};
 pub use run::Runner;
 pub(crate) use run::request;
-pub use store::{Entry, Find, Store};
+pub use store::{Find, Store};
 pub use turn::Turn;
 
 use crate::ask::Mode;
@@ -237,7 +244,7 @@ pub enum StepStatus {
     Refused,
     /// Done, but not all of the output is here.
     Truncated,
-    /// A person said no.
+    /// A person said no, or the agent itself may not look there.
     Denied,
     /// No answer in time.
     Timeout,
@@ -258,8 +265,8 @@ pub struct Change {
     pub undo: Option<String>,
 }
 
-/// An order with its plan and how it is to be carried out.
-#[derive(Clone, Debug)]
+/// An order with its plan and how it is to be carried out. It is kept: what is added needs a default.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The person's words.
     pub task: String,
@@ -277,7 +284,11 @@ pub struct Order {
     pub owner: Owner,
     /// That person is there to be asked.
     pub interactive: bool,
+    /// The task whose memory it goes on with.
+    #[serde(default)]
+    pub after: Option<String>,
     /// What is wanted.
+    #[serde(default)]
     pub work: Work,
 }
 

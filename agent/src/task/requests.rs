@@ -1,25 +1,19 @@
 //! Whose request is whose: to the helper all of them are the agent's.
 
 use super::Owner;
+use super::database::{Database, Wait};
+use super::entry::text;
 use crate::event::{Event, Fault, Status};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Requests whose owner is remembered: as many as the helper keeps outcomes for.
-const KEPT: usize = 10_000;
+const KEPT: i64 = 10_000;
 
-/// The requests that were sent, the oldest first.
-#[derive(Default)]
-pub struct Requests(Mutex<VecDeque<Sent>>);
-
-/// One of them.
-struct Sent {
-    owner: Owner,
-    id: String,
-    is_undo: bool,
-    state: State,
-}
+/// The requests that were sent.
+pub struct Requests(Arc<Database>);
 
 /// What a request left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,31 +69,115 @@ impl NotOne {
     }
 }
 
+impl ToSql for State {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let word = match self {
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+            Self::Change => "change",
+        };
+        Ok(word.into())
+    }
+}
+
+impl FromSql for State {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_str()? {
+            "nothing" => Ok(Self::Nothing),
+            "unknown" => Ok(Self::Unknown),
+            "change" => Ok(Self::Change),
+            other => Err(FromSqlError::Other(format!("{other:?} is no state of a request").into())),
+        }
+    }
+}
+
+/// The step of a task that a request is of.
+#[derive(Clone, Debug)]
+pub struct Part<'p> {
+    /// The task's id.
+    pub task: &'p str,
+    /// The step's number.
+    pub step: usize,
+    /// The verb.
+    pub verb: &'p str,
+    /// What it is about.
+    pub target: &'p str,
+}
+
+/// A request of a task's step that was sent, perhaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its id.
+    pub id: String,
+    /// The verb.
+    pub verb: String,
+    /// What it is about.
+    pub target: String,
+}
+
 impl Requests {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Sent>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new(database: Arc<Database>) -> Self {
+        Self(database)
     }
 
-    /// Remembers who a request is sent for; false if it was sent for somebody else.
-    pub fn claim(&self, owner: Owner, id: &str, is_undo: bool, effect: Effect) -> bool {
-        let mut requests = self.lock();
-        if let Some(known) = requests.iter().rev().find(|known| known.id == id) {
-            return known.owner == owner;
-        }
-        if requests.len() == KEPT {
-            requests.pop_front();
-        }
-        let state = match effect {
-            Effect::Possible => State::Unknown,
-            Effect::None => State::Nothing,
+    /// Remembers who a request is sent for, before it is sent; false if it was sent for somebody else, or if
+    /// that cannot be remembered.
+    pub fn claim(
+        &self,
+        owner: Owner,
+        id: &str,
+        is_undo: bool,
+        effect: Effect,
+        part: Option<&Part<'_>>,
+    ) -> bool {
+        let owner = text(&owner);
+        let (state, wait) = match effect {
+            Effect::Possible => (State::Unknown, Wait::ForDisk),
+            Effect::None => (State::Nothing, Wait::ForKernel),
         };
-        requests.push_back(Sent { owner, id: id.to_owned(), is_undo, state });
-        true
+        let claimed = self.0.write(wait, |sql| {
+            sql.prepare(
+                "INSERT INTO requests (id, owner, is_undo, state, task, step, verb, target, is_effect)
+                 VALUES (?1, ?2, ?3, ?4, (SELECT seq FROM tasks WHERE id = ?5), ?6, ?7, ?8, ?9)
+                 ON CONFLICT (id) DO NOTHING",
+            )?
+            .execute(params![
+                id,
+                owner,
+                is_undo,
+                state,
+                part.map(|part| part.task),
+                part.and_then(|part| i64::try_from(part.step).ok()),
+                part.map(|part| part.verb),
+                part.map(|part| part.target),
+                effect == Effect::Possible,
+            ])?;
+            let is = sql.prepare("SELECT owner = ?2 FROM requests WHERE id = ?1")?;
+            { is }.query_row([id, &owner], |row| row.get(0))
+        });
+        claimed.unwrap_or(false)
+    }
+
+    /// The requests of a step that may have changed something, whatever is known of them, the oldest first.
+    pub fn of_step(&self, task: &str, step: usize) -> Vec<Sent> {
+        self.0.read(|sql| {
+            let mut sent = sql.prepare(
+                "SELECT requests.id, verb, target FROM requests JOIN tasks ON tasks.seq = task
+                 WHERE tasks.id = ?1 AND step = ?2 AND is_effect ORDER BY requests.seq",
+            )?;
+            let rows = sent.query_map(params![task, i64::try_from(step).unwrap_or(i64::MAX)], |row| {
+                Ok(Sent { id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })
+            })?;
+            rows.collect()
+        })
     }
 
     /// Whether a request was sent for this person.
     pub fn owns(&self, owner: Owner, id: &str) -> bool {
-        self.lock().iter().any(|known| known.owner == owner && known.id == id)
+        self.0.read(|sql| {
+            let mut own = sql.prepare("SELECT 1 FROM requests WHERE id = ?1 AND owner = ?2")?;
+            own.exists([id, &text(&owner)])
+        })
     }
 
     /// Remembers how a request ended; `undoes` is the one that it takes back.
@@ -116,32 +194,53 @@ impl Requests {
                 return;
             }
         };
-        for known in self.lock().iter_mut() {
-            if known.id == id {
-                known.state = if is_done && undoable { State::Change } else { State::Nothing };
-            } else if undoes == Some(known.id.as_str()) && is_done {
-                known.state = State::Nothing;
+        let state = if is_done && undoable { State::Change } else { State::Nothing };
+        // Not written, it stays unknown: what is asked for then is its recorded outcome.
+        let _ = self.0.write(Wait::ForKernel, |sql| {
+            let mut settle = sql.prepare("UPDATE requests SET state = ? WHERE id = ?")?;
+            settle.execute(params![state, id])?;
+            match undoes.filter(|_| is_done) {
+                Some(undone) => settle.execute(params![State::Nothing, undone]),
+                None => Ok(0),
             }
-        }
+        });
     }
 
     /// A person's request by its id, the beginning of it, or `last`: the newest change that stands and is no undo
     /// itself, so that asking again goes one further back.
     pub fn find(&self, owner: Owner, id: &str) -> Result<String, NotOne> {
-        let requests = self.lock();
-        let mut own = requests.iter().rev().filter(|known| known.owner == owner);
+        let owner = text(&owner);
         if id == "last" {
-            return match own.find(|known| known.state != State::Nothing && !known.is_undo) {
-                Some(known) if known.state == State::Change => Ok(known.id.clone()),
-                Some(open) => Err(NotOne::Open(open.id.clone())),
+            let newest: Option<(String, State)> = self.0.read(|sql| {
+                let newest =
+                    "SELECT id, state FROM requests WHERE owner = ? AND state <> 'nothing' AND NOT is_undo
+                              ORDER BY seq DESC LIMIT 1";
+                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                sql.prepare(newest)?.query_row([&owner], row).optional()
+            });
+            return match newest {
+                Some((id, State::Change)) => Ok(id),
+                Some((open, State::Unknown | State::Nothing)) => Err(NotOne::Open(open)),
                 None => Err(NotOne::Unknown),
             };
         }
-        let mut found = own.filter(|known| known.id.starts_with(id));
-        match (found.next(), found.next()) {
-            (Some(known), None) => Ok(known.id.clone()),
-            (None, _) => Err(NotOne::Unknown),
-            (Some(_), Some(_)) => Err(NotOne::Several),
+        let found: Vec<String> = self.0.read(|sql| {
+            let like = "SELECT id FROM requests WHERE owner = ?2 AND substr(id, 1, length(?1)) = ?1 LIMIT 2";
+            let mut like = sql.prepare(like)?;
+            let rows = like.query_map([id, &owner], |row| row.get(0))?;
+            rows.collect()
+        });
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => Err(NotOne::Unknown),
+            _ => Err(NotOne::Several),
         }
+    }
+
+    /// Forgets the oldest beyond those that are kept.
+    pub(super) fn tidy(&self) {
+        let gone = "DELETE FROM requests WHERE seq <= (SELECT max(seq) FROM requests) - ?";
+        // Told of in the journal; tried again at the end of the next task.
+        let _ = self.0.write(Wait::ForKernel, |sql| sql.execute(gone, [KEPT]));
     }
 }

@@ -55,6 +55,16 @@ impl Results {
         self.steps.iter().filter(|step| step.is_own()).count() + self.misformats.len() + 1
     }
 
+    /// The entries after the first so many, each as JSON.
+    #[must_use]
+    pub fn texts_after(&self, first: usize) -> Vec<String> {
+        let text = |entry| match entry {
+            Ok(step) => serde_json::to_string(step),
+            Err(misformat) => serde_json::to_string(misformat),
+        };
+        self.entries().skip(first).map(|entry| text(entry).unwrap_or_default()).collect()
+    }
+
     /// Keeps a reply that was no call.
     pub fn misformat(&mut self, response: &str) {
         if self.misformats.len() < MISFORMAT_LIMIT {

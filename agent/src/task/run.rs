@@ -13,13 +13,14 @@ mod plan;
 mod planning;
 mod putting;
 mod requests;
+mod resuming;
 mod shims;
 mod step;
 
 pub(crate) use requests::request;
 
 use super::question::Person;
-use super::{Care, Change, Commands, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Care, Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
@@ -68,6 +69,8 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub turn: &'a mut Turn,
+    /// What an earlier process left of it.
+    pub left: Left,
     /// What it needs for commands of its own.
     pub commands: &'a Commands,
     /// What the task may cost; what programs in its commands ask for counts too.
@@ -83,7 +86,12 @@ impl Runner<'_> {
     pub async fn run(mut self, task: &mut Task) {
         task.status = TaskStatus::Running;
         let steps = self.order.steps.clone();
-        for (index, tool) in steps.iter().enumerate() {
+        // What an earlier process did is done; a step that did not go well was its last.
+        let own: Vec<StepStatus> = task.results.iter().filter(|r| r.is_own()).map(|r| r.status).collect();
+        let goes_on = |status: &StepStatus| matches!(status, StepStatus::Ok | StepStatus::Truncated);
+        let is_over = self.order.mode != Mode::Preview && !own.iter().all(goes_on);
+        let done = if is_over { steps.len() } else { own.len() };
+        for (index, tool) in steps.iter().enumerate().skip(done) {
             let number = index + 1;
             if *self.cancel.borrow() {
                 break;
@@ -145,6 +153,9 @@ impl Runner<'_> {
         mode: Mode,
         views: &[FileView],
     ) -> Outcome {
+        if let Some(outcome) = self.recalled(task, number, &request, mode).await {
+            return outcome;
+        }
         if let Err(why) = self.secrets.check(&self.tool, &request) {
             return self.not_asked(task, number, request, Fault::new("placeholder_refused", why));
         }
@@ -222,11 +233,12 @@ fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     let Some(bad) = bad else {
         let is_whole = done == steps.len();
         task.status = if is_whole { TaskStatus::Completed } else { TaskStatus::Cancelled };
-        task.summary = match (is_whole, mode) {
+        let summary = match (is_whole, mode) {
             (true, Mode::Execute) => format!("done: {}", names(steps)),
             (true, Mode::Preview | Mode::Check) => format!("would do: {}", names(steps)),
             (false, _) => format!("cancelled before: {}", names(&steps[done..])),
         };
+        task.summary = outcome::with_changes(task, &summary);
         return;
     };
     task.status = match bad.status {
@@ -244,5 +256,5 @@ fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     if at + 1 < steps.len() && mode == Mode::Execute {
         let _ = write!(summary, ". Not done: {}", names(&steps[at + 1..]));
     }
-    task.summary = summary;
+    task.summary = outcome::with_changes(task, &summary);
 }

@@ -1,51 +1,31 @@
-//! The tasks that the service knows. In memory: the one place that persistence will replace.
+//! The tasks that the service knows: all of them in the database, those that have not ended also here.
 
-use super::question::{Answer, Person};
+use super::database::{Database, Wait};
+use super::entry::{Entry, head, text};
 use super::{Order, Owner, Requests, Right, Task, TaskStatus};
-use serde_json::Value;
-use std::collections::VecDeque;
+use crate::model::memory::Memory;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{mpsc, watch};
 
-/// Finished tasks that are kept, and the bytes that their results may have together.
-const KEPT_TASKS: usize = 200;
-const KEPT_BYTES: usize = 8 << 20;
-/// Events of a task that a late listener can still get.
-const KEPT_NOTES: usize = 2000;
+/// Finished tasks that are kept, and the bytes that what is kept of them may have together.
+const KEPT_TASKS: i64 = 200;
+const KEPT_BYTES: i64 = 8 << 20;
 /// Finished tasks whose events are kept whole; of older ones only those of the steps are.
-const KEPT_WHOLE: usize = 8;
+const KEPT_WHOLE: i64 = 8;
+
+/// The statuses after which nothing more happens, for SQL.
+const FINAL: &str = "status NOT IN ('queued', 'running', 'waiting')";
 
 /// All tasks, and who asked for which request.
-#[derive(Default)]
 pub struct Store {
-    tasks: Mutex<VecDeque<Arc<Entry>>>,
+    database: Arc<Database>,
+    /// Tasks that have not ended: somebody may wait for them or end them.
+    open: Mutex<HashMap<String, Arc<Entry>>>,
     /// Requests by whom they were sent for.
     pub requests: Requests,
-}
-
-/// One task with its events.
-pub struct Entry {
-    /// What was ordered.
-    pub order: Order,
-    /// Set to end it.
-    pub cancel: watch::Sender<bool>,
-    /// Where its person's answers go.
-    answers: mpsc::Sender<(u32, Answer)>,
-    person: Mutex<Option<Person>>,
-    task: Mutex<Task>,
-    notes: Mutex<VecDeque<Note>>,
-    last: watch::Sender<u64>,
-}
-
-/// One event of a task.
-#[derive(Clone, Debug)]
-pub struct Note {
-    /// Counts from 1.
-    pub number: u64,
-    /// The event's name.
-    pub name: &'static str,
-    /// Its members.
-    pub data: Value,
 }
 
 /// What a search by id or by its beginning found.
@@ -58,146 +38,216 @@ pub enum Find {
     Several,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Store {
+    /// The store in a directory. One whose file cannot be opened keeps nothing; see [`Self::fault`].
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        let database = Arc::new(Database::open(directory)?);
+        let requests = Requests::new(Arc::clone(&database));
+        Ok(Self { database, open: Mutex::default(), requests })
+    }
+
+    /// What is wrong with the database, if anything.
+    pub fn fault(&self) -> Option<String> {
+        self.database.fault()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a new task in.
-    pub fn add(&self, id: String, order: Order) -> Arc<Entry> {
-        let (answers, questioner) = mpsc::channel(4);
-        let person = if order.interactive { Person::Present(questioner) } else { Person::Absent };
-        let entry = Arc::new(Entry {
-            answers,
-            person: Mutex::new(Some(person)),
-            task: Mutex::new(Task::new(id, &order)),
-            order,
-            cancel: watch::Sender::new(false),
-            notes: Mutex::default(),
-            last: watch::Sender::new(0),
-        });
-        lock(&self.tasks).push_back(Arc::clone(&entry));
-        entry
+    ///
+    /// # Errors
+    /// It cannot be kept: it could not go on after the end of this process.
+    pub fn add(&self, id: String, order: Order) -> Result<Arc<Entry>, String> {
+        if let Some(why) = self.database.unused() {
+            return Err(format!("the agent's database is not in use: {why}"));
+        }
+        let mut task = Task::new(id.clone(), &order);
+        let record = head(&mut task);
+        let row = self.database.write(Wait::ForKernel, |sql| {
+            sql.prepare(
+                "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, ?, ?, ?, ?)",
+            )?
+            .execute(params![
+                id,
+                text(&order.owner),
+                order.session,
+                word(task.status),
+                text(&order),
+                record
+            ])?;
+            Ok(sql.last_insert_rowid())
+        })?;
+        let entry = Entry::new(row, order, task, 0, Arc::clone(&self.database));
+        self.lock().insert(id, Arc::clone(&entry));
+        Ok(entry)
     }
 
     /// Takes a task out that was never run.
     pub fn forget(&self, id: &str) {
-        lock(&self.tasks).retain(|entry| entry.task().id != id);
+        self.lock().remove(id);
+        let delete = |sql: &Connection| sql.execute("DELETE FROM tasks WHERE id = ?", [id]);
+        // Left in place it would be run after a restart; the database says then what is wrong with it.
+        let _ = self.database.write(Wait::ForKernel, delete);
     }
 
     /// A task that somebody has this right over, by its id or the beginning of it.
     pub fn find(&self, who: Owner, right: Right, id: &str) -> Find {
-        let tasks = lock(&self.tasks);
-        let own = |entry: &&Arc<Entry>| who.has(right, entry.order.owner) && entry.task().id.starts_with(id);
-        let mut found = tasks.iter().filter(own);
-        match (found.next(), found.next()) {
-            (Some(entry), None) => Find::One(Arc::clone(entry)),
+        let found = self.database.read(|sql| {
+            let mut find = sql.prepare(
+                "SELECT seq, owner FROM tasks WHERE substr(id, 1, length(?1)) = ?1 ORDER BY seq DESC",
+            )?;
+            let rows = find.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()
+        });
+        let mut own = found
+            .into_iter()
+            .filter(|(_, owner)| serde_json::from_str(owner).is_ok_and(|owner: Owner| who.has(right, owner)));
+        match (own.next(), own.next()) {
+            (Some((row, _)), None) => self.entry(row).map_or(Find::None, Find::One),
             (None, _) => Find::None,
             (Some(_), Some(_)) => Find::Several,
         }
     }
 
-    /// The tasks that somebody may see, the newest first.
-    pub fn list(&self, who: Owner) -> Vec<Task> {
-        lock(&self.tasks)
-            .iter()
-            .rev()
-            .filter(|entry| who.has(Right::See, entry.order.owner))
-            .map(|entry| entry.task())
-            .collect()
+    /// The tasks that somebody may see, the newest first, at most so many.
+    pub fn list(&self, who: Owner, most: usize) -> Vec<Task> {
+        let rows = self.database.read(|sql| {
+            let mut list = sql.prepare("SELECT seq, owner FROM tasks ORDER BY seq DESC")?;
+            let rows = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()
+        });
+        let own = rows.into_iter().filter(|(_, owner)| {
+            serde_json::from_str(owner).is_ok_and(|owner: Owner| who.has(Right::See, owner))
+        });
+        own.take(most).filter_map(|(row, _)| self.entry(row)).map(|entry| entry.task()).collect()
+    }
+
+    /// A task by its place in the database.
+    fn entry(&self, row: i64) -> Option<Arc<Entry>> {
+        let kept = self.database.read(|sql| {
+            let find = "SELECT id, ordered, record, (SELECT max(number) FROM notes WHERE task = seq) FROM tasks \
+                        WHERE seq = ?";
+            sql.prepare(find)?
+                .query_row([row], |row| {
+                    let last: Option<i64> = row.get(3)?;
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, last.unwrap_or_default()))
+                })
+                .optional()
+        });
+        let (id, ordered, record, last): (String, String, String, i64) = kept?;
+        if let Some(entry) = self.lock().get(&id) {
+            return Some(Arc::clone(entry));
+        }
+        let (order, task) = match (serde_json::from_str(&ordered), serde_json::from_str::<Task>(&record)) {
+            (Ok(order), Ok(task)) => (order, task),
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::error!(task = id, "a kept task cannot be read: {error}");
+                return None;
+            }
+        };
+        let results = self.database.read(|sql| {
+            let mut steps = sql.prepare("SELECT result FROM steps WHERE task = ? ORDER BY number")?;
+            let rows = steps.query_map([row], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<Vec<String>>>()
+        });
+        let results = serde_json::from_str(&format!("[{}]", results.join(","))).unwrap_or_default();
+        let last = u64::try_from(last).unwrap_or_default();
+        Some(Entry::new(row, order, Task { results, ..task }, last, Arc::clone(&self.database)))
+    }
+
+    /// What a task that goes on from this one knows; nothing if it is gone.
+    pub(super) fn memory(&self, id: &str) -> Memory {
+        let memory: Option<String> = self.database.read(|sql| {
+            sql.query_row("SELECT memory FROM tasks WHERE id = ?", [id], |row| row.get(0))
+                .optional()
+                .map(Option::flatten)
+        });
+        memory.and_then(|memory| serde_json::from_str(&memory).ok()).unwrap_or_default()
+    }
+
+    /// A person's newest task, in a session or, if that is empty, in any: its id and its session.
+    pub fn newest(&self, owner: Owner, session: &str) -> Option<(String, String)> {
+        self.database.read(|sql| {
+            let newest = "SELECT id, session FROM tasks WHERE owner = ?1 AND (?2 = '' OR session = ?2)
+                          ORDER BY seq DESC LIMIT 1";
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            sql.query_row(newest, [&text(&owner), session], row).optional()
+        })
+    }
+
+    /// Gives an interrupted task back to be queued, its person perhaps there now; `None` if it is not one.
+    pub fn resume(&self, entry: &Entry, interactive: bool) -> Option<Arc<Entry>> {
+        entry.requeue().then(|| self.reopen(entry, interactive))
+    }
+
+    /// A task of an earlier process as one of this.
+    fn reopen(&self, entry: &Entry, interactive: bool) -> Arc<Entry> {
+        let reopened = entry.reopened(interactive);
+        self.lock().insert(reopened.task().id, Arc::clone(&reopened));
+        reopened
+    }
+
+    /// Takes up what an earlier process left: tasks that it ran are marked, those that had not begun are given
+    /// back to be queued.
+    pub fn take_up(&self) -> Vec<Arc<Entry>> {
+        let rows = self.database.read(|sql| {
+            let open = format!("SELECT seq FROM tasks WHERE NOT ({FINAL}) ORDER BY seq");
+            let mut open = sql.prepare(&open)?;
+            let rows = open.query_map([], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<Vec<i64>>>()
+        });
+        let mut queued = Vec::new();
+        for entry in rows.into_iter().filter_map(|row| self.entry(row)) {
+            let task = entry.task();
+            if task.status == TaskStatus::Queued {
+                // Nobody is at the other end to be asked.
+                queued.push(self.reopen(&entry, false));
+            } else {
+                entry.interrupted();
+            }
+        }
+        self.tidy();
+        queued
     }
 
     /// Lets the oldest finished tasks go, and events before them, when there are too many or they are too large.
     pub fn tidy(&self) {
-        let mut tasks = lock(&self.tasks);
-        let (mut count, mut bytes) = (0, 0);
-        let mut kept = VecDeque::with_capacity(tasks.len());
-        for entry in tasks.drain(..).rev() {
-            let task = entry.task();
-            if task.status.is_final() {
-                count += 1;
-                bytes += serde_json::to_string(&task).map_or(0, |text| text.len());
-                if count > KEPT_TASKS || (bytes > KEPT_BYTES && count > 1) {
-                    continue;
-                }
-                if count > KEPT_WHOLE {
-                    lock(&entry.notes).retain(|note| note.name == "step");
-                }
-            }
-            kept.push_front(entry);
-        }
-        *tasks = kept;
+        self.lock().retain(|_, entry| !entry.task().status.is_final());
+        let gone = format!(
+            "WITH ended AS (
+                 SELECT seq, row_number() OVER newest AS place, sum(octet_length(record) + octet_length(ordered)
+                     + (SELECT total(octet_length(result)) FROM steps WHERE task = seq)) OVER newest AS bytes
+                 FROM tasks WHERE {FINAL} WINDOW newest AS (ORDER BY seq DESC)
+             )
+             DELETE FROM tasks WHERE seq IN
+                 (SELECT seq FROM ended WHERE place > ?1 OR (bytes > ?2 AND place > 1))"
+        );
+        let short = format!(
+            "DELETE FROM notes WHERE name <> 'step' AND task IN
+                 (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
+        );
+        // The dialogue of one that cannot be resumed has no further use.
+        let forgotten = format!(
+            "DELETE FROM dialogue WHERE task IN (SELECT seq FROM tasks WHERE {FINAL} AND NOT interrupted
+                 UNION SELECT seq FROM (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1))"
+        );
+        // Told of in the journal and in health; the next end of a task tries again.
+        let _ = self.database.write(Wait::ForKernel, |sql| {
+            sql.prepare(&gone)?.execute([KEPT_TASKS, KEPT_BYTES])?;
+            sql.prepare(&short)?.execute([KEPT_WHOLE])?;
+            sql.prepare(&forgotten)?.execute([KEPT_WHOLE])
+        });
+        self.requests.tidy();
+        self.database.shrink();
     }
 }
 
-impl Entry {
-    /// The record as it stands.
-    pub fn task(&self) -> Task {
-        lock(&self.task).clone()
-    }
-
-    /// Puts the record in place.
-    pub fn update(&self, task: &Task) {
-        lock(&self.task).clone_from(task);
-    }
-
-    /// Ends a task that has not begun; true if it did.
-    pub fn cancel_queued(&self) -> bool {
-        let mut task = lock(&self.task);
-        let is_queued = task.status == TaskStatus::Queued;
-        if is_queued {
-            task.status = TaskStatus::Cancelled;
-            "cancelled before it began".clone_into(&mut task.summary);
-        }
-        is_queued
-    }
-
-    /// Takes a task that is still queued to run it; `None` if it was cancelled meanwhile.
-    pub fn begin(&self) -> Option<Task> {
-        let mut task = lock(&self.task);
-        (task.status == TaskStatus::Queued).then(|| {
-            task.status = TaskStatus::Running;
-            task.clone()
-        })
-    }
-
-    /// The person to ask, for the one that runs the task.
-    pub fn person(&self) -> Person {
-        lock(&self.person).take().unwrap_or(Person::Absent)
-    }
-
-    /// Answers the question of this number; false if it is not the one that stands.
-    pub fn answer(&self, number: u32, answer: Answer) -> bool {
-        let stands = lock(&self.task).question.as_ref().is_some_and(|question| question.number == number);
-        stands && self.answers.try_send((number, answer)).is_ok()
-    }
-
-    /// Adds an event. Progress takes the place of the progress before it.
-    pub fn note(&self, name: &'static str, data: Value) {
-        let mut notes = lock(&self.notes);
-        let number = *self.last.borrow() + 1;
-        if name == "progress" && notes.back().is_some_and(|note| note.name == "progress") {
-            notes.pop_back();
-        } else if notes.len() == KEPT_NOTES {
-            notes.pop_front();
-        }
-        notes.push_back(Note { number, name, data });
-        self.last.send_replace(number);
-    }
-
-    /// Ends the listeners' waiting: the record says how the task ended.
-    pub fn close(&self) {
-        let number = *self.last.borrow();
-        self.last.send_replace(number);
-    }
-
-    /// The events after a number.
-    pub fn notes_after(&self, number: u64) -> Vec<Note> {
-        lock(&self.notes).iter().filter(|note| note.number > number).cloned().collect()
-    }
-
-    /// Tells of new events.
-    pub fn listen(&self) -> watch::Receiver<u64> {
-        self.last.subscribe()
-    }
+/// A status as the database has it.
+pub(super) fn word(status: TaskStatus) -> String {
+    text(&status).trim_matches('"').to_owned()
 }

@@ -260,6 +260,24 @@ impl Ran {
     }
 }
 
+/// A host whose places are all in one directory.
+pub fn host_at(directory: &Path) -> Host {
+    Host {
+        agent_socket: directory.join("agent.sock"),
+        helper_socket: directory.join("helper.sock"),
+        tool_socket: directory.join("tool.sock"),
+        state: directory.join("state"),
+        operator_socket: directory.join("operator.sock"),
+        admin: directory.join("postern-admin"),
+        system: directory.join("system"),
+        config: directory.join("agent.toml"),
+        root: directory.join("root"),
+        operators: "no-such-group".to_owned(),
+        terminals: Vec::new(),
+        editor: vec!["/bin/false".to_owned()],
+    }
+}
+
 /// A place with its own sockets.
 pub struct Place {
     pub host: Host,
@@ -269,20 +287,7 @@ pub struct Place {
 impl Place {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("tempdir");
-        let host = Host {
-            agent_socket: directory.path().join("agent.sock"),
-            helper_socket: directory.path().join("helper.sock"),
-            tool_socket: directory.path().join("tool.sock"),
-            state: directory.path().join("state"),
-            operator_socket: directory.path().join("operator.sock"),
-            admin: directory.path().join("postern-admin"),
-            system: directory.path().join("system"),
-            config: directory.path().join("agent.toml"),
-            root: directory.path().join("root"),
-            operators: "no-such-group".to_owned(),
-            terminals: Vec::new(),
-            editor: vec!["/bin/false".to_owned()],
-        };
+        let host = host_at(directory.path());
         Self { host, directory }
     }
 

@@ -1,7 +1,7 @@
 //! The HTTP service: over TCP with its token, its limits of time, its pages and events, and what it says of itself.
 
 use crate::common::{Place, Play, ended, refused};
-use crate::schema;
+use crate::{schema, server};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
@@ -10,9 +10,11 @@ use postern_proto::v1::Status;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::Notify;
 
 const TOKEN: &str = "correct horse battery";
 
@@ -60,7 +62,7 @@ where
 }
 
 /// One call over the Unix socket.
-async fn ask(
+pub async fn ask(
     place: &Place,
     method: &str,
     path: &str,
@@ -305,4 +307,24 @@ async fn the_document_has_exactly_the_routes_and_answers_are_as_it_says() {
     assert!(schema::violations(&document, &task_schema, &task).is_empty());
     task["status"] = json!("sleeping");
     assert!(!schema::violations(&document, &task_schema, &task).is_empty());
+}
+
+#[tokio::test]
+async fn health_does_not_wait_for_the_dead_and_is_remembered_for_a_moment() {
+    let ok = || server::Play::Answer(200, &[], "{}".into());
+    let server = server::Server::start(vec![server::Play::Hang, ok()]).await;
+    let place = Place::new();
+    crate::tasks::configure(&place, &server);
+    let helper = place.helper(vec![
+        Play::Hold(Vec::new(), Arc::new(Notify::new()), Vec::new()),
+        Play::Events(vec![ended(Status::Done, "")]),
+    ]);
+    place.serve();
+    let late = "no answer within 2 s";
+    let dead = json!({ "agent": "ok", "llm": late, "rag": "off", "helper": late });
+    // Those who ask at once, and a moment later, are told the same: each part is asked once.
+    let health = async || json_of(&ask(&place, "GET", "/health", &[], "").await.2);
+    let (one, other) = tokio::join!(health(), health());
+    assert_eq!((&one, &other, &health().await), (&dead, &dead, &dead));
+    assert_eq!((server.seen().len(), helper.seen().len()), (1, 1));
 }

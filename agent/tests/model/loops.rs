@@ -214,7 +214,7 @@ async fn a_task_ends_when_its_steps_tokens_changes_or_time_are_used_up() {
     for _ in 0..3 {
         assert_eq!(budget.step(), Ok(()));
     }
-    assert_eq!(budget.step(), Err("the 3 steps that a task may take are used up".to_owned()));
+    assert_eq!(budget.step(), Err("the 3 steps that a run may take are used up".to_owned()));
     let mut budget = Budget::new(&limits);
     budget.spent(Usage { input: 90, cached_input: 80, output: 9 });
     assert_eq!((budget.step(), budget.tokens()), (Ok(()), 99));

@@ -1,6 +1,7 @@
 //! What becomes of a model's words, and how they are fetched.
 
 mod arbitrary;
+mod bounds;
 mod command;
 mod commands;
 #[path = "../common/mod.rs"]
@@ -14,11 +15,14 @@ mod facts;
 mod guarding;
 mod http;
 mod injections;
+mod kept;
 mod looks;
 mod loops;
+mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;
+mod resuming;
 mod retries;
 mod sandbox;
 mod scenarios;

@@ -5,6 +5,7 @@ use postern_agent::config::Config;
 use postern_agent::config::tables::Limits;
 use postern_agent::config::values::{BaseUrl, Provider, Span, Value as _};
 use postern_agent::model::endpoint::{Endpoint, Heard};
+use postern_agent::model::past::{Past, Said};
 use postern_agent::model::task::{Done, End, Hands, Task, Went};
 use postern_agent::model::tools::{Call, TASK};
 use postern_agent::plan::Expected;
@@ -24,6 +25,9 @@ struct Scenario {
     provider: Provider,
     #[serde(default)]
     limits: Limits,
+    /// What an earlier process kept of the dialogue.
+    #[serde(default)]
+    kept: Vec<Value>,
     /// What the endpoint answers, one after the other.
     replies: Vec<Reply>,
     /// What comes of the calls that are run; when they are used up, all goes well.
@@ -207,9 +211,12 @@ async fn run(scenario: Scenario) -> Result<(), String> {
     config.retry.backoff_base = Span(Duration::from_millis(1));
     config.retry.backoff_max = Span(Duration::from_millis(2));
     let endpoint = Endpoint::new(&config.model, &config.retry)?.ok_or("no endpoint")?;
+    let kept: Vec<Said> =
+        serde_json::from_value(json!(scenario.kept)).map_err(|error| format!("kept: {error}"))?;
     let mut hands = Script { results: scenario.results.into(), calls: Vec::new() };
     let mut task =
-        Task::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work");
+        Task::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work")
+            .after(Past::new(kept));
     let (end, words) = match task.run(&mut hands).await {
         End::Finished(words) => ("finished", words),
         End::Unproven(words) => ("unproven", words),
@@ -251,6 +258,9 @@ async fn every_scenario_ends_as_it_says() {
     let mut count = 0;
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         count += 1;

@@ -1,12 +1,13 @@
 //! One trace id from the command line to the model, the helper and the log; and what the log looks like.
 
 use crate::common::{Kept, Place, Play, ended};
+use crate::http::ask;
 use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::{LogFormat, LogLevel};
-use postern_agent::log;
 use postern_agent::trace::Trace;
+use postern_agent::{Exit, log};
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
 use tracing::subscriber::DefaultGuard;
@@ -140,4 +141,28 @@ fn a_line_of_the_log_is_one_line_whatever_it_quotes() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_request_asked_again_under_its_id_is_the_same_to_the_byte() {
+    let place = Place::new();
+    let helper = place.helper((0..6).map(|_| Play::Events(vec![ended(Status::Done, "")])).collect());
+    place.serve();
+    let id = "018f0000-0000-7000-8000-00000000000a";
+    let again = ["service", "restart", "nginx", "--request-id", id];
+    for args in [&again[..], &again[..], &[&again[..], &["--direct"]].concat()] {
+        assert_eq!(place.run(args).await.exit, Exit::Done);
+    }
+    let seen = helper.seen();
+    assert_eq!(trace_of(&seen[0].meta().traceparent), id.replace('-', ""));
+    assert!(seen.iter().all(|one| one.body == seen[0].body), "{seen:?}");
+    // Over HTTP a client that names no trace has the same; one that does has its own.
+    let body = json!({ "verb": "unit.restart", "args": { "unit": "nginx.service" }, "request_id": id });
+    let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for headers in [&[][..], &[], &[("traceparent", own)]] {
+        assert_eq!(ask(&place, "POST", "/requests", headers, &body.to_string()).await.0, 200);
+    }
+    let seen = helper.seen();
+    assert_eq!(seen[3].body, seen[4].body);
+    assert_eq!(trace_of(&seen[5].meta().traceparent), trace_of(own));
 }

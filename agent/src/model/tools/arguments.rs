@@ -128,6 +128,18 @@ arguments! {
         #[schemars(length(max = 10))]
         verify: Vec<Expected>,
     }
+    Checkpoint {
+        /// What the person is told of how far the task is.
+        response: Text,
+        /// What was tried and what came of it, in a few sentences.
+        log_summary: Text,
+        /// What is done, each with the path, package or unit that it is about. Results must prove it.
+        progress: Vec<Text>,
+        /// What is left to do, in plain words; empty if nothing is.
+        remaining: String,
+        /// What was tried and failed.
+        failed_approaches: Vec<Text>,
+    }
     MakePlan {
         /// The plan.
         #[schemars(schema_with = "plan::schema")]

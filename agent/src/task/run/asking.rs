@@ -5,7 +5,7 @@ use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Fault};
 use crate::request::Request;
 use crate::secrets::Secrets;
-use crate::task::{Task, TaskStatus, Turn, Waits};
+use crate::task::{Effect, Task, TaskStatus, Turn, Waits};
 use crate::tool::Tool;
 use serde_json::{Value, json};
 
@@ -35,7 +35,11 @@ impl Runner<'_> {
         request: Request,
         mode: Mode,
     ) -> Outcome {
-        let ask = self.prepare(task, number, request, mode);
+        let mut ask = self.prepare(task, number, request, mode);
+        if ask.effect() == Effect::Possible {
+            // One that was perhaps sent before goes on under its id.
+            ask.id = self.left.again.take().unwrap_or(ask.id);
+        }
         let mut cancel = self.cancel.clone();
         // Another task may act while this one waited for a person.
         tokio::select! {
@@ -49,9 +53,14 @@ impl Runner<'_> {
             "request",
             json!({
                 "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
+                "verb": ask.request.verb(), "target": ask.request.target(),
+                "of": ask.request.recalls(),
             }),
             task,
         );
+        if *cancel.borrow() {
+            return Outcome::ended(&ask, Event::Error(Fault::new("cancelled", "before it was asked")));
+        }
         let secrets = self.secrets;
         let mut telling =
             Telling { turn: self.turn, on: self.on, secrets, ask: &ask, number, rule: String::new() };

@@ -52,6 +52,9 @@ impl Runner<'_> {
     /// step of its own.
     pub(super) async fn shell(&mut self, task: &mut Task, number: usize, line: &Line<'_>) -> StepResult {
         let tool = Tool::Shell { cmd: line.cmd.to_owned() };
+        if let Some(lost) = self.lost(task, number, &tool).await {
+            return lost;
+        }
         let ended = |status, fault: &Fault| StepResult {
             error: Some(format!("{}: {}", fault.code, fault.message)),
             ..StepResult::new(number, tool.clone(), status)

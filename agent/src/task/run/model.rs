@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::model::answer;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
+use crate::model::past::{Past, Said};
 use crate::model::results::UNREAD;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
@@ -33,15 +34,20 @@ impl Runner<'_> {
     /// Runs a task by a model's calls. The task's record is complete at the end, whatever happened.
     pub(super) async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
-        let system = self.secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
         let secrets = self.secrets;
-        let words = self.order.task.clone();
+        let system = secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
+        let words = self.left.memory.before(&self.order.task);
         let mode = self.order.mode;
+        let past = Past::new(std::mem::take(&mut self.left.said));
         let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
-        let mut dialogue = Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets);
+        let mut dialogue =
+            Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets).after(past);
         self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
+        let remaining = dialogue.remaining().unwrap_or_default();
+        let leaves = json!({ "remaining": remaining, "failed_approaches": dialogue.log().failed() });
+        (hands.runner.on)("leaves", leaves, hands.task);
         task.add_usage(dialogue.usage());
         finish(task, end, mode);
     }
@@ -85,10 +91,17 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
+        // The agent was stopped after the step, and before the dialogue learnt of it.
+        if let Some(result) = self.runner.left.results.pop_front() {
+            let is_change =
+                self.task.changes.iter().any(|change| Some(&change.request_id) == result.request_id.as_ref());
+            let went = if is_change { Went::Changed } else { went(result.status) };
+            return Done { told: told(&result), went };
+        }
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let (result, told) = if let Some(found) = self.runner.look(&tool).await {
+        let (result, mut told) = if let Some(found) = self.runner.look(&tool).await {
             let result = self.runner.cleaned(found.result(number, &tool));
             if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
                 self.runner.remember(&tool);
@@ -102,6 +115,10 @@ impl Hands for Steps<'_, '_> {
             }
             (result, told)
         };
+        // By it the model can take the change back.
+        if let Some(undo) = self.task.changes.get(changed..).and_then(|new| new.last()?.undo.as_ref()) {
+            told["undo"] = json!(undo);
+        }
         let status = result.status;
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
@@ -115,6 +132,10 @@ impl Hands for Steps<'_, '_> {
     async fn verify(&mut self, expected: &Expected) -> Done {
         let result = self.runner.prove(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
+    }
+
+    fn keep(&mut self, said: &Said) {
+        (self.runner.on)("said", json!(said), self.task);
     }
 
     fn misread(&mut self, reply: &str) {

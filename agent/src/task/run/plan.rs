@@ -54,12 +54,13 @@ impl Runner<'_> {
     /// Carries a plan out. The task's record is complete at the end, whatever happened.
     async fn run_plan(mut self, task: &mut Task, plan: &Plan, model: Option<(&Endpoint, &Limits)>) {
         task.status = TaskStatus::Running;
-        task.plan = Some(plan.clone());
-        let mut plans = vec![plan.clone()];
+        // One that an earlier process was stopped in goes on with the plan it had by then.
+        let current = task.plan.get_or_insert_with(|| plan.clone()).clone();
         let mut failures = BTreeSet::new();
         // A task that goes on after the agent was killed has done some of it.
         let good = task.results.iter().filter(|result| result.is_own() && is_good(result));
         let mut done: BTreeSet<String> = good.map(|result| Step::key_of(&result.tool)).collect();
+        let mut plans = vec![current];
         let repairs = model.map_or(0, |(_, limits)| limits.repairs);
         let stop = loop {
             let Some(current) = plans.last().cloned() else { break None };
@@ -104,13 +105,13 @@ impl Runner<'_> {
         };
         for check in before {
             let result = self.check(task, check).await;
-            self.went(task, result)?;
+            self.went(result)?;
         }
         self.steps(task, &plan.steps(), done).await?;
         if self.order.mode == Mode::Execute {
             for check in after {
                 let result = self.check(task, check).await;
-                self.went(task, result)?;
+                self.went(result)?;
             }
         }
         Ok(())
@@ -137,7 +138,7 @@ impl Runner<'_> {
                     self.take(task, &call.tool).await
                 }
             };
-            self.went(task, result)?;
+            self.went(result)?;
             done.insert(step.key());
         }
         Ok(())
@@ -170,9 +171,12 @@ impl Runner<'_> {
     }
 
     /// Whether the next step may be taken. In a dry run all are.
-    fn went(&self, _: &Task, result: StepResult) -> Result<(), Stop> {
+    fn went(&self, result: StepResult) -> Result<(), Stop> {
         if result.status == StepStatus::Cancelled || *self.cancel.borrow() {
             return Err(Stop::Cancelled);
+        }
+        if let Some(why) = result.error.as_deref().and_then(|error| error.strip_prefix("out_of_budget: ")) {
+            return Err(Stop::OutOfBudget(why.to_owned()));
         }
         if is_good(&result) || self.order.mode == Mode::Preview {
             return Ok(());

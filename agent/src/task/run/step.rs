@@ -20,6 +20,9 @@ const LOOKS: usize = 20;
 impl Runner<'_> {
     /// Carries out one tool.
     pub(super) async fn step(&mut self, task: &mut Task, number: usize, tool: &Tool) -> StepResult {
+        if let Some(result) = self.take_up(task, number, tool).await {
+            return result;
+        }
         if let Some(found) = self.look(tool).await {
             return self.cleaned(found.result(number, tool));
         }

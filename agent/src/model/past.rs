@@ -1,0 +1,57 @@
+//! What was said in a dialogue, as it is kept: so that it goes on where an earlier process was stopped.
+//!
+//! A dialogue is taken up by going through it again: replies and results come from what is kept, and all that
+//! is counted or remembered of them is counted and remembered again. Nothing is asked and nothing run until
+//! what is kept is used up.
+
+use super::conversation::Reply;
+use super::task::Done;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// One piece of a dialogue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// The model's reply.
+    Reply(Reply),
+    /// What came of a call of it, as the model is told.
+    Done(Done),
+}
+
+/// What an earlier process kept, the oldest first.
+#[derive(Debug, Default)]
+pub struct Past(VecDeque<Said>);
+
+impl Past {
+    /// Of a dialogue that an earlier process began.
+    #[must_use]
+    pub fn new(said: Vec<Said>) -> Self {
+        Self(said.into())
+    }
+
+    /// The reply that stands here, if the dialogue came so far.
+    pub fn reply(&mut self) -> Option<Reply> {
+        match self.0.pop_front() {
+            Some(Said::Reply(reply)) => Some(reply),
+            // The log is of a program that read replies differently. What it says after this is not of this dialogue.
+            Some(Said::Done(_)) => {
+                self.0.clear();
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// What came of the call that stands here. `None` if it was not run, `Some(None)` if the log does not say.
+    pub fn done(&mut self) -> Option<Option<Done>> {
+        match self.0.front() {
+            None => None,
+            Some(Said::Reply(_)) => Some(None),
+            Some(Said::Done(_)) => match self.0.pop_front() {
+                Some(Said::Done(done)) => Some(Some(done)),
+                Some(Said::Reply(_)) | None => Some(None),
+            },
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a task's runner tells of, on its way into the store.
+
+use super::requests::{Part, Sent};
+use super::{Effect, Entry, Store, Task};
+use crate::event::Event;
+use crate::model::memory::{Earlier, Memory};
+use crate::model::past::Said;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// What an earlier process left of a task, and what earlier tasks left to it.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// The dialogue with the model.
+    pub said: Vec<Said>,
+    /// Results that the dialogue does not know yet, the oldest first.
+    pub results: VecDeque<super::StepResult>,
+    /// What was under way, in words: a step, and perhaps a request of a program in it.
+    pub begun: Vec<String>,
+    /// The requests of that step, the oldest first.
+    pub sent: Vec<Sent>,
+    /// The id under which a request was perhaps sent, of which the helper has no outcome.
+    pub again: Option<String>,
+    /// What the model is told of earlier tasks.
+    pub memory: Memory,
+}
+
+/// Keeps one task's events.
+pub struct Keeper<'k> {
+    store: &'k Store,
+    entry: &'k Arc<Entry>,
+    asked: Asked,
+    leaves: Leaves,
+}
+
+/// The request that a task asks now.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    request_id: String,
+    step: usize,
+    verb: String,
+    target: String,
+    effect: Effect,
+    undoes: Option<String>,
+    /// The request whose recorded outcome is asked for.
+    of: Option<String>,
+}
+
+/// What a dialogue leaves to the tasks that go on from it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Leaves {
+    remaining: String,
+    failed_approaches: Vec<String>,
+}
+
+impl Store {
+    /// What keeps a task while it runs.
+    pub fn keeper<'k>(&'k self, entry: &'k Arc<Entry>) -> Keeper<'k> {
+        Keeper { store: self, entry, asked: Asked::default(), leaves: Leaves::default() }
+    }
+
+    /// What there is of a task before it is run.
+    pub fn left(&self, entry: &Entry, task: &Task) -> Left {
+        let (said, known) = entry.said();
+        let mut begun = entry.begun();
+        // Its result was kept, that it is told was not.
+        begun.retain(|(step, _)| !task.results.iter().any(|result| result.is_own() && result.step == *step));
+        let steps: BTreeSet<usize> = begun.iter().map(|(step, _)| *step).collect();
+        let unknown = task.results.iter().skip(known).filter(|result| result.is_own());
+        Left {
+            results: if said.is_empty() { VecDeque::new() } else { unknown.cloned().collect() },
+            said,
+            sent: steps.iter().flat_map(|step| self.requests.of_step(&task.id, *step)).collect(),
+            begun: begun.into_iter().map(|(_, what)| what).collect(),
+            again: None,
+            memory: entry.order.after.as_deref().map(|id| self.memory(id)).unwrap_or_default(),
+        }
+    }
+}
+
+impl Keeper<'_> {
+    /// Takes an event in.
+    pub fn on(&mut self, name: &'static str, data: Value, task: &Task) {
+        match name {
+            // A task's ids are made here and nobody else's.
+            "request" => {
+                self.asked = serde_json::from_value(data).unwrap_or_default();
+                let Asked { request_id, step, verb, target, effect, undoes, .. } = &self.asked;
+                let part = Part { task: &task.id, step: *step, verb, target };
+                let owner = self.entry.order.owner;
+                let requests = &self.store.requests;
+                if !requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) {
+                    // Sent all the same, it could not be found again after a kill: it is not sent.
+                    self.entry.cancel.send_replace(true);
+                }
+            }
+            "said" => self.entry.keep(&data, task.results.len()),
+            "leaves" => self.leaves = serde_json::from_value(data).unwrap_or_default(),
+            _ => {
+                if let Ok(end) = Event::from_parts(name, &data) {
+                    let id = self.asked.of.as_ref().unwrap_or(&self.asked.request_id);
+                    self.store.requests.settle(id, self.asked.undoes.as_deref(), &end);
+                }
+                self.entry.update(task);
+                self.entry.note(name, &data);
+            }
+        }
+    }
+
+    /// Keeps how the task ended, and what a task that goes on from it will know.
+    pub fn end(self, task: &Task, mut memory: Memory) {
+        let changes = task.changes.iter().map(|change| format!("{} {}", change.verb, change.target));
+        let status = super::store::word(task.status);
+        let earlier = Earlier {
+            task: task.task.clone(),
+            status,
+            summary: task.summary.clone(),
+            changes: changes.collect(),
+            remaining: self.leaves.remaining,
+        };
+        memory.add(earlier, self.leaves.failed_approaches);
+        self.entry.remember(&memory);
+        self.entry.update(task);
+        self.entry.close();
+        self.store.tidy();
+    }
+}

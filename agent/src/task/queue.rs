@@ -1,0 +1,104 @@
+//! The tasks that wait to be run. Those of one session run one after the other: each finds what the one before
+//! it left. Tasks without a session do not wait for each other, but for their turn to act.
+
+use super::{Entry, Owner};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// The queue, and what has left it and runs.
+pub struct Queue {
+    limit: usize,
+    lines: Mutex<Lines>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Lines {
+    waiting: VecDeque<Arc<Entry>>,
+    running: Vec<Arc<Entry>>,
+}
+
+/// A task that left the queue to run; its session is free for the next one when this is dropped.
+pub struct Place {
+    /// The task.
+    pub entry: Arc<Entry>,
+    queue: Arc<Queue>,
+}
+
+impl Queue {
+    /// A queue for so many tasks.
+    #[must_use]
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, lines: Mutex::default(), news: Notify::new() })
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many tasks may wait.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Lets a task wait; false if too many do.
+    #[must_use]
+    pub fn push(&self, entry: &Arc<Entry>) -> bool {
+        let has_room = self.lines().waiting.len() < self.limit;
+        if has_room {
+            self.push_back(Arc::clone(entry));
+        }
+        has_room
+    }
+
+    /// Lets a task wait that had waited before the agent was started anew.
+    pub fn push_back(&self, entry: Arc<Entry>) {
+        self.lines().waiting.push_back(entry);
+        self.news.notify_one();
+    }
+
+    /// Takes a task out that was cancelled.
+    pub fn remove(&self, entry: &Arc<Entry>) {
+        self.lines().waiting.retain(|waiting| !Arc::ptr_eq(waiting, entry));
+    }
+
+    /// The next task that nothing of its session is ahead of. For one worker.
+    pub async fn next(self: &Arc<Self>) -> Place {
+        loop {
+            if let Some(entry) = self.lines().next() {
+                return Place { entry, queue: Arc::clone(self) };
+            }
+            self.news.notified().await;
+        }
+    }
+}
+
+impl Lines {
+    fn next(&mut self) -> Option<Arc<Entry>> {
+        let is_free = |entry: &Arc<Entry>| {
+            let place = session(entry);
+            let is_alone = place.is_none() || self.running.iter().all(|running| session(running) != place);
+            let after = entry.order.after.as_deref();
+            let mut unfinished = self.running.iter().chain(&self.waiting);
+            is_alone && after.is_none_or(|id| unfinished.all(|other| other.id() != id))
+        };
+        let index = self.waiting.iter().position(is_free)?;
+        let entry = self.waiting.remove(index)?;
+        self.running.push(Arc::clone(&entry));
+        Some(entry)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.queue.lines().running.retain(|running| !Arc::ptr_eq(running, &self.entry));
+        self.queue.news.notify_one();
+    }
+}
+
+fn session(entry: &Entry) -> Option<(Owner, &str)> {
+    let session = entry.order.session.as_str();
+    (!session.is_empty()).then_some((entry.order.owner, session))
+}

@@ -1,0 +1,247 @@
+//! What the agent keeps: over a restart, in a file of its own, in bounds.
+
+use crate::common::{Place, Play, accepted, approval, ended, in_seconds, refused, until, waiting};
+use crate::resuming::{give, http, stands, task};
+use crate::server::Server;
+use crate::tasks::{calls, configure};
+use postern_agent::Exit;
+use postern_proto::v1::{Status, UnitRestartRequest};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+const FIRST: &str = include_str!("../../src/task/database/1.sql");
+
+fn done() -> Play {
+    Play::Events(vec![ended(Status::Done, "")])
+}
+
+fn database(place: &Place) -> Connection {
+    std::fs::create_dir_all(&place.host.state).unwrap();
+    Connection::open(place.host.state.join("postern.db")).unwrap()
+}
+
+#[tokio::test]
+async fn tasks_events_and_whose_request_is_whose_outlive_the_agent() {
+    let place = Place::new();
+    let helper = place.helper(vec![done(), done()]);
+    let alive = place.serve_apart();
+    let task = place.run(&["run", "restart nginx", "--json"]).await.json();
+    let id = task["id"].as_str().unwrap();
+    drop(alive);
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    let _alive = place.serve_apart();
+    let shown = place.run(&["tasks", "show", id, "--json"]).await.json();
+    assert_eq!(shown, task);
+    let request = task["results"][0]["request_id"].as_str().unwrap();
+    let ran = place.run(&["result", request]).await;
+    assert_eq!((ran.exit, helper.seen().len()), (Exit::Done, 2), "{ran:?}");
+}
+
+#[tokio::test]
+async fn the_database_is_its_owner_s_alone() {
+    let place = Place::new();
+    place.helper(vec![done()]);
+    place.serve();
+    place.run(&["run", "restart nginx"]).await;
+    for name in ["postern.db", "postern.db-wal", "postern.db-shm"] {
+        let mode = std::fs::metadata(place.host.state.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(std::fs::metadata(&place.host.state).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
+    let place = Place::new();
+    let old = database(&place);
+    old.execute_batch(FIRST).unwrap();
+    let uid = nix::unistd::getuid().as_raw();
+    let order = json!({ "task": "restart nginx", "session": "", "steps": [], "mode": "execute", "reason": "",
+                        "wait_ms": 0, "owner": { "uid": uid }, "interactive": false });
+    let id = "01890000-0000-7000-8000-000000000000";
+    let record = json!({ "id": id, "session": "", "task": "restart nginx", "status": "completed", "summary": "done",
+                         "results": [], "changes": [], "warnings": [], "usage": {} });
+    old.execute(
+        "INSERT INTO tasks (id, owner, session, status, ordered, record) VALUES (?, ?, '', 'completed', ?, ?)",
+        [id, &json!({ "uid": uid }).to_string(), &order.to_string(), &record.to_string()],
+    )
+    .unwrap();
+    old.execute_batch("PRAGMA user_version = 1").unwrap();
+    drop(old);
+    place.serve();
+    let ran = place.run(&["tasks", "show", id, "--json"]).await;
+    assert_eq!(ran.json()["summary"], "done", "{ran:?}");
+    let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
+    assert_eq!(version, 2);
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_used_is_told_and_left_alone_and_typed_requests_work() {
+    for (version, why) in [(99, "it has version 99, which a newer Postern has made"), (0, "not a database")] {
+        let place = Place::new();
+        let helper = place.helper(vec![done(), done(), done()]);
+        let path = place.host.state.join("postern.db");
+        if version == 0 {
+            std::fs::create_dir(&place.host.state).unwrap();
+            std::fs::write(&path, "this is no database at all, but long enough to have had a head").unwrap();
+        } else {
+            database(&place)
+                .execute_batch(&format!("CREATE TABLE t (x); PRAGMA user_version = {version}"))
+                .unwrap();
+        }
+        let before = std::fs::read(&path).unwrap();
+        place.serve();
+        let health = http(&place, "GET", "/health", &Value::Null).await;
+        assert!(health["agent"].as_str().unwrap().contains(why), "{health}");
+        let refused = http(&place, "POST", "/execute", &json!({ "task": "restart nginx" })).await;
+        assert!(refused["error"]["message"].as_str().unwrap().contains(why), "{refused}");
+        let ran = place.run(&["service", "restart", "nginx"]).await;
+        assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+        assert!(helper.seen().iter().any(|seen| seen.rpc == "UnitRestart"));
+        if version == 0 {
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        } else {
+            let kept: i64 = database(&place)
+                .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
+                .unwrap();
+            assert_eq!(kept, 1, "nothing of ours is in it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_more_than_200_finished_tasks_are_kept_and_no_more_than_their_bytes() {
+    let place = Place::new();
+    let helper = place.helper(Vec::new());
+    place.serve();
+    assert_eq!(place.run(&["tasks"]).await.exit, Exit::Done);
+    let uid = nix::unistd::getuid().as_raw();
+    let order = json!({ "task": "x", "session": "", "steps": [], "mode": "execute", "reason": "", "wait_ms": 0,
+                        "owner": { "uid": uid }, "interactive": false });
+    let rows = database(&place);
+    for (count, size) in [(300, 10), (50, 1 << 20)] {
+        for number in 0..count {
+            let id = format!("{size}-{number}");
+            let record = json!({ "id": id, "session": "", "task": "x", "status": "completed", "results": [],
+                                 "summary": "s".repeat(size), "changes": [], "warnings": [], "usage": {} });
+            rows.execute(
+                "INSERT INTO tasks (id, owner, session, status, ordered, record)
+                 VALUES (?, ?, '', 'completed', ?, ?)",
+                [&id, &json!({ "uid": uid }).to_string(), &order.to_string(), &record.to_string()],
+            )
+            .unwrap();
+        }
+        helper.add(done());
+        place.run(&["run", "restart nginx"]).await;
+        let kept: i64 = rows.query_row("SELECT count(*) FROM tasks", (), |row| row.get(0)).unwrap();
+        let bytes: i64 =
+            rows.query_row("SELECT sum(length(record)) FROM tasks", (), |row| row.get(0)).unwrap();
+        assert!(kept <= 200 && bytes <= 8 << 20, "{kept} tasks of {bytes} bytes");
+    }
+    let pages: i64 = rows.query_row("PRAGMA freelist_count", (), |row| row.get(0)).unwrap();
+    assert_eq!(pages, 0, "what was deleted gave its room back");
+}
+
+#[tokio::test]
+async fn tasks_of_one_session_run_one_after_the_other_also_while_one_waits_for_a_person() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let asks = waiting(&approval("a"), in_seconds(600));
+    let asks = Play::Hold(asks, Arc::clone(&go), vec![ended(Status::Done, "")]);
+    let helper = place.helper(vec![asks, done(), done()]);
+    place.serve();
+    let first = give(&place, &json!({ "task": "restart one", "session": "s" })).await;
+    stands(&place, &first, "waiting").await;
+    let second = give(&place, &json!({ "task": "restart two", "session": "s" })).await;
+    let other = give(&place, &json!({ "task": "restart three", "session": "t" })).await;
+    stands(&place, &other, "completed").await;
+    assert_eq!(task(&place, &second).await["status"], "queued");
+    go.notify_one();
+    stands(&place, &second, "completed").await;
+    let units: Vec<String> =
+        helper.seen().iter().map(|seen| seen.decode::<UnitRestartRequest>().unit).collect();
+    assert_eq!(units, ["one.service", "three.service", "two.service"]);
+}
+
+#[tokio::test]
+async fn the_queue_is_as_long_as_it_is_configured() {
+    let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nqueue = 1\n").unwrap();
+    let helper = place.helper(vec![Play::Hold(vec![accepted()], Arc::new(Notify::new()), Vec::new())]);
+    place.serve();
+    let order = json!({ "task": "restart nginx", "wait": false });
+    give(&place, &order).await;
+    until("the first is at work", || helper.seen().len() == 1).await;
+    give(&place, &order).await;
+    let refused = http(&place, "POST", "/execute", &order).await;
+    assert_eq!(refused["error"]["message"], "1 tasks are waiting; try again later");
+    let list = http(&place, "GET", "/tasks", &Value::Null).await;
+    assert_eq!(list.as_array().unwrap().len(), 2, "what is not taken in is not kept: {list}");
+}
+
+fn words(server: &Server, request: usize) -> String {
+    server.seen()[request].body["messages"][1]["content"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_task_goes_on_with_what_the_last_one_did_and_what_failed_in_it() {
+    let server = Server::start(vec![
+        calls("pkg_install", &json!({ "name": "nginx" })),
+        calls("service", &json!({ "action": "restart", "name": "nginx" })),
+        calls("finish", &json!({ "summary": "nginx is installed but does not start" })),
+        calls("finish", &json!({ "summary": "nothing to do" })),
+        calls("finish", &json!({ "summary": "still nothing" })),
+        calls("finish", &json!({ "summary": "anew" })),
+    ])
+    .await;
+    let place = Place::new();
+    configure(&place, &server);
+    let describe = || Play::Events(vec![refused("no_grant")]);
+    let failed = Play::Events(vec![ended(Status::Failed, "unit_failed")]);
+    place.helper(vec![describe(), done(), failed, describe(), describe(), describe()]);
+    place.serve();
+    assert_eq!(place.run(&["run", "--continue", "go on"]).await.exit, Exit::Failed, "nothing to go on from");
+    place.run(&["run", "install nginx"]).await;
+    for request in [3, 4] {
+        place.run(&["run", "--continue", "now look again"]).await;
+        let told = words(&server, request);
+        assert!(told.starts_with("[System: earlier tasks of this conversation"), "{told}");
+        let first = r#"1. "install nginx": partial: "nginx is installed but does not start"#;
+        assert!(told.contains(first) && told.contains("; changed: package.install nginx"), "{told}");
+        assert!(
+            told.contains(
+                "[System: The following approaches were tried and failed in previous runs — consider them \
+                 exhausted:\n1. service action \"restart\", name \"nginx\": unit_failed: "
+            ),
+            "{told}"
+        );
+        assert!(told.ends_with("now look again"), "{told}");
+    }
+    assert!(
+        words(&server, 4).contains("\n2. \"now look again\": completed: \"nothing to do\""),
+        "{}",
+        words(&server, 4)
+    );
+    place.run(&["run", "something else"]).await;
+    assert_eq!(words(&server, 5), "something else");
+}
+
+#[tokio::test]
+async fn a_task_goes_on_only_from_one_s_own_and_in_its_session() {
+    let finish = |summary: &str| calls("finish", &json!({ "summary": summary }));
+    let server = Server::start(vec![finish("one"), finish("two"), finish("three")]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    place.helper((0..3).map(|_| done()).collect());
+    place.serve();
+    for (session, task) in [("a", "first"), ("b", "second"), ("a", "third")] {
+        let order = json!({ "task": task, "session": session, "continue": true });
+        http(&place, "POST", "/execute", &order).await;
+    }
+    assert_eq!(words(&server, 1), "second", "a session begins without memory");
+    let told = words(&server, 2);
+    assert!(told.contains("first") && !told.contains("second"), "{told}");
+}

@@ -1,0 +1,305 @@
+//! A real `postern serve` process that is killed at each point of a task, and what its successor makes of it.
+
+use crate::common::{FakeHelper, Place, Play, accepted, ended, host_at, refused, unit, until};
+use crate::server::{self, Server};
+use crate::tasks::{calls, configure};
+use postern_agent::Exit;
+use postern_proto::v1::{self, Status};
+use serde_json::{Value, json};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+
+const DIRECTORY: &str = "POSTERN_TEST_SERVES_IN";
+
+/// What the processes below run; nothing where the tests are run.
+#[test]
+fn serves_where_it_is_told() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(postern_agent::serve::serve(&host_at(Path::new(&directory)))).unwrap();
+}
+
+/// `postern serve` as a process of its own. Dropped, it is killed with SIGKILL.
+pub struct Agent(Child);
+
+impl Agent {
+    pub async fn start(place: &Place) -> Self {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "resuming::serves_where_it_is_told", "--nocapture"])
+            .env(DIRECTORY, place.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let socket = place.host.agent_socket.clone();
+        until("the agent listens", || UnixStream::connect(&socket).is_ok()).await;
+        Self(child)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// One HTTP call, whose answer is JSON.
+pub async fn http(place: &Place, method: &str, path: &str, body: &Value) -> Value {
+    let mut stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let body = body.to_string();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    );
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").expect(&answer);
+    serde_json::from_str(body).expect(&answer)
+}
+
+/// Gives a task and does not wait for it; its id.
+pub async fn give(place: &Place, order: &Value) -> String {
+    let mut order = order.clone();
+    order["wait"] = json!(false);
+    http(place, "POST", "/execute", &order).await["id"].as_str().unwrap().to_owned()
+}
+
+pub async fn task(place: &Place, id: &str) -> Value {
+    http(place, "GET", &format!("/tasks/{id}"), &Value::Null).await
+}
+
+/// Waits until a task stands so, at most 10 s.
+pub async fn stands(place: &Place, id: &str, status: &str) {
+    for _ in 0..1000 {
+        if task(place, id).await["status"] == status {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{id} never {status}: {}", task(place, id).await);
+}
+
+fn rpcs(helper: &FakeHelper) -> Vec<String> {
+    helper.seen().into_iter().map(|seen| seen.rpc).collect()
+}
+
+fn done() -> Play {
+    Play::Events(vec![ended(Status::Done, "")])
+}
+
+fn hold() -> Play {
+    Play::Hold(vec![accepted()], Arc::new(Notify::new()), Vec::new())
+}
+
+fn install() -> server::Play {
+    calls("pkg_install", &json!({ "name": "nginx" }))
+}
+
+fn restart() -> server::Play {
+    calls("service", &json!({ "action": "restart", "name": "nginx" }))
+}
+
+fn finish() -> server::Play {
+    calls("finish", &json!({ "summary": "all is well" }))
+}
+
+/// Kills the agent, starts the next one and resumes the task to its end.
+async fn killed_and_resumed(place: &Place, agent: Agent, id: &str) -> (Agent, Value) {
+    drop(agent);
+    let agent = Agent::start(place).await;
+    let left = task(place, id).await;
+    assert!(["failed", "partial"].contains(&left["status"].as_str().unwrap()), "{left}");
+    assert_eq!(left["warnings"], json!([format!("interrupted: postern tasks resume {id}")]), "{left}");
+    let ran = place.run(&["tasks", "resume", id, "--json"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    (agent, ran.json())
+}
+
+#[tokio::test]
+async fn killed_before_a_call_is_made_the_task_goes_on_with_what_the_model_says_next() {
+    let server = Server::start(vec![install(), server::Play::Hang, restart(), finish()]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    let helper = place.helper(vec![done(), done(), done(), done()]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "install nginx and restart it" })).await;
+    until("the model is asked twice", || server.seen().len() == 2).await;
+    let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+    assert_eq!(task["status"], "completed", "{task}");
+    assert_eq!(rpcs(&helper), ["PolicyDescribe", "PackageInstall", "PolicyDescribe", "UnitRestart"]);
+    assert_eq!(task["changes"].as_array().unwrap().len(), 2, "{task}");
+    let seen = server.seen();
+    assert_eq!(seen[2].body["messages"], seen[1].body["messages"], "what was said is what it was");
+    assert_eq!(task["usage"]["input_tokens"], 300, "{task}");
+}
+
+#[tokio::test]
+async fn killed_after_a_request_was_sent_its_outcome_is_asked_for_and_it_is_not_repeated() {
+    let server = Server::start(vec![install(), finish()]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    let helper = place.helper(vec![done(), hold(), done(), done()]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "install nginx" })).await;
+    until("the request is sent", || helper.seen().len() == 2).await;
+    let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+    assert_eq!(rpcs(&helper), ["PolicyDescribe", "PackageInstall", "PolicyDescribe", "RequestResult"]);
+    let sent = helper.seen()[1].meta().request_id;
+    assert_eq!(helper.seen()[3].decode::<v1::RequestResultRequest>().of, sent);
+    assert_eq!(
+        (&task["status"], &task["results"][0]["status"]),
+        (&json!("completed"), &json!("ok")),
+        "{task}"
+    );
+    assert_eq!(
+        (&task["results"][0]["request_id"], &task["changes"][0]["request_id"]),
+        (&json!(sent), &json!(sent)),
+        "{task}"
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_never_arrived_is_sent_under_its_id() {
+    for code in ["unknown_request", "busy"] {
+        let server = Server::start(vec![install(), finish()]).await;
+        let place = Place::new();
+        configure(&place, &server);
+        let helper = place.helper(vec![done(), hold(), done(), Play::Events(vec![refused(code)]), done()]);
+        let agent = Agent::start(&place).await;
+        let id = give(&place, &json!({ "task": "install nginx" })).await;
+        until("the request is sent", || helper.seen().len() == 2).await;
+        let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+        let expected =
+            ["PolicyDescribe", "PackageInstall", "PolicyDescribe", "RequestResult", "PackageInstall"];
+        assert_eq!(rpcs(&helper), expected);
+        let ids: Vec<String> = helper.seen().iter().map(|seen| seen.meta().request_id).collect();
+        assert_eq!(ids[1], ids[4], "the helper acts once under an id");
+        assert_eq!(task["changes"].as_array().unwrap().len(), 1, "{task}");
+    }
+}
+
+/// What a kill leaves between the outcome and a write: the agent's own database without that write.
+fn forget(place: &Place, statements: &str) {
+    let database = rusqlite::Connection::open(place.host.state.join("postern.db")).unwrap();
+    database.execute_batch(statements).unwrap();
+}
+
+#[tokio::test]
+async fn killed_between_outcome_and_record_the_call_is_made_once() {
+    let untold = "DELETE FROM notes WHERE name = 'step' AND data ->> 'status' <> 'running'";
+    let unheard = "DELETE FROM dialogue WHERE number = 1";
+    let unwritten = [
+        // Not even the outcome is written.
+        (
+            format!(
+                "DELETE FROM steps; {untold}; {unheard}; UPDATE requests SET state = 'unknown';
+                 UPDATE tasks SET record = json_replace(record, '$.changes', json('[]'))"
+            ),
+            true,
+        ),
+        // The request is settled, the step is not written.
+        (format!("DELETE FROM steps; {untold}; {unheard}"), true),
+        // The step is written, listeners are not told of it.
+        (format!("{untold}; {unheard}"), false),
+        // The step is written and told, the dialogue does not know of it.
+        (unheard.to_owned(), false),
+    ];
+    for (statements, is_recalled) in unwritten {
+        let server = Server::start(vec![install(), server::Play::Hang, finish()]).await;
+        let place = Place::new();
+        configure(&place, &server);
+        let helper = place.helper(vec![done(), done(), done(), done()]);
+        let agent = Agent::start(&place).await;
+        let id = give(&place, &json!({ "task": "install nginx" })).await;
+        until("the model is asked twice", || server.seen().len() == 2).await;
+        drop(agent);
+        forget(&place, &statements);
+        let agent = Agent::start(&place).await;
+        let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+        let installs = rpcs(&helper).iter().filter(|rpc| *rpc == "PackageInstall").count();
+        assert_eq!(installs, 1, "{statements}");
+        assert_eq!(rpcs(&helper).contains(&"RequestResult".to_owned()), is_recalled, "{statements}");
+        assert_eq!(
+            (task["results"].as_array().unwrap().len(), task["changes"].as_array().unwrap().len()),
+            (1, 1),
+            "{task}"
+        );
+        let told = server.seen()[2].body["messages"].to_string();
+        assert!(told.contains("tool_call_id"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_plan_goes_on_with_the_step_that_was_under_way() {
+    let place = Place::new();
+    let helper = place.helper(vec![done(), hold(), done(), done()]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "install nginx, restart nginx and stop redis" })).await;
+    until("the second request is sent", || helper.seen().len() == 2).await;
+    let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+    assert_eq!(rpcs(&helper), ["PackageInstall", "UnitRestart", "RequestResult", "UnitStop"]);
+    assert_eq!(
+        (task["results"].as_array().unwrap().len(), task["changes"].as_array().unwrap().len()),
+        (3, 3),
+        "{task}"
+    );
+    let again = place.run(&["tasks", "resume", &id]).await;
+    assert_eq!(again.exit, Exit::Failed, "{again:?}");
+    assert!(again.err.contains("the task was not interrupted"), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_step_that_looks_afterwards_looks_and_does_not_act_again() {
+    let place = Place::new();
+    let looks = |active| Play::Events(vec![unit(Status::Done, "nginx.service", active, "x")]);
+    let helper = place.helper(vec![looks("inactive"), hold(), looks("active"), looks("active")]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "make sure nginx is running" })).await;
+    until("the start is sent", || helper.seen().len() == 2).await;
+    let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+    assert_eq!(rpcs(&helper), ["UnitStatus", "UnitStart", "RequestResult", "UnitStatus"]);
+    assert_eq!(task["changes"][0]["verb"], "unit.start", "{task}");
+}
+
+#[tokio::test]
+async fn what_had_not_begun_is_run_after_a_restart_and_what_had_waits_for_the_order() {
+    let place = Place::new();
+    let helper = place.helper(vec![hold(), done()]);
+    let agent = Agent::start(&place).await;
+    let first = give(&place, &json!({ "task": "restart nginx" })).await;
+    until("the first is at work", || helper.seen().len() == 1).await;
+    let second = give(&place, &json!({ "task": "restart redis" })).await;
+    drop(agent);
+    let _agent = Agent::start(&place).await;
+    stands(&place, &second, "completed").await;
+    assert_eq!(task(&place, &first).await["status"], "failed");
+    assert_eq!(rpcs(&helper), ["UnitRestart", "UnitRestart"]);
+    let summary = task(&place, &first).await["summary"].to_string();
+    assert!(summary.contains(&format!("postern tasks resume {first}")), "{summary}");
+}
+
+#[tokio::test]
+async fn a_helper_that_cannot_be_asked_leaves_the_task_to_be_resumed_once_more() {
+    let place = Place::new();
+    let helper = place.helper(vec![hold()]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "restart nginx" })).await;
+    until("the request is sent", || helper.seen().len() == 1).await;
+    drop(agent);
+    helper.stop();
+    std::fs::remove_file(&place.host.helper_socket).unwrap();
+    let _agent = Agent::start(&place).await;
+    let ran = place.run(&["tasks", "resume", &id]).await;
+    assert_eq!(ran.exit, Exit::Unreachable, "{ran:?}");
+    let helper = place.helper(vec![done()]);
+    let ran = place.run(&["tasks", "resume", &id, "--json"]).await;
+    assert_eq!((ran.exit, rpcs(&helper)), (Exit::Done, vec!["RequestResult".to_owned()]), "{ran:?}");
+}
