@@ -4,6 +4,7 @@
 
 mod common;
 #[path = "model/server.rs"]
+#[expect(dead_code, reason = "what misbehaves is for others")]
 mod server;
 
 use common::{

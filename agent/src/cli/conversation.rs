@@ -92,7 +92,8 @@ impl Session<'_> {
             match said {
                 Ok(said) => {
                     keep(&mut line, history.as_ref(), &said);
-                    if trace::within(Trace::new(), self.fulfil(said_in(&said))).await == Leave::HangUp {
+                    let fulfilling = Box::pin(self.fulfil(said_in(&said)));
+                    if trace::within(Trace::new(), fulfilling).await == Leave::HangUp {
                         return Exit::Done;
                     }
                 }

@@ -145,7 +145,7 @@ impl Session<'_> {
                 whole_id: &only_whole,
                 on: &mut on,
             };
-            runner.work(&mut task, None).await;
+            Box::pin(runner.work(&mut task, None)).await;
             task
         };
         let leaving = |_: Leave, _: Option<&str>| {

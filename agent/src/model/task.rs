@@ -340,7 +340,7 @@ impl<'t> Task<'t> {
                 return Err(End::Unproven(format!("{summary} (the check failed: {what})")));
             }
             self.doubted = Some(expected.clone());
-            redact::strings(&mut told);
+            self.secrets.strings(&mut told);
             let limit = OUTPUT.get();
             let error = format!(
                 "the task is not done: the check failed: {what}; mend it, or finish and say what is not done"

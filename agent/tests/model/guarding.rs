@@ -94,12 +94,12 @@ async fn a_file_that_the_model_has_not_read_is_not_written_over_while_nobody_is_
 
 #[tokio::test]
 async fn much_of_a_file_does_not_go_while_nobody_is_there() {
-    let old: String = (0..20).map(|n| format!("line {n}\n")).collect();
-    let shorter = |removed: usize| (removed..20).map(|n| format!("line {n}\n")).collect::<String>();
+    let lines = |from: usize| (from..20).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
+    let old = lines(0);
     let model = vec![
         calls("read_file", &json!({ "path": "/etc/x" })),
-        write("/etc/x", &shorter(8)),
-        write("/etc/x", &shorter(7)),
+        write("/etc/x", &lines(8)),
+        write("/etc/x", &lines(7)),
         finish("written"),
     ];
     let helper = vec![holds(&old), may_read(), holds(&old), may_read(), holds(&old), done()];
@@ -179,7 +179,9 @@ fn held(values: &[(&str, &str)]) -> Secrets {
         std::fs::write(&path, value).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let path = path.display();
-        text.push_str(&format!("[secrets.{name}]\nsource = \"file:{path}\"\nverbs = [\"command.run\"]\n"));
+        let row =
+            ["[secrets.", name, "]\nsource = \"file:", &path.to_string(), "\"\nverbs = [\"command.run\"]\n"];
+        text.push_str(&row.concat());
     }
     let path = directory.path().join("agent.toml");
     std::fs::write(&path, text).unwrap();
