@@ -42,7 +42,7 @@ pub fn called(argv: &[OsString]) -> Option<u8> {
 
 /// One line for people and models.
 fn say(line: &str, exit: u8) -> u8 {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", line.replace(char::is_control, " "));
     exit
 }
 
@@ -83,11 +83,15 @@ fn one(step: &Step) -> u8 {
     if stdout.write_all(&step.echo).and_then(|()| stdout.flush()).is_err() {
         return step.voice.failure();
     }
-    let unreachable = |why| Answer { code: "unreachable".to_owned(), message: why };
-    let Answer { code, message } = ask(step).unwrap_or_else(unreachable);
+    let Answer { code, message, unit } = ask(step).unwrap_or_else(|why| Answer::no("unreachable", why));
     let said = step.voice.said(&code, &message, step.excused);
     if said.exit != 0 {
         return say(&said.line, said.exit);
+    }
+    if let (Some((look, is_quiet)), Some(unit)) = (step.look, &unit) {
+        let (text, exit) = look.told(unit);
+        let _ = stdout.write_all(if is_quiet { b"" } else { text.as_bytes() });
+        return exit;
     }
     match &step.moved {
         Some(moved) => {

@@ -97,11 +97,15 @@ impl Rules {
     }
 }
 
-/// What has no power but as a request to the helper: all under sudo, and what does nothing here without root.
+/// What has no power but as a request to the helper: all under sudo, and what does nothing here without root. What a
+/// shim runs in its own place is none.
 fn is_request(command: &Simple) -> bool {
-    let name = command.program();
-    command.power == Power::Root
-        || matches!(name, "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service")
+    let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
+    let needs_root = matches!(
+        command.program(),
+        "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service"
+    );
+    (command.power == Power::Root || needs_root) && !shim::looks(&argv)
 }
 
 /// One text as it is judged.

@@ -43,7 +43,7 @@ pub enum Misread {
 #[serde(untagged)]
 pub enum Entry {
     /// A step that was tried.
-    Step(StepResult),
+    Step(Box<StepResult>),
     /// A reply that was no call.
     Misformat(Misformat),
 }
@@ -129,7 +129,7 @@ impl<'de> Deserialize<'de> for Results {
         let mut results = Self::default();
         for entry in Vec::<Entry>::deserialize(deserializer)? {
             match entry {
-                Entry::Step(step) => results.steps.push(step),
+                Entry::Step(step) => results.steps.push(*step),
                 Entry::Misformat(misformat) => results.misformats.push((results.steps.len(), misformat)),
             }
         }

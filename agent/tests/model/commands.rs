@@ -2,7 +2,9 @@
 //! unit, the shim's own program, requests to a helper.
 
 use crate::common::tool::ToolServer;
-use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused};
+use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused, unit};
+use crate::server::Server;
+use crate::tasks::calls;
 use postern_agent::Exit;
 use postern_agent::shell::shim::PROGRAMS;
 use postern_proto::v1::{self, Status};
@@ -21,7 +23,7 @@ impl World {
     fn new(more: &str) -> Self {
         let server = ToolServer::start();
         let mut place = Place::new();
-        place.host.tool_socket = server.socket.clone();
+        place.host.tool_socket.clone_from(&server.socket);
         let program = Path::new(env!("CARGO_BIN_EXE_postern"));
         let shims = place.path("shims");
         std::fs::create_dir(&shims).unwrap();
@@ -109,6 +111,32 @@ async fn a_refusal_reaches_the_script_as_the_program_would_tell_it() {
 }
 
 #[tokio::test]
+async fn a_script_that_looks_at_a_unit_hears_of_it_as_from_systemctl() {
+    let world = World::new("");
+    let seen = |active: &str, sub: &str| Play::Events(vec![unit(Status::Done, "nginx.service", active, sub)]);
+    let helper = world.helper(vec![
+        seen("inactive", "dead"),
+        done(),
+        seen("active", "running"),
+        seen("active", "running"),
+        seen("active", "running"),
+    ]);
+    let script = "sudo systemctl is-active --quiet nginx || sudo systemctl start nginx\n\
+        sudo systemctl is-active nginx && sudo systemctl is-enabled nginx && sudo systemctl status nginx";
+    let ran = world.run(script).await;
+    let task = ran.json();
+    assert_eq!(
+        rpcs(&helper),
+        ["UnitStatus", "UnitStart", "UnitStatus", "UnitStatus", "UnitStatus"],
+        "{task}"
+    );
+    let expected =
+        "active\nenabled\nnginx.service\n     Loaded: loaded (enabled)\n     Active: active (running)\n";
+    assert_eq!((&own(&task)["stdout"], ran.exit), (&json!(expected), Exit::Done));
+    assert_eq!(task["changes"].as_array().unwrap().len(), 1, "looking changes nothing");
+}
+
+#[tokio::test]
 async fn what_no_request_does_is_told_in_one_line_and_asks_nobody() {
     let world = World::new("");
     let helper = world.helper(vec![]);
@@ -183,6 +211,30 @@ async fn exit_code_1_of_grep_is_an_answer_and_stderr_holds_only_the_programs_wor
 }
 
 #[tokio::test]
+async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
+    let server = Server::start(vec![
+        calls("shell", &json!({ "cmd": "grep x /no/such/file" })),
+        calls("shell", &json!({ "cmd": "grep no-such-word-here /etc/os-release" })),
+        calls("finish", &json!({ "summary": "nothing was found" })),
+    ])
+    .await;
+    let model = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    let world = World::new(&model);
+    world.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
+    let task = world.place.run(&["run", "look for it", "--json"]).await.json();
+    assert_eq!(task["summary"], "nothing was found", "{task}");
+    let told: Vec<String> = server.seen()[2].body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(told[0].contains("look at stderr") && told[0].contains("\"exit_code\":2"), "{}", told[0]);
+    assert_eq!(told[1], r#"{"exit_code":1,"status":"ok"}"#);
+}
+
+#[tokio::test]
 async fn with_the_profile_none_no_command_runs() {
     let world = World::new("");
     std::fs::write(&world.place.host.config, "[tools]\nprofile = \"none\"\n").unwrap();
@@ -201,4 +253,149 @@ async fn a_dry_run_of_a_script_previews_its_requests() {
     assert_eq!((ran.exit, &task["changes"]), (Exit::Done, &json!([])), "{task}");
     let modes: Vec<i32> = helper.seen().iter().map(|seen| seen.meta().mode).collect();
     assert_eq!(modes, [i32::from(v1::Mode::Preview)]);
+}
+
+/// One call to the service.
+async fn call(place: &Place, method: &str, path: &str, body: &Value) -> Value {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
+    let body = body.to_string();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json"
+    );
+    let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).expect(&answer)
+}
+
+/// A command of a session whose person is there; its task's id.
+async fn ordered(place: &Place, cmd: &str) -> String {
+    let steps = json!([{ "tool": "shell", "args": { "cmd": cmd } }]);
+    let body = json!({ "task": cmd, "session": "s", "steps": steps, "wait": false, "interactive": true });
+    call(place, "POST", "/execute", &body).await["id"].as_str().unwrap().to_owned()
+}
+
+/// The task once it asks something or has ended.
+async fn settled(place: &Place, id: &str) -> Value {
+    for _ in 0..1000 {
+        let task = call(place, "GET", &format!("/tasks/{id}"), &Value::Null).await;
+        if task["question"].is_object()
+            || !matches!(task["status"].as_str(), Some("queued" | "running" | "waiting"))
+        {
+            return task;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("the task {id} neither asks nor ends");
+}
+
+/// Answers the question that stands, and waits for what comes then.
+async fn answered(place: &Place, task: &Value, answer: Value) -> Value {
+    let id = task["id"].as_str().unwrap();
+    let mut body = answer;
+    body["question"] = task["question"]["number"].clone();
+    let taken = call(place, "POST", &format!("/tasks/{id}/answer"), &body).await;
+    assert_eq!(taken["id"], task["id"], "{taken}");
+    for _ in 0..1000 {
+        let next = settled(place, id).await;
+        if next["question"]["number"] != task["question"]["number"] {
+            return next;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("nothing comes of the answer");
+}
+
+#[tokio::test]
+async fn a_yes_for_good_is_for_exactly_these_words_in_this_session() {
+    let world = World::new("");
+    world.helper(vec![]);
+    let place = &world.place;
+    let asks = settled(place, &ordered(place, "touch made").await).await;
+    assert_eq!(asks["question"]["choices"], json!(["yes", "always", "no", "text"]), "{asks}");
+    assert_eq!(
+        (&asks["question"]["kind"], &asks["question"]["what"]),
+        (&json!("command"), &json!("run touch made"))
+    );
+    let details = asks["question"]["details"].as_str().unwrap();
+    assert!(details.starts_with("argv: [\"touch\",\"made\"]\nCONFIRM "), "{details}");
+    assert!(details.contains("sandbox: workspace_write"), "{details}");
+    let task = answered(place, &asks, json!({ "answer": "always" })).await;
+    assert_eq!((&task["status"], &own(&task)["exit_code"]), (&json!("completed"), &json!(0)), "{task}");
+    let task = settled(place, &ordered(place, "touch made").await).await;
+    assert_eq!(task["status"], "completed", "asked again: {task}");
+    let asks = settled(place, &ordered(place, "touch made other").await).await;
+    let task = answered(place, &asks, json!({ "answer": "no" })).await;
+    assert_eq!((&task["status"], &own(&task)["status"]), (&json!("refused"), &json!("denied")), "{task}");
+}
+
+#[tokio::test]
+async fn what_destroys_is_asked_about_each_time() {
+    let world = World::new("");
+    world.helper(vec![]);
+    let place = &world.place;
+    for _ in 0..2 {
+        let asks = settled(place, &ordered(place, "rm made").await).await;
+        assert_eq!(asks["question"]["choices"], json!(["yes", "no", "text"]), "{asks}");
+        let task = answered(place, &asks, json!({ "answer": "yes" })).await;
+        let own = own(&task);
+        assert_eq!(own["exit_code"], 1, "{own}");
+        assert!(own["stderr"].as_str().unwrap().contains("made"), "{own}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_put_in_its_place_is_judged_anew() {
+    let world = World::new("");
+    world.helper(vec![]);
+    let place = &world.place;
+    let asks = settled(place, &ordered(place, "touch made").await).await;
+    let asks = answered(place, &asks, json!({ "answer": "text", "text": "touch better" })).await;
+    assert_eq!(asks["question"]["what"], "run touch better");
+    let task = answered(place, &asks, json!({ "answer": "text", "text": "echo instead" })).await;
+    let ended = own(&task);
+    assert_eq!(
+        (&ended["stdout"], &ended["args"]["cmd"]),
+        (&json!("instead\n"), &json!("echo instead")),
+        "{task}"
+    );
+    let asks = settled(place, &ordered(place, "touch made").await).await;
+    let task = answered(place, &asks, json!({ "answer": "text", "text": "rm -rf /" })).await;
+    assert_eq!(own(&task)["status"], "refused", "{task}");
+}
+
+#[tokio::test]
+async fn who_speaks_on_the_descriptor_gets_typed_requests_of_shims_and_nothing_else() {
+    let world = World::new("");
+    let helper = world.helper(vec![done()]);
+    let place = &world.place;
+    let say = |text: &str| {
+        format!(
+            "printf '{text}' >&$POSTERN_SHIM_FD; dd bs=16384 count=1 <&$POSTERN_SHIM_FD 2>/dev/null; echo"
+        )
+    };
+    let cmd = [
+        format!("{}/sudo id >/dev/null", world.shims.display()),
+        say(r#"\003{"verb":"policy.describe","args":{}}"#),
+        say(r#"\003{"verb":"request.undo","args":{"of":"last"}}"#),
+        say(r"\003garbage"),
+        say(r#"\003{"verb":"unit.stop","args":{"unit":"a.service","force":true}}"#),
+        say(r#"\003{"verb":"unit.stop","args":{"unit":"a.service"}}"#),
+    ];
+    let asks = settled(place, &ordered(place, &cmd.join("\n")).await).await;
+    let task = answered(place, &asks, json!({ "answer": "yes" })).await;
+    let own = own(&task);
+    let codes: Vec<Value> = own["stdout"]
+        .as_str()
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["code"].clone())
+        .collect();
+    assert_eq!(
+        json!(codes),
+        json!(["invalid_argument", "invalid_argument", "invalid_argument", "invalid_argument", ""])
+    );
+    assert_eq!(rpcs(&helper), ["UnitStop"]);
 }

@@ -9,6 +9,7 @@ mod units;
 mod voice;
 pub mod wire;
 
+pub use units::{Look, State};
 pub use voice::{Said, Voice};
 
 use super::options::{Options, Order, Parsed};
@@ -64,6 +65,8 @@ pub struct Step {
     pub then: Then,
     /// What the program would have written to its standard output.
     pub echo: Vec<u8>,
+    /// How what was found is told, where the request only looks; quietly or not.
+    pub look: Option<(Look, bool)>,
     /// A file of the tool's own that is gone once the step is done: what `mv` moved.
     pub moved: Option<String>,
 }
@@ -188,18 +191,12 @@ fn command(argv: &[String], place: &mut dyn Place) -> Steps {
     }
 }
 
-/// Whether a command only looks, which needs no root.
-fn looks(argv: &[String]) -> bool {
+/// Whether a command only looks, which needs no root: the real program runs.
+pub(super) fn looks(argv: &[String]) -> bool {
     let first = argv.iter().skip(1).find(|word| !word.starts_with('-')).map_or("", String::as_str);
     let has = |flags: &[&str]| argv.iter().any(|word| flags.contains(&word.as_str()));
     match program(argv).as_str() {
-        "systemctl" => {
-            first.is_empty() && !argv.iter().skip(1).any(|word| word.starts_with("-H"))
-                || first.starts_with("is-")
-                || first.starts_with("list-")
-                || matches!(first, "status" | "show" | "cat" | "help" | "get-default")
-        }
-        "service" => argv.get(2).is_some_and(|word| word == "status"),
+        "systemctl" => has(&["--version", "--help", "-h"]) || first == "help",
         "apt-get" | "apt" => {
             has(&["-s", "--simulate", "--just-print", "--dry-run", "--version", "--help"])
                 || matches!(first, "list" | "show" | "search" | "policy" | "depends" | "rdepends" | "")
@@ -239,5 +236,5 @@ fn parse(argv: &[String], line: &str) -> Result<(Given, Vec<String>), Refusal> {
 }
 
 fn step(request: Request, voice: Voice) -> Step {
-    Step { request, voice, excused: &[], then: Then::GoOn, echo: Vec::new(), moved: None }
+    Step { request, voice, excused: &[], then: Then::GoOn, echo: Vec::new(), look: None, moved: None }
 }

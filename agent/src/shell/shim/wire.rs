@@ -4,6 +4,7 @@
 //! agent reads no shell text of anybody's here, and a program that speaks on the descriptor without being a shim
 //! gets what the task's own typed tools would get, and nothing more.
 
+use super::State;
 use crate::request::Request;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,17 @@ pub struct Answer {
     pub code: String,
     /// Why not.
     pub message: String,
+    /// The unit that was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<State>,
+}
+
+impl Answer {
+    /// It was not done.
+    #[must_use]
+    pub fn no(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), unit: None }
+    }
 }
 
 /// The packets of a request.
@@ -73,10 +85,12 @@ impl Inbox {
 /// Whether a shim can have made such a request. The other verbs have tools of their own.
 #[must_use]
 pub fn is_of_a_shim(request: &Request) -> bool {
+    if let Request::UnitStatus(look) = request {
+        return look.journal_lines == 0;
+    }
     !matches!(
         request,
         Request::PackageShow(_)
-            | Request::UnitStatus(_)
             | Request::FileRead(_)
             | Request::FileList(_)
             | Request::CommandRun(_)

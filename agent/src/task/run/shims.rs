@@ -5,9 +5,11 @@
 
 use super::step::result;
 use super::{Runner, status_word};
-use crate::event::{Event, Fault};
+use crate::ask::Mode;
+use crate::event::{Event, Fault, UnitInfo};
 use crate::request::Request;
 use crate::sandbox::{Job, Record};
+use crate::shell::shim::State;
 use crate::shell::shim::wire::{ANSWER, Answer, Inbox, PACKET, is_of_a_shim};
 use crate::task::{Origin, StepResult, StepStatus, Task};
 use crate::tool::Tool;
@@ -64,7 +66,7 @@ impl Runner<'_> {
                             }
                             answer
                         }
-                        Err(why) => Answer { code: "invalid_argument".to_owned(), message: why },
+                        Err(why) => Answer::no("invalid_argument", why),
                     };
                     open.answer(answer);
                 }
@@ -76,16 +78,18 @@ impl Runner<'_> {
     /// One request of a shim's.
     async fn shimmed(&mut self, task: &mut Task, number: usize, request: Request) -> Answer {
         if !is_of_a_shim(&request) {
-            let message = format!("{} is not for programs to ask", request.verb());
-            return Answer { code: "invalid_argument".to_owned(), message };
+            return Answer::no("invalid_argument", format!("{} is not for programs to ask", request.verb()));
         }
-        let change = |budget: &mut crate::model::budget::Budget| budget.step().and_then(|()| budget.change());
-        if let Err(why) = change(&mut self.budget) {
-            return Answer { code: "out_of_budget".to_owned(), message: why };
+        let is_effect = request.is_effect();
+        let costs = self.budget.step().and_then(|()| if is_effect { self.budget.change() } else { Ok(()) });
+        if let Err(why) = costs {
+            return Answer::no("out_of_budget", why);
         }
         let tool = Tool::Request(request.clone());
         self.announce(task, number, &tool, "running");
-        let outcome = self.ask(task, number, request, self.order.mode).await;
+        // Looking changes nothing: a dry run looks too.
+        let mode = if is_effect { self.order.mode } else { Mode::Execute };
+        let outcome = self.ask(task, number, request, mode).await;
         let result = StepResult { origin: Some(Origin::Shim), ..result(number, &tool, &outcome) };
         let answer = answer_of(&result, &outcome.end);
         let status = result.status;
@@ -104,10 +108,17 @@ fn answer_of(result: &StepResult, end: &Event) -> Answer {
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => ("internal", ""),
     };
     if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
-        return Answer::default();
+        let unit = if let Event::Completed(done) = end { done.unit.as_ref() } else { None };
+        let state = |unit: &UnitInfo| State {
+            id: unit.id.clone(),
+            load: unit.load.clone(),
+            active: unit.active.clone(),
+            sub: unit.sub.clone(),
+            enabled: unit.enabled.clone(),
+        };
+        return Answer { unit: unit.map(state), ..Answer::default() };
     }
-    let code = if code.is_empty() { "failed" } else { code };
-    Answer { code: code.to_owned(), message: message.to_owned() }
+    Answer::no(if code.is_empty() { "failed" } else { code }, message)
 }
 
 async fn next(channel: &mut Option<Channel>) -> Option<Result<Request, String>> {
