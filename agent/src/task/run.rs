@@ -211,12 +211,7 @@ fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
         task.summary = outcome::with_changes(task, &summary);
         return;
     };
-    task.status = match bad.status {
-        StepStatus::Cancelled => TaskStatus::Cancelled,
-        _ if !task.changes.is_empty() => TaskStatus::Partial,
-        StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
-        _ => TaskStatus::Failed,
-    };
+    task.status = outcome::of_failure(task, bad.status);
     let at = bad.step - 1;
     let error = bad.error.clone().unwrap_or_default();
     let mut summary = format!("{}: {error}", names(&steps[at..=at]));
