@@ -50,6 +50,7 @@ const HIDDEN_NAMES: &[&str] = &[
     ".pgpass",
     ".ssh",
     ".vault-token",
+    "credentials",
     "gcloud",
     "gshadow",
     "gshadow-",

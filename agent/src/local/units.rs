@@ -3,6 +3,7 @@
 use super::bus::Bus;
 use super::list::List;
 use super::{Blind, Found, Places};
+use crate::model::redact::{self, MARK};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const BUS: &str = "run/dbus/system_bus_socket";
 /// All that begin with it are the host's.
 const ALL: &str = "-.slice";
-/// The most bytes of a command line.
+/// Parts of the names of options whose value is a secret.
+const SECRET_OPTIONS: &[&str] = &["pass", "secret", "token", "-key", "credential", "-user"];
+/// The most characters of a command line.
 const COMMAND_LIMIT: usize = 300;
 const TIMERS_LIMIT: usize = 200;
 
@@ -96,7 +99,7 @@ pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind
         if !holds(unit, contains) && !holds(&process.command, contains) {
             continue;
         }
-        let command: String = process.command.chars().take(COMMAND_LIMIT).collect();
+        let command: String = without_secrets(&process.command).chars().take(COMMAND_LIMIT).collect();
         let mut told = json!({ "pid": process.pid, "unit": unit, "command": command });
         if let Some(memory) = memory(places, &process.cgroup) {
             told["unit_memory_bytes"] = memory;
@@ -104,6 +107,17 @@ pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind
         list.push(told);
     }
     Ok(list.found("processes"))
+}
+
+/// A command line without the words that follow options for secrets: they have no shape of their own.
+fn without_secrets(command: &str) -> String {
+    let (mut words, mut is_secret) = (Vec::new(), false);
+    for word in redact::text(command).0.split(' ') {
+        words.push(if is_secret && !word.starts_with('-') { MARK.to_owned() } else { word.to_owned() });
+        let lower = word.to_ascii_lowercase();
+        is_secret = lower.starts_with('-') && SECRET_OPTIONS.iter().any(|part| lower.contains(part));
+    }
+    words.join(" ")
 }
 
 /// The unit of a control group: the innermost part of its path that is one.

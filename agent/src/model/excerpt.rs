@@ -26,7 +26,7 @@ pub fn strings(value: &mut Value) -> usize {
 fn key_end(text: &str) -> usize {
     let mut pem = Pem::default();
     let (mut end, mut body, mut is_body) = (0, 0, true);
-    for line in text.split_inclusive('\n') {
+    for (number, line) in text.split_inclusive('\n').enumerate() {
         end += line.len();
         match pem.line(line) {
             Line::Begin => break,
@@ -34,10 +34,13 @@ fn key_end(text: &str) -> usize {
             Line::Other => {}
         }
         let bare = line.trim_end();
-        is_body &= !bare.is_empty() && bare.bytes().all(is_base64) && (bare.len() >= LONG || body > 0);
-        if is_body {
+        let is_long = bare.len() >= LONG;
+        is_body &= !bare.is_empty() && bare.bytes().all(is_base64) && (is_long || body > 0 || number == 0);
+        if is_body && (is_long || body > 0) {
             body = end;
         }
+        // The first may be what is left of a line; another short one is the last.
+        is_body &= is_long || number == 0;
     }
     body
 }

@@ -19,7 +19,7 @@ const SHAPES: &[(&str, &str)] = &[
     (r#"(?i)\b(identified\s+by\s+)(?:'[^'\n]*'?|"[^"\n]*"?)"#, "$1[REDACTED]"),
     // An assignment or a member of JSON whose name speaks of a secret.
     (
-        r#"(?i)([\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]*["']?\s*[:=]\s*)(?:"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|[^\s,;}\]"'&]+)"#,
+        r#"(?i)([\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]*["']?\s*[:=]\s*)(?:\[REDACTED\]|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|[^\s,;}\]"'&]+)"#,
         "$1[REDACTED]",
     ),
     (r"\bAKIA[0-9A-Z]{16}\b", MARK),

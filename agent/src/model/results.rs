@@ -1,8 +1,10 @@
 //! Results as a model is shown them: of limited length each, and all of one request together.
 
 use super::conversation::{CallResult, Turn};
-use super::tools::REQUEST_OUTPUT;
+use super::task::{Done, Went};
+use super::tools::{REQUEST_OUTPUT, Time};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// What all results of a request are brought down to once they are too many: seldom, so that what an endpoint
 /// has cached of a dialogue stays good for some turns.
@@ -10,6 +12,17 @@ const FITTED: usize = REQUEST_OUTPUT / 3 * 2;
 
 /// What a model is told where something was not read.
 pub const UNREAD: &str = "Do not infer facts from unread content";
+
+/// How much later a call is ended than it should have ended itself, with what it has.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What comes of a call within the time of its tool.
+pub async fn within(time: Time, run: impl Future<Output = Done>) -> Done {
+    let Time::Within(limit) = time else { return run.await };
+    let told = || json!({ "status": "timeout", "error": "timeout: it took too long", "unread": UNREAD });
+    let late = |_| Done { told: told(), went: Went::Badly };
+    tokio::time::timeout(limit + GRACE, run).await.unwrap_or_else(late)
+}
 
 /// A result as JSON of at most so many characters: its longest texts lose their middle, and say so.
 #[must_use]

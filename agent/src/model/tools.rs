@@ -254,7 +254,7 @@ tools! {
     /// Say how far the task is. Only when asked for it, at the end of a run.
     Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
     /// Give the plan: it is shown to a person and carried out later, or says why there is none.
-    MakePlan = "plan", TIME, OUTPUT, Redaction::Whole;
+    MakePlan = "plan", Time::Task, OUTPUT, Redaction::Whole;
 }
 
 /// The tools with the names that every agent of this kind has: what `postern model read` goes by.

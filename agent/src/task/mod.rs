@@ -242,7 +242,7 @@ pub enum StepStatus {
     Refused,
     /// Done, but not all of the output is here.
     Truncated,
-    /// A person said no.
+    /// A person said no, or the agent itself may not look there.
     Denied,
     /// No answer in time.
     Timeout,

@@ -203,19 +203,15 @@ fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     let Some(bad) = bad else {
         let is_whole = done == steps.len();
         task.status = if is_whole { TaskStatus::Completed } else { TaskStatus::Cancelled };
-        task.summary = match (is_whole, mode) {
+        let summary = match (is_whole, mode) {
             (true, Mode::Execute) => format!("done: {}", names(steps)),
             (true, Mode::Preview | Mode::Check) => format!("would do: {}", names(steps)),
             (false, _) => format!("cancelled before: {}", names(&steps[done..])),
         };
+        task.summary = outcome::with_changes(task, &summary);
         return;
     };
-    task.status = match bad.status {
-        StepStatus::Cancelled => TaskStatus::Cancelled,
-        _ if !task.changes.is_empty() => TaskStatus::Partial,
-        StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
-        _ => TaskStatus::Failed,
-    };
+    task.status = outcome::of_failure(task, bad.status);
     let at = bad.step - 1;
     let error = bad.error.clone().unwrap_or_default();
     let mut summary = format!("{}: {error}", names(&steps[at..=at]));
@@ -225,5 +221,5 @@ fn finish(task: &mut Task, steps: &[Tool], mode: Mode) {
     if at + 1 < steps.len() && mode == Mode::Execute {
         let _ = write!(summary, ". Not done: {}", names(&steps[at + 1..]));
     }
-    task.summary = summary;
+    task.summary = outcome::with_changes(task, &summary);
 }

@@ -214,7 +214,11 @@ fn body(member: &str, arg: &str, body: &mut Reply) -> &'static str {
         ("GetUnitProcesses", _) => {
             body.array(2, |body, at| {
                 let (group, pid, command) = [
-                    ("/system.slice/nginx.service", 42, "nginx: worker --password=hunter22222"),
+                    (
+                        "/system.slice/nginx.service",
+                        42,
+                        "nginx: worker --password=hunter22222 --api-key abcdefg -x",
+                    ),
                     ("/init.scope", 1, "/sbin/init"),
                 ][at];
                 body.text(group).number(pid).text(command);
@@ -324,7 +328,7 @@ async fn units_timers_and_processes_come_over_the_bus() {
             "last_unix_s": 1_800_000_000u64, "next_unix_s": 1_800_000_000u64 });
         assert_eq!(results[2]["timers"], json!([timer]));
         let process = json!({ "pid": 42, "unit": "nginx.service", "unit_memory_bytes": 4096,
-            "command": "nginx: worker --password=[REDACTED]" });
+            "command": "nginx: worker --password=[REDACTED] --api-key [REDACTED] -x" });
         assert_eq!(results[3]["processes"], json!([process]));
     }
 }

@@ -1,6 +1,6 @@
 //! What the agent finds out by itself: within its roots, along no link, bounded, and nothing that is secret.
 
-use crate::common::{Place, Play, completed, ended, output, refused};
+use crate::common::{Place, Play, completed, ended, output, refused, unit};
 use crate::server::Server;
 use crate::tasks::calls;
 use postern_proto::v1::{self, Status};
@@ -303,4 +303,20 @@ async fn the_helper_answers_what_is_its_own() {
     assert!(results[0]["stdout"].as_str().unwrap().contains("nginx-light"), "{results:?}");
     assert!(results[1]["stdout"].as_str().unwrap().contains("a line of the journal"), "{results:?}");
     assert_eq!(results[2]["status"], "ok");
+}
+
+#[tokio::test]
+async fn a_change_is_told_with_the_id_that_takes_it_back() {
+    let place = Place::new();
+    let done = || Play::Events(vec![unit(Status::Done, "nginx.service", "active", "running")]);
+    let restart = ("service", json!({ "action": "restart", "name": "nginx" }));
+    let asked = [restart, ("undo", json!({ "request_id": "last" }))];
+    let results = told(&place, &asked, vec![done(), done()]).await;
+    let id = results[0]["undo"].as_str().unwrap();
+    assert!(uuid_like(id), "{id}");
+    assert_eq!(results[1]["status"], "ok", "{results:?}");
+}
+
+fn uuid_like(id: &str) -> bool {
+    id.len() == 36 && id.split('-').count() == 5
 }

@@ -1,6 +1,7 @@
 //! What becomes of a model's words, and how they are fetched.
 
 mod arbitrary;
+mod bounds;
 mod command;
 mod commands;
 #[path = "../common/mod.rs"]
@@ -16,9 +17,11 @@ mod injections;
 mod kept;
 mod looks;
 mod loops;
+mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;
+#[expect(clippy::disallowed_methods, reason = "the agent that is killed is a process of its own")]
 mod resuming;
 mod retries;
 mod sandbox;

@@ -59,3 +59,13 @@ fn what_is_around_a_credential_stays() {
     assert_eq!(redact::strings(&mut value), 2);
     assert!(!value.to_string().contains("hunter2"));
 }
+
+#[test]
+fn what_was_taken_out_once_stays_as_it_is() {
+    for shape in
+        ["password=hunter22", "DB_TOKEN: 'abc def'", "Authorization: Bearer abcdefgh1234", "https://u:pw@h/"]
+    {
+        let once = redact::text(shape).0;
+        assert_eq!(redact::text(&once).0, once, "{shape}");
+    }
+}

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How often the files of a job are looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(5);
 /// How often systemd is asked whether the job's unit still is.
 const ASK: Duration = Duration::from_secs(2);
 /// How long an ended command's unit may take to be gone: longer than its `TimeoutStopSec=` twice over.

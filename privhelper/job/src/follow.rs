@@ -18,7 +18,7 @@ use crate::status::{self, Line};
 use crate::sys::{self, Events};
 
 /// How often the progress is looked at.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(5);
 /// Longest line of progress, in bytes; apt-get's are far shorter.
 const LINE_MAX: usize = 64 * 1024;
 

@@ -65,8 +65,9 @@ fn simulate(host: &Host, record: &Record) -> Result<JobOutcome, Fault> {
     if let Some(why) = removed(&steps, &known).find_map(dpkg::vital) {
         return Ok(meaning::outcome("protected", &why));
     }
-    sources::tie(host, &mut steps, &native)?;
-    let (download_bytes, disk_bytes) = sizes(host, &steps, &native, &known)?;
+    let untied = steps.clone();
+    let sizes = || sizes(host, &untied, &native, &known);
+    let ((download_bytes, disk_bytes), ()) = sys::both(sizes, || sources::tie(host, &mut steps, &native))?;
     let kept_back = simulation::kept_back(&text);
     Ok(JobOutcome { steps, download_bytes, disk_bytes, kept_back, ..JobOutcome::default() })
 }

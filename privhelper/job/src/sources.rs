@@ -45,10 +45,9 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
     if operands.is_empty() {
         return Ok(());
     }
-    let indexes = indexes(host)?;
     let mut argv = vec!["policy", "-o", "APT::Cmd::Pattern-Only=true", "--"];
     argv.extend(operands.iter().map(String::as_str));
-    let answer = sys::ask(&host.apt_cache, &argv)?;
+    let (indexes, answer) = sys::both(|| indexes(host), || sys::ask(&host.apt_cache, &argv))?;
     let text = String::from_utf8_lossy(&answer.stdout);
     let offers = offers(&text);
     for step in steps.iter_mut().filter(|step| fetches(step)) {

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
 
 use nix::fcntl::{FcntlArg, FdFlag, SealFlag, fcntl};
 use nix::libc;
@@ -59,6 +60,18 @@ pub fn named(argv: &[String], env: &[String], cwd: &str) -> Result<Child, Fault>
     command.envs(env.iter().filter_map(|pair| pair.split_once('=')));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().map_err(|error| Fault::at(Path::new(program), &error))
+}
+
+/// Both at once: each mostly waits for a program of apt or dpkg.
+pub fn both<A: Send, B>(
+    first: impl FnOnce() -> Result<A, Fault> + Send,
+    second: impl FnOnce() -> Result<B, Fault>,
+) -> Result<(A, B), Fault> {
+    thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second()?;
+        Ok((first.join().map_err(|_| Fault::new("a thread has panicked"))??, second))
+    })
 }
 
 /// How a program without privilege ended, and what it wrote.

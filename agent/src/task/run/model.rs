@@ -40,7 +40,8 @@ impl Runner<'_> {
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         let remaining = dialogue.remaining().unwrap_or_default();
-        let leaves = json!({ "remaining": remaining, "failed_approaches": dialogue.log().failed() });
+        let log = dialogue.log();
+        let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well() });
         (hands.runner.on)("leaves", leaves, hands.task);
         task.add_usage(dialogue.usage());
         finish(task, end, mode);
@@ -95,7 +96,7 @@ impl Hands for Steps<'_, '_> {
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
         self.runner.announce(self.task, number, &tool, "running");
-        let (result, told) = if let Some(found) = self.runner.look(&tool).await {
+        let (result, mut told) = if let Some(found) = self.runner.look(&tool).await {
             (found.result(number, &tool), found.shown())
         } else {
             let result = self.runner.step(self.task, number, &tool).await;
@@ -105,6 +106,10 @@ impl Hands for Steps<'_, '_> {
             }
             (result, told)
         };
+        // By it the model can take the change back.
+        if let Some(undo) = self.task.changes.get(changed..).and_then(|new| new.last()?.undo.as_ref()) {
+            told["undo"] = json!(undo);
+        }
         let status = result.status;
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));

@@ -1,6 +1,6 @@
 //! What came of a task in words: from its record and the helper's outcomes, not from anybody's claims.
 
-use crate::task::{StepResult, StepStatus, Task};
+use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 
 /// Changes that a summary names; the others are in the record.
 const NAMED: usize = 10;
@@ -17,8 +17,20 @@ pub(super) fn counts(task: &Task) -> String {
     format!("{good} succeeded, {} failed", own().count() - good)
 }
 
+/// How a task ends whose step ended so. A program of the sandbox changes nothing on the host; requests do.
+pub(super) fn of_failure(task: &Task, step: StepStatus) -> TaskStatus {
+    match step {
+        StepStatus::Cancelled => TaskStatus::Cancelled,
+        _ if !task.changes.is_empty() => TaskStatus::Partial,
+        StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
+        StepStatus::Ok | StepStatus::Truncated | StepStatus::Error | StepStatus::Timeout => {
+            TaskStatus::Failed
+        }
+    }
+}
+
 /// What is different on the host now, with the ids to undo it by; empty where nothing is.
-pub(super) fn changed(task: &Task) -> String {
+fn changed(task: &Task) -> String {
     let one = |change: &crate::task::Change| {
         let what = format!("{} {}", change.verb, change.target);
         match &change.undo {

@@ -2,7 +2,7 @@
 //! by the model's next plan, and taken back only if the person says so.
 
 use super::commands::Line;
-use super::outcome::{changed, counts, is_good, with_changes};
+use super::outcome::{counts, is_good, of_failure, with_changes};
 use super::{Runner, planning};
 use crate::ask::Mode;
 use crate::config::tables::Limits;
@@ -10,7 +10,6 @@ use crate::model::endpoint::Endpoint;
 use crate::plan::{self, Check, Plan, Step};
 use crate::task::question::{Answer, Choice, Kind};
 use crate::task::{StepResult, StepStatus, Task, TaskStatus, Work};
-use crate::tool::Tool;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -101,13 +100,13 @@ impl Runner<'_> {
         };
         for check in before {
             let result = self.check(task, check).await;
-            self.went(task, result)?;
+            self.went(result)?;
         }
         self.steps(task, &plan.steps(), done).await?;
         if self.order.mode == Mode::Execute {
             for check in after {
                 let result = self.check(task, check).await;
-                self.went(task, result)?;
+                self.went(result)?;
             }
         }
         Ok(())
@@ -120,6 +119,7 @@ impl Runner<'_> {
         done: &mut BTreeSet<String>,
     ) -> Result<(), Stop> {
         for step in planning::remaining(steps, done) {
+            self.pay(step)?;
             let result = match step {
                 Step::Command(command) => {
                     let line = Line {
@@ -129,12 +129,9 @@ impl Runner<'_> {
                     };
                     self.planned(task, &line).await
                 }
-                Step::Call(call) => {
-                    self.pay(task, &call.tool)?;
-                    self.take(task, &call.tool).await
-                }
+                Step::Call(call) => self.take(task, &call.tool).await,
             };
-            self.went(task, result)?;
+            self.went(result)?;
             done.insert(step.key());
         }
         Ok(())
@@ -151,25 +148,29 @@ impl Runner<'_> {
         }
     }
 
-    /// What a call costs of the task's budget.
-    fn pay(&mut self, task: &Task, tool: &Tool) -> Result<(), Stop> {
+    /// Whether a step may begin at all, and what it costs of the task's budget.
+    fn pay(&mut self, step: &Step) -> Result<(), Stop> {
         if *self.cancel.borrow() {
             return Err(Stop::Cancelled);
-        }
-        let is_change = plan::changes(tool) && self.order.mode == Mode::Execute;
-        if is_change && let Err(why) = self.budget.change() {
-            return Err(Stop::OutOfBudget(format!("{why}, after {}", counts(task))));
         }
         if tokio::time::Instant::now() >= self.budget.deadline() {
             return Err(Stop::OutOfBudget("the time that a task may take is over".to_owned()));
         }
-        Ok(())
+        match step {
+            // A command pays for each request that its words stand for.
+            Step::Command(_) => Ok(()),
+            Step::Call(call) if plan::changes(&call.tool) => self.budget.change().map_err(Stop::OutOfBudget),
+            Step::Call(_) => Ok(()),
+        }
     }
 
     /// Whether the next step may be taken. In a dry run all are.
-    fn went(&self, _: &Task, result: StepResult) -> Result<(), Stop> {
+    fn went(&self, result: StepResult) -> Result<(), Stop> {
         if result.status == StepStatus::Cancelled || *self.cancel.borrow() {
             return Err(Stop::Cancelled);
+        }
+        if let Some(why) = result.error.as_deref().and_then(|error| error.strip_prefix("out_of_budget: ")) {
+            return Err(Stop::OutOfBudget(why.to_owned()));
         }
         if is_good(&result) || self.order.mode == Mode::Preview {
             return Ok(());
@@ -179,11 +180,9 @@ impl Runner<'_> {
 
     /// Takes the plan's own way back, if something was changed and the person wants it; else what to do by hand.
     async fn take_back(&mut self, task: &mut Task, plans: &[Plan], stop: &Stop) -> Option<String> {
-        let has_changed = !task.changes.is_empty()
-            || task.results.iter().any(|result| is_good(result) && plan::changes(&result.tool));
         // The newest plan's first: it came last.
         let checks: Vec<Check> = plans.iter().rev().flat_map(planning::way_back).collect();
-        if !has_changed || checks.is_empty() || self.order.mode != Mode::Execute {
+        if task.changes.is_empty() || checks.is_empty() || self.order.mode != Mode::Execute {
             return None;
         }
         let lines: Vec<String> = checks.iter().map(Check::describe).collect();
@@ -231,27 +230,9 @@ fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<Strin
         (Some(Stop::Cancelled), _) => (TaskStatus::Cancelled, format!("cancelled: {goal}")),
         (Some(Stop::OutOfBudget(why)), _) => (TaskStatus::OutOfBudget, why),
         (Some(Stop::Failed(failed)), _) => {
-            let has_changed =
-                task.results.iter().any(|result| is_good(result) && plan::changes(&result.tool));
-            let status = match failed.status {
-                _ if has_changed || !task.changes.is_empty() => TaskStatus::Partial,
-                StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
-                StepStatus::Ok
-                | StepStatus::Truncated
-                | StepStatus::Error
-                | StepStatus::Timeout
-                | StepStatus::Cancelled => TaskStatus::Failed,
-            };
             let error = failed.error.unwrap_or_default();
-            (
-                status,
-                format!(
-                    "{goal}: {}: step {} ({}): {error}",
-                    counts(task),
-                    failed.step,
-                    failed.tool.describe()
-                ),
-            )
+            let at = format!("step {} ({})", failed.step, failed.tool.describe());
+            (of_failure(task, failed.status), format!("{goal}: {}: {at}: {error}", counts(task)))
         }
     };
     task.summary = with_changes(task, &summary);
@@ -259,7 +240,7 @@ fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<Strin
         task.summary.push_str(". ");
         task.summary.push_str(&back);
     }
-    if status == TaskStatus::Partial && changed(task).is_empty() {
+    if status == TaskStatus::Partial {
         task.warnings.push(format!("completed with warnings: {}", counts(task)));
     }
     task.status = status;
@@ -269,14 +250,7 @@ fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<Strin
 fn previewed(task: &Task, goal: &str) -> (TaskStatus, String) {
     let bad = task.results.iter().find(|result| result.is_own() && !is_good(result));
     let Some(bad) = bad else { return (TaskStatus::Completed, format!("would do: {goal}")) };
-    let status = match bad.status {
-        StepStatus::Refused | StepStatus::Denied => TaskStatus::Refused,
-        StepStatus::Ok
-        | StepStatus::Truncated
-        | StepStatus::Error
-        | StepStatus::Timeout
-        | StepStatus::Cancelled => TaskStatus::Failed,
-    };
     let error = bad.error.clone().unwrap_or_default();
+    let status = of_failure(task, bad.status);
     (status, format!("would not do: {goal}: step {} ({}): {error}", bad.step, bad.tool.describe()))
 }

@@ -167,7 +167,7 @@ const LINES: &[(&str, &str, &str, &str)] = &[
         GROW,
         "matches = [{ command = \"grow\", params = { size = \"1G\" } }]",
         "matches = [{ command = \"grow\", params = { size = \"-1G\" } }]",
-        "the first no '-', '@' or '+'",
+        "no rule grants command.run of this",
     ),
 ];
 

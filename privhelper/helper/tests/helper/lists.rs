@@ -79,7 +79,12 @@ fn every_invariant_names_tests_that_are_there() {
         .collect();
     assert!(named.len() > 40);
     let mut sources = String::new();
-    for directory in ["privhelper/helper/tests/helper", "privhelper/admin/tests/admin", "tests/tests"] {
+    for directory in [
+        "privhelper/helper/tests/helper",
+        "privhelper/job/tests/job",
+        "privhelper/admin/tests/admin",
+        "tests/tests",
+    ] {
         for entry in std::fs::read_dir(root().join(directory)).unwrap() {
             sources.push_str(&std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default());
         }

@@ -56,7 +56,7 @@ fn a_version_is_tied_to_the_entry_that_offers_it_and_not_to_its_label() {
     let bed = bed(DEB822, ONE);
     assert_eq!(sources(&bed), ["one.sources:1 https://deb.example.org/debian /usr/share/keyrings/a.gpg"]);
     let argv = bed.noted("apt-cache", "argv").join(" ");
-    assert!(argv.starts_with("policy -o APT::Cmd::Pattern-Only=true -- hello:native"), "{argv}");
+    assert!(argv.contains("policy -o APT::Cmd::Pattern-Only=true -- hello:native"), "{argv}");
     assert!(bed.noted("apt-get", "argv").contains(&"Created-By: Packages".to_owned()));
 }
 
