@@ -63,7 +63,7 @@ impl Runner<'_> {
         let mut telling = Telling { turn: self.turn, on: self.on, ask: &ask, number, rule: String::new() };
         let mut tell = |event: &Event| telling.tell(task, event);
         let ended = tokio::select! {
-            outcome = self.door.ask(&ask, &mut tell) => Some(outcome),
+            outcome = Box::pin(self.door.ask(&ask, &mut tell)) => Some(outcome),
             _ = cancel.wait_for(|cancelled| *cancelled) => None,
         };
         let outcome = ended.unwrap_or_else(|| {
