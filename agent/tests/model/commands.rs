@@ -399,3 +399,22 @@ async fn who_speaks_on_the_descriptor_gets_typed_requests_of_shims_and_nothing_e
     );
     assert_eq!(rpcs(&helper), ["UnitStop"]);
 }
+
+#[tokio::test]
+async fn who_speaks_in_vain_on_the_descriptor_is_not_listened_to_for_ever() {
+    let world = World::new("");
+    let helper = world.helper(vec![]);
+    let place = &world.place;
+    let ask = "dd bs=16384 count=1 <&$POSTERN_SHIM_FD 2>/dev/null";
+    let vain = format!("printf '\\003garbage' >&$POSTERN_SHIM_FD; {ask}; echo\n").repeat(17);
+    let late = format!(
+        "printf '\\003{{\"verb\":\"package.update\",\"args\":{{}}}}' >&$POSTERN_SHIM_FD && {ask}; echo end"
+    );
+    let cmd = format!("{}/sudo id >/dev/null\n{vain}{late}", world.shims.display());
+    assert!(cmd.len() < 2048, "{}", cmd.len());
+    let asks = settled(place, &ordered(place, &cmd).await).await;
+    let task = answered(place, &asks, json!({ "answer": "yes" })).await;
+    let own = own(&task);
+    assert_eq!(own["stdout"].as_str().unwrap().matches("invalid_argument").count(), 17, "{own}");
+    assert_eq!(rpcs(&helper).len(), 0);
+}

@@ -68,7 +68,7 @@ impl Runner<'_> {
         let filled = Ask { request: secrets.filled(ask.request.clone()), ..ask.clone() };
         let mut tell = |event: &Event| telling.tell(task, event);
         let ended = tokio::select! {
-            outcome = self.door.ask(&filled, &mut tell) => Some(outcome),
+            outcome = Box::pin(self.door.ask(&filled, &mut tell)) => Some(outcome),
             _ = cancel.wait_for(|cancelled| *cancelled) => None,
         };
         let outcome = ended.unwrap_or_else(|| {

@@ -28,7 +28,7 @@ impl Runner<'_> {
             }
             Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
             Ok(Meaning::Program) if self.order.mode != Mode::Execute => self.foreseen(number, tool, line.cmd),
-            Ok(Meaning::Program) => self.shell(task, number, line).await,
+            Ok(Meaning::Program) => Box::pin(self.shell(task, number, line)).await,
             Ok(Meaning::Nothing(why)) | Err(why) => StepResult {
                 error: Some(format!("unsupported: {why}")),
                 ..StepResult::new(number, tool, StepStatus::Error)

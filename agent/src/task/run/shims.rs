@@ -21,6 +21,9 @@ use std::pin::pin;
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 
+/// So many requests of a call may come to nothing: a shim's are of the right form, and a task's budget ends.
+const PATIENCE: u32 = 16;
+
 impl Runner<'_> {
     /// Runs one call to its end and answers its shims meanwhile. The descriptor ends with the call.
     pub(super) async fn call(
@@ -40,6 +43,7 @@ impl Runner<'_> {
         let commands = self.commands;
         let mut cancel = self.cancel.clone();
         let mut call = pin!(commands.sandbox.run(job));
+        let mut vain = 0;
         loop {
             let request = tokio::select! {
                 record = &mut call => return record,
@@ -68,7 +72,11 @@ impl Runner<'_> {
                         }
                         Err(why) => Answer::no("invalid_argument", why),
                     };
+                    vain += u32::from(matches!(answer.code.as_str(), "invalid_argument" | "out_of_budget"));
                     open.answer(answer);
+                    if vain > PATIENCE {
+                        channel = None;
+                    }
                 }
                 (None, _) | (_, None) => channel = None,
             }

@@ -29,7 +29,7 @@ impl Runner<'_> {
         let mode = self.order.mode;
         tool.name().clone_into(&mut self.tool);
         let outcome = match tool {
-            Tool::Shell { cmd } => return self.shell(task, number, &Line::new(cmd)).await,
+            Tool::Shell { cmd } => return Box::pin(self.shell(task, number, &Line::new(cmd))).await,
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
