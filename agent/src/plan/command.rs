@@ -388,7 +388,7 @@ fn judged(command: &str) -> Result<Meaning, Unfit> {
     match &meaning {
         _ if decision.effective() == Level::Block => blocked(decision.reason()),
         Meaning::Nothing(why) => blocked(why),
-        Meaning::Unit(..) | Meaning::Requests(_) | Meaning::Program => Ok(meaning),
+        Meaning::Requests(_) | Meaning::Program => Ok(meaning),
     }
 }
 

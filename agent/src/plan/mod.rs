@@ -16,7 +16,7 @@ mod table;
 
 pub use argv::split;
 pub use command::{Check, CommandPlan, Expected, PlannedCall, PlannedCommand, Step, changes};
-pub use meaning::{Asked, Meaning};
+pub use meaning::Meaning;
 pub use patch::{FilePatchPlan, Intent, PermissionChange};
 pub use table::table;
 

@@ -2,9 +2,9 @@
 //! unit, the shim's own program, requests to a helper.
 
 use crate::common::tool::ToolServer;
+use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused, unit};
 use crate::server::Server;
 use crate::tasks::calls;
-use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused, unit};
 use postern_agent::Exit;
 use postern_agent::shell::shim::PROGRAMS;
 use postern_proto::v1::{self, Status};
