@@ -8,6 +8,7 @@ mod facts;
 mod kept;
 mod paths;
 #[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
+mod running;
 mod supervise;
 mod wire;
 mod workspace;
@@ -186,8 +187,7 @@ impl Sandbox {
         let exchange = self.exchange(&ask, job.shim);
         match tokio::time::timeout(job.time.saturating_add(SETUP), exchange).await {
             Ok(Ok(Answer::Record(record))) => Ok(record),
-            Ok(Ok(Answer::Fault(fault))) => Err(fault),
-            Ok(Err(fault)) => Err(fault),
+            Ok(Ok(Answer::Fault(fault)) | Err(fault)) => Err(fault),
             Err(_) => Err(Fault::new("sandbox_lost", "the sandbox does not answer")),
         }
     }

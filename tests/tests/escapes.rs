@@ -252,7 +252,7 @@ os.killpg(0, signal.SIGKILL) if len(sys.argv) > 1 else None";
 
 /// Nothing of a call outlives it, in whatever session it hides.
 fn survivors(host: &Installed) {
-    let hide = "setsid sleep 4242 >/dev/null 2>&1 & (setsid sleep 4242 &) ; echo hidden";
+    let hide = "setsid sleep 4242 >/dev/null 2>&1 & (setsid sleep 4242 >/dev/null 2>&1 &) ; echo hidden";
     let answer = call(host, &shell(hide));
     assert_eq!(answer["record"]["stdout"], "hidden\n", "{answer}");
     let gone = "for i in $(seq 100); do pgrep -u postern-tool >/dev/null || exit 0; sleep 0.1; done; exit 1";

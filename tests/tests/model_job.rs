@@ -166,11 +166,8 @@ fn killed_in_the_middle_it_goes_on_and_restarts_once(host: &Installed) {
     let resumed = host.visitor(&["postern", "tasks", "resume", &id, "--json"]);
     assert_eq!(resumed.code, 0, "{resumed}\n{}", host.journal("postern-agent.service"));
     let task = resumed.json();
-    assert_eq!(
-        (&task["status"], &task["summary"]),
-        (&json!("completed"), &json!("nginx was restarted")),
-        "{task}"
-    );
+    assert_eq!(task["status"], "completed", "{task}");
+    assert!(task["summary"].as_str().is_some_and(|words| words.starts_with("nginx was restarted")), "{task}");
     let records = lines(&host.root(&["cat", "/var/log/postern/audit.jsonl"]).ok());
     let of_task: Vec<&Value> = records.iter().filter(|record| record["task"] == id.as_str()).collect();
     let restarts = of_task.iter().filter(|r| r["verb"] == "unit.restart" && r["event"] == "begin").count();

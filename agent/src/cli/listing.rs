@@ -67,6 +67,9 @@ impl Session<'_> {
             self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
             self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());
         }
+        for warning in &task.warnings {
+            self.console.result(&format!("warning: {warning}\n"));
+        }
         self.console.result(&task.summary);
     }
 }

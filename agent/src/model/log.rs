@@ -17,6 +17,7 @@ const LINE: usize = 300;
 pub struct Log {
     failed: Vec<(Value, String)>,
     changed: Vec<String>,
+    well: BTreeSet<String>,
     known: Known,
     /// Calls with their results, as far as they went well.
     effects: BTreeSet<u64>,
@@ -31,7 +32,8 @@ impl Log {
         match done.went {
             Went::Badly => {
                 let error = done.told["error"].as_str().unwrap_or("failed");
-                self.failed.push((value.clone(), line(&format!("{}: {error}", in_words(call, &value)))));
+                let approach = line(&in_words(call, &value));
+                self.failed.push((value, line(&format!("{approach}: {error}"))));
                 let extra = self.failed.len().saturating_sub(KEPT);
                 self.failed.drain(..extra);
             }
@@ -39,6 +41,7 @@ impl Log {
                 let mut hasher = DefaultHasher::new();
                 (value.to_string(), done.told.to_string()).hash(&mut hasher);
                 self.is_new |= self.effects.insert(hasher.finish());
+                self.well.insert(line(&in_words(call, &value)));
                 self.known.took(names_of(&value["args"]), call.is_effect());
                 if done.went == Went::Changed {
                     self.changed.push(line(&in_words(call, &value)));
@@ -54,6 +57,12 @@ impl Log {
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
         self.failed.iter().map(|(_, line)| line.clone()).collect()
+    }
+
+    /// What went well, in the words with which a failure of it begins.
+    #[must_use]
+    pub fn well(&self) -> &BTreeSet<String> {
+        &self.well
     }
 
     /// What changed something.

@@ -5,6 +5,7 @@ use super::log::{Log, line};
 use super::redact;
 use super::tools::Checkpoint;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Earlier tasks that are remembered, and failed approaches.
@@ -44,12 +45,20 @@ pub struct Earlier {
 }
 
 impl Memory {
-    /// Adds a task that has ended.
-    pub fn add(&mut self, earlier: Earlier, failed: Vec<String>) {
+    /// Adds a task that has ended, with what failed in it and what went well.
+    pub fn add(&mut self, earlier: Earlier, failed: Vec<String>, well: &BTreeSet<String>) {
+        // What works by now is not exhausted.
+        self.failed_approaches.retain(|known| {
+            let is_of =
+                |call: &String| known.strip_prefix(call.as_str()).is_some_and(|rest| rest.starts_with(": "));
+            !well.iter().any(is_of)
+        });
         let Earlier { task, status, summary, mut changes, remaining } = earlier;
         let clean = |text: &str| cut(&redact::text(text).0);
         changes.truncate(FAILED);
-        changes.iter_mut().for_each(|change| *change = redact::text(change).0);
+        for change in &mut changes {
+            *change = redact::text(change).0;
+        }
         let earlier = Earlier {
             task: clean(&task),
             status,

@@ -303,13 +303,12 @@ impl<'t> Task<'t> {
         let was_doubted = self.doubted.take();
         let again = was_doubted.iter().filter(|expected| !finish.verify.contains(expected));
         for expected in finish.verify.iter().chain(again) {
-            let Done { mut told, went } = match self.past.done() {
-                Some(done) => done.unwrap_or_else(lost),
-                None => {
-                    let done = hands.verify(expected).await;
-                    hands.keep(&Said::Done(done.clone()));
-                    done
-                }
+            let Done { mut told, went } = if let Some(done) = self.past.done() {
+                done.unwrap_or_else(lost)
+            } else {
+                let done = hands.verify(expected).await;
+                hands.keep(&Said::Done(done.clone()));
+                done
             };
             match went {
                 Went::Changed | Went::Well | Went::Over => continue,
@@ -375,18 +374,17 @@ impl<'t> Task<'t> {
         if call.is_effect() {
             self.budget.change().map_err(End::OutOfBudget)?;
         }
-        let done = match self.past.done() {
-            Some(done) => done.unwrap_or_else(lost),
-            None => {
-                let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
-                let redacted = call.of().redact(&mut told);
-                if redacted > 0 {
-                    told["redacted_count"] = json!(redacted);
-                }
-                let done = Done { told: results::shortened(told, call.of().output.get()), went };
-                hands.keep(&Said::Done(done.clone()));
-                done
+        let done = if let Some(done) = self.past.done() {
+            done.unwrap_or_else(lost)
+        } else {
+            let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
+            let redacted = call.of().redact(&mut told);
+            if redacted > 0 {
+                told["redacted_count"] = json!(redacted);
             }
+            let done = Done { told: results::shortened(told, call.of().output.get()), went };
+            hands.keep(&Said::Done(done.clone()));
+            done
         };
         self.log.ran(call, &done);
         let Done { mut told, went } = done;

@@ -69,7 +69,8 @@ pub fn check_roots(ask: &Ask, state: &Path) -> Result<(), String> {
         let at = real(root);
         if !root.is_absolute() || state.starts_with(&at) || at.starts_with(&state) {
             return Err(format!(
-                "the read root {root:?} is not absolute, or holds the workspaces of other tasks"
+                "the read root {:?} is not absolute, or holds the workspaces of other tasks",
+                root.to_string_lossy()
             ));
         }
     }

@@ -2,39 +2,32 @@
 //! and ends it at its limits or when the agent leaves. When it exits itself, the unit kills all that is left.
 
 use super::facts::{Facts, SIGNALS};
-use super::kept::Kept;
+use super::running::Running;
 use super::wire::{self, Answer, Ask, Order};
-use super::workspace::{self, Size};
-use super::{CONFINED, Control, Ended, Enforced, Holder, Record, Unenforced, paths};
+use super::workspace;
+use super::{Control, Enforced, Holder, Record, Unenforced, paths};
 use crate::event::Fault;
 use crate::shell::Profile;
 use nix::unistd::{Uid, User};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg, sockopt::socket_peercred,
 };
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::File;
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long the asking, and the child's confining of itself, may take.
 const SETUP: Duration = Duration::from_secs(10);
-/// How often the workspace is measured.
-const LOOK: Duration = Duration::from_millis(250);
-/// The longest call.
-const LONGEST: Duration = Duration::from_hours(1);
-/// What is still read of a stream whose program has ended.
-const REST: usize = 4 * 1024 * 1024;
+/// How long a call waits for its turn.
+const TURN: Duration = Duration::from_secs(20);
 
 /// Serves the connection that is standard input.
 #[must_use]
@@ -162,169 +155,12 @@ fn turn(state: &Path, facts: Facts) -> io::Result<File> {
     };
     let began = Instant::now();
     while let Err(error) = flock(&file, operation) {
-        if began.elapsed() > SETUP {
-            return Err(io::Error::other(format!("another call runs, and this kernel's run alone: {error}")));
+        if began.elapsed() > TURN {
+            return Err(io::Error::other(format!(
+                "another call runs, and on this kernel each runs alone: {error}"
+            )));
         }
         sleep(Duration::from_millis(20));
     }
     Ok(file)
-}
-
-/// A stream of the program's.
-struct Pipe<R> {
-    from: Option<R>,
-    kept: Kept,
-}
-
-impl<R: Read + AsFd> Pipe<R> {
-    /// Takes what is there; at its end, or where it fails, there is no more.
-    fn take(&mut self) -> usize {
-        let mut buffer = [0; 64 * 1024];
-        let Some(from) = &mut self.from else { return 0 };
-        match from.read(&mut buffer) {
-            Ok(0) => self.from = None,
-            Ok(count) => {
-                self.kept.push(&buffer[..count]);
-                return count;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => self.from = None,
-        }
-        0
-    }
-
-    /// Takes what an ended program has left.
-    fn take_rest(&mut self) {
-        let mut taken = 0;
-        while taken < REST {
-            match self.take() {
-                0 => break,
-                count => taken += count,
-            }
-        }
-    }
-}
-
-/// The child and what it writes.
-struct Running {
-    child: Child,
-    pid: Pid,
-    exited: OwnedFd,
-    out: Pipe<std::process::ChildStdout>,
-    err: Pipe<std::process::ChildStderr>,
-    deadline: Instant,
-}
-
-impl Running {
-    /// Starts the child and waits until it has become the program.
-    fn start(order: &Order, shim: Option<OwnedFd>, began: Instant) -> io::Result<Result<Self, Fault>> {
-        let (mut ours, theirs) = UnixStream::pair()?;
-        let mut command = Command::new("/proc/self/exe");
-        command.arg(CONFINED).env_clear().process_group(0);
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(shim) = &shim {
-            fcntl_setfd(shim, FdFlags::empty())?;
-        }
-        let mut child = command.spawn()?;
-        // The child has them now; the end of its copies is seen only without ours.
-        drop((command, shim));
-        let pid = Pid::from_child(&child);
-        let exited = pidfd_open(pid, PidfdFlags::empty())?;
-        let out = Pipe { from: child.stdout.take(), kept: Kept::new(order.ask.output) };
-        let err = Pipe { from: child.stderr.take(), kept: Kept::new(order.ask.output) };
-        let time = Duration::from_millis(order.ask.time_ms).min(LONGEST);
-        let mut running = Self { child, pid, exited, out, err, deadline: began };
-        for pipe in [running.out.from.as_ref().map(AsFd::as_fd), running.err.from.as_ref().map(AsFd::as_fd)] {
-            pipe.map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
-        }
-        ours.set_read_timeout(Some(SETUP))?;
-        ours.write_all(&wire::frame(order)?)?;
-        let mut said = Vec::new();
-        if let Err(error) = ours.read_to_end(&mut said) {
-            let _ = running.end();
-            return Err(error);
-        }
-        if let Some(body) = said.get(4..) {
-            let _ = running.end();
-            return Ok(Err(wire::read(body)?));
-        }
-        running.deadline = Instant::now() + time;
-        Ok(Ok(running))
-    }
-
-    /// Waits for its end, or for a reason to end it; nothing where the agent leaves.
-    fn watch(&mut self, agent: &UnixStream, order: &Order) -> io::Result<Option<(Ended, ExitStatus)>> {
-        let measured = (order.ask.profile == Profile::WorkspaceWrite).then(|| Size::of(&order.workspace));
-        let mut next_look = Instant::now() + LOOK;
-        let ended = loop {
-            let now = Instant::now();
-            if now >= self.deadline {
-                break Ended::Timeout;
-            }
-            if let Some(before) = measured.filter(|_| now >= next_look) {
-                let is_over = Size::of(&order.workspace).is_too_much(before);
-                if is_over || workspace::is_nearly_full(&order.workspace) {
-                    break Ended::Disk;
-                }
-                // Looking takes at most a tenth of the time.
-                next_look = Instant::now() + LOOK.max(now.elapsed() * 10);
-            }
-            let wait = self.deadline.min(next_look.max(now + Duration::from_millis(1))) - now;
-            let ready = self.wait(agent, wait)?;
-            if ready.agent {
-                let _ = self.end();
-                return Ok(None);
-            }
-            if ready.out {
-                self.out.take();
-            }
-            if ready.err {
-                self.err.take();
-            }
-            if ready.exited {
-                break Ended::Exited;
-            }
-        };
-        let status = self.end()?;
-        let ended = if ended == Ended::Exited && status.signal().is_some() { Ended::Killed } else { ended };
-        self.out.take_rest();
-        self.err.take_rest();
-        Ok(Some((ended, status)))
-    }
-
-    fn wait(&self, agent: &UnixStream, wait: Duration) -> io::Result<Ready> {
-        let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-        let gone = PollFlags::RDHUP;
-        let mut fds = vec![PollFd::new(agent, gone), PollFd::new(&self.exited, PollFlags::IN)];
-        fds.extend(self.out.from.as_ref().map(|from| PollFd::new(from, PollFlags::IN)));
-        fds.extend(self.err.from.as_ref().map(|from| PollFd::new(from, PollFlags::IN)));
-        match poll(&mut fds, Some(&wait)) {
-            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
-            result => result?,
-        };
-        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
-        let mut next = |is_polled: bool| is_polled && ready.next().unwrap_or(false);
-        Ok(Ready {
-            agent: next(true),
-            exited: next(true),
-            out: next(self.out.from.is_some()),
-            err: next(self.err.from.is_some()),
-        })
-    }
-
-    /// Kills the program with those that it started and that are still of its group.
-    fn end(&mut self) -> io::Result<ExitStatus> {
-        // There may be none left.
-        let _ = kill_process_group(self.pid, Signal::KILL);
-        self.child.wait()
-    }
-}
-
-/// What a wait ended for.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ready {
-    agent: bool,
-    exited: bool,
-    out: bool,
-    err: bool,
 }

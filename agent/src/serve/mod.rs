@@ -231,7 +231,7 @@ async fn carry_out(
     let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
     runner.work(&mut task, model).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
-    keeper.end(&task, memory);
+    keeper.end(&mut task, memory);
 }
 
 /// An error.

@@ -24,6 +24,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 /// An order.
+#[expect(clippy::struct_excessive_bools, reason = "the members of the HTTP interface")]
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {

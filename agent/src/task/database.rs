@@ -1,9 +1,9 @@
-//! The database behind the store: SQLite in one file, which only the agent may open.
+//! The database behind the store: `SQLite` in one file, which only the agent may open.
 //!
-//! SQLite is synchronous, and so are we: a write is one short transaction of some ten microseconds on the
-//! agent's one thread, less than handing it to another would cost. `synchronous = NORMAL` in WAL mode outlives a
-//! kill of the agent at any point without waiting for the disk. A crash of the whole host could lose the last
-//! writes; the one that must not be lost, that a request is about to be sent, waits for the disk.
+//! `SQLite` is synchronous, and so are we: a write is one short transaction on the agent's one thread, without the
+//! trouble of another. `synchronous = NORMAL` in WAL mode outlives a kill of the agent at any point without waiting
+//! for the disk. A crash of the whole host could lose the last writes; the one that must not be lost, that a request
+//! is about to be sent, waits for the disk: an effect takes longer than that.
 
 use rusqlite::Connection;
 use std::fs::OpenOptions;

@@ -33,6 +33,7 @@ pub struct Keeper<'k> {
     entry: &'k Arc<Entry>,
     asked: Asked,
     leaves: Leaves,
+    is_unkept: bool,
 }
 
 /// The request that a task asks now.
@@ -55,12 +56,13 @@ struct Asked {
 struct Leaves {
     remaining: String,
     failed_approaches: Vec<String>,
+    well: BTreeSet<String>,
 }
 
 impl Store {
     /// What keeps a task while it runs.
     pub fn keeper<'k>(&'k self, entry: &'k Arc<Entry>) -> Keeper<'k> {
-        Keeper { store: self, entry, asked: Asked::default(), leaves: Leaves::default() }
+        Keeper { store: self, entry, asked: Asked::default(), leaves: Leaves::default(), is_unkept: false }
     }
 
     /// What there is of a task before it is run.
@@ -95,6 +97,7 @@ impl Keeper<'_> {
                 let requests = &self.store.requests;
                 if !requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) {
                     // Sent all the same, it could not be found again after a kill: it is not sent.
+                    self.is_unkept = true;
                     self.entry.cancel.send_replace(true);
                 }
             }
@@ -112,7 +115,11 @@ impl Keeper<'_> {
     }
 
     /// Keeps how the task ended, and what a task that goes on from it will know.
-    pub fn end(self, task: &Task, mut memory: Memory) {
+    pub fn end(self, task: &mut Task, mut memory: Memory) {
+        if self.is_unkept {
+            let why = "ended by the agent itself: its database cannot be written; see `postern health`";
+            task.warnings.push(why.to_owned());
+        }
         let changes = task.changes.iter().map(|change| format!("{} {}", change.verb, change.target));
         let status = super::store::word(task.status);
         let earlier = Earlier {
@@ -122,7 +129,7 @@ impl Keeper<'_> {
             changes: changes.collect(),
             remaining: self.leaves.remaining,
         };
-        memory.add(earlier, self.leaves.failed_approaches);
+        memory.add(earlier, self.leaves.failed_approaches, &self.leaves.well);
         self.entry.remember(&memory);
         self.entry.update(task);
         self.entry.close();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -28,6 +28,7 @@ fn serves_where_it_is_told() {
 pub struct Agent(Child);
 
 impl Agent {
+    #[expect(clippy::disallowed_methods, reason = "tests start programs")]
     pub async fn start(place: &Place) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "resuming::serves_where_it_is_told", "--nocapture"])
@@ -302,4 +303,45 @@ async fn a_helper_that_cannot_be_asked_leaves_the_task_to_be_resumed_once_more()
     let helper = place.helper(vec![done()]);
     let ran = place.run(&["tasks", "resume", &id, "--json"]).await;
     assert_eq!((ran.exit, rpcs(&helper)), (Exit::Done, vec!["RequestResult".to_owned()]), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_plan_s_commands_go_on_where_they_were_and_none_is_asked_for_twice() {
+    let place = Place::new();
+    let helper = place.helper(vec![done(), hold(), done(), done()]);
+    let agent = Agent::start(&place).await;
+    let command = |line: &str| json!({ "command": line, "purpose": "to see", "read_only": false });
+    let lines = ["apt-get install -y nginx", "systemctl restart nginx", "systemctl enable nginx"];
+    let plan = json!({ "plan_type": "command_plan", "goal": "nginx runs", "commands": lines.map(command) });
+    let id = give(&place, &json!({ "plan": plan })).await;
+    until("the second request is sent", || helper.seen().len() == 2).await;
+    let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+    assert_eq!(rpcs(&helper), ["PackageInstall", "UnitRestart", "RequestResult", "UnitEnable"]);
+    assert_eq!(task["changes"].as_array().unwrap().len(), 3, "{task}");
+}
+
+#[tokio::test]
+async fn a_command_of_the_agent_s_own_that_was_under_way_is_told_as_lost_and_not_run_again() {
+    let place = Place::new();
+    let sandbox = tokio::net::UnixListener::bind(&place.host.tool_socket).unwrap();
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&calls);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = sandbox.accept().await {
+            taken.lock().unwrap().push(stream);
+        }
+    });
+    place.helper(Vec::new());
+    let agent = Agent::start(&place).await;
+    let steps = json!([{ "tool": "shell", "args": { "cmd": "uname -a" } }]);
+    let id = give(&place, &json!({ "task": "look", "steps": steps })).await;
+    until("the command is under way", || calls.lock().unwrap().len() == 1).await;
+    drop(agent);
+    let _agent = Agent::start(&place).await;
+    let ran = place.run(&["tasks", "resume", &id, "--json"]).await;
+    let result = ran.json()["results"][0].clone();
+    assert_eq!((ran.exit, &result["status"]), (Exit::Failed, &json!("error")), "{ran:?}");
+    let error = result["error"].as_str().unwrap();
+    assert!(error.starts_with("interrupted: the agent was stopped while this ran"), "{error}");
+    assert_eq!(calls.lock().unwrap().len(), 1);
 }

@@ -40,7 +40,8 @@ impl Runner<'_> {
         let mut hands = Steps { runner: self, task };
         let end = dialogue.run(&mut hands).await;
         let remaining = dialogue.remaining().unwrap_or_default();
-        let leaves = json!({ "remaining": remaining, "failed_approaches": dialogue.log().failed() });
+        let log = dialogue.log();
+        let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well() });
         (hands.runner.on)("leaves", leaves, hands.task);
         task.add_usage(dialogue.usage());
         finish(task, end, mode);
