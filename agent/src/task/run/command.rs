@@ -84,16 +84,11 @@ impl Runner<'_> {
             // What failed first is what the command failed with.
             if whole.error.is_none() {
                 whole = StepResult { exit_code: Some(exit.into()), ..one };
-                match (is_good, &whole.error) {
-                    (true, None) => {}
-                    (true, Some(_)) => {
-                        (whole.status, whole.error, whole.refusal) = (StepStatus::Ok, None, None)
-                    }
-                    (false, None) => {
-                        whole.status = StepStatus::Error;
-                        whole.error = Some(format!("failed: exit code {exit}"));
-                    }
-                    (false, Some(_)) => {}
+                if is_good && whole.error.is_some() {
+                    (whole.status, whole.error, whole.refusal) = (StepStatus::Ok, None, None);
+                } else if !is_good && whole.error.is_none() {
+                    whole.status = StepStatus::Error;
+                    whole.error = Some(format!("failed: exit code {exit}"));
                 }
             }
             if !is_good && step.then == Then::Stop {

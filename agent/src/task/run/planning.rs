@@ -109,7 +109,7 @@ impl Runner<'_> {
         let mut dialogue =
             Dialogue::new(endpoint, limits, PLANNING, &system, words).charged_to(self.budget.clone());
         let mut hands = Planning { runner: self, task, done, tries: 0, plan: None };
-        let end = dialogue.run(&mut hands).await;
+        let end = Box::pin(dialogue.run(&mut hands)).await;
         let plan = hands.plan.take();
         task.add_usage(dialogue.usage());
         match (end, plan) {
