@@ -72,7 +72,7 @@ impl Runner<'_> {
             }
             let mode = if step.request.is_effect() { self.order.mode } else { Mode::Execute };
             let outcome = self.ask(task, number, step.request, mode).await;
-            let mut one = result(number, tool, &outcome);
+            let mut one = result(number, tool, &outcome, self.secrets);
             let mut exit = step.voice.said(code(&one), "", step.excused).exit;
             if let (Some((look, _)), Some(unit)) = (step.look, unit_of(&outcome)) {
                 let words;
