@@ -2,13 +2,10 @@
 
 use super::argv;
 use crate::shell::shim::{self, Place, Translation};
-use crate::tool::unit_name;
 
 /// What a command comes to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meaning {
-    /// A question about a unit.
-    Unit(Asked, String),
     /// Requests, in this order.
     Requests(Vec<shim::Step>),
     /// A program in the sandbox.
@@ -24,9 +21,6 @@ impl Meaning {
     /// The text is more than plain words.
     pub fn of(command: &str) -> Result<Self, String> {
         let words = argv::split(command)?;
-        if let Some((asked, unit)) = Asked::of(&words) {
-            return Ok(Self::Unit(asked, unit));
-        }
         Ok(match shim::translate(&words, &mut Nowhere) {
             Translation::Steps(steps) => Self::Requests(steps),
             Translation::Local(_) => Self::Program,
@@ -39,7 +33,7 @@ impl Meaning {
     pub fn is_effect(&self) -> bool {
         match self {
             Self::Requests(steps) => steps.iter().any(|step| step.request.is_effect()),
-            Self::Unit(..) | Self::Program | Self::Nothing(_) => false,
+            Self::Program | Self::Nothing(_) => false,
         }
     }
 }
@@ -72,41 +66,5 @@ impl Place for Nowhere {
 
     fn sed(&self, _: &[String], _: &[u8]) -> Result<Vec<u8>, String> {
         Err(USE_A_CALL.to_owned())
-    }
-}
-
-/// What `systemctl` is asked of a unit: no sandbox reaches systemd, but the helper tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// `is-active`, `status`: 0 or 3.
-    Active,
-    /// `is-enabled`: 0 or 1.
-    Enabled,
-    /// `is-failed`: 0 or 1.
-    Failed,
-}
-
-impl Asked {
-    fn of(words: &[String]) -> Option<(Self, String)> {
-        let mut words = words.iter().map(String::as_str).filter(|word| {
-            !matches!(*word, "-q" | "--quiet" | "--no-pager" | "-l" | "--full" | "-n" | "--non-interactive")
-        });
-        let mut program = words.next()?;
-        if program == "sudo" {
-            program = words.next()?;
-        }
-        let (Some(action), Some(unit), None) = (words.next(), words.next(), words.next()) else {
-            return None;
-        };
-        if program.rsplit('/').next() != Some("systemctl") || unit.starts_with('-') {
-            return None;
-        }
-        let asked = match action {
-            "is-active" | "status" => Self::Active,
-            "is-enabled" => Self::Enabled,
-            "is-failed" => Self::Failed,
-            _ => return None,
-        };
-        Some((asked, unit_name(unit)))
     }
 }

@@ -10,13 +10,16 @@
 
 mod argv;
 mod command;
+mod fit;
 mod meaning;
 mod patch;
+mod schemas;
 mod table;
 
 pub use argv::split;
-pub use command::{Check, CommandPlan, Expected, PlannedCall, PlannedCommand, Step, changes};
-pub use meaning::{Asked, Meaning};
+pub use command::{Check, CommandPlan, Expected, PlannedCall, PlannedCommand, Step};
+pub use fit::changes;
+pub use meaning::Meaning;
 pub use patch::{FilePatchPlan, Intent, PermissionChange};
 pub use table::table;
 

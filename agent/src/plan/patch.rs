@@ -1,6 +1,7 @@
 //! A plan that is a diff.
 
-use super::command::{Check, PlannedCall, Step, only_look};
+use super::command::{Check, PlannedCall, Step};
+use super::fit::only_look;
 use super::{Code, Unfit, unfit};
 use crate::tool::Tool;
 use postern_patch::{FileDiff, Kind, parse};

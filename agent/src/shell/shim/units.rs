@@ -2,6 +2,7 @@
 
 use super::{Step, Steps, Voice, parse, step};
 use crate::args::{Nothing, Unit, UnitLook, UnitNow};
+use crate::event::UnitInfo;
 use crate::request::Request;
 use crate::tool::unit_name;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,14 @@ pub struct State {
     pub sub: String,
     /// Whether it starts at boot.
     pub enabled: String,
+}
+
+impl From<&UnitInfo> for State {
+    fn from(unit: &UnitInfo) -> Self {
+        let [id, load, active, sub, enabled] =
+            [&unit.id, &unit.load, &unit.active, &unit.sub, &unit.enabled].map(Clone::clone);
+        Self { id, load, active, sub, enabled }
+    }
 }
 
 impl Look {

@@ -5,12 +5,11 @@
 
 use super::Runner;
 use super::commands::Line;
-use super::requests::status_of;
 use super::step::{result, unit_of};
-use crate::ask::{Mode, Outcome};
-use crate::plan::{Asked, Meaning};
+use crate::ask::Mode;
+use crate::plan::Meaning;
 use crate::shell::Level;
-use crate::shell::shim::{self, Then};
+use crate::shell::shim::{self, State, Then};
 use crate::task::{StepResult, StepStatus, Task};
 use crate::tool::Tool;
 
@@ -22,10 +21,6 @@ impl Runner<'_> {
         self.announce(task, number, &tool, "running");
         let acceptable = line.acceptable.unwrap_or(&[0]);
         let mut result = match Meaning::of(line.cmd) {
-            Ok(Meaning::Unit(asked, unit)) => {
-                let outcome = self.ask(task, number, status_of(&unit), Mode::Execute).await;
-                answer(asked, result(number, &tool, &outcome, self.secrets), &outcome, acceptable)
-            }
             Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
             Ok(Meaning::Program) if self.order.mode != Mode::Execute => self.foreseen(number, tool, line.cmd),
             Ok(Meaning::Program) => Box::pin(self.shell(task, number, line)).await,
@@ -77,16 +72,23 @@ impl Runner<'_> {
             }
             let mode = if step.request.is_effect() { self.order.mode } else { Mode::Execute };
             let outcome = self.ask(task, number, step.request, mode).await;
-            let one = result(number, tool, &outcome, self.secrets);
+            let mut one = result(number, tool, &outcome, self.secrets);
+            let mut exit = step.voice.said(code(&one), "", step.excused).exit;
+            if let (Some((look, _)), Some(unit)) = (step.look, unit_of(&outcome)) {
+                let words;
+                (words, exit) = look.told(&State::from(unit));
+                one.stdout = Some(words);
+            }
             said.push_str(one.stdout.as_deref().unwrap_or_default());
-            let exit = step.voice.said(code(&one), "", step.excused).exit;
             let is_good = acceptable.contains(&exit) && one.status != StepStatus::Cancelled;
             // What failed first is what the command failed with.
             if whole.error.is_none() {
                 whole = StepResult { exit_code: Some(exit.into()), ..one };
-                if is_good {
-                    let status = if whole.error.is_some() { StepStatus::Ok } else { whole.status };
-                    whole = StepResult { status, error: None, refusal: None, ..whole };
+                if is_good && whole.error.is_some() {
+                    (whole.status, whole.error, whole.refusal) = (StepStatus::Ok, None, None);
+                } else if !is_good && whole.error.is_none() {
+                    whole.status = StepStatus::Error;
+                    whole.error = Some(format!("failed: exit code {exit}"));
                 }
             }
             if !is_good && step.then == Then::Stop {
@@ -100,24 +102,4 @@ impl Runner<'_> {
 
 fn code(result: &StepResult) -> &str {
     result.error.as_deref().map_or("", |error| error.split_once(':').map_or(error, |(code, _)| code))
-}
-
-/// As `systemctl` would answer.
-fn answer(asked: Asked, result: StepResult, outcome: &Outcome, acceptable: &[u8]) -> StepResult {
-    let Some(unit) = unit_of(outcome) else { return result };
-    let (is_so, otherwise, state) = match asked {
-        Asked::Active => (matches!(unit.active.as_str(), "active" | "reloading"), 3, &unit.active),
-        Asked::Enabled => (unit.enabled.starts_with("enabled"), 1, &unit.enabled),
-        Asked::Failed => (unit.active == "failed", 1, &unit.active),
-    };
-    let exit = if is_so { 0 } else { otherwise };
-    if acceptable.contains(&exit) {
-        return StepResult { exit_code: Some(exit.into()), ..result };
-    }
-    StepResult {
-        status: StepStatus::Error,
-        exit_code: Some(exit.into()),
-        error: Some(format!("failed: {} is {state}", unit.id)),
-        ..result
-    }
 }

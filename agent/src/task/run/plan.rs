@@ -34,14 +34,16 @@ impl Runner<'_> {
     pub async fn work(self, task: &mut Task, model: Option<(&Endpoint, &Limits)>) {
         let (order, secrets) = (self.order, self.secrets);
         match (&order.work, model) {
-            (Work::CarryOut(plan), model) => self.run_plan(task, plan, model).await,
-            (Work::MakePlan, Some((endpoint, limits))) => self.make_plan(task, endpoint, limits).await,
+            (Work::CarryOut(plan), model) => Box::pin(self.run_plan(task, plan, model)).await,
+            (Work::MakePlan, Some((endpoint, limits))) => {
+                Box::pin(self.make_plan(task, endpoint, limits)).await;
+            }
             (Work::MakePlan, None) => {
                 task.plan = Some(Plan::of_steps(&order.task, order.steps.clone()));
                 (task.status, task.summary) = (TaskStatus::Completed, order.task.clone());
             }
             (Work::Task, Some((endpoint, limits))) if order.steps.is_empty() => {
-                self.run_model(task, endpoint, limits).await;
+                Box::pin(self.run_model(task, endpoint, limits)).await;
             }
             (Work::Task, _) => self.run(task).await,
         }
@@ -77,7 +79,7 @@ impl Runner<'_> {
                     .push("the repaired plan failed in the same way; no other is asked for".to_owned());
                 break Some(stop);
             }
-            match self.repair(task, &current, failed, &done, endpoint, limits).await {
+            match Box::pin(self.repair(task, &current, failed, &done, endpoint, limits)).await {
                 Ok(plan) => {
                     task.plan = Some(plan.clone());
                     plans.push(plan);
@@ -161,10 +163,9 @@ impl Runner<'_> {
             return Err(Stop::OutOfBudget("the time that a task may take is over".to_owned()));
         }
         match step {
-            // A command pays for each request that its words stand for.
-            Step::Command(_) => Ok(()),
             Step::Call(call) if plan::changes(&call.tool) => self.budget.change().map_err(Stop::OutOfBudget),
-            Step::Call(_) => Ok(()),
+            // A command pays for each request that its words stand for.
+            Step::Call(_) | Step::Command(_) => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@
 use super::step::result;
 use super::{Runner, status_word};
 use crate::ask::Mode;
-use crate::event::{Event, Fault, UnitInfo};
+use crate::event::{Event, Fault};
 use crate::request::Request;
 use crate::sandbox::{Job, Record};
 use crate::shell::shim::State;
@@ -118,14 +118,7 @@ fn answer_of(result: &StepResult, end: &Event) -> Answer {
     };
     if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
         let unit = if let Event::Completed(done) = end { done.unit.as_ref() } else { None };
-        let state = |unit: &UnitInfo| State {
-            id: unit.id.clone(),
-            load: unit.load.clone(),
-            active: unit.active.clone(),
-            sub: unit.sub.clone(),
-            enabled: unit.enabled.clone(),
-        };
-        return Answer { unit: unit.map(state), ..Answer::default() };
+        return Answer { unit: unit.map(State::from), ..Answer::default() };
     }
     Answer::no(if code.is_empty() { "failed" } else { code }, message)
 }
