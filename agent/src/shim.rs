@@ -30,9 +30,11 @@ pub fn called(argv: &[OsString]) -> Option<u8> {
         return None;
     }
     let words: Option<Vec<String>> = argv.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-    let Some(words) = words else {
+    let Some(mut words) = words else {
         return Some(say(&format!("{name}: a word is not UTF-8; no request takes it"), 1));
     };
+    // Called by its whole path, such as `$(command -v sed)` gives, it would find itself again in the real one's place.
+    words[0].clone_from(&name);
     Some(match translate(&words, &mut Here) {
         Translation::Local(words) => run(&words),
         Translation::Advice(line, exit) => say(&line, exit),
