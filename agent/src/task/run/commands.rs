@@ -140,7 +140,8 @@ impl Runner<'_> {
         }
         let what = format!("run {}", show::line(&admitted.text));
         let profile = self.commands.profile(&admitted.decision);
-        self.put(task, Kind::Command, what, details(admitted, profile), &choices).await
+        self.put(task, Kind::Command, what, details(admitted, profile, &self.commands.tools.ports), &choices)
+            .await
     }
 
     /// What one person calls a session; of a task without one, itself.
@@ -167,7 +168,7 @@ fn not_confirmed(is_there: bool, decision: &Decision) -> String {
 }
 
 /// What a person sees before answering: the text by lines, how it would be started, what the judge says, the sandbox.
-fn details(admitted: &Admitted, profile: Profile) -> String {
+fn details(admitted: &Admitted, profile: Profile, ports: &[u16]) -> String {
     let mut text = String::new();
     if admitted.text.contains('\n') {
         for (at, line) in admitted.text.lines().enumerate() {
@@ -179,7 +180,11 @@ fn details(admitted: &Admitted, profile: Profile) -> String {
     }
     text.push_str(&admitted.decision.told());
     let profile = serde_json::json!(profile);
-    let _ = writeln!(text, "  sandbox: {}, no network", profile.as_str().unwrap_or_default());
+    let network = match ports {
+        [] => "no network".to_owned(),
+        ports => format!("network: TCP to ports {ports:?}"),
+    };
+    let _ = writeln!(text, "  sandbox: {}, {network}", profile.as_str().unwrap_or_default());
     if !admitted.decision.shims.is_empty() {
         let _ = writeln!(text, "  asks the helper: {}", admitted.decision.shims.join(", "));
     }
