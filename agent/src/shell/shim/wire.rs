@@ -78,8 +78,23 @@ impl Inbox {
             return None;
         }
         let text = std::mem::take(&mut self.0);
-        Some(serde_json::from_slice(&text).map_err(|error| format!("no request: {error}")))
+        let request = serde_json::from_slice(&text).map_err(|error| format!("no request: {error}"));
+        Some(request.and_then(|request| {
+            // What is written may be long; names and paths are kept and shown.
+            let content: usize = contents(&request).map(|content| content.len().div_ceil(3) * 4).sum();
+            if text.len().saturating_sub(content) > PACKET {
+                return Err("the request is too large".to_owned());
+            }
+            Ok(request)
+        }))
     }
+}
+
+/// What the files of a request shall hold.
+fn contents(request: &Request) -> impl Iterator<Item = &Vec<u8>> {
+    let one = if let Request::FileWrite(write) = request { Some(&write.change.0) } else { None };
+    let several = if let Request::FilePatch(patch) = request { Some(&patch.changes) } else { None };
+    one.into_iter().chain(several.into_iter().flatten()).map(|change| &change.content)
 }
 
 /// Whether a shim can have made such a request. The other verbs have tools of their own.

@@ -4,7 +4,7 @@
 //! nothing. Descriptors that come along are never received.
 
 use super::step::result;
-use super::{Runner, status_word};
+use super::{OUTPUT_LIMIT, Runner, status_word};
 use crate::ask::Mode;
 use crate::event::{Event, Fault};
 use crate::request::Request;
@@ -93,7 +93,7 @@ impl Runner<'_> {
         if let Err(why) = costs {
             return Answer::no("out_of_budget", why);
         }
-        let tool = Tool::Request(request.clone());
+        let tool = Tool::Request(kept(request.clone()));
         self.announce(task, number, &tool, "running");
         // Looking changes nothing: a dry run looks too.
         let mode = if is_effect { self.order.mode } else { Mode::Execute };
@@ -106,6 +106,27 @@ impl Runner<'_> {
         self.announce(task, number, &tool, status_word(status));
         answer
     }
+}
+
+/// The request as the task's record has it: a program may write more than the agent could keep.
+fn kept(mut request: Request) -> Request {
+    let mut room = OUTPUT_LIMIT;
+    let changes = if let Request::FileWrite(write) = &mut request {
+        std::slice::from_mut(&mut write.change.0)
+    } else if let Request::FilePatch(patch) = &mut request {
+        patch.changes.as_mut_slice()
+    } else {
+        &mut []
+    };
+    for change in changes {
+        match room.checked_sub(change.content.len()) {
+            Some(left) => room = left,
+            None => {
+                change.content = format!("[{} bytes, not kept here]", change.content.len()).into_bytes();
+            }
+        }
+    }
+    request
 }
 
 /// How a script hears of it.
