@@ -116,6 +116,9 @@ impl Secrets {
         let may = |text: &str, place: Place<'_>| -> Result<(), String> {
             for name in names(text) {
                 let (_, row) = self.rows.get(name).ok_or_else(|| format!("there is no secret {name:?}"))?;
+                if tool == "shell" {
+                    return Err("no secret may stand in what a command's programs ask for".to_owned());
+                }
                 row.may_go(tool, request.verb(), place)
                     .map_err(|why| format!("the secret {name:?} may not be used here: {why}"))?;
             }

@@ -19,6 +19,7 @@ impl Runner<'_> {
         let number = task.results.next_number();
         let tool = Tool::Shell { cmd: line.cmd.to_owned() };
         self.announce(task, number, &tool, "running");
+        tool.name().clone_into(&mut self.tool);
         let acceptable = line.acceptable.unwrap_or(&[0]);
         let mut result = match Meaning::of(line.cmd) {
             Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
