@@ -279,7 +279,7 @@ async fn ordered(place: &Place, cmd: &str) -> String {
 
 /// The task once it asks something or has ended.
 async fn settled(place: &Place, id: &str) -> Value {
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         let task = call(place, "GET", &format!("/tasks/{id}"), &Value::Null).await;
         if task["question"].is_object()
             || !matches!(task["status"].as_str(), Some("queued" | "running" | "waiting"))
@@ -298,7 +298,7 @@ async fn answered(place: &Place, task: &Value, answer: Value) -> Value {
     body["question"] = task["question"]["number"].clone();
     let taken = call(place, "POST", &format!("/tasks/{id}/answer"), &body).await;
     assert_eq!(taken["id"], task["id"], "{taken}");
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         let next = settled(place, id).await;
         if next["question"]["number"] != task["question"]["number"] {
             return next;
@@ -364,6 +364,72 @@ async fn a_command_put_in_its_place_is_judged_anew() {
     let asks = settled(place, &ordered(place, "touch made").await).await;
     let task = answered(place, &asks, json!({ "answer": "text", "text": "rm -rf /" })).await;
     assert_eq!(own(&task)["status"], "refused", "{task}");
+}
+
+#[tokio::test]
+async fn a_person_is_told_which_ports_a_command_reaches() {
+    for (more, network) in [("", "no network"), ("ports = [5432]\n", "network: TCP to ports [5432]")] {
+        let world = World::new(more);
+        world.helper(vec![]);
+        let place = &world.place;
+        let asks = settled(place, &ordered(place, "touch made").await).await;
+        let details = asks["question"]["details"].as_str().unwrap();
+        assert!(details.contains(&format!("  sandbox: workspace_write, {network}\n")), "{details}");
+    }
+}
+
+#[tokio::test]
+async fn a_shim_that_is_called_by_its_path_becomes_the_real_program() {
+    let world = World::new("");
+    world.helper(vec![]);
+    let shims = world.shims.display();
+    let asks = settled(
+        &world.place,
+        &ordered(&world.place, &format!("{shims}/sed -n '1s/.*/found/p' /etc/passwd")).await,
+    )
+    .await;
+    let task = if asks["question"].is_object() {
+        answered(&world.place, &asks, json!({ "answer": "yes" })).await
+    } else {
+        asks
+    };
+    assert_eq!(own(&task)["stdout"], "found\n", "{task}");
+}
+
+#[tokio::test]
+async fn what_a_program_writes_goes_to_the_helper_whole_and_not_into_the_record() {
+    let world = World::new("");
+    let helper = world.helper(vec![done(), done()]);
+    let script =
+        "head -c 2000000 /dev/zero | sudo tee /srv/zeros > /dev/null; echo short | sudo tee /srv/short";
+    let ran = world.run(script).await;
+    let task = ran.json();
+    assert_eq!(ran.exit, Exit::Done, "{task}");
+    let written: v1::FileWriteRequest = helper.seen()[0].decode();
+    assert_eq!(written.change.unwrap().content.len(), 2_000_000);
+    let kept = |at: usize| task["results"][at]["args"]["args"]["change"]["content"].clone();
+    assert_eq!((kept(0), kept(1)), (json!("WzIwMDAwMDAgYnl0ZXMsIG5vdCBrZXB0IGhlcmVd"), json!("c2hvcnQK")));
+}
+
+#[tokio::test]
+async fn a_program_can_use_no_secret_of_the_agents() {
+    let world = World::new("");
+    let key = world.place.path("secret");
+    std::fs::write(&key, "hunter2hunter2\n").unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let row = format!(
+        "\n[secrets.login]\nsource = \"file:{}\"\nverbs = [\"file.write\"]\npaths = [\"/srv/*\"]\n",
+        key.display()
+    );
+    let config = std::fs::read_to_string(&world.place.host.config).unwrap() + &row;
+    std::fs::write(&world.place.host.config, config).unwrap();
+    let helper = world.helper(vec![]);
+    // In two parts, or the command's text would be refused.
+    let task = world.run("printf '%ssecret:login}}' '{{' | sudo tee /srv/f").await.json();
+    assert_eq!(task["results"][0]["status"], "refused", "{task}");
+    let error = task["results"][0]["error"].as_str().unwrap();
+    assert!(error.contains("no secret may stand in what a command's programs ask for"), "{error}");
+    assert_eq!(rpcs(&helper).len(), 0);
 }
 
 #[tokio::test]
