@@ -229,7 +229,7 @@ async fn carry_out(
         on: &mut on,
     };
     let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
-    runner.work(&mut task, model).await;
+    Box::pin(runner.work(&mut task, model)).await;
     tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
     keeper.end(&mut task, memory);
 }
