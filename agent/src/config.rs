@@ -4,10 +4,12 @@
 //! A variable `POSTERN_TABLE_KEY` of the environment stands over the file.
 
 pub mod secret;
+pub mod secrets;
 pub mod tables;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -32,6 +34,8 @@ pub struct Config {
     pub log: Log,
     /// How a request that waits for approval is told.
     pub approvals: Approvals,
+    /// Secrets that calls can name, and the calls that may.
+    pub secrets: BTreeMap<String, secrets::Row>,
 }
 
 /// `[approvals]`.
@@ -51,6 +55,7 @@ struct File {
     http: Http,
     tools: Tools,
     log: Log,
+    secrets: BTreeMap<Spanned<String>, secrets::Row>,
 }
 
 #[derive(Default, Deserialize)]
@@ -139,9 +144,29 @@ impl Http {
 fn parse(text: &str) -> Result<Config, (usize, String)> {
     let file: File =
         toml::from_str(text).map_err(|e| (e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    let File { approvals, model, retry, limits, http, tools, log } = file;
+    let File { approvals, model, retry, limits, http, tools, log, secrets } = file;
     let approvals = approvals.hook.map(hook).transpose()?.unwrap_or_default();
-    Ok(Config { model, retry, limits, http, tools, log, approvals })
+    let secrets = secrets.into_iter().map(secret_row).collect::<Result<_, _>>()?;
+    Ok(Config { model, retry, limits, http, tools, log, approvals, secrets })
+}
+
+fn secret_row(
+    (name, row): (Spanned<String>, secrets::Row),
+) -> Result<(String, secrets::Row), (usize, String)> {
+    let at = name.span().start;
+    let name = name.into_inner();
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b))
+    };
+    if !is_name(&name) {
+        return Err((
+            at,
+            format!("{name:?} is no name of a secret: small letters, digits, _ and - make one"),
+        ));
+    }
+    row.whole().map_err(|why| (at, format!("secrets.{name}: {why}")))?;
+    Ok((name, row))
 }
 
 fn hook(hook: Spanned<Vec<String>>) -> Result<Approvals, (usize, String)> {

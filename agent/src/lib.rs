@@ -25,6 +25,7 @@ pub mod planner;
 mod report;
 mod request;
 pub mod sandbox;
+pub mod secrets;
 pub mod serve;
 pub mod shell;
 #[expect(clippy::disallowed_methods, reason = "it runs inside the sandbox, and so does what it starts")]

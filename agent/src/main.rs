@@ -2,6 +2,7 @@
 
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
+use postern_agent::secrets::CleanLog;
 use postern_agent::{Host, cli, config, log, sandbox, shim};
 use std::process::ExitCode;
 
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         Log { level: LogLevel::Warn, ..Log::default() }
     };
     // Nothing was set before.
-    let _ = tracing::subscriber::set_global_default(log::subscriber(&log, std::io::stderr));
+    let _ = tracing::subscriber::set_global_default(log::subscriber(&log, CleanLog));
     // One thread: all of it is waiting for sockets.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -281,6 +281,13 @@ impl UnitAction {
 }
 
 impl Tool {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let step = serde_json::to_value(self).unwrap_or_default();
+        step["tool"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// The step in words, without the content of files: this is also what the audit gets as reason.
     #[must_use]
     pub fn describe(&self) -> String {

@@ -3,6 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod common;
+#[path = "model/server.rs"]
+mod server;
 
 use common::{
     FakeHelper, Place, Play, approval, completed, ended, in_seconds, output, progress, unit, until, waiting,
@@ -22,11 +24,12 @@ use tokio::sync::Notify;
 const PLACE: &str = "POSTERN_TEST_TERMINAL_PLACE";
 
 const ARGUMENTS: &str = "POSTERN_TEST_TERMINAL_ARGUMENTS";
-const RESTART: &[&str] = &["service", "restart", "nginx"];
+const RESTART: &[&str] = &["--direct", "service", "restart", "nginx"];
 const COLUMNS: u16 = 60;
 
 fn host(place: &Path) -> Host {
     Host {
+        agent_socket: place.join("agent.sock"),
         helper_socket: place.join("helper.sock"),
         operator_socket: place.join("operator.sock"),
         admin: place.join("postern-admin"),
@@ -41,7 +44,8 @@ fn host(place: &Path) -> Host {
 async fn command_line() {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
     let arguments = std::env::var(ARGUMENTS).expect("arguments");
-    let args = ["postern", "--direct"].into_iter().chain(arguments.split('\n')).map(Into::into);
+    let args = ["postern"].into_iter().chain(arguments.split('\n')).filter(|word| !word.is_empty());
+    let args = args.map(Into::into);
     let exit = cli::run(args, &host(&place), &mut cli::Console::standard()).await;
     std::fs::write(place.join("exit"), format!("{}", exit.number())).expect("write");
 }
@@ -52,6 +56,7 @@ struct Terminal {
     child: Child,
     master: File,
     screen: Arc<Mutex<Vec<u8>>>,
+    reading: std::thread::JoinHandle<()>,
     helper: FakeHelper,
     go: Arc<Notify>,
     _operators: Option<UnixListener>,
@@ -86,6 +91,7 @@ impl Terminal {
             .env(PLACE, place.path(""))
             .env(ARGUMENTS, arguments.join("\n"))
             .env("TERM", "xterm")
+            .env("XDG_STATE_HOME", place.path("home"))
             .env_remove("NO_COLOR")
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
@@ -94,13 +100,13 @@ impl Terminal {
             .unwrap();
         let (master, screen) = (File::from(pty.master), Arc::<Mutex<Vec<u8>>>::default());
         let (mut from, to) = (master.try_clone().unwrap(), Arc::clone(&screen));
-        std::thread::spawn(move || {
+        let reading = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut bytes) {
                 to.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
-        Self { place, child, master, screen, helper, go, _operators: None }
+        Self { place, child, master, screen, reading, helper, go, _operators: None }
     }
 
     fn text(&self) -> String {
@@ -120,6 +126,8 @@ impl Terminal {
     async fn end(mut self) -> (String, String) {
         let child = &mut self.child;
         until("the command line ends", || child.try_wait().unwrap().is_some()).await;
+        // The last process on the terminal has closed it: nothing more comes.
+        until("the screen is whole", || self.reading.is_finished()).await;
         let exit = std::fs::read_to_string(self.place.path("exit")).unwrap();
         (exit, self.text())
     }
@@ -198,7 +206,7 @@ async fn each_phase_has_a_bar_that_fits_the_terminal() {
         ended(Status::Done, ""),
     ];
     let script = vec![Play::Hold(vec![common::accepted(), lock], Arc::clone(&go), after)];
-    let terminal = Terminal::run(Place::new(), &["package", "install", "nginx"], script, go);
+    let terminal = Terminal::run(Place::new(), &["--direct", "package", "install", "nginx"], script, go);
     terminal.shows("waiting     the lock is held by apt-get (process 7)").await;
     assert!(!terminal.text().contains('%'), "waiting has no percent: {}", terminal.text());
     terminal.go.notify_one();
@@ -226,7 +234,12 @@ fn patch(answers: usize) -> Terminal {
     let from = place.path("diff").display().to_string();
     let mut script = vec![file(b"one\n"), file(b"two\n")];
     script.extend((0..answers).map(|_| Play::Events(vec![ended(Status::Done, "")])));
-    Terminal::run(place, &["file", "patch", "--from", &from, "--interactive"], script, Arc::default())
+    Terminal::run(
+        place,
+        &["--direct", "file", "patch", "--from", &from, "--interactive"],
+        script,
+        Arc::default(),
+    )
 }
 
 #[tokio::test]
@@ -262,4 +275,138 @@ async fn a_person_who_is_asked_of_a_patch_can_leave_it_be() {
         assert!(screen.contains("cancelled: nothing has been sent"), "{screen}");
         assert_eq!(helper.lock().unwrap().len(), 2, "the two reads");
     }
+}
+
+/// A model's call as an endpoint answers with it.
+fn calls(tool: &str, args: &serde_json::Value) -> server::Play {
+    let function = serde_json::json!({ "name": tool, "arguments": args.to_string() });
+    let message = serde_json::json!({ "content": null, "tool_calls": [{ "id": "c", "function": function }] });
+    let body = serde_json::json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+    server::Play::Answer(200, &[("content-type", "application/json")], body.to_string())
+}
+
+/// A task of a model that asks and then writes a file, on a terminal.
+async fn task_of_a_model(script: Vec<Play>) -> (Terminal, server::Server) {
+    let server = server::Server::start(vec![
+        calls("ask_person", &serde_json::json!({ "question": "Which port?\u{1b}[2J" })),
+        calls("write_file", &serde_json::json!({ "path": "/etc/x", "content": "port 8080\n" })),
+        calls("finish", &serde_json::json!({ "summary": "all is said" })),
+    ])
+    .await;
+    let place = Place::new();
+    let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    std::fs::write(&place.host.config, text).unwrap();
+    place.serve();
+    (Terminal::run(place, &["run", "set the port"], script, Arc::default()), server)
+}
+
+fn may_read() -> Play {
+    let status = Status::Previewed.into();
+    let decision = v1::Decision::Allow.into();
+    Play::Events(vec![completed(v1::Completed { status, decision, ..v1::Completed::default() })])
+}
+
+fn describe() -> Play {
+    Play::Events(vec![ended(Status::Done, "")])
+}
+
+const CHOICES: &str = "[y]es, [n]o, t WORDS for something else: ";
+
+#[tokio::test]
+async fn a_task_asks_its_person_and_shows_the_first_change_before_it_is_made() {
+    let previewed = || Play::Events(vec![ended(Status::Previewed, "")]);
+    let done = Play::Events(vec![ended(Status::Done, "")]);
+    let (mut terminal, server) =
+        task_of_a_model(vec![describe(), may_read(), file(b"port 80\n"), previewed(), done]).await;
+    // What was typed before anything was asked is no answer.
+    terminal.master.write_all(b"y\n").unwrap();
+    terminal.shows("Which port?\\x1b[2J\r\nyour answer (nothing = none): ").await;
+    terminal.master.write_all(b"8080\n").unwrap();
+    // The file was not read by the model: that is the question, and it is the first change too.
+    terminal.shows("\"/etc/x\" exists, and the model has not read it").await;
+    terminal.shows(CHOICES).await;
+    assert!(terminal.text().contains("-port 80\u{1b}[0m\r\n\u{1b}[32m+port 8080"), "{}", terminal.text());
+    terminal.master.write_all(b"y\n").unwrap();
+    let helper = Arc::clone(&terminal.helper.seen);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    let rpcs: Vec<String> = helper.lock().unwrap().iter().map(|seen| seen.rpc.clone()).collect();
+    assert_eq!(rpcs, ["PolicyDescribe", "FileRead", "FileRead", "FileWrite"]);
+    let sent: v1::FileWriteRequest = helper.lock().unwrap()[3].decode();
+    assert_ne!(sent.change.unwrap().expect, "any", "what the person saw is what is replaced");
+    let told = server.seen()[1].body["messages"].to_string();
+    assert!(told.contains("8080"), "{told}");
+}
+
+#[tokio::test]
+async fn an_interrupt_at_a_question_is_a_no_and_ends_the_task() {
+    let (mut terminal, _server) = task_of_a_model(vec![describe()]).await;
+    terminal.shows("your answer (nothing = none): ").await;
+    terminal.master.write_all(b"\x03").unwrap();
+    let helper = Arc::clone(&terminal.helper.seen);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "1", "{screen}");
+    assert!(screen.contains("postern: cancelled: cancelled"), "{screen}");
+    assert_eq!(helper.lock().unwrap().len(), 1, "nothing was done");
+}
+
+#[tokio::test]
+async fn a_first_change_that_the_person_does_not_want_is_not_made() {
+    let refused = vec![describe(), may_read(), Play::Events(vec![ended(Status::Failed, "not_found")])];
+    let (mut terminal, server) = task_of_a_model(
+        refused.into_iter().chain([Play::Events(vec![ended(Status::Previewed, "")])]).collect(),
+    )
+    .await;
+    terminal.shows("your answer (nothing = none): ").await;
+    terminal.master.write_all(b"\n").unwrap();
+    terminal.shows("the first change of this session: file.write /etc/x").await;
+    terminal.shows(CHOICES).await;
+    terminal.master.write_all(b"t use port 81\n").unwrap();
+    let helper = Arc::clone(&terminal.helper.seen);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "4", "{screen}");
+    assert_eq!(helper.lock().unwrap().len(), 4, "{screen}");
+    let told = server.seen()[2].body["messages"].to_string();
+    assert!(told.contains("not_approved: the person said no, and says instead: use port 81"), "{told}");
+    assert!(told.contains("the person gave no answer"), "{told}");
+}
+
+#[tokio::test]
+async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
+    let server = server::Server::start(vec![
+        calls("finish", &serde_json::json!({ "summary": "the first is done" })),
+        calls("finish", &serde_json::json!({ "summary": "the second is done" })),
+    ])
+    .await;
+    let place = Place::new();
+    let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    std::fs::write(&place.host.config, text).unwrap();
+    place.serve();
+    let history = place.path("home/postern/history");
+    let mut terminal = Terminal::run(place, &[], vec![describe(), describe()], Arc::default());
+    terminal.shows("postern> ").await;
+    terminal.master.write_all(b"look around, password=hunter2hunter2\r").unwrap();
+    terminal.shows("the first is done").await;
+    terminal.master.write_all(b"look again\r").unwrap();
+    terminal.shows("the second is done").await;
+    let second = server.seen()[1].body["messages"].to_string();
+    assert!(second.contains("look around"), "what was said is remembered: {second}");
+    terminal.master.write_all(b"/nonsense\r").unwrap();
+    terminal.shows("there is no \"/nonsense\": see /help").await;
+    terminal.master.write_all(b"/tasks\r").unwrap();
+    terminal.shows(" completed look again").await;
+    terminal.master.write_all(b"/quit\r").unwrap();
+    let tasks = terminal.place.run(&["tasks", "list", "--json"]).await.json();
+    let sessions: Vec<&str> =
+        tasks.as_array().unwrap().iter().map(|task| task["session"].as_str().unwrap()).collect();
+    assert!(sessions.len() == 2 && !sessions[0].is_empty() && sessions[0] == sessions[1], "{sessions:?}");
+    let kept = std::fs::read_to_string(&history).unwrap();
+    assert!(
+        kept.contains("look again") && kept.contains("password=[REDACTED]") && !kept.contains("hunter2"),
+        "{kept}"
+    );
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&history).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
 }

@@ -12,17 +12,22 @@ use hyper::Method;
 impl Session<'_> {
     pub(super) async fn tasks(&mut self, command: Tasks) -> Exit {
         let agent = AgentClient::new(&self.host.agent_socket);
-        if let Tasks::Show { id } | Tasks::Cancel { id } | Tasks::Resume { id } = &command
+        if let Tasks::Show { id } | Tasks::Cancel { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } =
+            &command
             && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
         {
             return self.fail(&Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
         }
-        if let Tasks::Resume { id } = &command {
-            return self.resume(id).await;
+        match &command {
+            Tasks::Answer { id, words } => return self.give_answer(id, &words.join(" ")).await,
+            Tasks::Resume { id } => return self.resume(id).await,
+            Tasks::List | Tasks::Show { .. } | Tasks::Cancel { .. } => {}
         }
         let (method, path) = match &command {
             Tasks::List => (Method::GET, "/tasks".to_owned()),
-            Tasks::Show { id } | Tasks::Resume { id } => (Method::GET, format!("/tasks/{id}")),
+            Tasks::Show { id } | Tasks::Resume { id } | Tasks::Answer { id, .. } => {
+                (Method::GET, format!("/tasks/{id}"))
+            }
             Tasks::Cancel { id } => (Method::POST, format!("/tasks/{id}/cancel")),
         };
         let answer = match self.call(&agent, method, &path, None).await {
@@ -52,6 +57,7 @@ impl Session<'_> {
                 let text = format!("  with: postern-admin approve {}", waits.approval_id);
                 self.console.result(&show::line(&text));
             }
+            self.tell_question(task);
             if !matches!(command, Tasks::List) {
                 self.show(task);
             }

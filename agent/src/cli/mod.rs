@@ -3,6 +3,7 @@
 mod asking;
 mod can;
 mod console;
+mod conversation;
 mod doctor;
 mod editing;
 mod ids;
@@ -12,6 +13,7 @@ mod options;
 mod patching;
 mod plans;
 mod progress;
+mod question;
 mod reading;
 mod shell;
 mod tasks;
@@ -44,6 +46,8 @@ struct Session<'a> {
     host: &'a Host,
     console: &'a mut Console,
     global: Global,
+    /// The session that the lines of a prompt are.
+    conversation: Option<String>,
 }
 
 /// The grammar, for manual pages and completions.
@@ -61,11 +65,12 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
     // Who names the request asks it again with the same bytes: its trace is the id itself.
     let named = cli.global.request_id.as_deref().and_then(Trace::of_request);
     let trace = named.unwrap_or_default();
-    let mut session = Session { host, console, global: cli.global };
+    let mut session = Session { host, console, global: cli.global, conversation: None };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
-        Command::Serve => session.run(Command::Serve).await,
-        command => Box::pin(trace::within(trace, session.run(command))).await,
+        Some(Command::Serve) => session.run(Command::Serve).await,
+        Some(command) => Box::pin(trace::within(trace, session.run(command))).await,
+        None => Box::pin(session.conversation()).await,
     };
     if session.console.is_broken {
         session.console.say("postern: the results could not be written");

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Administers this host without sudo: tasks in plain words, or typed commands. What needs root is
-/// asked of a helper that does only what the policy in /etc/postern grants.
+/// asked of a helper that does only what the policy in /etc/postern grants. Without a command: a prompt.
 #[derive(Debug, Parser)]
-#[command(name = "postern", version, arg_required_else_help = true, after_help = AFTER)]
+#[command(name = "postern", version, after_help = AFTER)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 const AFTER: &str = "\
@@ -170,6 +170,14 @@ pub enum Tasks {
     Show {
         /// Its id or the beginning of it
         id: String,
+    },
+    /// Answer what a task asks
+    Answer {
+        /// Its id or the beginning of it
+        id: String,
+        /// yes, always, no, `t WORDS` for something else, or the words that it wants
+        #[arg(required = true, value_name = "TEXT")]
+        words: Vec<String>,
     },
     /// Go on with a task that the end of the agent interrupted
     Resume {

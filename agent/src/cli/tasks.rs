@@ -13,14 +13,16 @@ use crate::helper::Helper;
 use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::planner;
+use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
 use crate::task::{Commands, Left, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
 use crate::tool::Tool;
 use hyper::Method;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
 
 /// What a person wants.
@@ -54,7 +56,10 @@ impl Session<'_> {
 
     /// `tasks resume`: goes on and follows to the end, from the next event on.
     pub(super) async fn resume(&mut self, id: &str) -> Exit {
-        match self.begin_there(&format!("/tasks/{id}/resume"), &json!({})).await {
+        match self
+            .begin_there(&format!("/tasks/{id}/resume"), &json!({ "interactive": self.is_attended() }))
+            .await
+        {
             Ok(task) => self.end(&task),
             Err(fault) => self.fail(&fault),
         }
@@ -129,6 +134,9 @@ impl Session<'_> {
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,
+                care: None,
+                secrets: &Secrets::default(),
+                tool: String::new(),
                 questions: 0,
                 turn: &mut turn,
                 left: Left::default(),
@@ -152,6 +160,7 @@ impl Session<'_> {
         let mut body = json!({
             "task": wish.task, "steps": wish.steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
+            "interactive": self.is_attended(), "session": self.conversation.as_deref().unwrap_or_default(),
             "continue": wish.going == Going::On,
         });
         match &wish.work {
@@ -182,9 +191,14 @@ impl Session<'_> {
             tokio::spawn(async move { agent.call(Method::POST, &path, None).await.is_ok() });
             None
         };
-        View::new(self, Later::Task(id.clone()))
-            .follow(follow(&agent, &id, after, &notes), shown, leaving)
-            .await
+        let (to, again, of) = (agent.path().to_owned(), notes.downgrade(), id.clone());
+        let answering = move |question: Note, answer: Value| {
+            tokio::spawn(answer_it(to.clone(), of.clone(), question, answer, again.clone()));
+        };
+        let is_attended = self.is_attended();
+        let view = View::new(self, Later::Task(id.clone()));
+        let view = if is_attended { view.answering(answering) } else { view };
+        view.follow(follow(&agent, &id, after, &notes), shown, leaving).await
     }
 
     /// One call to the agent; an error that it answers with is one too.
@@ -226,6 +240,24 @@ pub(super) fn not_understood(why: &planner::NotUnderstood) -> Fault {
 
 pub(super) fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
+}
+
+/// Gives a person's answer to the agent. One that does not arrive is asked for again: the question still stands.
+async fn answer_it(
+    agent: PathBuf,
+    id: String,
+    question: Note,
+    answer: Value,
+    again: WeakUnboundedSender<Note>,
+) {
+    let sent =
+        AgentClient::new(&agent).call(Method::POST, &format!("/tasks/{id}/answer"), Some(&answer)).await;
+    if sent.is_err() {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if let Some(notes) = again.upgrade() {
+            let _ = notes.send(question);
+        }
+    }
 }
 
 /// Reads a task's events to its end, over connections that may be lost, and then its record.

@@ -3,31 +3,68 @@
 use super::Session;
 use crate::event::Fault;
 use crate::show;
+use nix::sys::termios::{FlushArg, tcdrain, tcflush};
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+
+/// The longest answer that is read, in bytes: what a terminal's line holds.
+const LONGEST: usize = 4096;
+
+/// The terminal, opened for one question. Whoever stops waiting for the answer leaves no reader behind.
+pub struct Asked {
+    terminal: pipe::Receiver,
+    line: Vec<u8>,
+}
+
+impl Asked {
+    /// Asks. What was typed before the question stood there answers something else, and is dropped.
+    ///
+    /// # Errors
+    /// There is no terminal.
+    pub fn new(question: &str) -> io::Result<Self> {
+        let flags = (nix::fcntl::OFlag::O_NONBLOCK | nix::fcntl::OFlag::O_NOCTTY).bits();
+        let mut terminal = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
+        tcdrain(&terminal)?;
+        tcflush(&terminal, FlushArg::TCIFLUSH)?;
+        write!(terminal, "{}", show::line(question))?;
+        // A terminal is waited for as a pipe is.
+        Ok(Self { terminal: pipe::Receiver::from_file_unchecked(terminal)?, line: Vec::new() })
+    }
+
+    /// The person's answer; nothing where the terminal has ended.
+    pub async fn answer(&mut self) -> String {
+        loop {
+            let mut bytes = [0; 256];
+            match self.terminal.read(&mut bytes).await {
+                Ok(count @ 1..) => self.line.extend_from_slice(bytes.get(..count).unwrap_or_default()),
+                Ok(0) | Err(_) => break,
+            }
+            if self.line.ends_with(b"\n") || self.line.len() >= LONGEST {
+                break;
+            }
+        }
+        String::from_utf8_lossy(&self.line).trim().to_owned()
+    }
+}
 
 impl Session<'_> {
     /// The person's answer, in lower case; an interrupt is no answer.
     pub(super) async fn answer(&mut self, question: &str) -> Result<String, Fault> {
         let no_terminal = |e| Fault::new("invalid_argument", format!("there is no terminal to ask on: {e}"));
-        let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(no_terminal)?;
-        write!(terminal, "{}", show::line(question)).map_err(no_terminal)?;
-        let (answered, answer) = oneshot::channel();
-        // A thread that nothing waits for: an interrupt leaves it at its reading.
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let read = BufReader::new(terminal).read_line(&mut line);
-            let _ = answered.send(read.map(|_| line));
-        });
         let mut interrupts = signal(SignalKind::interrupt()).map_err(no_terminal)?;
+        let mut asked = Asked::new(question).map_err(no_terminal)?;
         tokio::select! {
-            answer = answer => {
-                let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
-                Ok(answer.trim().to_lowercase())
-            }
+            answer = asked.answer() => Ok(answer.to_lowercase()),
             _ = interrupts.recv() => Err(Fault::new("cancelled", "nothing has been sent")),
         }
+    }
+
+    /// A person is there who can be asked in the middle of a task.
+    pub(super) fn is_attended(&self) -> bool {
+        self.console.in_is_terminal && self.console.err_is_terminal && self.global.json.is_none()
     }
 }

@@ -3,9 +3,11 @@
 use super::Session;
 use super::options::Json;
 use super::progress::Meter;
+use super::question::{self, Put};
 use crate::event::{Event, Waiting};
 use crate::operators;
 use crate::show::{self, Later};
+use crate::task::question::Question;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -34,6 +36,23 @@ pub enum Leave {
 /// What there is to show: an event's name and its members.
 pub type Note = (String, Value);
 
+/// Who has the terminal.
+enum Asking {
+    /// `postern-admin`, which asks an operator.
+    Operator(Child),
+    /// The task's own question to its person.
+    Person(Put),
+}
+
+/// How that ended.
+enum Over {
+    Operator(std::io::Result<ExitStatus>),
+    Person(Value),
+}
+
+/// Takes an answer to a question on.
+type Answering<'a> = Box<dyn FnMut(Note, Value) + 'a>;
+
 /// Shows the events of a task or a request.
 pub struct View<'a, 'b> {
     session: &'a mut Session<'b>,
@@ -43,12 +62,27 @@ pub struct View<'a, 'b> {
     /// What waits, and every approval that was told of: a lost connection says it again.
     waiting: Option<Waiting>,
     told: HashSet<String>,
+    /// Where the person's answers go; absent where nobody is asked.
+    answering: Option<Answering<'a>>,
 }
 
 impl<'a, 'b> View<'a, 'b> {
     pub fn new(session: &'a mut Session<'b>, later: Later) -> Self {
         let meter = Meter::new(session.console, session.is_silent());
-        Self { session, meter, later, rule: String::new(), waiting: None, told: HashSet::new() }
+        Self {
+            session,
+            meter,
+            later,
+            rule: String::new(),
+            waiting: None,
+            told: HashSet::new(),
+            answering: None,
+        }
+    }
+
+    /// Asks the person what the task asks. `answering` gets each question as it came, and the answer's body.
+    pub fn answering(self, answering: impl FnMut(Note, Value) + 'a) -> Self {
+        Self { answering: Some(Box::new(answering)), ..self }
     }
 
     /// Works and shows what is told meanwhile, in order and all of it. While `postern-admin` has the terminal,
@@ -69,23 +103,33 @@ impl<'a, 'b> View<'a, 'b> {
             {
                 asking = self.show(&note);
             }
-            if asking.is_none()
+            if !matches!(asking, Some(Asking::Operator(_)))
                 && let Some(ended) = ended.take()
             {
                 self.meter.clear();
                 return ended;
             }
             tokio::select! {
-                status = over(&mut asking), if asking.is_some() => {
-                    asking = None;
-                    asked = Some(Instant::now());
-                    self.asked(status);
+                over = over(&mut asking), if asking.is_some() => match (over, asking.take()) {
+                    (Over::Operator(status), _) => {
+                        asked = Some(Instant::now());
+                        self.asked(status);
+                    }
+                    (Over::Person(answer), Some(Asking::Person(put))) => self.answer(&put.question, answer),
+                    (Over::Person(_), _) => {}
+                },
+                Some(note) = notes.recv(), if !matches!(asking, Some(Asking::Operator(_))) => {
+                    if matches!(asking, Some(Asking::Person(_))) && note.0 == "answered" {
+                        self.session.console.say_lines("\nanswered elsewhere\n");
+                    }
+                    asking = self.show(&note);
                 }
-                Some(note) = notes.recv(), if asking.is_none() => asking = self.show(&note),
                 result = &mut working, if ended.is_none() => ended = Some(result),
                 leave = signals.next() => {
                     let is_for_it = leave == Leave::Interrupt
-                        && (asking.is_some() || asked.is_some_and(|at| at.elapsed() < ECHO));
+                        && (matches!(asking, Some(Asking::Operator(_))) || asked.is_some_and(|at| at.elapsed() < ECHO));
+                    // At the task's own question an interrupt is a no, and ends the task as it does elsewhere.
+                    asking = asking.filter(|asking| matches!(asking, Asking::Operator(_)));
                     let waiting_for = self.waiting.as_ref().map(|waiting| waiting.approval_id.as_str());
                     if !is_for_it && let Some(end) = leaving(leave, waiting_for) {
                         self.meter.clear();
@@ -96,8 +140,8 @@ impl<'a, 'b> View<'a, 'b> {
         }
     }
 
-    /// Shows one thing; a child, if it asks the person now.
-    fn show(&mut self, (name, data): &Note) -> Option<Child> {
+    /// Shows one thing; who has the terminal, if it asks somebody now.
+    fn show(&mut self, (name, data): &Note) -> Option<Asking> {
         if self.session.global.json == Some(Json::Lines) {
             let line = match &self.later {
                 Later::Request(id) => json!({ "event": name, "request_id": id, "data": data }),
@@ -112,12 +156,15 @@ impl<'a, 'b> View<'a, 'b> {
             self.step(data);
             return None;
         }
+        if name == "question" {
+            return self.question(data);
+        }
         let event = Event::from_parts(name, data).ok()?;
         match event {
             // Said again after a lost connection.
             Event::Accepted(accepted) if accepted.attached && self.waiting.is_some() => {}
             Event::Accepted(accepted) if !accepted.attached => self.rule = accepted.rule,
-            Event::Waiting(waiting) => return self.waits(waiting),
+            Event::Waiting(waiting) => return self.waits(waiting).map(Asking::Operator),
             other => {
                 self.waiting = None;
                 self.meter.show(&other, self.session.console);
@@ -147,6 +194,24 @@ impl<'a, 'b> View<'a, 'b> {
         }
         if !is_quiet {
             self.session.console.say(&format!("{head}: {status}"));
+        }
+    }
+
+    fn question(&mut self, data: &Value) -> Option<Asking> {
+        self.answering.as_ref()?;
+        let question: Question = serde_json::from_value(data.clone()).ok()?;
+        self.meter.clear();
+        self.meter = Meter::new(self.session.console, self.session.is_silent());
+        let put = self.session.put(question.clone());
+        if put.is_none() {
+            self.answer(&question, question::no(&question));
+        }
+        put.map(Asking::Person)
+    }
+
+    fn answer(&mut self, question: &Question, answer: Value) {
+        if let Some(answering) = &mut self.answering {
+            answering(("question".to_owned(), json!(question)), answer);
         }
     }
 
@@ -206,28 +271,34 @@ impl<'a, 'b> View<'a, 'b> {
     }
 }
 
-async fn over(child: &mut Option<Child>) -> std::io::Result<ExitStatus> {
-    match child {
-        Some(child) => child.wait().await,
+async fn over(asking: &mut Option<Asking>) -> Over {
+    match asking {
+        Some(Asking::Operator(child)) => Over::Operator(child.wait().await),
+        Some(Asking::Person(put)) => Over::Person(put.answer().await),
         None => std::future::pending().await,
     }
 }
 
 /// The signals that end a client.
-struct Signals {
+pub struct Signals {
     interrupts: Option<Signal>,
     hang_ups: Option<Signal>,
     terminations: Option<Signal>,
 }
 
 impl Signals {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let of = |kind| signal(kind).ok();
         Self {
             interrupts: of(SignalKind::interrupt()),
             hang_ups: of(SignalKind::hangup()),
             terminations: of(SignalKind::terminate()),
         }
+    }
+
+    /// Comes back once the terminal or the session ends.
+    pub async fn end(&mut self) {
+        while self.next().await != Leave::HangUp {}
     }
 
     async fn next(&mut self) -> Leave {

@@ -3,6 +3,7 @@
 //! A model's words are hostile input. What of them becomes a call is decided in [`reader`] alone, and a
 //! call is typed: its arguments are exactly those of one tool.
 
+pub mod answer;
 pub mod breaker;
 pub mod budget;
 pub mod claims;

@@ -1,7 +1,7 @@
 //! Credentials are taken out of what leaves for a model, by their shape. Before anything is shortened: half
 //! a key is still half a key.
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -42,25 +42,50 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 pub fn text(text: &str) -> (String, usize) {
     let (mut text, mut count) = (text.to_owned(), 0);
     for (pattern, kept) in PATTERNS.iter() {
-        let found = pattern.find_iter(&text).count();
-        if found > 0 {
-            count += found;
-            text = pattern.replace_all(&text, *kept).into_owned();
+        if !pattern.is_match(&text) {
+            continue;
         }
+        let clean = pattern.replace_all(&text, |found: &Captures<'_>| {
+            let mut clean = String::new();
+            if is_count(found) {
+                clean.push_str(&found[0]);
+            } else {
+                count += 1;
+                found.expand(kept, &mut clean);
+            }
+            clean
+        });
+        text = clean.into_owned();
     }
     (text, count)
 }
 
+/// `max_tokens = 4096` and the like: how many there are is no secret.
+fn is_count(found: &Captures<'_>) -> bool {
+    let name = found.get(1).map_or("", |name| name.as_str());
+    let value = found[0].get(name.len()..).unwrap_or_default().trim_matches(['"', '\'']);
+    let name = name.trim_end_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+    name.ends_with("tokens")
+        && !value.is_empty()
+        && value.len() < 12
+        && value.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Takes credentials out of all strings of a value; how many.
 pub fn strings(value: &mut Value) -> usize {
+    each(value, &text)
+}
+
+/// Puts every string of a value through a filter that counts.
+pub fn each(value: &mut Value, filter: &dyn Fn(&str) -> (String, usize)) -> usize {
     match value {
         Value::String(string) => {
-            let (clean, count) = text(string);
+            let (clean, count) = filter(string);
             *string = clean;
             count
         }
-        Value::Array(items) => items.iter_mut().map(strings).sum(),
-        Value::Object(members) => members.values_mut().map(strings).sum(),
+        Value::Array(items) => items.iter_mut().map(|item| each(item, filter)).sum(),
+        Value::Object(members) => members.values_mut().map(|member| each(member, filter)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }

@@ -15,8 +15,10 @@ use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, OUTPUT, Tool};
 use super::{redact, results};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
+use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// The most checks that a model may name as proof.
 const VERIFY_LIMIT: usize = 10;
@@ -92,6 +94,7 @@ pub struct Task<'t> {
     guard: Guard,
     budget: Budget,
     usage: Usage,
+    secrets: &'t Secrets,
     /// What the model named as proof and was not so: it must be, whatever it names next time.
     doubted: Option<Expected>,
     words: String,
@@ -115,6 +118,9 @@ enum Stage {
     Checkpoint,
 }
 
+/// None.
+static NO_SECRETS: LazyLock<Secrets> = LazyLock::new(Secrets::default);
+
 impl<'t> Task<'t> {
     /// A task in a person's words.
     #[must_use]
@@ -136,6 +142,7 @@ impl<'t> Task<'t> {
             budget: Budget::new(limits),
             usage: Usage::default(),
             doubted: None,
+            secrets: &NO_SECRETS,
             words,
             past: Past::default(),
             is_kept: false,
@@ -144,6 +151,19 @@ impl<'t> Task<'t> {
             remaining: None,
             is_stalled: false,
         }
+    }
+
+    /// Keeps the secrets that the agent holds from the model, whatever their shape.
+    #[must_use]
+    pub fn keeping(mut self, secrets: &'t Secrets) -> Self {
+        self.secrets = secrets;
+        self.words = secrets.text(&self.words).0;
+        for turn in &mut self.turns {
+            if let Turn::User(words) = turn {
+                *words = secrets.text(words).0;
+            }
+        }
+        self
     }
 
     /// The same task, of which an earlier process kept so much.
@@ -378,7 +398,7 @@ impl<'t> Task<'t> {
             done.unwrap_or_else(lost)
         } else {
             let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
-            let redacted = call.of().redact(&mut told);
+            let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);
             if redacted > 0 {
                 told["redacted_count"] = json!(redacted);
             }

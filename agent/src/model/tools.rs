@@ -7,7 +7,7 @@
 mod arguments;
 
 pub use arguments::{
-    ApplyPatch, Checkpoint, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
+    ApplyPatch, AskPerson, Checkpoint, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
     ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile,
     RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
@@ -249,6 +249,8 @@ tools! {
     RunCommand = "run_command", Time::Rule, OUTPUT, Redaction::Excerpt;
     /// Take an earlier change back.
     Undo = "undo", Time::Rule, OUTPUT, Redaction::Whole;
+    /// Ask the person a question that only they can answer. Nobody may be there.
+    AskPerson = "ask_person", Time::Task, OUTPUT, Redaction::Whole;
     /// End the task: it is done, or cannot be done. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
     /// Say how far the task is. Only when asked for it, at the end of a run.
@@ -322,6 +324,7 @@ impl Call {
             | Self::GetNetwork(_)
             | Self::ListDisks(_)
             | Self::ListPackages(_)
+            | Self::AskPerson(_)
             | Self::Finish(_)
             | Self::Checkpoint(_)
             | Self::MakePlan(_) => false,

@@ -18,7 +18,8 @@ use crate::hook::Hook;
 use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
-use crate::task::{Commands, Owner, Place, Queue, Runner, Store, Task, Turn};
+use crate::secrets::Secrets;
+use crate::task::{Author, Care, Commands, Consents, Owner, Place, Queue, Runner, Store, Task, Turn, Work};
 use crate::trace::{self, Trace};
 use crate::{Host, config};
 use axum::body::to_bytes;
@@ -68,6 +69,8 @@ struct Own {
     commands: Commands,
     limits: Limits,
     local: Local,
+    secrets: Arc<Secrets>,
+    consents: Arc<Consents>,
 }
 
 /// Who is behind a connection.
@@ -102,6 +105,11 @@ pub async fn serve_on(
     if let Some(why) = &wrong {
         tracing::error!(event = "configuration", "the configuration is not in use: {why}");
     }
+    let (secrets, missing) = Secrets::fetch(&config);
+    for why in &missing {
+        tracing::error!(event = "secret", "not in use: {why}");
+    }
+    secrets.keep_out_of_log();
     let (tcp, closed) = match tcp::listen(&config.http).await {
         Ok(tcp) => (tcp, None),
         Err(why) => {
@@ -127,6 +135,8 @@ pub async fn serve_on(
         commands: Commands::new(host, &config),
         limits: config.limits.clone(),
         local: Local::new(&config, host),
+        secrets,
+        consents: Arc::default(),
     });
     let worker =
         tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), Arc::clone(&store), model.clone(), own));
@@ -213,6 +223,10 @@ async fn carry_out(
     let mut keeper = store.keeper(entry);
     let mut on = |name: &'static str, data: serde_json::Value, task: &Task| keeper.on(name, data, task);
     let cancel = entry.cancel.subscribe();
+    let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
+    let is_the_persons = !entry.order.steps.is_empty() || matches!(entry.order.work, Work::CarryOut(_));
+    let author = if is_the_persons { Author::Person } else { Author::Model };
+    let care = Some(Care::new(&own.consents, format!("{owner:?} {session}"), author));
     let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
     let runner = Runner {
         door: &door,
@@ -220,6 +234,9 @@ async fn carry_out(
         order: &entry.order,
         cancel,
         person: entry.person(),
+        care,
+        secrets: &own.secrets,
+        tool: String::new(),
         questions: 0,
         turn: &mut turn,
         left,

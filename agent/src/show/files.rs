@@ -26,13 +26,29 @@ impl FileView {
     #[must_use]
     pub fn counts(&self) -> String {
         let Difference { added, removed, .. } = self.difference;
-        let percent = removed * 100 / self.lines.max(1);
-        let most = if removed >= MANY.0 && percent >= MANY.1 {
-            format!(" (drops {percent} % of its lines)")
+        let most = if self.is_rewrite() {
+            format!(" (drops {} % of its lines)", self.dropped())
         } else {
             String::new()
         };
         format!("+{added} -{removed}{most}")
+    }
+
+    /// So many of its lines would go that it is a new file under an old name.
+    #[must_use]
+    pub fn is_rewrite(&self) -> bool {
+        self.difference.removed >= MANY.0 && self.dropped() >= MANY.1
+    }
+
+    /// It would not hold what it holds.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        !self.difference.text.is_empty()
+    }
+
+    /// The share of its lines that would go, in percent.
+    fn dropped(&self) -> usize {
+        self.difference.removed * 100 / self.lines.max(1)
     }
 
     /// The diff; what is not UTF-8 in it is replaced.

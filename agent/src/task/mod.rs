@@ -1,5 +1,6 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod care;
 mod commands;
 mod database;
 mod entry;
@@ -13,6 +14,7 @@ mod run;
 mod store;
 mod turn;
 
+pub use care::{Author, Care, Consents};
 pub use commands::Commands;
 pub use entry::Entry;
 pub use keeping::Left;

@@ -1,10 +1,12 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
 mod asking;
+mod careful;
 mod check;
 mod command;
 mod commands;
 mod composed;
+mod facts;
 mod model;
 mod outcome;
 mod plan;
@@ -18,13 +20,15 @@ mod step;
 pub(crate) use requests::request;
 
 use super::question::Person;
-use super::{Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Care, Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
 use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::request::Request;
+use crate::secrets::Secrets;
+use crate::show::FileView;
 use crate::tool::Tool;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -55,6 +59,12 @@ pub struct Runner<'a> {
     pub cancel: watch::Receiver<bool>,
     /// The person behind it, to be asked in the middle.
     pub person: Person,
+    /// What must not be seen, and may be used.
+    pub secrets: &'a Secrets,
+    /// The tool of the step that is carried out.
+    pub tool: String,
+    /// The care that a model's steps need; the person's own need none.
+    pub care: Option<Care>,
     /// The questions that were put so far.
     pub questions: u32,
     /// Its place among the other tasks.
@@ -131,8 +141,28 @@ impl Runner<'_> {
     /// One request of a step. An outcome that the helper itself does not know is asked for once more,
     /// under a new id, where doing it twice is doing it once.
     async fn ask(&mut self, task: &mut Task, number: usize, request: Request, mode: Mode) -> Outcome {
+        self.ask_seen(task, number, request, mode, &[]).await
+    }
+
+    /// The same of files whose change is known.
+    async fn ask_seen(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: Request,
+        mode: Mode,
+        views: &[FileView],
+    ) -> Outcome {
         if let Some(outcome) = self.recalled(task, number, &request, mode).await {
             return outcome;
+        }
+        if let Err(why) = self.secrets.check(&self.tool, &request) {
+            return self.not_asked(task, number, request, Fault::new("placeholder_refused", why));
+        }
+        if mode == Mode::Execute
+            && let Some(refused) = self.first_change(task, number, &request, views).await
+        {
+            return refused;
         }
         let mut outcome = self.ask_once(task, number, request.clone(), mode).await;
         let unknown = matches!(&outcome.end, Event::Completed(c) if c.status == Status::Interrupted);
@@ -186,7 +216,7 @@ fn step_status(end: &Event, truncated: bool) -> StepStatus {
     match (code.as_str(), Exit::of_end(end)) {
         ("cancelled", _) => StepStatus::Cancelled,
         ("timeout", _) => StepStatus::Timeout,
-        (_, Exit::Refused) => StepStatus::Refused,
+        ("placeholder_refused", _) | (_, Exit::Refused) => StepStatus::Refused,
         (_, Exit::NotApproved) => StepStatus::Denied,
         _ => StepStatus::Error,
     }

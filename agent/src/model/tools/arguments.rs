@@ -116,6 +116,10 @@ arguments! {
         /// An absolute path.
         path: Text,
     }
+    AskPerson {
+        /// One question.
+        question: Text,
+    }
     Finish {
         /// What was done, and what was not and why, in a sentence or two.
         summary: Text,
@@ -190,6 +194,14 @@ fn word<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Resu
 /// A member that may be absent, but not null.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+impl AskPerson {
+    /// The model's words.
+    #[must_use]
+    pub fn question(&self) -> &str {
+        self.question.as_str()
+    }
 }
 
 impl Finish {

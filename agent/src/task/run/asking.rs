@@ -4,6 +4,7 @@ use super::Runner;
 use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Fault};
 use crate::request::Request;
+use crate::secrets::Secrets;
 use crate::task::{Effect, Task, TaskStatus, Turn, Waits};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -60,10 +61,14 @@ impl Runner<'_> {
         if *cancel.borrow() {
             return Outcome::ended(&ask, Event::Error(Fault::new("cancelled", "before it was asked")));
         }
-        let mut telling = Telling { turn: self.turn, on: self.on, ask: &ask, number, rule: String::new() };
+        let secrets = self.secrets;
+        let mut telling =
+            Telling { turn: self.turn, on: self.on, secrets, ask: &ask, number, rule: String::new() };
+        // Only the helper gets the values; all that is said and kept of the request has their names.
+        let filled = Ask { request: secrets.filled(ask.request.clone()), ..ask.clone() };
         let mut tell = |event: &Event| telling.tell(task, event);
         let ended = tokio::select! {
-            outcome = Box::pin(self.door.ask(&ask, &mut tell)) => Some(outcome),
+            outcome = Box::pin(self.door.ask(&filled, &mut tell)) => Some(outcome),
             _ = cancel.wait_for(|cancelled| *cancelled) => None,
         };
         let outcome = ended.unwrap_or_else(|| {
@@ -79,6 +84,7 @@ impl Runner<'_> {
 struct Telling<'a, 'b> {
     turn: &'a mut Turn,
     on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send + 'b),
+    secrets: &'a Secrets,
     ask: &'a Ask,
     number: usize,
     rule: String,
@@ -113,7 +119,12 @@ impl Telling<'_, '_> {
                 }
             }
         }
+        // Output comes in pieces, and a secret may be parted by them: the step's result has it whole.
+        if matches!(event, Event::Output(_)) && !self.secrets.is_empty() {
+            return;
+        }
         let mut data = event.data();
+        self.secrets.values_of(&mut data);
         data["step"] = self.number.into();
         (self.on)(event.name(), data, task);
     }

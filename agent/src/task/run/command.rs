@@ -24,7 +24,7 @@ impl Runner<'_> {
         let mut result = match Meaning::of(line.cmd) {
             Ok(Meaning::Unit(asked, unit)) => {
                 let outcome = self.ask(task, number, status_of(&unit), Mode::Execute).await;
-                answer(asked, result(number, &tool, &outcome), &outcome, acceptable)
+                answer(asked, result(number, &tool, &outcome, self.secrets), &outcome, acceptable)
             }
             Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
             Ok(Meaning::Program) if self.order.mode != Mode::Execute => self.foreseen(number, tool, line.cmd),
@@ -77,7 +77,7 @@ impl Runner<'_> {
             }
             let mode = if step.request.is_effect() { self.order.mode } else { Mode::Execute };
             let outcome = self.ask(task, number, step.request, mode).await;
-            let one = result(number, tool, &outcome);
+            let one = result(number, tool, &outcome, self.secrets);
             said.push_str(one.stdout.as_deref().unwrap_or_default());
             let exit = step.voice.said(code(&one), "", step.excused).exit;
             let is_good = acceptable.contains(&exit) && one.status != StepStatus::Cancelled;

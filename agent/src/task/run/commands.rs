@@ -78,7 +78,9 @@ impl Runner<'_> {
         };
         let time = job.time;
         match self.call(task, number, job, is_shimmed).await {
-            Ok(record) => of_record(number, tool, &admitted.program, line.acceptable, record, time),
+            Ok(record) => {
+                self.cleaned(of_record(number, tool, &admitted.program, line.acceptable, record, time))
+            }
             Err(fault) if fault.code == "cancelled" => ended(StepStatus::Cancelled, &fault),
             Err(fault) => ended(StepStatus::Error, &fault),
         }

@@ -49,7 +49,13 @@ impl Runner<'_> {
             return self.not_asked(task, number, nothing(), fault);
         }
         let mode = self.order.mode;
-        let mut outcome = self.ask(task, number, Request::FilePatch(Changes { changes }), mode).await;
+        let request = Request::FilePatch(Changes { changes });
+        if mode == Mode::Execute
+            && let Some(refused) = self.may_change(task, number, &request, &views).await
+        {
+            return refused;
+        }
+        let mut outcome = self.ask_seen(task, number, request, mode, &views).await;
         if mode == Mode::Preview && step_status(&outcome.end, false) == StepStatus::Ok {
             outcome.views = views;
         }
@@ -65,7 +71,8 @@ impl Runner<'_> {
         }
     }
 
-    fn not_asked(&self, task: &Task, number: usize, request: Request, fault: Fault) -> Outcome {
+    /// A step that did not come to a request.
+    pub(super) fn not_asked(&self, task: &Task, number: usize, request: Request, fault: Fault) -> Outcome {
         Outcome::ended(&self.prepare(task, number, request, self.order.mode), Event::Error(fault))
     }
 }

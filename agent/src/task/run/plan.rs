@@ -2,6 +2,7 @@
 //! by the model's next plan, and taken back only if the person says so.
 
 use super::commands::Line;
+use super::model::guard_answer;
 use super::outcome::{counts, is_good, of_failure, with_changes};
 use super::{Runner, planning};
 use crate::ask::Mode;
@@ -31,7 +32,7 @@ impl Runner<'_> {
     /// Does what is wanted, with a model where there is one. The task's record is complete at the end, whatever
     /// happened.
     pub async fn work(self, task: &mut Task, model: Option<(&Endpoint, &Limits)>) {
-        let order = self.order;
+        let (order, secrets) = (self.order, self.secrets);
         match (&order.work, model) {
             (Work::CarryOut(plan), model) => self.run_plan(task, plan, model).await,
             (Work::MakePlan, Some((endpoint, limits))) => self.make_plan(task, endpoint, limits).await,
@@ -43,6 +44,9 @@ impl Runner<'_> {
                 self.run_model(task, endpoint, limits).await;
             }
             (Work::Task, _) => self.run(task).await,
+        }
+        if model.is_some() && order.steps.is_empty() {
+            guard_answer(task, secrets);
         }
     }
 

@@ -83,6 +83,9 @@ impl Runner<'_> {
                 return Err("its person does not want the repaired plan".to_owned());
             }
         }
+        if let Some(care) = &mut self.care {
+            care.model_goes_on();
+        }
         Ok(repaired)
     }
 
@@ -105,9 +108,11 @@ impl Runner<'_> {
         words: &str,
         done: Option<&BTreeSet<String>>,
     ) -> Result<Plan, NoPlan> {
-        let system = format!("{SYSTEM}{}", self.bounds(task).await);
-        let mut dialogue =
-            Dialogue::new(endpoint, limits, PLANNING, &system, words).charged_to(self.budget.clone());
+        let secrets = self.secrets;
+        let system = secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
+        let mut dialogue = Dialogue::new(endpoint, limits, PLANNING, &system, words)
+            .keeping(secrets)
+            .charged_to(self.budget.clone());
         let mut hands = Planning { runner: self, task, done, tries: 0, plan: None };
         let end = dialogue.run(&mut hands).await;
         let plan = hands.plan.take();

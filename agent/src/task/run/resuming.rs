@@ -33,7 +33,7 @@ impl Runner<'_> {
         if looks || self.is_open(task, &outcome, is_repeatable) {
             return None;
         }
-        Some(result(number, tool, &outcome))
+        Some(result(number, tool, &outcome, self.secrets))
     }
 
     /// The result of a command that was under way: what it did is not known, and it is not run again. What programs

@@ -98,7 +98,8 @@ impl Runner<'_> {
         // Looking changes nothing: a dry run looks too.
         let mode = if is_effect { self.order.mode } else { Mode::Execute };
         let outcome = self.ask(task, number, request, mode).await;
-        let result = StepResult { origin: Some(Origin::Shim), ..result(number, &tool, &outcome) };
+        let result =
+            StepResult { origin: Some(Origin::Shim), ..result(number, &tool, &outcome, self.secrets) };
         let answer = answer_of(&result, &outcome.end);
         let status = result.status;
         task.results.push(result);

@@ -8,6 +8,7 @@ use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
 use crate::local::Found;
 use crate::request::Request;
+use crate::secrets::Secrets;
 use crate::show::{self, FileView};
 use crate::task::{Refusal, StepResult, StepStatus, Task};
 use crate::tool::{Tool, unit_name};
@@ -23,14 +24,16 @@ impl Runner<'_> {
             return result;
         }
         if let Some(found) = self.look(tool).await {
-            return found.result(number, tool);
+            return self.cleaned(found.result(number, tool));
         }
         let mode = self.order.mode;
+        tool.name().clone_into(&mut self.tool);
         let outcome = match tool {
             Tool::Shell { cmd } => return Box::pin(self.shell(task, number, &Line::new(cmd))).await,
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
+            Tool::WriteFile { path, content } => self.write_carefully(task, number, path, content).await,
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
                 let Some(request) = request(other) else {
@@ -42,7 +45,19 @@ impl Runner<'_> {
                 self.ask(task, number, request, mode).await
             }
         };
-        result(number, tool, &outcome)
+        let result = result(number, tool, &outcome, self.secrets);
+        if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
+            self.remember(tool);
+        }
+        result
+    }
+
+    /// A result without the secrets that are held.
+    pub(super) fn cleaned(&self, mut result: StepResult) -> StepResult {
+        for text in [&mut result.stdout, &mut result.stderr, &mut result.error].into_iter().flatten() {
+            *text = self.secrets.values(text).0;
+        }
+        result
     }
 
     /// What the agent finds out by itself; `None` where it is the helper's to answer.
@@ -130,9 +145,11 @@ fn is_no_grant(outcome: &Outcome) -> bool {
     matches!(&outcome.end, Event::Refused(refused) if refused.code == "no_grant")
 }
 
-pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResult {
+/// What a step came to. The secrets that are held go out of it before it is cut: a part of one is one too.
+pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
+    let clean = |text: String| secrets.values(&text).0;
     let diff: String = outcome.views.iter().map(FileView::text).collect();
-    let (stdout, cut) = cut(show::found(outcome, None) + &diff);
+    let (stdout, cut) = cut(clean(show::found(outcome, None) + &diff));
     let status = step_status(&outcome.end, outcome.truncated || cut);
     let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
     let (exit_code, error) = match &outcome.end {
@@ -146,12 +163,12 @@ pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome) -> StepResul
         Event::Error(fault) => (None, Some(error(&fault.code, &fault.message))),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => (None, None),
     };
-    let stderr = self::cut(String::from_utf8_lossy(&outcome.stderr).into_owned()).0;
+    let stderr = self::cut(clean(String::from_utf8_lossy(&outcome.stderr).into_owned())).0;
     StepResult {
         exit_code,
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
-        error,
+        error: error.map(clean),
         refusal: refusal(status, outcome),
         request_id: Some(outcome.id.clone()),
         ..StepResult::new(number, tool.clone(), status)

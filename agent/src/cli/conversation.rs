@@ -1,0 +1,186 @@
+//! `postern` alone on a terminal: a prompt, where each line is a task and all of them are one session.
+
+use super::Session;
+use super::options::Tasks;
+use super::tasks::Going;
+use super::view::{Leave, Signals};
+use crate::args::Of;
+use crate::ask::{Mode, new_id};
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::model::redact;
+use crate::request::Request;
+use crate::trace::{self, Trace};
+use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+const PROMPT: &str = "postern> ";
+
+/// Lines that the history keeps.
+const KEPT: usize = 1000;
+
+const HELP: &str = "\
+Say what is to be done, in plain words; what was said and done before is remembered.
+  /tasks      your tasks, the newest first
+  /can        what may be asked
+  /undo [ID]  take a change back: the last one, or the request with this id
+  /new        forget what was said: a new session
+  /help       this
+  /quit       leave; so does Ctrl-D
+Ctrl-C ends the task that runs; what has begun is not undone.
+";
+
+type Line = Editor<(), FileHistory>;
+
+/// What a line asks for.
+enum Said<'l> {
+    Nothing,
+    Task(&'l str),
+    Tasks,
+    Can,
+    Undo(&'l str),
+    New,
+    Help,
+    Quit,
+    Unknown(&'l str),
+}
+
+impl Session<'_> {
+    /// Reads lines until the person leaves.
+    pub(super) async fn conversation(&mut self) -> Exit {
+        if !self.is_attended() || !self.console.out_is_terminal {
+            let why = "a conversation needs a terminal: say what is to be done, as in `postern run \"restart nginx\"`; \
+                see `postern --help`";
+            return self.fail(&Fault::new("invalid_argument", why));
+        }
+        let history = history();
+        let mut line = match editor(history.as_ref()) {
+            Ok(line) => line,
+            Err(why) => return self.fail(&Fault::new("failed", format!("there is no prompt: {why}"))),
+        };
+        self.console.say("what is to be done? /help tells more, /quit leaves");
+        self.conversation = Some(new_id());
+        let mut signals = Signals::new();
+        loop {
+            let modes = tcgetattr(std::io::stdin()).ok();
+            // A thread waits for the keys: the end of the session must not wait for the person.
+            let reading = tokio::task::spawn_blocking(move || {
+                let read = line.readline(PROMPT);
+                (line, read)
+            });
+            let read = tokio::select! {
+                read = reading => read,
+                () = signals.end() => {
+                    if let Some(modes) = modes {
+                        let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &modes);
+                    }
+                    return Exit::Failed;
+                }
+            };
+            let said = match read {
+                Ok((back, said)) => {
+                    line = back;
+                    said
+                }
+                Err(why) => return self.fail(&Fault::new("internal", format!("the prompt ended: {why}"))),
+            };
+            match said {
+                Ok(said) => {
+                    keep(&mut line, history.as_ref(), &said);
+                    if trace::within(Trace::new(), self.fulfil(said_in(&said))).await == Leave::HangUp {
+                        return Exit::Done;
+                    }
+                }
+                Err(ReadlineError::Interrupted) => self.console.say("/quit leaves"),
+                Err(_) => return Exit::Done,
+            }
+        }
+    }
+
+    /// Does what a line asks for; a hang-up, if that is to leave.
+    async fn fulfil(&mut self, said: Said<'_>) -> Leave {
+        match said {
+            Said::Nothing => {}
+            Said::Task(text) => {
+                // A session begins without memory; without the agent nobody remembers.
+                let going = if self.global.direct { Going::Anew } else { Going::On };
+                self.run_task(text.to_owned(), going).await;
+            }
+            Said::Tasks => {
+                self.tasks(Tasks::List).await;
+            }
+            Said::Can => {
+                self.can(Vec::new()).await;
+            }
+            Said::Undo(id) => {
+                match self.whole_id(id).await {
+                    Ok(of) => self.typed(Request::RequestUndo(Of { of }), Mode::Execute).await,
+                    Err(fault) => self.fail(&fault),
+                };
+            }
+            Said::New => {
+                self.conversation = Some(new_id());
+                self.console.say("a new session");
+            }
+            Said::Help => self.console.say_lines(HELP),
+            Said::Quit => return Leave::HangUp,
+            Said::Unknown(word) => self.console.say(&format!("there is no {word:?}: see /help")),
+        }
+        Leave::Interrupt
+    }
+}
+
+fn said_in(said: &str) -> Said<'_> {
+    let said = said.trim();
+    let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
+    match (word, rest.trim()) {
+        ("", _) => Said::Nothing,
+        ("/tasks", "") => Said::Tasks,
+        ("/can", "") => Said::Can,
+        ("/undo", "") => Said::Undo("last"),
+        ("/undo", id) => Said::Undo(id),
+        ("/new", "") => Said::New,
+        ("/help" | "/?", _) => Said::Help,
+        ("/quit" | "/exit", _) => Said::Quit,
+        (word, _) if word.starts_with('/') => Said::Unknown(word),
+        _ => Said::Task(said),
+    }
+}
+
+fn editor(history: Option<&PathBuf>) -> rustyline::Result<Line> {
+    let config = Config::builder().max_history_size(KEPT)?.history_ignore_space(true).build();
+    let mut line = Line::with_config(config)?;
+    if let Some(path) = history {
+        // There is none at first.
+        let _ = line.load_history(path);
+    }
+    Ok(line)
+}
+
+/// The history's file, which nobody but its owner may read; `None` where there is no home for it.
+fn history() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
+    let directory = state.join("postern");
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
+    let path = directory.join("history");
+    OpenOptions::new().create(true).append(true).mode(0o600).open(&path).ok()?;
+    Some(path)
+}
+
+/// Keeps a line, but for what looks like a credential in it.
+fn keep(line: &mut Line, history: Option<&PathBuf>, said: &str) {
+    if said.trim().is_empty() || said.starts_with(' ') {
+        return;
+    }
+    let _ = line.add_history_entry(redact::text(said).0);
+    if let Some(path) = history {
+        // A history that cannot be kept is no reason to stop.
+        let _ = line.append_history(path);
+    }
+}

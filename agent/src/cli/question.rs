@@ -1,0 +1,118 @@
+//! What a task asks its person: how it is shown, and what the person's words answer.
+
+use super::Session;
+use super::terminal::Asked;
+use crate::agent_client::AgentClient;
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::task::Task;
+use crate::task::question::{Choice, Question};
+use hyper::Method;
+use serde_json::{Value, json};
+
+/// A question that stands on the terminal.
+pub struct Put {
+    /// What is asked.
+    pub question: Question,
+    asked: Asked,
+}
+
+impl Put {
+    /// The body of the answer, once the person has given it.
+    pub async fn answer(&mut self) -> Value {
+        let words = self.asked.answer().await;
+        body(&self.question, &words).unwrap_or_else(|| no(&self.question))
+    }
+}
+
+/// The body that says no: what a malformed answer counts as, and one that cannot be asked for.
+pub fn no(question: &Question) -> Value {
+    json!({ "question": question.number, "answer": Choice::No })
+}
+
+/// The answer that a person's words are; `None` if they are none.
+fn body(question: &Question, words: &str) -> Option<Value> {
+    let of = |choice: Choice| {
+        question.choices.contains(&choice).then(|| json!({ "question": question.number, "answer": choice }))
+    };
+    let text = |text: &str| {
+        let mut body = of(Choice::Text).filter(|_| !text.is_empty())?;
+        body["text"] = json!(text);
+        Some(body)
+    };
+    if is_open(question) {
+        return text(words);
+    }
+    if let Some(words) = words.strip_prefix("t ") {
+        return text(words.trim());
+    }
+    match words.to_lowercase().as_str() {
+        "y" | "yes" => of(Choice::Yes),
+        "a" | "always" => of(Choice::Always),
+        "n" | "no" => of(Choice::No),
+        _ => None,
+    }
+}
+
+/// Words are wanted and nothing else.
+fn is_open(question: &Question) -> bool {
+    !question.choices.contains(&Choice::Yes)
+}
+
+/// The answers that are taken, in one line.
+fn choices(question: &Question) -> String {
+    if is_open(question) {
+        return "your answer (nothing = none): ".to_owned();
+    }
+    let words = question.choices.iter().map(|choice| match choice {
+        Choice::Yes => "[y]es",
+        Choice::Always => "[a]lways for exactly this",
+        Choice::No => "[n]o",
+        Choice::Text => "t WORDS for something else",
+    });
+    words.collect::<Vec<_>>().join(", ") + ": "
+}
+
+impl Session<'_> {
+    /// Shows a question and asks it; `None` if there is no terminal.
+    pub(super) fn put(&mut self, question: Question) -> Option<Put> {
+        self.console.say(&question.what);
+        self.console.say_diff(&question.details);
+        let asked = Asked::new(&choices(&question)).ok()?;
+        Some(Put { question, asked })
+    }
+
+    /// Shows the question of a task elsewhere, and how it is answered.
+    pub(super) fn tell_question(&mut self, task: &Task) {
+        if let Some(question) = &task.question {
+            self.console.result(&format!("  asks: {}", question.what.replace('\n', " ")));
+            self.console.result(&question.details);
+            let words = if is_open(question) { "WORDS" } else { "yes|no" };
+            self.console.result(&format!("  with: postern tasks answer {} {words}", task.id));
+        }
+    }
+
+    /// `tasks answer`.
+    pub(super) async fn give_answer(&mut self, id: &str, words: &str) -> Exit {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        match self.given(&agent, id, words).await {
+            Ok(task) if self.global.json.is_some() => {
+                self.console.json(&task);
+                Exit::Done
+            }
+            Ok(_) => Exit::Done,
+            Err(fault) => self.fail(&fault),
+        }
+    }
+
+    async fn given(&mut self, agent: &AgentClient, id: &str, words: &str) -> Result<Value, Fault> {
+        let task = self.call(agent, Method::GET, &format!("/tasks/{id}"), None).await?.body;
+        let question: Question = serde_json::from_value(task["question"].clone())
+            .map_err(|_| Fault::new("not_found", "the task asks nothing now"))?;
+        let body = body(&question, words.trim()).ok_or_else(|| {
+            Fault::new("invalid_argument", format!("{words:?} is no answer to it: {}", choices(&question)))
+        })?;
+        let path = format!("/tasks/{}/answer", task["id"].as_str().unwrap_or(id));
+        Ok(self.call(agent, Method::POST, &path, Some(&body)).await?.body)
+    }
+}

@@ -1,0 +1,104 @@
+//! `[secrets.NAME]`: a secret that a model can use without seeing it, and the calls it may stand in.
+
+use super::values::{AbsolutePath, SecretRef};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+/// The verbs and the tools whose calls can carry a secret: what is written to a file, and the parameters of a command.
+const VERBS: &[&str] = &["file.write", "command.run"];
+const TOOLS: &[&str] = &["write_file", "run_command"];
+
+/// One secret's row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Where it is kept.
+    pub source: SecretRef,
+    /// The verbs whose requests it may stand in.
+    #[serde(default)]
+    pub verbs: Vec<String>,
+    /// The tools whose calls it may stand in.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// The files it may be written to; `*` is any part of a name, `**` any part of a path.
+    #[serde(default)]
+    pub paths: Vec<AbsolutePath>,
+    /// The hosts that the parameters of a command may name beside it; `*` is any part of a name. Absent = any.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+}
+
+/// Where a secret would go.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'p> {
+    /// Into this file.
+    File(&'p str),
+    /// Into a command with these parameters.
+    Command(&'p [&'p str]),
+}
+
+impl Row {
+    /// # Errors
+    /// The row names no call, or one that cannot carry a secret.
+    pub fn whole(&self) -> Result<(), String> {
+        let known = |given: &[String], known: &[&str]| {
+            let unknown = given.iter().find(|word| !known.contains(&word.as_str()));
+            unknown.map_or(Ok(()), |word| {
+                Err(format!("{word:?} cannot carry a secret: only {} can", known.join(" and ")))
+            })
+        };
+        known(&self.verbs, VERBS)?;
+        known(&self.tools, TOOLS)?;
+        let names = |word: &str| self.verbs.iter().chain(&self.tools).any(|named| named == word);
+        if self.verbs.is_empty() && self.tools.is_empty() {
+            return Err("a secret that no call may carry: give verbs or tools".to_owned());
+        }
+        if (names("file.write") || names("write_file")) && self.paths.is_empty() {
+            return Err("say in paths which files the secret may be written to".to_owned());
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// Why the secret may not go there.
+    pub fn may_go(&self, tool: &str, verb: &str, place: Place<'_>) -> Result<(), String> {
+        let is_named =
+            self.verbs.iter().any(|named| named == verb) || self.tools.iter().any(|named| named == tool);
+        if !is_named {
+            return Err(format!("its row names neither {verb} nor {tool}"));
+        }
+        match place {
+            Place::File(path) => {
+                let is_plain = path.starts_with('/')
+                    && !path.split('/').skip(1).any(|part| matches!(part, "" | "." | ".."));
+                let fits = self.paths.iter().any(|pattern| fits(&pattern.to_string(), path, "/"));
+                if is_plain && fits { Ok(()) } else { Err(format!("its row does not name {path:?}")) }
+            }
+            Place::Command(_) if self.hosts.is_empty() => Ok(()),
+            Place::Command(parameters) => {
+                let hosts: Vec<&str> = parameters.iter().filter_map(|text| host(text)).collect();
+                let fits = |host: &&str| self.hosts.iter().any(|pattern| fits(pattern, host, ""));
+                match hosts.iter().find(|host| !fits(host)) {
+                    Some(host) => Err(format!("its row does not name the host {host:?}")),
+                    None if hosts.is_empty() => Err("no parameter names a host of its row".to_owned()),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// The host of a URL.
+fn host(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    Some(host.rsplit_once(':').map_or(host, |(host, _)| host))
+}
+
+/// Whether a text fits a pattern: `*` does not go over the separator, `**` does.
+fn fits(pattern: &str, text: &str, separator: &str) -> bool {
+    let part = if separator.is_empty() { ".*".to_owned() } else { format!("[^{separator}]*") };
+    let quoted = regex::escape(pattern).replace(r"\*\*", ".*").replace(r"\*", &part);
+    Regex::new(&format!("^(?s:{quoted})$")).is_ok_and(|pattern| pattern.is_match(text))
+}

@@ -1,0 +1,56 @@
+//! A log that holds no credentials: each line loses them on its way.
+
+use super::Secrets;
+use std::io::{self, Write};
+use std::sync::{Arc, PoisonError, RwLock};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// What a log of this process must not hold. One list, since a process has one log.
+static HELD: RwLock<Vec<Arc<Secrets>>> = RwLock::new(Vec::new());
+
+pub fn add(secrets: Arc<Secrets>) {
+    if !secrets.is_empty() {
+        HELD.write().unwrap_or_else(PoisonError::into_inner).push(secrets);
+    }
+}
+
+/// Writes the log to stderr, each event of it without credentials.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CleanLog;
+
+impl<'a> MakeWriter<'a> for CleanLog {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        Self
+    }
+}
+
+impl Write for CleanLog {
+    /// Gets one event whole.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(clean(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// One event without credentials. One that is JSON stays JSON.
+#[must_use]
+pub fn clean(event: &str) -> String {
+    let held = HELD.read().unwrap_or_else(PoisonError::into_inner);
+    let of = |text: &str| {
+        let text = held.iter().fold(text.to_owned(), |text, secrets| secrets.values(&text).0);
+        crate::model::redact::text(&text)
+    };
+    match serde_json::from_str::<serde_json::Value>(event) {
+        Ok(mut value) if value.is_object() => {
+            crate::model::redact::each(&mut value, &of);
+            format!("{}\n", crate::show::json(&value.to_string()))
+        }
+        Ok(_) | Err(_) => of(event).0,
+    }
+}

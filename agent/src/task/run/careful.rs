@@ -1,0 +1,188 @@
+//! What a person is asked before a model's change is made: the first of a session, a file that would be
+//! written over unread, and much of a file that would go.
+//!
+//! Where nobody is there, the first change goes on, since the policy decides on it; the other two are not
+//! made: the model is told why, and can read the file first or change less of it.
+
+use super::{Runner, step_status};
+use crate::args::{Change, FileChange, OneChange, any};
+use crate::ask::{Mode, Outcome};
+use crate::event::{Completed, Decision, Event, Fault, Status};
+use crate::patching::{Old, Unread, read_of};
+use crate::request::Request;
+use crate::show::{self, FileView};
+use crate::task::question::{Answer, Choice, Kind};
+use crate::task::{Care, StepStatus, Task};
+use crate::tool::Tool;
+
+/// What is taken for an answer to such a question.
+const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
+
+impl Runner<'_> {
+    fn care(&self) -> Option<&Care> {
+        self.care.as_ref().filter(|care| care.is_needed())
+    }
+
+    /// Shows the first change of a session to its person; what came of it, if it is not to be made.
+    pub(super) async fn first_change(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: &Request,
+        views: &[FileView],
+    ) -> Option<Outcome> {
+        let is_first = self.care().is_some_and(Care::is_first);
+        if !is_first || !self.order.interactive || !request.is_effect() {
+            return None;
+        }
+        let foreseen = self.ask_once(task, number, request.clone(), Mode::Preview).await;
+        match step_status(&foreseen.end, false) {
+            StepStatus::Cancelled => return Some(foreseen),
+            // Nobody need be asked about what the policy does not let happen.
+            StepStatus::Refused => return None,
+            StepStatus::Ok
+            | StepStatus::Error
+            | StepStatus::Truncated
+            | StepStatus::Denied
+            | StepStatus::Timeout => {}
+        }
+        let mut details = show::found(&foreseen, None);
+        details.extend(views.iter().map(FileView::text));
+        let what = format!("the first change of this session: {} {}", request.verb(), request.target());
+        self.agreed(task, number, request, (Kind::FirstChange, what, details)).await
+    }
+
+    /// Asks the person; what came of it, if the answer is not yes.
+    async fn agreed(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: &Request,
+        (kind, what, details): (Kind, String, String),
+    ) -> Option<Outcome> {
+        let why = match self.put(task, kind, what, details, CHOICES).await {
+            Answer::Yes | Answer::Always => {
+                if let Some(care) = &self.care {
+                    care.let_through();
+                }
+                return None;
+            }
+            Answer::No => "the person said no".to_owned(),
+            Answer::Text(words) => format!("the person said no, and says instead: {words}"),
+        };
+        Some(self.not_asked(task, number, request.clone(), Fault::new("not_approved", why)))
+    }
+
+    /// Makes a file hold a content, unless that needs a person's word and there is none.
+    pub(super) async fn write_carefully(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        path: &str,
+        content: &str,
+    ) -> Outcome {
+        let write = |expect: String| {
+            let change = FileChange::write(path.to_owned(), content.as_bytes().to_vec(), expect);
+            Request::FileWrite(Change { change: OneChange(change) })
+        };
+        let mode = self.order.mode;
+        if self.care().is_none() || mode != Mode::Execute {
+            return self.ask(task, number, write(any()), mode).await;
+        }
+        let old = match self.old(task, number, path).await {
+            Ok(old) => old,
+            // What may not be looked at is made, but not written over.
+            Err(Some(Unread::Refused(_)) | None) if !self.order.interactive => {
+                return self.ask(task, number, write("absent".to_owned()), mode).await;
+            }
+            Err(unread) => {
+                let is_large = matches!(unread, Some(Unread::TooLarge));
+                let why = if is_large { "is too large to be shown" } else { "may not be read" };
+                let what =
+                    format!("write {} bytes to {path:?}, which {why} and may hold something?", content.len());
+                let request = write(any());
+                return match self
+                    .overwrite(task, number, &request, (Kind::Overwrite, what, content.to_owned()))
+                    .await
+                {
+                    Some(refused) => refused,
+                    None => self.ask(task, number, request, mode).await,
+                };
+            }
+        };
+        let view = old.view(path, Some(content.as_bytes()));
+        let request = write(old.expect());
+        if let Some(refused) = self.may_change(task, number, &request, std::slice::from_ref(&view)).await {
+            return refused;
+        }
+        self.ask_seen(task, number, request, mode, &[view]).await
+    }
+
+    /// Whether files may be changed as shown; what came of it, if not.
+    pub(super) async fn may_change(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: &Request,
+        views: &[FileView],
+    ) -> Option<Outcome> {
+        let care = self.care()?;
+        let details = || views.iter().map(FileView::text).collect::<String>();
+        let rewritten = views.iter().find(|view| view.is_rewrite());
+        let unseen = views.iter().find(|view| !view.is_new && view.differs() && !care.has_seen(&view.path));
+        let asked = if let Some(view) = rewritten {
+            let removed = view.difference.removed;
+            (
+                Kind::Rewrite,
+                format!("{:?} would lose {removed} of its {} lines", view.path, view.lines),
+                details(),
+            )
+        } else if let (Request::FileWrite(_), Some(view)) = (request, unseen) {
+            (Kind::Overwrite, format!("{:?} exists, and the model has not read it", view.path), details())
+        } else {
+            return None;
+        };
+        self.overwrite(task, number, request, asked).await
+    }
+
+    async fn overwrite(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: &Request,
+        (kind, what, details): (Kind, String, String),
+    ) -> Option<Outcome> {
+        if self.order.interactive {
+            return self.agreed(task, number, request, (kind, what, details)).await;
+        }
+        let instead = if kind == Kind::Overwrite {
+            "read it first, so that nothing in it is lost unseen"
+        } else {
+            "change less of it, or end the task and say what should be written"
+        };
+        let why = format!("{what}, and nobody is there to be asked: {instead}");
+        Some(self.not_asked(task, number, request.clone(), Fault::new("not_approved", why)))
+    }
+
+    /// What a file holds now. Nothing is said where finding out would need an operator's word.
+    async fn old(&mut self, task: &mut Task, number: usize, path: &str) -> Result<Old, Option<Unread>> {
+        let may = self.ask_once(task, number, read_of(path), Mode::Check).await;
+        if !matches!(&may.end, Event::Completed(done) if is_free(done)) {
+            return Err(None);
+        }
+        Old::of(self.ask_once(task, number, read_of(path), Mode::Execute).await).map_err(Some)
+    }
+
+    /// Remembers what a model has seen of files by a step that went well.
+    pub(super) fn remember(&mut self, tool: &Tool) {
+        if let (Some(care), Tool::ReadFile { path, .. } | Tool::WriteFile { path, .. }) =
+            (&mut self.care, tool)
+        {
+            care.saw(path);
+        }
+    }
+}
+
+fn is_free(done: &Completed) -> bool {
+    done.status == Status::Previewed && done.decision == Decision::Allow
+}

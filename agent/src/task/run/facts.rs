@@ -1,0 +1,126 @@
+//! What a model is told of the host before its first call: facts as the agent finds them, so that it need not guess.
+
+use super::Runner;
+use crate::local::Local;
+use crate::tool::Tool;
+use serde_json::{Map, Value, json};
+
+/// So many words of a task are looked up.
+const MOST: usize = 8;
+
+impl Runner<'_> {
+    /// The host, and the packages and units whose names stand in the task, as one line of JSON: a text in it
+    /// cannot end it. What cannot be found is left out.
+    pub(super) async fn facts(&mut self) -> String {
+        let mut facts = Map::new();
+        let host = found(self.local, "get_system_info", json!({})).await;
+        for key in ["hostname", "release", "kernel", "architecture"] {
+            if let Some(fact) = host.get(key) {
+                facts.insert(key.to_owned(), fact.clone());
+            }
+        }
+        let (mut packages, mut units) = (Vec::new(), Vec::new());
+        for word in names(&self.order.task) {
+            let known = found(self.local, "list_packages", json!({ "contains": word })).await;
+            packages.extend(named(&known["packages"], &[word]));
+            let known = found(self.local, "list_units", json!({ "contains": word })).await;
+            let with_suffix = [format!("{word}.service"), format!("{word}.timer"), format!("{word}.socket")];
+            let mut of_it: Vec<&str> = with_suffix.iter().map(String::as_str).collect();
+            of_it.push(word);
+            units.extend(named(&known["units"], &of_it));
+        }
+        for (name, list) in [("packages", packages), ("units", units)] {
+            if !list.is_empty() {
+                facts.insert(name.to_owned(), list.into());
+            }
+        }
+        if facts.is_empty() { String::new() } else { format!("\nThe host (data): {}", Value::Object(facts)) }
+    }
+}
+
+async fn found(local: &Local, tool: &str, args: Value) -> Value {
+    let Ok(tool) = serde_json::from_value::<Tool>(json!({ "tool": tool, "args": args })) else {
+        return Value::Null;
+    };
+    local.look(&tool).await.map(|found| found.told).unwrap_or_default()
+}
+
+/// The words of a task that can be names of packages or units, each once.
+fn names(task: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-._@".contains(c);
+    for word in task.split(|c: char| !is_part(c) && !c.is_ascii_uppercase() && c != '/') {
+        let word = word.trim_end_matches(['.', '-']);
+        let is_name = word.len() > 2
+            && word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(is_part)
+            && !COMMON.contains(&word);
+        if is_name && !names.contains(&word) && names.len() < MOST {
+            names.push(word);
+        }
+    }
+    names
+}
+
+/// Words of orders; some are names of packages too, but hardly meant.
+const COMMON: &[&str] = &[
+    "all",
+    "and",
+    "are",
+    "check",
+    "config",
+    "configure",
+    "does",
+    "file",
+    "files",
+    "for",
+    "from",
+    "have",
+    "how",
+    "install",
+    "into",
+    "its",
+    "look",
+    "make",
+    "new",
+    "not",
+    "now",
+    "package",
+    "packages",
+    "please",
+    "remove",
+    "restart",
+    "running",
+    "see",
+    "server",
+    "service",
+    "set",
+    "show",
+    "site",
+    "small",
+    "start",
+    "status",
+    "stop",
+    "sure",
+    "that",
+    "the",
+    "then",
+    "this",
+    "unit",
+    "update",
+    "upgrade",
+    "use",
+    "what",
+    "why",
+    "with",
+    "work",
+    "works",
+    "write",
+    "you",
+];
+
+/// Those of a list that have one of these names.
+fn named(list: &Value, names: &[&str]) -> Vec<Value> {
+    let is_named = |one: &&Value| one["name"].as_str().is_some_and(|name| names.contains(&name));
+    list.as_array().into_iter().flatten().filter(is_named).cloned().collect()
+}
