@@ -24,7 +24,7 @@ fn host(release: Release, script: &str, commands: &[(&str, &str)], accepted: &st
     let rows = commands.iter().map(|(name, row)| format!("[[command]]\nname = \"{name}\"\n{row}\n"));
     let names: Vec<String> = commands.iter().map(|(name, _)| format!("{name:?}")).collect();
     let rule = format!(
-        "[[rule]]\nid = \"probe\"\nclient = \"agent\"\nverbs = [\"command.run\", \"request.undo\"]\ncommands = [{}]\ntimeout = \"1m\"\n\
+        "[[rule]]\nid = \"probe\"\nclient = \"agent\"\nverbs = [\"command.run\", \"request.undo\"]\ncommands = [{}]\ntimeout = \"10m\"\n\
          decision = \"allow\"\njustification = \"tests of the sandbox\"\naccept_risk = {{ {accepted} }}\n",
         names.join(", ")
     );
@@ -128,10 +128,10 @@ fn a_value_arrives_as_it_is_or_not_at_all(release: Release) {
 fn a_secret_is_read_by_the_program_and_stands_nowhere(release: Release) {
     let on = "argv = [\"/usr/libexec/probe\", \"on\", \"{name}\", \"{key}\", \"pass={pass}\"]\n\
               params = { name = { kind = \"name\" }, key = { kind = \"secret\" }, pass = { kind = \"secret\" } }\n\
-              write = [\"/srv/probe\"]\nreverse = \"off\"";
+              write = [\"/srv/probe\"]\ntimeout = \"10m\"\nreverse = \"off\"";
     let off = "argv = [\"/usr/libexec/probe\", \"off\", \"{name}\"]\nparams.name = { kind = \"name\" }";
     let script = "if [ $1 = off ]; then echo off $2; exit; fi\n\
-                  touch /srv/probe/began; for i in $(seq 600); do [ -e /srv/probe/go ] && break; sleep 0.1; done\n\
+                  touch /srv/probe/began; for i in $(seq 6000); do [ -e /srv/probe/go ] && break; sleep 0.1; done\n\
                   sha256sum < $3; sha256sum < ${4#pass=}";
     let host = host(release, script, &[("on", on), ("off", off)], "");
     // Made there, so that no command of the test names them.

@@ -146,8 +146,12 @@ fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
     };
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
-    if effect == Effect::Possible && !app.store.requests.claim(owner, &ask.id, is_undo, effect, None) {
-        return refuse("request_id_conflict", "this request id is taken");
+    if effect == Effect::Possible {
+        match app.store.requests.claim(owner, &ask.id, is_undo, effect, None) {
+            Ok(true) => {}
+            Ok(false) => return refuse("request_id_conflict", "this request id is taken"),
+            Err(why) => return refuse("internal", &why),
+        }
     }
     match &ask.request {
         Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(owner, &of.of) => {

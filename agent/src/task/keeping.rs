@@ -95,7 +95,7 @@ impl Keeper<'_> {
                 let part = Part { task: &task.id, step: *step, verb, target };
                 let owner = self.entry.order.owner;
                 let requests = &self.store.requests;
-                if !requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) {
+                if requests.claim(owner, request_id, undoes.is_some(), *effect, Some(&part)) != Ok(true) {
                     // Sent all the same, it could not be found again after a kill: it is not sent.
                     self.is_unkept = true;
                     self.entry.cancel.send_replace(true);
@@ -120,19 +120,23 @@ impl Keeper<'_> {
             let why = "ended by the agent itself: its database cannot be written; see `postern health`";
             task.warnings.push(why.to_owned());
         }
-        let changes = task.changes.iter().map(|change| format!("{} {}", change.verb, change.target));
-        let status = super::store::word(task.status);
-        let earlier = Earlier {
-            task: task.task.clone(),
-            status,
-            summary: task.summary.clone(),
-            changes: changes.collect(),
-            remaining: self.leaves.remaining,
-        };
+        let earlier = earlier(task, self.leaves.remaining);
         memory.add(earlier, self.leaves.failed_approaches, &self.leaves.well);
         self.entry.remember(&memory);
         self.entry.update(task);
         self.entry.close();
         self.store.tidy();
+    }
+}
+
+/// A task as the next one knows it.
+pub(super) fn earlier(task: &Task, remaining: String) -> Earlier {
+    let changes = task.changes.iter().map(|change| format!("{} {}", change.verb, change.target));
+    Earlier {
+        task: task.task.clone(),
+        status: super::store::word(task.status),
+        summary: task.summary.clone(),
+        changes: changes.collect(),
+        remaining,
     }
 }

@@ -120,8 +120,10 @@ impl Requests {
         Self(database)
     }
 
-    /// Remembers who a request is sent for, before it is sent; false if it was sent for somebody else, or if
-    /// that cannot be remembered.
+    /// Remembers who a request is sent for, before it is sent; false if it was sent for somebody else.
+    ///
+    /// # Errors
+    /// It cannot be remembered, so that it is not to be sent.
     pub fn claim(
         &self,
         owner: Owner,
@@ -129,13 +131,13 @@ impl Requests {
         is_undo: bool,
         effect: Effect,
         part: Option<&Part<'_>>,
-    ) -> bool {
+    ) -> Result<bool, String> {
         let owner = text(&owner);
         let (state, wait) = match effect {
             Effect::Possible => (State::Unknown, Wait::ForDisk),
             Effect::None => (State::Nothing, Wait::ForKernel),
         };
-        let claimed = self.0.write(wait, |sql| {
+        self.0.write(wait, |sql| {
             sql.prepare(
                 "INSERT INTO requests (id, owner, is_undo, state, task, step, verb, target, is_effect)
                  VALUES (?1, ?2, ?3, ?4, (SELECT seq FROM tasks WHERE id = ?5), ?6, ?7, ?8, ?9)
@@ -154,8 +156,7 @@ impl Requests {
             ])?;
             let is = sql.prepare("SELECT owner = ?2 FROM requests WHERE id = ?1")?;
             { is }.query_row([id, &owner], |row| row.get(0))
-        });
-        claimed.unwrap_or(false)
+        })
     }
 
     /// The requests of a step that may have changed something, whatever is known of them, the oldest first.

@@ -2,10 +2,11 @@
 
 use super::database::{Database, Wait};
 use super::entry::{Entry, head, text};
+use super::keeping::earlier;
 use super::{Order, Owner, Requests, Right, Task, TaskStatus};
 use crate::model::memory::Memory;
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -209,6 +210,9 @@ impl Store {
                 queued.push(self.reopen(&entry, false));
             } else {
                 entry.interrupted();
+                let mut memory = entry.order.after.as_deref().map(|id| self.memory(id)).unwrap_or_default();
+                memory.add(earlier(&entry.task(), String::new()), Vec::new(), &BTreeSet::new());
+                entry.remember(&memory);
             }
         }
         self.tidy();
@@ -221,7 +225,8 @@ impl Store {
         let gone = format!(
             "WITH ended AS (
                  SELECT seq, row_number() OVER newest AS place, sum(octet_length(record) + octet_length(ordered)
-                     + (SELECT total(octet_length(result)) FROM steps WHERE task = seq)) OVER newest AS bytes
+                     + (SELECT total(octet_length(result)) FROM steps WHERE task = seq)
+                     + (SELECT total(octet_length(said)) FROM dialogue WHERE task = seq)) OVER newest AS bytes
                  FROM tasks WHERE {FINAL} WINDOW newest AS (ORDER BY seq DESC)
              )
              DELETE FROM tasks WHERE seq IN
@@ -231,10 +236,10 @@ impl Store {
             "DELETE FROM notes WHERE name <> 'step' AND task IN
                  (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
         );
-        // The dialogue of one that cannot be resumed has no further use.
+        // Of those that can be resumed it is kept as long as they are.
         let forgotten = format!(
-            "DELETE FROM dialogue WHERE task IN (SELECT seq FROM tasks WHERE {FINAL} AND NOT interrupted
-                 UNION SELECT seq FROM (SELECT seq FROM tasks WHERE {FINAL} ORDER BY seq DESC LIMIT -1 OFFSET ?1))"
+            "DELETE FROM dialogue WHERE task IN
+                 (SELECT seq FROM tasks WHERE {FINAL} AND NOT interrupted ORDER BY seq DESC LIMIT -1 OFFSET ?1)"
         );
         // Told of in the journal and in health; the next end of a task tries again.
         let _ = self.database.write(Wait::ForKernel, |sql| {

@@ -250,3 +250,28 @@ async fn a_task_goes_on_only_from_one_s_own_and_in_its_session() {
     let told = words(&server, 2);
     assert!(told.contains("first") && !told.contains("second"), "{told}");
 }
+
+#[tokio::test]
+async fn a_request_that_cannot_be_recorded_is_not_sent_and_health_tells_why() {
+    let place = Place::new();
+    let helper = place.helper(vec![done()]);
+    place.serve();
+    assert_eq!(place.run(&["tasks"]).await.exit, Exit::Done);
+    database(&place)
+        .execute_batch(
+            "CREATE TRIGGER full BEFORE INSERT ON requests BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+        )
+        .unwrap();
+    let ran = place.run(&["run", "restart nginx", "--json"]).await;
+    assert_eq!((ran.exit, &ran.json()["status"]), (Exit::Failed, &json!("cancelled")), "{ran:?}");
+    assert!(
+        ran.json()["warnings"][0].as_str().unwrap().contains("its database cannot be written"),
+        "{ran:?}"
+    );
+    assert!(helper.seen().is_empty());
+    let ran = place.run(&["service", "restart", "nginx"]).await;
+    assert!(ran.exit != Exit::Done && ran.err.contains("the disk is full"), "{ran:?}");
+    assert!(helper.seen().is_empty(), "nor is a typed one, whose owner could not be told later");
+    let health = http(&place, "GET", "/health", &Value::Null).await;
+    assert!(health["agent"].as_str().unwrap().contains("the disk is full"), "{health}");
+}

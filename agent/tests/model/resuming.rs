@@ -345,3 +345,22 @@ async fn a_command_of_the_agent_s_own_that_was_under_way_is_told_as_lost_and_not
     assert!(error.starts_with("interrupted: the agent was stopped while this ran"), "{error}");
     assert_eq!(calls.lock().unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn the_next_task_knows_of_one_that_was_interrupted() {
+    let server = Server::start(vec![install(), server::Play::Hang, finish()]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    place.helper(vec![done(), done(), done()]);
+    let agent = Agent::start(&place).await;
+    give(&place, &json!({ "task": "install nginx" })).await;
+    until("the model is asked twice", || server.seen().len() == 2).await;
+    drop(agent);
+    let _agent = Agent::start(&place).await;
+    place.run(&["run", "--continue", "what now?"]).await;
+    let told = server.seen()[2].body["messages"][1]["content"].to_string();
+    assert!(
+        told.contains("the agent was stopped while it ran this") && told.contains("package.install nginx"),
+        "{told}"
+    );
+}
