@@ -44,7 +44,7 @@ impl Runner<'_> {
             Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets).after(past);
         self.budget = dialogue.budget();
         let mut hands = Steps { runner: self, task };
-        let end = dialogue.run(&mut hands).await;
+        let end = Box::pin(dialogue.run(&mut hands)).await;
         let remaining = dialogue.remaining().unwrap_or_default();
         let log = dialogue.log();
         let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well() });

@@ -114,7 +114,7 @@ impl Runner<'_> {
             .keeping(secrets)
             .charged_to(self.budget.clone());
         let mut hands = Planning { runner: self, task, done, tries: 0, plan: None };
-        let end = dialogue.run(&mut hands).await;
+        let end = Box::pin(dialogue.run(&mut hands)).await;
         let plan = hands.plan.take();
         task.add_usage(dialogue.usage());
         match (end, plan) {
