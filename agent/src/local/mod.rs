@@ -76,7 +76,8 @@ impl Local {
     #[must_use]
     pub fn new(config: &Config, host: &Host) -> Self {
         let keys = [&config.model.key, &config.http.token];
-        let keys = keys.into_iter().flatten().filter_map(|key| match key {
+        let rows = config.secrets.values().map(|row| &row.source);
+        let keys = keys.into_iter().flatten().chain(rows).filter_map(|key| match key {
             SecretRef::File(path) => Some(path.clone()),
             SecretRef::Credential(_) | SecretRef::Env(_) => None,
         });

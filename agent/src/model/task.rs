@@ -212,7 +212,7 @@ impl<'t> Task<'t> {
             self.budget.spent(reply.usage);
             self.usage = sum(self.usage, reply.usage);
             let stage = self.stage;
-            match self.turn(&reply, hands).await {
+            match Box::pin(self.turn(&reply, hands)).await {
                 // The next run begins with what the last one left, not with all that was said.
                 Ok(next) if stage != self.stage => self.turns = vec![next],
                 Ok(next) => self.turns.extend([Turn::Model(reply), next]),

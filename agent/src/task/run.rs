@@ -160,7 +160,7 @@ impl Runner<'_> {
             return self.not_asked(task, number, request, Fault::new("placeholder_refused", why));
         }
         if mode == Mode::Execute
-            && let Some(refused) = self.first_change(task, number, &request, views).await
+            && let Some(refused) = Box::pin(self.first_change(task, number, &request, views)).await
         {
             return refused;
         }

@@ -22,7 +22,6 @@ mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;
-#[expect(clippy::disallowed_methods, reason = "the agent that is killed is a process of its own")]
 mod resuming;
 mod retries;
 mod sandbox;

@@ -52,7 +52,7 @@ pub fn violations(document: &Value, schema: &Value, value: &Value) -> Vec<String
         for (name, member) in members {
             match &schema["properties"][name] {
                 Value::Null if schema["additionalProperties"] == false => {
-                    wrong.push(format!("{name} is extra"))
+                    wrong.push(format!("{name} is extra"));
                 }
                 Value::Null => {}
                 own => wrong.extend(violations(document, own, member)),

@@ -33,7 +33,9 @@ impl Runner<'_> {
             Tool::EnsureRunning { name } => self.ensure_running(task, number, &unit_name(name)).await,
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
-            Tool::WriteFile { path, content } => self.write_carefully(task, number, path, content).await,
+            Tool::WriteFile { path, content } => {
+                Box::pin(self.write_carefully(task, number, path, content)).await
+            }
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
                 let Some(request) = request(other) else {
