@@ -85,7 +85,7 @@ fn one(step: &Step) -> u8 {
     if stdout.write_all(&step.echo).and_then(|()| stdout.flush()).is_err() {
         return step.voice.failure();
     }
-    let Answer { code, message, unit } = ask(step).unwrap_or_else(|why| Answer::no("unreachable", why));
+    let Answer { code, message, unit, .. } = ask(step).unwrap_or_else(|why| Answer::no("unreachable", why));
     let said = step.voice.said(&code, &message, step.excused);
     if said.exit != 0 {
         return say(&said.line, said.exit);
@@ -108,7 +108,8 @@ fn ask(step: &Step) -> Result<Answer, String> {
     let number: RawFd = std::env::var(VARIABLE).ok().and_then(|number| number.parse().ok()).ok_or(
         "this command was given no way to the helper: let `sudo` stand in the command's own text, not in a file",
     )?;
-    let packets = packets(&step.request)?;
+    let tag = std::process::id();
+    let packets = packets(&step.request, tag)?;
     // Answers on the descriptor are for whoever reads first.
     let turn = workspace().and_then(|path| File::open(path).ok());
     if let Some(turn) = &turn {
@@ -118,10 +119,16 @@ fn ask(step: &Step) -> Result<Answer, String> {
     for packet in packets {
         again(|| send(number, &packet, MsgFlags::MSG_NOSIGNAL)).map_err(lost)?;
     }
-    let mut answer = vec![0; ANSWER];
-    let length = again(|| recv(number, &mut answer, MsgFlags::empty())).map_err(lost)?;
-    serde_json::from_slice(answer.get(..length).unwrap_or_default())
-        .map_err(|_| "the agent does not answer any more".to_owned())
+    let mut bytes = vec![0; ANSWER];
+    loop {
+        let length = again(|| recv(number, &mut bytes, MsgFlags::empty())).map_err(lost)?;
+        let answer: Answer = serde_json::from_slice(bytes.get(..length).unwrap_or_default())
+            .map_err(|_| "the agent does not answer any more".to_owned())?;
+        // Another one is that of a shim that was ended before it came.
+        if answer.tag == tag {
+            return Ok(answer);
+        }
+    }
 }
 
 fn again<T>(mut work: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {

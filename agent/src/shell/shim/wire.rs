@@ -17,6 +17,9 @@ pub const PACKET: usize = 64 << 10;
 /// The most bytes of an answer: one packet.
 pub const ANSWER: usize = 16 << 10;
 
+/// What stands before a packet's part: its mark, and the tag of whoever asks. A shim that was ended before its answer
+/// leaves it to the next one, which must not take it for its own.
+const HEAD: usize = 5;
 /// The first packet of a request.
 const FIRST: u8 = 1;
 /// The last one.
@@ -30,6 +33,8 @@ pub struct Answer {
     pub code: String,
     /// Why not.
     pub message: String,
+    /// Of whoever asked.
+    pub tag: u32,
     /// The unit that was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<State>,
@@ -39,7 +44,7 @@ impl Answer {
     /// It was not done.
     #[must_use]
     pub fn no(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), unit: None }
+        Self { code: code.to_owned(), message: message.into(), ..Self::default() }
     }
 }
 
@@ -47,15 +52,19 @@ impl Answer {
 ///
 /// # Errors
 /// It is too large.
-pub fn packets(request: &Request) -> Result<Vec<Vec<u8>>, String> {
+pub fn packets(request: &Request, tag: u32) -> Result<Vec<Vec<u8>>, String> {
     let text = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     if text.len() > LONGEST {
         return Err("the request is too large".to_owned());
     }
-    let parts: Vec<&[u8]> = text.chunks(PACKET - 1).collect();
+    let parts: Vec<&[u8]> = text.chunks(PACKET - HEAD).collect();
     let last = parts.len().saturating_sub(1);
     let mark = |at: usize| if at == 0 { FIRST } else { 0 } | if at == last { LAST } else { 0 };
-    Ok(parts.iter().enumerate().map(|(at, part)| [&[mark(at)], *part].concat()).collect())
+    Ok(parts
+        .iter()
+        .enumerate()
+        .map(|(at, part)| [&[mark(at)], &tag.to_le_bytes()[..], *part].concat())
+        .collect())
 }
 
 /// Requests as they come in, packet by packet.
@@ -63,9 +72,13 @@ pub fn packets(request: &Request) -> Result<Vec<Vec<u8>>, String> {
 pub struct Inbox(Vec<u8>);
 
 impl Inbox {
-    /// Takes a packet; a request once it is whole. One that was begun and left is forgotten.
-    pub fn take(&mut self, packet: &[u8]) -> Option<Result<Request, String>> {
-        let (mark, part) = packet.split_first()?;
+    /// Takes a packet; a request with its tag once it is whole. One that was begun and left is forgotten.
+    pub fn take(&mut self, packet: &[u8]) -> Option<(u32, Result<Request, String>)> {
+        let ([mark, tag @ ..], part) = packet.split_first_chunk::<HEAD>()?;
+        self.part(*mark, part).map(|request| (u32::from_le_bytes(*tag), request))
+    }
+
+    fn part(&mut self, mark: u8, part: &[u8]) -> Option<Result<Request, String>> {
         if mark & FIRST != 0 {
             self.0.clear();
         }

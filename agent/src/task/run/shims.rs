@@ -53,7 +53,7 @@ impl Runner<'_> {
                 request = next(&mut channel) => request,
             };
             match (request, &mut channel) {
-                (Some(request), Some(open)) => {
+                (Some((tag, request)), Some(open)) => {
                     let answer = match request {
                         Ok(request) => {
                             // The call goes on meanwhile; a request that began is seen to its end even if the call ends.
@@ -73,7 +73,7 @@ impl Runner<'_> {
                         Err(why) => Answer::no("invalid_argument", why),
                     };
                     vain += u32::from(matches!(answer.code.as_str(), "invalid_argument" | "out_of_budget"));
-                    open.answer(answer);
+                    open.answer(Answer { tag, ..answer });
                     if vain > PATIENCE {
                         channel = None;
                     }
@@ -144,7 +144,7 @@ fn answer_of(result: &StepResult, end: &Event) -> Answer {
     Answer::no(if code.is_empty() { "failed" } else { code }, message)
 }
 
-async fn next(channel: &mut Option<Channel>) -> Option<Result<Request, String>> {
+async fn next(channel: &mut Option<Channel>) -> Option<(u32, Result<Request, String>)> {
     match channel {
         Some(channel) => channel.request().await,
         None => std::future::pending().await,
@@ -168,7 +168,7 @@ impl Channel {
     }
 
     /// The next whole request; `None` once nobody is left to ask. May be dropped at any time.
-    async fn request(&mut self) -> Option<Result<Request, String>> {
+    async fn request(&mut self) -> Option<(u32, Result<Request, String>)> {
         let mut packet = vec![0; PACKET];
         loop {
             let socket = self.socket.as_raw_fd();
