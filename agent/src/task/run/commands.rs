@@ -72,7 +72,9 @@ impl Runner<'_> {
             profile: self.commands.profile(&admitted.decision),
             task: task.id.clone(),
             time: line.time.unwrap_or(usual).min(left),
-            output: OUTPUT_LIMIT,
+            // With the line that says how much is left out, and what stands for halves of characters, no more than is kept:
+            // the end is what matters.
+            output: OUTPUT_LIMIT - 256,
             ports: self.commands.tools.ports.clone(),
             shim: None,
         };
