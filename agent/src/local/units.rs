@@ -96,10 +96,12 @@ pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind
     let mut list = List::default();
     for process in &processes {
         let unit = unit(&process.cgroup);
-        if !holds(unit, contains) && !holds(&process.command, contains) {
+        let command = without_secrets(&process.command);
+        // What is not shown is not found out by looking for it either.
+        if !holds(unit, contains) && !holds(&command, contains) {
             continue;
         }
-        let command: String = without_secrets(&process.command).chars().take(COMMAND_LIMIT).collect();
+        let command: String = command.chars().take(COMMAND_LIMIT).collect();
         let mut told = json!({ "pid": process.pid, "unit": unit, "command": command });
         if let Some(memory) = memory(places, &process.cgroup) {
             told["unit_memory_bytes"] = memory;
