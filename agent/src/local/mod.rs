@@ -81,6 +81,8 @@ impl Local {
             SecretRef::File(path) => Some(path.clone()),
             SecretRef::Credential(_) | SecretRef::Env(_) => None,
         });
+        // By its own name and, where a link leads to it, by the other.
+        let keys = keys.flat_map(|path| [path.canonicalize().unwrap_or_else(|_| path.clone()), path]);
         let hidden = keys.chain([host.state.clone(), host.config.clone()]).collect();
         let roots = config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect();
         let places = Places { roots: Roots::new(roots, hidden), base: host.root.clone() };
