@@ -397,6 +397,30 @@ async fn a_shim_that_is_called_by_its_path_becomes_the_real_program() {
 }
 
 #[tokio::test]
+async fn an_answer_is_for_the_shim_that_asked() {
+    let world = World::new("");
+    let helper = world.helper(vec![done(), Play::Events(vec![refused("no_grant")])]);
+    let place = &world.place;
+    // Somebody asks and does not wait: the answer is there before that of the shim.
+    let unheard = r#"printf '\003tag!{"verb":"unit.start","args":{"unit":"a.service"}}' >&$POSTERN_SHIM_FD"#;
+    let cmd = format!("{unheard}; {}/sudo systemctl stop b; echo $?", world.shims.display());
+    let asks = settled(place, &ordered(place, &cmd).await).await;
+    let task = answered(place, &asks, json!({ "answer": "yes" })).await;
+    assert_eq!(own(&task)["stdout"], "4\n", "{task}");
+    assert_eq!(rpcs(&helper), ["UnitStart", "UnitStop"]);
+}
+
+#[tokio::test]
+async fn of_a_long_output_the_end_is_kept() {
+    let world = World::new("");
+    world.helper(vec![]);
+    let task = world.run("seq 1 100000; echo last").await.json();
+    let own = own(&task);
+    assert!(own["stdout"].as_str().unwrap().ends_with("\n100000\nlast\n"), "{own}");
+    assert_eq!(own["status"], "truncated");
+}
+
+#[tokio::test]
 async fn what_a_program_writes_goes_to_the_helper_whole_and_not_into_the_record() {
     let world = World::new("");
     let helper = world.helper(vec![done(), done()]);
@@ -444,11 +468,11 @@ async fn who_speaks_on_the_descriptor_gets_typed_requests_of_shims_and_nothing_e
     };
     let cmd = [
         format!("{}/sudo id >/dev/null", world.shims.display()),
-        say(r#"\003{"verb":"policy.describe","args":{}}"#),
-        say(r#"\003{"verb":"request.undo","args":{"of":"last"}}"#),
-        say(r"\003garbage"),
-        say(r#"\003{"verb":"unit.stop","args":{"unit":"a.service","force":true}}"#),
-        say(r#"\003{"verb":"unit.stop","args":{"unit":"a.service"}}"#),
+        say(r#"\003tag!{"verb":"policy.describe","args":{}}"#),
+        say(r#"\003tag!{"verb":"request.undo","args":{"of":"last"}}"#),
+        say(r"\003tag!garbage"),
+        say(r#"\003tag!{"verb":"unit.stop","args":{"unit":"a.service","force":true}}"#),
+        say(r#"\003tag!{"verb":"unit.stop","args":{"unit":"a.service"}}"#),
     ];
     let asks = settled(place, &ordered(place, &cmd.join("\n")).await).await;
     let task = answered(place, &asks, json!({ "answer": "yes" })).await;
@@ -472,9 +496,9 @@ async fn who_speaks_in_vain_on_the_descriptor_is_not_listened_to_for_ever() {
     let helper = world.helper(vec![]);
     let place = &world.place;
     let ask = "dd bs=16384 count=1 <&$POSTERN_SHIM_FD 2>/dev/null";
-    let vain = format!("printf '\\003garbage' >&$POSTERN_SHIM_FD; {ask}; echo\n").repeat(17);
+    let vain = format!("printf '\\003tag!garbage' >&$POSTERN_SHIM_FD; {ask}; echo\n").repeat(17);
     let late = format!(
-        "printf '\\003{{\"verb\":\"package.update\",\"args\":{{}}}}' >&$POSTERN_SHIM_FD && {ask}; echo end"
+        "printf '\\003tag!{{\"verb\":\"package.update\",\"args\":{{}}}}' >&$POSTERN_SHIM_FD && {ask}; echo end"
     );
     let cmd = format!("{}/sudo id >/dev/null\n{vain}{late}", world.shims.display());
     assert!(cmd.len() < 2048, "{}", cmd.len());
