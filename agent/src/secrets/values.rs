@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use std::fmt::Write;
 
-/// So much of a value at the end of a text is taken for one that is cut off.
+/// So much of a value at the end or the beginning of a text is taken for one that is cut off.
 const SHORTEST_PART: usize = 8;
 
 /// The values that are held.
@@ -44,6 +44,13 @@ impl Values {
             text.push_str(MARK);
             count += 1;
         }
+        // What is read from an offset on begins in the middle of one.
+        if let Some(length) =
+            self.values.iter().filter_map(|value| cut_on(&text, value.expose_secret())).max()
+        {
+            text.replace_range(..length, MARK);
+            count += 1;
+        }
         (text, count)
     }
 }
@@ -53,6 +60,12 @@ fn cut_off(text: &str, value: &str) -> Option<usize> {
     let ends = value.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST_PART).rev();
     let part = ends.filter_map(|end| value.get(..end)).find(|part| text.ends_with(part))?;
     text.len().checked_sub(part.len())
+}
+
+/// How much of a text is the end of a value that its beginning cuts off.
+fn cut_on(text: &str, value: &str) -> Option<usize> {
+    let begins = value.char_indices().skip(1).filter_map(|(at, _)| value.get(at..));
+    begins.take_while(|part| part.len() >= SHORTEST_PART).find(|part| text.starts_with(part)).map(str::len)
 }
 
 /// A value as itself, in base64 by itself or with something before and after it, in a URL, and in JSON.
