@@ -183,7 +183,8 @@ impl<'s> Search<'s> {
         let mut hits: Vec<(usize, &str)> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let is_key = pem.line(line) != Line::Other || pem.inside;
-            if !is_key && line.contains(self.text) {
+            // What is not shown is not found out by looking for it either.
+            if !is_key && line.contains(self.text) && redact::text(line).0.contains(self.text) {
                 hits.push((number, line));
             }
         }

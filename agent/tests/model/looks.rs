@@ -220,6 +220,7 @@ async fn a_key_is_no_part_of_what_is_read_wherever_the_part_begins() {
         at(-12, 12),
         ("search_files", json!({ "path": path, "text": "MIIE" })),
         ("search_files", json!({ "path": path, "text": "after" })),
+        ("search_files", json!({ "path": path, "text": "password = hunt" })),
     ];
     let results = told(&place, &asked, Vec::new()).await;
     assert_eq!(results[0]["content"], "before\n[REDACTED]\nafter\npassword = [REDACTED]\n");
@@ -229,6 +230,7 @@ async fn a_key_is_no_part_of_what_is_read_wherever_the_part_begins() {
     }
     assert_eq!(results[4]["matches"], json!([]));
     assert_eq!(results[5]["matches"][0]["line"], 24);
+    assert_eq!(results[6]["matches"], json!([]));
 }
 
 #[tokio::test]
