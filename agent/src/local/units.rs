@@ -14,6 +14,9 @@ const BUS: &str = "run/dbus/system_bus_socket";
 const ALL: &str = "-.slice";
 /// Parts of the names of options whose value is a secret.
 const SECRET_OPTIONS: &[&str] = &["pass", "secret", "token", "-key", "credential", "-user"];
+/// Programs, by how their names begin, and their option of one letter for a secret.
+const SHORT_OPTIONS: &[(&str, &str)] =
+    &[("mysql", "-p"), ("mariadb", "-p"), ("sshpass", "-p"), ("redis-cli", "-a"), ("curl", "-u")];
 /// The most characters of a command line.
 const COMMAND_LIMIT: usize = 300;
 const TIMERS_LIMIT: usize = 200;
@@ -111,13 +114,27 @@ pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind
     Ok(list.found("processes"))
 }
 
-/// A command line without the words that follow options for secrets: they have no shape of their own.
+/// A command line without the values of options for secrets: they have no shape of their own.
 fn without_secrets(command: &str) -> String {
-    let (mut words, mut is_secret) = (Vec::new(), false);
+    let (mut words, mut is_secret, mut short) = (Vec::new(), false, None);
     for word in redact::text(command).0.split(' ') {
-        words.push(if is_secret && !word.starts_with('-') { MARK.to_owned() } else { word.to_owned() });
-        let lower = word.to_ascii_lowercase();
-        is_secret = lower.starts_with('-') && SECRET_OPTIONS.iter().any(|part| lower.contains(part));
+        let program = word.rsplit('/').next().unwrap_or_default();
+        let known = SHORT_OPTIONS.iter().find(|(name, _)| program.starts_with(name));
+        short = known.map(|(_, option)| *option).or(short);
+        let (option, value) = word.split_once('=').unwrap_or((word, ""));
+        let lower = option.to_ascii_lowercase();
+        let is_option = lower.starts_with('-') && SECRET_OPTIONS.iter().any(|part| lower.contains(part));
+        let joined = short.filter(|short| word.starts_with(short) && word != *short);
+        words.push(if is_secret && !word.starts_with('-') {
+            MARK.to_owned()
+        } else if is_option && !value.is_empty() && (!lower.contains("-user") || value.contains(':')) {
+            format!("{option}={MARK}")
+        } else if let Some(short) = joined {
+            format!("{short}{MARK}")
+        } else {
+            word.to_owned()
+        });
+        is_secret = is_option && value.is_empty() || short == Some(word);
     }
     words.join(" ")
 }

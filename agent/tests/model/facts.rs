@@ -217,7 +217,7 @@ fn body(member: &str, arg: &str, body: &mut Reply) -> &'static str {
                     (
                         "/system.slice/nginx.service",
                         42,
-                        "nginx: worker --password=hunter22222 --api-key abcdefg -x",
+                        "nginx: worker --password=hunter22222 --api-key abcdefg --db-pass=x1 -x mysql -phunter2 db",
                     ),
                     ("/init.scope", 1, "/sbin/init"),
                 ][at];
@@ -328,7 +328,7 @@ async fn units_timers_and_processes_come_over_the_bus() {
             "last_unix_s": 1_800_000_000u64, "next_unix_s": 1_800_000_000u64 });
         assert_eq!(results[2]["timers"], json!([timer]));
         let process = json!({ "pid": 42, "unit": "nginx.service", "unit_memory_bytes": 4096,
-            "command": "nginx: worker --password=[REDACTED] --api-key [REDACTED] -x" });
+            "command": "nginx: worker --password=[REDACTED] --api-key [REDACTED] --db-pass=[REDACTED] -x mysql -p[REDACTED] db" });
         assert_eq!(results[3]["processes"], json!([process]));
     }
 }
