@@ -239,9 +239,12 @@ fn of_record(
             let time = humantime::format_duration(time);
             (StepStatus::Timeout, Some(format!("timeout: killed after {time}, with all that it had started")))
         }
-        (Ended::Disk, ..) => {
-            (StepStatus::Error, Some("failed: killed: its workspace holds more than it may".to_owned()))
-        }
+        (Ended::Disk, ..) => (
+            StepStatus::Error,
+            Some(
+                "failed: killed: its workspace holds more than it may, or the disk is nearly full".to_owned(),
+            ),
+        ),
         (Ended::Killed | Ended::Exited, _, signal) => {
             let signal = signal.map_or_else(|| "a signal".to_owned(), |signal| format!("signal {signal}"));
             (StepStatus::Error, Some(format!("failed: ended by {signal}")))
