@@ -12,7 +12,9 @@ pub fn apt(argv: &[String]) -> Steps {
     let (options, operands) = parse(argv, QUIET)?;
     let has = |names: &[&str]| options.iter().any(|(name, _)| names.contains(&name.as_str()));
     let Some((action, names)) = operands.split_first() else { return Err("say what to do".into()) };
-    if names.iter().any(|name| name.contains('/') || name.ends_with(['-', '+'])) {
+    // g++ and its like are names.
+    let is_marked = |name: &str| name.ends_with(['-', '+']) && !name.ends_with("++");
+    if names.iter().any(|name| name.contains('/') || is_marked(name)) {
         let what = "packages go by their names alone; use `apt-get remove NAME` to remove, `NAME=VERSION` for a version";
         return Err(what.into());
     }
