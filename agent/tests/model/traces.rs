@@ -10,10 +10,17 @@ use postern_agent::trace::Trace;
 use postern_agent::{Exit, log};
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
-use tracing::subscriber::DefaultGuard;
+use std::sync::LazyLock;
+use tracing::Dispatch;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+
+/// While there is one subscriber only, what a thread meets first is judged by that thread's own, and stays silent for
+/// all if that has none: with this one there are two, and all of them are asked.
+static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 /// The log of this thread.
 fn logged(format: LogFormat, level: LogLevel) -> (Kept, DefaultGuard) {
+    LazyLock::force(&ANOTHER);
     let kept = Kept::default();
     let to = kept.clone();
     let subscriber = log::subscriber(&Log { format, level }, move || to.clone());
