@@ -4,6 +4,8 @@ use crate::approvals::{OPERATOR, approve, ask};
 use crate::commands::{command, leaves, parameter, run, world};
 use crate::common::{CLIENT_UID, World, meta, strings};
 use crate::undo::{of, undo};
+use nix::sys::stat::Mode as Permissions;
+use nix::unistd::mkfifo;
 use postern_proto::root::v1::{self as root, Decision, ParameterKind};
 use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
@@ -129,6 +131,42 @@ fn what_was_run_later_with_the_same_values_is_undone_first() {
         channel.ask("Helper/RequestUndo", &back(&first, Mode::Execute)).completed().status(),
         Status::Done
     );
+}
+
+#[test]
+fn a_reverse_that_failed_is_tried_again_and_two_undos_at_once_run_it_once() {
+    let world = world(rows(), Decision::Allow);
+    leaves(&world, &[], &root::JobOutcome::default());
+    let id = opened(&world, OPENED);
+    let mut channel = world.connect(CLIENT_UID);
+    let code = "command_failed".to_owned();
+    leaves(&world, &[], &root::JobOutcome { code, ..root::JobOutcome::default() });
+    let failed = channel.ask("Helper/RequestUndo", &back(&id, Mode::Execute));
+    assert_eq!(failed.completed().status(), Status::Failed);
+
+    leaves(&world, &[], &root::JobOutcome::default());
+    let script = std::fs::read_to_string(world.path("systemctl")).unwrap();
+    for gate in ["began", "go"] {
+        mkfifo(&world.path(gate), Permissions::S_IRUSR | Permissions::S_IWUSR).unwrap();
+    }
+    let (began, go) = (world.text("began"), world.text("go"));
+    let gates = format!("case \"$*\" in *--unit=postern-command-*) echo > {began}; read x < {go};; esac");
+    world.systemctl(&format!("{gates}\n{}", script.split_once("calls\n").unwrap().1));
+    let stream = channel.send("Helper/RequestUndo", &back(&id, Mode::Execute).encode_to_vec());
+    std::fs::read(began).unwrap();
+    let other = world.connect(CLIENT_UID).ask("Helper/RequestUndo", &back(&id, Mode::Execute));
+    assert_eq!(other.refused().code, "undo_gone");
+    // On the disk too, for a helper that is started now.
+    let kept = std::fs::read(world.path("state/requests/log")).unwrap();
+    let (mut rest, mut last) = (kept.as_slice(), false);
+    while !rest.is_empty() {
+        let record = root::RequestRecord::decode_length_delimited(&mut rest).unwrap();
+        last = if record.request_id == id { record.undone } else { last };
+    }
+    assert!(last);
+    std::fs::write(go, "go\n").unwrap();
+    assert_eq!(channel.answer(stream).completed().status(), Status::Done);
+    assert_eq!(world.count("begin"), 3, "opened, failed, closed");
 }
 
 #[test]
