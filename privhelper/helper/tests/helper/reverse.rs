@@ -28,7 +28,10 @@ fn rows() -> Vec<root::Command> {
             reverse: "close".to_owned(),
             ..command("open", &["/usr/bin/printf", "{port}", "{note}", "{key}"])
         },
-        command("plain", &["/usr/bin/printf"]),
+        root::Command {
+            parameters: vec![parameter("note", ParameterKind::Name)],
+            ..command("plain", &["/usr/bin/printf", "{note}"])
+        },
     ]
 }
 
@@ -44,6 +47,16 @@ fn opened(world: &World, given: &[(&str, &str)]) -> String {
 
 fn back(id: &str, mode: Mode) -> wire::RequestUndoRequest {
     wire::RequestUndoRequest { meta: meta(mode), of: id.to_owned() }
+}
+
+/// What the log of ids has of a request.
+fn kept(world: &World, id: &str) -> root::RequestRecord {
+    let log = std::fs::read(world.path("state/requests/log")).unwrap();
+    let mut rest = log.as_slice();
+    let records = std::iter::from_fn(|| {
+        (!rest.is_empty()).then(|| root::RequestRecord::decode_length_delimited(&mut rest).unwrap())
+    });
+    records.filter(|record| record.request_id == id).last().unwrap()
 }
 
 /// What the last command was given.
@@ -87,10 +100,12 @@ fn a_command_without_a_reverse_or_that_failed_has_no_undo() {
     let world = world(rows(), Decision::Allow);
     leaves(&world, &[], &root::JobOutcome::default());
     let mut channel = world.connect(CLIENT_UID);
-    let request = run("plain", &[]);
+    let request = run("plain", &[("note", "unkept")]);
     assert!(!channel.ask("Helper/CommandRun", &request).completed().undoable);
     let id = request.meta.unwrap().request_id;
     assert_eq!(channel.ask("Helper/RequestUndo", &back(&id, Mode::Execute)).refused().code, "unsupported");
+    let call = kept(&world, &id).command.unwrap();
+    assert_eq!((call.name.as_str(), call.parameters.len()), ("plain", 0), "nothing would ask for its values");
     leaves(
         &world,
         &[],
@@ -156,14 +171,7 @@ fn a_reverse_that_failed_is_tried_again_and_two_undos_at_once_run_it_once() {
     std::fs::read(began).unwrap();
     let other = world.connect(CLIENT_UID).ask("Helper/RequestUndo", &back(&id, Mode::Execute));
     assert_eq!(other.refused().code, "undo_gone");
-    // On the disk too, for a helper that is started now.
-    let kept = std::fs::read(world.path("state/requests/log")).unwrap();
-    let (mut rest, mut last) = (kept.as_slice(), false);
-    while !rest.is_empty() {
-        let record = root::RequestRecord::decode_length_delimited(&mut rest).unwrap();
-        last = if record.request_id == id { record.undone } else { last };
-    }
-    assert!(last);
+    assert!(kept(&world, &id).undone, "a helper that is started now knows it too");
     std::fs::write(go, "go\n").unwrap();
     assert_eq!(channel.answer(stream).completed().status(), Status::Done);
     assert_eq!(world.count("begin"), 3, "opened, failed, closed");
