@@ -35,7 +35,7 @@ complete -c postern -n "__fish_postern_needs_command" -l direct -d 'Ask the help
 complete -c postern -n "__fish_postern_needs_command" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_needs_command" -s V -l version -d 'Print version'
 complete -c postern -n "__fish_postern_needs_command" -f -a "run" -d 'Run a task in plain words'
-complete -c postern -n "__fish_postern_needs_command" -f -a "plan" -d 'Show the steps that a task would come to, ask nobody'
+complete -c postern -n "__fish_postern_needs_command" -f -a "plan" -d 'Show the plan that a task would come to, do nothing: the model\'s, or without one the offline planner\'s'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tasks" -d 'Tasks of yours that the agent knows'
 complete -c postern -n "__fish_postern_needs_command" -f -a "package" -d 'Packages'
 complete -c postern -n "__fish_postern_needs_command" -f -a "pkg" -d 'Packages'
@@ -47,16 +47,19 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "can" -d 'What may b
 complete -c postern -n "__fish_postern_needs_command" -f -a "undo" -d 'Undo one of your requests'
 complete -c postern -n "__fish_postern_needs_command" -f -a "result" -d 'The recorded outcome of one of your requests'
 complete -c postern -n "__fish_postern_needs_command" -f -a "health" -d 'Whether agent and helper work'
+complete -c postern -n "__fish_postern_needs_command" -f -a "doctor" -d 'What works here, and the command that mends what does not'
 complete -c postern -n "__fish_postern_needs_command" -f -a "config" -d 'The agent\'s configuration, /etc/postern/agent.toml'
 complete -c postern -n "__fish_postern_needs_command" -f -a "model" -d 'Models: what they answer with'
 complete -c postern -n "__fish_postern_needs_command" -f -a "shell" -d 'The agent\'s own commands'
 complete -c postern -n "__fish_postern_needs_command" -f -a "serve" -d 'The service behind agent.sock'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tell-operators" -d 'Write on operators\' terminals that a request waits: what postern-wall@.service does'
+complete -c postern -n "__fish_postern_using_subcommand run" -l plan -d 'Carry out this plan: a file as `postern plan --json` prints it; - reads standard input' -r -F
 complete -c postern -n "__fish_postern_using_subcommand run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
 complete -c postern -n "__fish_postern_using_subcommand run" -l reason -d 'Why, for the audit log' -r
 complete -c postern -n "__fish_postern_using_subcommand run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand run" -l continue -d 'Go on with what your last task left: what it did, what failed, what remained'
 complete -c postern -n "__fish_postern_using_subcommand run" -l dry-run -d 'Show what would be done, change nothing'
 complete -c postern -n "__fish_postern_using_subcommand run" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
@@ -70,18 +73,20 @@ complete -c postern -n "__fish_postern_using_subcommand plan" -l dry-run -d 'Sho
 complete -c postern -n "__fish_postern_using_subcommand plan" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand plan" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand plan" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -l reason -d 'Why, for the audit log' -r
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -l dry-run -d 'Show what would be done, change nothing'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -s q -l quiet -d 'No progress and no hints'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -l direct -d 'Ask the helper itself, as this user, not through the agent'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -f -a "list" -d 'All of them, the newest first'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -f -a "show" -d 'One task with its results'
-complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show cancel" -f -a "cancel" -d 'End a task; what has begun is not undone'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -f -a "list" -d 'All of them, the newest first'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -f -a "show" -d 'One task with its results'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -f -a "answer" -d 'Answer what a task asks'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -f -a "resume" -d 'Go on with a task that the end of the agent interrupted'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and not __fish_seen_subcommand_from list show answer resume cancel" -f -a "cancel" -d 'End a task; what has begun is not undone'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from list" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -100,6 +105,24 @@ complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from answer" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand tasks; and __fish_seen_subcommand_from cancel" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -754,6 +777,15 @@ complete -c postern -n "__fish_postern_using_subcommand health" -l dry-run -d 'S
 complete -c postern -n "__fish_postern_using_subcommand health" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand health" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand health" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand doctor" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand doctor" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand doctor" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand doctor" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand doctor" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand doctor" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand doctor" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand config; and not __fish_seen_subcommand_from check show" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -819,16 +851,17 @@ complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l reason -d 'Why, for the audit log' -r
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l dry-run -d 'Show what would be done, change nothing'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check" -f -a "check" -d 'Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -f -a "check" -d 'Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -f -a "run" -d 'Run a command in the agent\'s sandbox; `sudo` and its like in it become requests'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l rules -d 'Rules in place of /etc/postern/shell-rules.yaml' -r -F
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
@@ -839,6 +872,15 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand serve" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand serve" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
