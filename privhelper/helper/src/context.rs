@@ -63,11 +63,12 @@ impl Context {
         }
     }
 
-    /// A command's name and values, but those that must stand nowhere.
+    /// A command's name and, if another takes it back, its values, but those that must stand nowhere.
     fn command(&self, object: &Object) -> Option<wire::CommandRunRequest> {
         let Object::Command { name, arguments } = object else { return None };
         let row = self.policy.command(name.as_str())?;
-        let kept = arguments.iter().filter(|(name, _)| !row.is_secret(name));
+        let has_reverse = self.policy.reverse(name.as_str()).is_some();
+        let kept = arguments.iter().filter(|(name, _)| has_reverse && !row.is_secret(name));
         let parameter =
             |(name, value): (&str, &str)| wire::Parameter { name: name.into(), value: value.into() };
         let parameters = kept.map(parameter).collect();

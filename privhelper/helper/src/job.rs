@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// How often the files of a job are looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// How often systemd is asked whether an ended command's unit still is: each time by a systemctl.
+const STILL: Duration = Duration::from_millis(20);
 /// How often systemd is asked whether the job's unit still is.
 const ASK: Duration = Duration::from_secs(2);
 /// How long an ended command's unit may take to be gone: longer than its `TimeoutStopSec=` twice over.
@@ -287,7 +289,7 @@ fn is_there(helper: &Helper, ticket: &Ticket, unit: JobUnit, id: &str) -> bool {
 fn wait_until_gone(helper: &Helper, ticket: &Ticket, id: &str) {
     let began = Instant::now();
     while began.elapsed() < GONE && is_there(helper, ticket, JobUnit::Command, id) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(STILL);
     }
 }
 

@@ -244,18 +244,20 @@ impl Requests {
         ended
     }
 
-    /// Notes on disk that a request was taken back.
+    /// Notes on disk whether a request is taken back; false if it was noted so already.
     ///
     /// # Errors
     /// The log can't take it.
-    pub fn undone(&self, uid: u32, id: &str) -> Result<(), Fault> {
+    pub fn note_undone(&self, uid: u32, id: &str, undone: bool) -> Result<bool, Fault> {
         let mut inner = locked(&self.inner);
-        let Some(slot) = inner.slots.get_mut(&(uid, id.to_owned())) else {
-            return Ok(());
+        let key = (uid, id.to_owned());
+        let known = inner.slots.get(&key).map(|slot| &slot.record).filter(|known| known.undone != undone);
+        let Some(record) = known.map(|known| RequestRecord { undone, ..known.clone() }) else {
+            return Ok(false);
         };
-        slot.record.undone = true;
-        let record = slot.record.clone();
-        inner.append(&record)
+        inner.append(&record)?;
+        inner.slots.entry(key).and_modify(|slot| slot.record = record);
+        Ok(true)
     }
 
     /// Lets others attach to a request that is taken up again after a restart.

@@ -1,9 +1,15 @@
 //! The command that the policy names as what takes another back.
 
+use crate::audit::Ticket;
+use crate::context::Context;
 use crate::error::{Code, Refusal, Stop};
 use crate::helper::Helper;
+use crate::leave::Done;
+use crate::plan::CommandPlan;
+use crate::policy::Authorized;
 use crate::types::Arguments;
 use crate::verbs::command_run::Run;
+use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 
 /// The reverse, with the values that the command was given.
@@ -33,5 +39,26 @@ impl Reverse {
         })?;
         let call = wire::CommandRunRequest { meta: None, name: row.name.to_string(), parameters };
         Ok(Self { run: Run::new(row.name.clone(), arguments), call })
+    }
+
+    /// Runs it. Nothing on the host tells whether a command was taken back, so it is noted before: another undo at the
+    /// same time, or one after a crash, does not run it again. Where it fails it may be tried again.
+    pub(super) fn act<V>(
+        &self,
+        cx: &Context,
+        by: &Authorized<V>,
+        record: &RequestRecord,
+        plan: &CommandPlan,
+        ticket: &Ticket,
+    ) -> Result<Done, Stop> {
+        let note = |undone| cx.helper.requests.note_undone(record.uid, &record.request_id, undone);
+        if !note(true)? {
+            return Err(Refusal::new(Code::UndoGone, "another undo of it has begun").into());
+        }
+        let result = self.run.run(cx, by, plan, ticket);
+        if !result.as_ref().is_ok_and(|done| done.completed.status() != wire::Status::Failed) {
+            note(false)?;
+        }
+        result
     }
 }

@@ -97,7 +97,7 @@ impl Inverse {
         let done = record.completed.as_ref().filter(|done| done.status() == wire::Status::Done);
         let done = done.ok_or_else(|| gone("it changed nothing, or not all of it"))?;
         if record.undone {
-            return Err(gone("it was undone already"));
+            return Err(gone("it was undone already, or its undo was begun"));
         }
         let unsupported = || {
             let why = format!("{} can't be undone by this helper", record.verb);
@@ -178,7 +178,10 @@ impl Inverse {
             (Self::Files(files), UndoPlan::Files(plan)) => files.act(cx, by, plan, ticket)?,
             (Self::Unit(unit), UndoPlan::Unit(plan)) => unit.act(cx, by, plan, ticket)?,
             (Self::Packages(packages), UndoPlan::Packages(plan)) => packages.act(cx, by, plan, ticket)?,
-            (Self::Command(command), UndoPlan::Command(plan)) => command.run.run(cx, by, plan, ticket)?,
+            // Its row may be another since, and the plan's argv is not for that one's sandbox.
+            (Self::Command(command), UndoPlan::Command(plan)) if plan.name == command.call.name => {
+                command.act(cx, by, record, plan, ticket)?
+            }
             (Self::Files(_) | Self::Unit(_) | Self::Packages(_) | Self::Command(_), _) => {
                 return Err(
                     Refusal::new(Code::PlanChanged, "it would be undone otherwise now; ask again").into()
@@ -186,7 +189,7 @@ impl Inverse {
             }
         };
         if done.completed.status() != wire::Status::Failed {
-            cx.helper.requests.undone(record.uid, &record.request_id)?;
+            cx.helper.requests.note_undone(record.uid, &record.request_id, true)?;
             crate::change::forget(&cx.helper, record.uid, &record.request_id)?;
         }
         Ok(done)

@@ -4,6 +4,8 @@ use crate::approvals::{OPERATOR, approve, ask};
 use crate::commands::{command, leaves, parameter, run, world};
 use crate::common::{CLIENT_UID, World, meta, strings};
 use crate::undo::{of, undo};
+use nix::sys::stat::Mode as Permissions;
+use nix::unistd::mkfifo;
 use postern_proto::root::v1::{self as root, Decision, ParameterKind};
 use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
@@ -26,7 +28,10 @@ fn rows() -> Vec<root::Command> {
             reverse: "close".to_owned(),
             ..command("open", &["/usr/bin/printf", "{port}", "{note}", "{key}"])
         },
-        command("plain", &["/usr/bin/printf"]),
+        root::Command {
+            parameters: vec![parameter("note", ParameterKind::Name)],
+            ..command("plain", &["/usr/bin/printf", "{note}"])
+        },
     ]
 }
 
@@ -42,6 +47,16 @@ fn opened(world: &World, given: &[(&str, &str)]) -> String {
 
 fn back(id: &str, mode: Mode) -> wire::RequestUndoRequest {
     wire::RequestUndoRequest { meta: meta(mode), of: id.to_owned() }
+}
+
+/// What the log of ids has of a request.
+fn kept(world: &World, id: &str) -> root::RequestRecord {
+    let log = std::fs::read(world.path("state/requests/log")).unwrap();
+    let mut rest = log.as_slice();
+    let records = std::iter::from_fn(|| {
+        (!rest.is_empty()).then(|| root::RequestRecord::decode_length_delimited(&mut rest).unwrap())
+    });
+    records.filter(|record| record.request_id == id).last().unwrap()
 }
 
 /// What the last command was given.
@@ -85,10 +100,12 @@ fn a_command_without_a_reverse_or_that_failed_has_no_undo() {
     let world = world(rows(), Decision::Allow);
     leaves(&world, &[], &root::JobOutcome::default());
     let mut channel = world.connect(CLIENT_UID);
-    let request = run("plain", &[]);
+    let request = run("plain", &[("note", "unkept")]);
     assert!(!channel.ask("Helper/CommandRun", &request).completed().undoable);
     let id = request.meta.unwrap().request_id;
     assert_eq!(channel.ask("Helper/RequestUndo", &back(&id, Mode::Execute)).refused().code, "unsupported");
+    let call = kept(&world, &id).command.unwrap();
+    assert_eq!((call.name.as_str(), call.parameters.len()), ("plain", 0), "nothing would ask for its values");
     leaves(
         &world,
         &[],
@@ -129,6 +146,35 @@ fn what_was_run_later_with_the_same_values_is_undone_first() {
         channel.ask("Helper/RequestUndo", &back(&first, Mode::Execute)).completed().status(),
         Status::Done
     );
+}
+
+#[test]
+fn a_reverse_that_failed_is_tried_again_and_two_undos_at_once_run_it_once() {
+    let world = world(rows(), Decision::Allow);
+    leaves(&world, &[], &root::JobOutcome::default());
+    let id = opened(&world, OPENED);
+    let mut channel = world.connect(CLIENT_UID);
+    let code = "command_failed".to_owned();
+    leaves(&world, &[], &root::JobOutcome { code, ..root::JobOutcome::default() });
+    let failed = channel.ask("Helper/RequestUndo", &back(&id, Mode::Execute));
+    assert_eq!(failed.completed().status(), Status::Failed);
+
+    leaves(&world, &[], &root::JobOutcome::default());
+    let script = std::fs::read_to_string(world.path("systemctl")).unwrap();
+    for gate in ["began", "go"] {
+        mkfifo(&world.path(gate), Permissions::S_IRUSR | Permissions::S_IWUSR).unwrap();
+    }
+    let (began, go) = (world.text("began"), world.text("go"));
+    let gates = format!("case \"$*\" in *--unit=postern-command-*) echo > {began}; read x < {go};; esac");
+    world.systemctl(&format!("{gates}\n{}", script.split_once("calls\n").unwrap().1));
+    let stream = channel.send("Helper/RequestUndo", &back(&id, Mode::Execute).encode_to_vec());
+    std::fs::read(began).unwrap();
+    let other = world.connect(CLIENT_UID).ask("Helper/RequestUndo", &back(&id, Mode::Execute));
+    assert_eq!(other.refused().code, "undo_gone");
+    assert!(kept(&world, &id).undone, "a helper that is started now knows it too");
+    std::fs::write(go, "go\n").unwrap();
+    assert_eq!(channel.answer(stream).completed().status(), Status::Done);
+    assert_eq!(world.count("begin"), 3, "opened, failed, closed");
 }
 
 #[test]
