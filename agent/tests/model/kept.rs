@@ -177,9 +177,25 @@ async fn the_queue_is_as_long_as_it_is_configured() {
     until("the first is at work", || helper.seen().len() == 1).await;
     give(&place, &order).await;
     let refused = http(&place, "POST", "/execute", &order).await;
-    assert_eq!(refused["error"]["message"], "1 tasks are waiting; try again later");
+    assert_eq!(refused["error"]["message"], "1 tasks of yours are waiting; try again later");
     let list = http(&place, "GET", "/tasks", &Value::Null).await;
     assert_eq!(list.as_array().unwrap().len(), 2, "what is not taken in is not kept: {list}");
+}
+
+#[tokio::test]
+async fn tasks_that_wait_for_a_person_are_as_many_as_may_wait() {
+    let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nqueue = 1\n").unwrap();
+    let asks = || Play::Hold(waiting(&approval("a"), in_seconds(600)), Arc::new(Notify::new()), Vec::new());
+    place.helper(vec![asks(), asks(), asks()]);
+    place.serve();
+    let order = json!({ "task": "restart nginx", "wait": false });
+    for _ in 0..2 {
+        let id = give(&place, &order).await;
+        stands(&place, &id, "waiting").await;
+    }
+    let refused = http(&place, "POST", "/execute", &order).await;
+    assert_eq!(refused["error"]["code"], "busy", "{refused}");
 }
 
 fn words(server: &Server, request: usize) -> String {
