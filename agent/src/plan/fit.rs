@@ -5,6 +5,7 @@ use super::{Code, Meaning, Unfit, unfit};
 use crate::shell::{Level, Rules};
 use crate::task::request;
 use crate::tool::Tool;
+use postern_patch::parse;
 
 /// The longest that one command may take, in seconds: a day.
 const LONGEST: u32 = 86_400;
@@ -42,7 +43,10 @@ pub(super) fn only_look(name: &str, checks: &[Check]) -> Result<(), Unfit> {
 
 impl Step {
     fn check(&self) -> Result<(), Unfit> {
-        let Self::Command(command) = self else { return Ok(()) };
+        let command = match self {
+            Self::Command(command) => command,
+            Self::Call(call) => return call_fits(&call.tool),
+        };
         let invalid = |why: String| Err(unfit(Code::InvalidSchema, why));
         let meaning = judged(&command.command)?;
         if command.read_only && meaning.is_effect() {
@@ -73,7 +77,7 @@ impl Check {
     fn is_safe(&self) -> Result<(), Unfit> {
         match self {
             Self::Command(command) => judged(command).map(drop),
-            Self::Call(_) => Ok(()),
+            Self::Call(call) => call_fits(&call.tool),
         }
     }
 
@@ -90,6 +94,19 @@ impl Check {
             Self::Command(_) | Self::Call(_) => Ok(()),
         }
     }
+}
+
+/// What can be known of a call before it is made. A command in one is held to what a command by itself is.
+fn call_fits(tool: &Tool) -> Result<(), Unfit> {
+    if let Tool::Shell { cmd } = tool {
+        judged(cmd)?;
+    }
+    if let Tool::ApplyPatch { diff } = tool
+        && let Err(fault) = parse(diff.as_bytes())
+    {
+        return Err(unfit(Code::InvalidSchema, format!("its diff: {fault}")));
+    }
+    Ok(())
 }
 
 /// A command is plain words, and none that is never run.

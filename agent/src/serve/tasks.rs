@@ -125,7 +125,7 @@ pub async fn execute(
     };
     if !app.queue.push(&entry) {
         app.store.forget(&id);
-        let message = format!("{} tasks are waiting; try again later", app.queue.limit());
+        let message = format!("{} tasks of yours are waiting; try again later", app.queue.limit());
         return fault(StatusCode::TOO_MANY_REQUESTS, "busy", &message);
     }
     if !body.wait {

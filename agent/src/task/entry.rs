@@ -170,17 +170,21 @@ impl Entry {
         task.summary =
             format!("the agent was stopped while it ran this; to go on: postern tasks resume {id}");
         task.warnings.push(format!("interrupted: postern tasks resume {id}"));
-        self.write(&mut kept);
+        // Before the record, which says so: killed between the two, the next process marks the task again.
         let mark = "UPDATE tasks SET interrupted = 1 WHERE seq = ?";
         // Told of in the journal; the task then cannot be resumed, but its record stands.
         let _ = self.database.write(Wait::ForKernel, |sql| sql.execute(mark, [self.row]));
+        self.write(&mut kept);
     }
 
     /// Queues a task again that an earlier process was stopped in; false if it was not.
     pub(super) fn requeue(&self) -> bool {
         let mut kept = self.kept();
-        let take = "UPDATE tasks SET interrupted = 0 WHERE seq = ? AND interrupted";
-        let taken = self.database.write(Wait::ForKernel, |sql| sql.execute(take, [self.row]));
+        // In one: a task that is neither marked nor queued would be lost by a kill between the two.
+        let queued = word(TaskStatus::Queued);
+        let take = "UPDATE tasks SET interrupted = 0, status = ?1, record = json_set(record, '$.status', ?1)
+                    WHERE seq = ?2 AND interrupted";
+        let taken = self.database.write(Wait::ForKernel, |sql| sql.execute(take, params![queued, self.row]));
         if taken != Ok(1) {
             return false;
         }

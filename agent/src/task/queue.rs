@@ -37,16 +37,25 @@ impl Queue {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many tasks may wait.
+    /// How many tasks of one person may wait.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Lets a task wait; false if too many do.
+    /// Lets a task wait; false if too many of its person's do. Those that have begun and wait for a person count
+    /// beyond the one that acts: nobody's fill the memory, and nobody's keep another person's out.
     #[must_use]
     pub fn push(&self, entry: &Arc<Entry>) -> bool {
-        let has_room = self.lines().waiting.len() < self.limit;
+        let owner = entry.order.owner;
+        let own = |line: &mut dyn Iterator<Item = &Arc<Entry>>| {
+            line.filter(|other| other.order.owner == owner).count()
+        };
+        let lines = self.lines();
+        let waiting = own(&mut lines.waiting.iter());
+        let begun = own(&mut lines.running.iter());
+        drop(lines);
+        let has_room = waiting < self.limit && waiting + begun <= self.limit;
         if has_room {
             self.push_back(Arc::clone(entry));
         }

@@ -238,10 +238,17 @@ impl Requests {
         }
     }
 
-    /// Forgets the oldest beyond those that are kept.
+    /// Forgets the oldest beyond those that are kept: those that looked do not push out those that acted. What a
+    /// task has sent that can go on is kept as long as it: forgotten, it would be sent again.
     pub(super) fn tidy(&self) {
-        let gone = "DELETE FROM requests WHERE seq <= (SELECT max(seq) FROM requests) - ?";
+        let gone = "DELETE FROM requests WHERE is_effect = ?1
+             AND seq <= (SELECT seq FROM requests WHERE is_effect = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)
+             AND coalesce(task, 0) NOT IN
+                 (SELECT seq FROM tasks WHERE interrupted OR status IN ('queued', 'running', 'waiting'))";
         // Told of in the journal; tried again at the end of the next task.
-        let _ = self.0.write(Wait::ForKernel, |sql| sql.execute(gone, [KEPT]));
+        let _ = self.0.write(Wait::ForKernel, |sql| {
+            sql.execute(gone, params![true, KEPT])?;
+            sql.execute(gone, params![false, KEPT])
+        });
     }
 }

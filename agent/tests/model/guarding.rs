@@ -146,6 +146,25 @@ async fn a_model_uses_a_secret_that_it_never_sees() {
 }
 
 #[tokio::test]
+async fn a_refusal_that_quotes_a_secret_s_value_loses_it() {
+    let refusal = v1::Refused {
+        code: "invalid_argument".into(),
+        message: format!("no line may be {VALUE}"),
+        missing: VALUE.into(),
+        granted_nearby: vec![VALUE.into()],
+        ..v1::Refused::default()
+    };
+    let refused = Play::Events(vec![v1::event::Kind::Refused(refusal)]);
+    let model = vec![write("/etc/app/db.conf", "{{secret:db}}"), finish("it may not be")];
+    let (ran, server, helper) = task(model, vec![may_read(), absent(), refused]).await;
+    assert_eq!(written(&helper)[0].content, VALUE.as_bytes());
+    let asked: String = server.seen().iter().map(|seen| seen.body.to_string()).collect();
+    let shown = ran.out + &ran.err;
+    assert!(!asked.contains("va&lue") && !shown.contains("va&lue"), "{shown}");
+    assert!(shown.contains("granted_nearby"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_secret_stands_in_no_call_that_its_row_does_not_name() {
     for (call, why) in [
         (write("/etc/app/../shadow.conf", "{{secret:db}}"), "its row does not name"),

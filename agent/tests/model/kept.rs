@@ -177,9 +177,60 @@ async fn the_queue_is_as_long_as_it_is_configured() {
     until("the first is at work", || helper.seen().len() == 1).await;
     give(&place, &order).await;
     let refused = http(&place, "POST", "/execute", &order).await;
-    assert_eq!(refused["error"]["message"], "1 tasks are waiting; try again later");
+    assert_eq!(refused["error"]["message"], "1 tasks of yours are waiting; try again later");
     let list = http(&place, "GET", "/tasks", &Value::Null).await;
     assert_eq!(list.as_array().unwrap().len(), 2, "what is not taken in is not kept: {list}");
+}
+
+#[tokio::test]
+async fn who_sent_a_change_is_not_forgotten_for_reads_nor_while_its_task_can_go_on() {
+    let place = Place::new();
+    place.helper(vec![done(), done(), done()]);
+    let agent = place.serve_apart();
+    place.run(&["run", "restart nginx"]).await;
+    drop(agent);
+    let sql = database(&place);
+    let insert = |effect: u8, name: &str, count: u32| {
+        let rows = format!(
+            "WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < {count})
+             INSERT INTO requests (id, owner, is_undo, is_effect, state)
+             SELECT '{name}' || n, '{{\"uid\":4}}', 0, {effect}, 'nothing' FROM many"
+        );
+        sql.execute_batch(&rows).unwrap();
+    };
+    let count = |what: &str| -> i64 {
+        sql.query_row(&format!("SELECT count(*) FROM requests WHERE {what}"), (), |row| row.get(0)).unwrap()
+    };
+    insert(0, "read", 10_050);
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    let agent = place.serve_apart();
+    place.run(&["run", "restart nginx"]).await;
+    // The agent tidies up once it has told of the task's end.
+    until("reads are forgotten", || (count("is_effect"), count("NOT is_effect")) == (2, 10_000)).await;
+    drop(agent);
+    insert(1, "change", 10_050);
+    sql.execute_batch("UPDATE tasks SET interrupted = 1 WHERE seq = 1").unwrap();
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    place.serve();
+    place.run(&["run", "restart nginx"]).await;
+    let left = || (count("is_effect"), count("task = 1"), count("task = 2"));
+    until("changes are forgotten", || left() == (10_001, 1, 0)).await;
+}
+
+#[tokio::test]
+async fn tasks_that_wait_for_a_person_are_as_many_as_may_wait() {
+    let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nqueue = 1\n").unwrap();
+    let asks = || Play::Hold(waiting(&approval("a"), in_seconds(600)), Arc::new(Notify::new()), Vec::new());
+    place.helper(vec![asks(), asks(), asks()]);
+    place.serve();
+    let order = json!({ "task": "restart nginx", "wait": false });
+    for _ in 0..2 {
+        let id = give(&place, &order).await;
+        stands(&place, &id, "waiting").await;
+    }
+    let refused = http(&place, "POST", "/execute", &order).await;
+    assert_eq!(refused["error"]["code"], "busy", "{refused}");
 }
 
 fn words(server: &Server, request: usize) -> String {

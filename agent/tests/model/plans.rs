@@ -119,6 +119,19 @@ fn what_is_no_plan_says_why() {
             "invalid_schema",
         ),
         (command(json!({ "command": "cat /etc/shadow" })), "command_blocked"),
+        (checked("commands", json!([{ "tool": "shell", "args": { "cmd": "id; id" } }])), "argv_unsafe"),
+        (
+            checked("commands", json!([{ "tool": "shell", "args": { "cmd": "cat /etc/shadow" } }])),
+            "command_blocked",
+        ),
+        (
+            checked("commands", json!([{ "tool": "apply_patch", "args": { "diff": "none" } }])),
+            "invalid_schema",
+        ),
+        (
+            checked("rollback_commands", json!([{ "tool": "shell", "args": { "cmd": "id | cat" } }])),
+            "argv_unsafe",
+        ),
         (command(json!({ "command": "sudo iptables -F" })), "command_blocked"),
         (command(json!({ "command": "systemctl restart nginx" })), "invalid_schema"),
         (checked("verification_commands", json!(["systemctl restart nginx"])), "invalid_schema"),

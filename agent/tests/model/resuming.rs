@@ -364,3 +364,53 @@ async fn the_next_task_knows_of_one_that_was_interrupted() {
         "{told}"
     );
 }
+
+#[tokio::test]
+async fn killed_after_a_check_of_the_model_s_the_next_call_does_not_get_its_result() {
+    let verify = json!([{ "tool": "service", "args": { "action": "status", "name": "nginx" }, "expect": "active (running)" }]);
+    let proves = calls("finish", &json!({ "summary": "it runs", "verify": verify }));
+    let server = Server::start(vec![proves, server::Play::Hang, restart(), finish()]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    let is = |active: &str, sub: &str| Play::Events(vec![unit(Status::Done, "nginx.service", active, sub)]);
+    let helper = place.helper(vec![done(), is("failed", "failed"), done(), done(), is("active", "running")]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "look" })).await;
+    until("the model is told of the check", || server.seen().len() == 2).await;
+    drop(agent);
+    forget(&place, "DELETE FROM dialogue WHERE number = 1");
+    let agent = Agent::start(&place).await;
+    let (_agent, task) = killed_and_resumed(&place, agent, &id).await;
+    let looks = rpcs(&helper).iter().filter(|rpc| *rpc == "UnitStatus").count();
+    let restarts = rpcs(&helper).iter().filter(|rpc| *rpc == "UnitRestart").count();
+    assert_eq!((looks, restarts), (2, 1), "{task}");
+    assert_eq!(task["results"].as_array().unwrap().len(), 3, "{task}");
+}
+
+#[tokio::test]
+async fn a_plan_that_was_being_taken_back_does_not_go_forward_again() {
+    let place = Place::new();
+    let failed = Play::Events(vec![ended(Status::Failed, "unit_failed")]);
+    let helper = place.helper(vec![done(), failed, hold(), done()]);
+    let agent = Agent::start(&place).await;
+    let command = |line: &str| json!({ "command": line, "purpose": "to see", "read_only": false });
+    let lines = ["apt-get install -y nginx", "systemctl restart nginx"];
+    let plan = json!({
+        "plan_type": "command_plan", "goal": "nginx runs", "commands": lines.map(command),
+        "rollback_commands": ["systemctl disable nginx"],
+    });
+    let id = give(&place, &json!({ "plan": plan, "interactive": true })).await;
+    stands(&place, &id, "waiting").await;
+    let yes = json!({ "question": 1, "answer": "yes" });
+    http(&place, "POST", &format!("/tasks/{id}/answer"), &yes).await;
+    until("it is being taken back", || helper.seen().len() == 3).await;
+    drop(agent);
+    let _agent = Agent::start(&place).await;
+    place.run(&["tasks", "resume", &id]).await;
+    let task = task(&place, &id).await;
+    assert_eq!(rpcs(&helper), ["PackageInstall", "UnitRestart", "UnitDisable", "RequestResult"]);
+    assert_eq!(task["status"], "partial", "{task}");
+    let summary = task["summary"].as_str().unwrap();
+    assert!(summary.contains("the agent was stopped while it took this back"), "{task}");
+    assert!(!task["warnings"].to_string().contains("is being taken back"), "{task}");
+}

@@ -80,6 +80,17 @@ struct Steps<'s, 'r> {
     task: &'s mut Task,
 }
 
+impl Steps<'_, '_> {
+    /// The result of a call or a check after which the agent was stopped, before the dialogue learnt of it.
+    fn kept(&mut self) -> Option<Done> {
+        let result = self.runner.left.results.pop_front()?;
+        let is_change =
+            self.task.changes.iter().any(|change| Some(&change.request_id) == result.request_id.as_ref());
+        let went = if is_change { Went::Changed } else { went(result.status) };
+        Some(Done { told: told(&result), went })
+    }
+}
+
 impl Hands for Steps<'_, '_> {
     async fn run(&mut self, call: &Call) -> Done {
         if let Call::AskPerson(ask) = call {
@@ -92,12 +103,8 @@ impl Hands for Steps<'_, '_> {
             Ok(tool) => tool,
             Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
         };
-        // The agent was stopped after the step, and before the dialogue learnt of it.
-        if let Some(result) = self.runner.left.results.pop_front() {
-            let is_change =
-                self.task.changes.iter().any(|change| Some(&change.request_id) == result.request_id.as_ref());
-            let went = if is_change { Went::Changed } else { went(result.status) };
-            return Done { told: told(&result), went };
+        if let Some(done) = self.kept() {
+            return done;
         }
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
@@ -131,6 +138,9 @@ impl Hands for Steps<'_, '_> {
     }
 
     async fn verify(&mut self, expected: &Expected) -> Done {
+        if let Some(done) = self.kept() {
+            return done;
+        }
         let result = self.runner.prove(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
     }

@@ -18,6 +18,9 @@ use std::time::Duration;
 /// How long a check that is a command may take.
 const CHECK_TIME: Duration = Duration::from_secs(30);
 
+/// Stands among the warnings meanwhile: killed then, the task is not taken up as one that still goes forward.
+const TAKES_BACK: &str = "the plan failed, and what it has done is being taken back";
+
 /// Why a plan was not carried out to its end.
 pub(super) enum Stop {
     /// This step or check failed.
@@ -57,6 +60,9 @@ impl Runner<'_> {
         task.status = TaskStatus::Running;
         // One that an earlier process was stopped in goes on with the plan it had by then.
         let current = task.plan.get_or_insert_with(|| plan.clone()).clone();
+        if let Some((failed, back)) = self.left_taking_back(task, &current).await {
+            return conclude(task, plan, Some(Stop::Failed(failed)), Some(back), self.order.mode);
+        }
         let mut failures = BTreeSet::new();
         // A task that goes on after the agent was killed has done some of it.
         let good = task.results.iter().filter(|result| result.is_own() && is_good(result));
@@ -200,14 +206,36 @@ impl Runner<'_> {
         if self.put(task, Kind::Rollback, what, lines.join("\n"), &choices).await != Answer::Yes {
             return Some(by_hand);
         }
+        task.warnings.push(TAKES_BACK.to_owned());
+        let mut told = "taken back as the plan says".to_owned();
         for check in &checks {
             let result = self.check(task, check).await;
             if !is_good(&result) {
                 let error = result.error.unwrap_or_default();
-                return Some(format!("taken back only in part: {} failed: {error}", check.describe()));
+                told = format!("taken back only in part: {} failed: {error}", check.describe());
+                break;
             }
         }
-        Some("taken back as the plan says".to_owned())
+        task.warnings.retain(|warning| warning != TAKES_BACK);
+        Some(told)
+    }
+
+    /// The failure of a plan that an earlier process was taking back, and what is told of that. What was sent is
+    /// asked for; the rest is the person's, since steps that went well may be taken back by now.
+    async fn left_taking_back(&mut self, task: &mut Task, plan: &Plan) -> Option<(Box<StepResult>, String)> {
+        let place = task.warnings.iter().position(|warning| warning == TAKES_BACK)?;
+        let failed = task.results.iter().rfind(|result| result.is_own() && !is_good(result)).cloned()?;
+        task.warnings.remove(place);
+        let number = task.results.next_number();
+        for sent in std::mem::take(&mut self.left.sent) {
+            self.recall(task, number, sent).await;
+        }
+        let lines: Vec<String> = planning::way_back(plan).iter().map(Check::describe).collect();
+        let back = format!(
+            "the agent was stopped while it took this back: look how far it came; the plan's way back: {}",
+            lines.join("; ")
+        );
+        Some((Box::new(failed), back))
     }
 }
 

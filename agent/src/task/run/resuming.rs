@@ -75,7 +75,7 @@ impl Runner<'_> {
     }
 
     /// Asks what became of a request; a change that it made is the task's.
-    async fn recall(&mut self, task: &mut Task, number: usize, sent: Sent) -> Outcome {
+    pub(super) async fn recall(&mut self, task: &mut Task, number: usize, sent: Sent) -> Outcome {
         let request = Request::RequestResult(Of { of: sent.id.clone() });
         let mut outcome = self.ask_once(task, number, request, Mode::Execute).await;
         outcome.id.clone_from(&sent.id);

@@ -171,15 +171,15 @@ pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Se
         stdout: Some(stdout).filter(|text| !text.is_empty()),
         stderr: Some(stderr).filter(|text| !text.is_empty()),
         error: error.map(clean),
-        refusal: refusal(status, outcome),
+        refusal: refusal(status, outcome, secrets),
         request_id: Some(outcome.id.clone()),
         ..StepResult::new(number, tool.clone(), status)
     }
 }
 
-/// The facts of a refusal or a denial.
-fn refusal(status: StepStatus, outcome: &Outcome) -> Option<Refusal> {
-    let facts = match &outcome.end {
+/// The facts of a refusal or a denial. A message may quote what the request had in a secret's place.
+fn refusal(status: StepStatus, outcome: &Outcome, secrets: &Secrets) -> Option<Refusal> {
+    let mut facts = match &outcome.end {
         Event::Refused(refused) => Refusal {
             code: refused.code.clone(),
             message: refused.message.clone(),
@@ -194,6 +194,9 @@ fn refusal(status: StepStatus, outcome: &Outcome) -> Option<Refusal> {
         }
         _ => return None,
     };
+    for text in [&mut facts.message, &mut facts.missing].into_iter().chain(&mut facts.granted_nearby) {
+        *text = secrets.values(text).0;
+    }
     Some(Refusal { next: show::next_step(&facts.code, &outcome.explain), ..facts })
 }
 
