@@ -7,6 +7,7 @@ on_each_release!(
     every_kind_of_unit_is_told_as_it_is,
     a_failed_start_is_told_with_its_lines_and_its_limit_is_cured,
     masking_is_undone_and_new_units_are_read,
+    our_own_services_are_restarted_and_it_is_answered,
 );
 
 const RULES: &str = r#"
@@ -189,4 +190,36 @@ fn masking_is_undone_and_new_units_are_read(release: Release) {
     assert_eq!(service(&host, &["daemon-reload"]).code, 0);
     assert_eq!(host.property("late.service", "NeedDaemonReload"), "no");
     assert_eq!(host.property("late.service", "Description"), "another");
+}
+
+const OWN: &str = r#"
+[[rule]]
+id = "test-own"
+client = "agent"
+verbs = ["unit.restart", "unit.status"]
+units = ["postern-agent.service", "postern-helper.service"]
+decision = "allow"
+justification = "after an update of the configuration"
+accept_risk = { "*" = "a test" }
+"#;
+
+fn our_own_services_are_restarted_and_it_is_answered(release: Release) {
+    let host = Installed::on(release);
+    host.grant(OWN);
+    for unit in ["postern-helper.service", "postern-agent.service"] {
+        let _ = host.visitor(&["postern", "service", "status", unit]).ok();
+        let before = host.main_pid(unit);
+        let said = host.visitor(&["postern", "--json", "service", "restart", unit]).json();
+        assert_eq!(said["status"], "done", "{unit}: {said}");
+        let again = format!(
+            "for n in $(seq 300); do pid=$(systemctl show -P MainPID {unit}); [ $pid != 0 ] && [ $pid != {} ] && exit 0; sleep 0.1; done; exit 1",
+            before.unwrap_or(0)
+        );
+        let _ = host.shell(&again).ok();
+        let _ = host.visitor(&["postern", "service", "status", unit]).ok();
+    }
+    let log = host.root(&["postern-admin", "audit", "show", "--verb", "unit.restart", "--json"]).ok();
+    assert_eq!(log.matches("\"event\":\"end\"").count(), 2, "{log}");
+    assert_eq!(log.matches("interrupted").count(), 0, "{log}");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }

@@ -9,6 +9,9 @@ use postern_proto::root::v1 as root;
 
 /// Units that no effect may touch: ours, and PID 1's own.
 pub const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
+/// Of ours those that may be restarted all the same, where a rule says so: what runs goes on, and what waits for a
+/// person is asked again. Nobody waits for such a restart, since who waits would be in its way.
+pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.service"];
 /// Packages that no transaction may change: the helper itself.
 pub const OWN_PACKAGES: [&str; 1] = ["postern"];
 /// Packages that no transaction may remove or bring back to an earlier version: what the helper stands on. A job
@@ -109,7 +112,12 @@ impl Protect {
                 let stays = matches!(verb, VerbId::PackageInstall | VerbId::PackageUpgrade);
                 verb.is_effect() && (self.has_package(name) || (!stays && PACKAGES.contains(&name)))
             }
-            Object::Unit(name) => verb.is_effect() && self.has_unit(name.as_str()),
+            Object::Unit(name) => {
+                let restarts = matches!(verb, VerbId::UnitRestart | VerbId::UnitTryRestart);
+                let is_free =
+                    restarts && RESTARTABLE.contains(&name.as_str()) && !self.names_unit(name.as_str());
+                verb.is_effect() && !is_free && self.has_unit(name.as_str())
+            }
             Object::File { path, .. } => self.has_path(verb, path.as_str()),
             Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => false,
         };
@@ -159,8 +167,12 @@ impl Protect {
     }
 
     fn has_unit(&self, name: &str) -> bool {
-        UNITS.iter().any(|start| name.starts_with(start))
-            || self.units.iter().any(|pattern| pattern.matches_unit(name))
+        UNITS.iter().any(|start| name.starts_with(start)) || self.names_unit(name)
+    }
+
+    /// Whether `[protect]` of the policy has it.
+    fn names_unit(&self, name: &str) -> bool {
+        self.units.iter().any(|pattern| pattern.matches_unit(name))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::audit::{Asked, Ticket};
 use crate::error::Fault;
 use crate::host::Host;
 use crate::policy::Authorized;
+use crate::policy::protect::RESTARTABLE;
 pub use crate::sys::child::Finished;
 use crate::sys::child::{LONGEST, Late, Much, run};
 use crate::types::UnitName;
@@ -105,6 +106,9 @@ pub fn change_unit(
     let mut args = vec![action.word(), "--no-pager", "--no-ask-password"];
     if now {
         args.push("--now");
+    }
+    if RESTARTABLE.contains(&unit.as_str()) {
+        args.push("--no-block");
     }
     args.extend(["--", unit.as_str()]);
     systemctl(host, &args, limit, Late::Tell(late))

@@ -163,6 +163,33 @@ fn postern_and_pid_1_are_protected_whatever_a_rule_says() {
 }
 
 #[test]
+fn our_own_services_are_restarted_by_nobody_who_waits_where_a_rule_names_them() {
+    let world = World::new(|_| {
+        let own = root::Rule {
+            units: strings(&["postern-*.service"]),
+            verbs: strings(&["unit.restart", "unit.stop"]),
+            ..rule("own", UNIT)
+        };
+        vec![own]
+    });
+    let text = shown("postern-helper.service", "");
+    world.systemctl(&format!("case $1 in show) cat <<'SHOWN'\n{text}SHOWN\n;; esac"));
+    let mut channel = world.connect(CLIENT_UID);
+    let restart = |unit: &str| wire::UnitRestartRequest { meta: meta(Mode::Execute), unit: unit.to_owned() };
+    assert_eq!(
+        channel.ask("Helper/UnitRestart", &restart("postern-helper.service")).completed().status(),
+        Status::Done
+    );
+    let call = world.calls().into_iter().find(|call| call[0] == "restart").unwrap();
+    assert!(call.contains(&"--no-block".to_owned()), "{call:?}");
+    for unit in ["postern-gateway.socket", "postern-gateway@1.service", "postern-operator.service"] {
+        assert_eq!(channel.ask("Helper/UnitRestart", &restart(unit)).refused().code, "protected", "{unit}");
+    }
+    let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "postern-helper.service".to_owned() };
+    assert_eq!(channel.ask("Helper/UnitStop", &stop).refused().code, "protected");
+}
+
+#[test]
 fn a_failed_unit_is_told_with_its_result() {
     let world = World::new(rules);
     let text = shown("nginx.service", "").replace("Result=success", "Result=start-limit-hit");
