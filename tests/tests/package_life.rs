@@ -28,6 +28,8 @@ fn installs_what_the_contract_names(release: Release) {
 /run/postern/gateway.sock root:root 600
 /run/postern/helper.sock root:postern-clients 660
 /run/postern/operator.sock root:postern-operators 660
+/run/postern/tool-ports.sock root:postern 660
+/run/postern/tool.sock root:postern 660
 /run/postern-helper root:root 700
 /var/lib/postern-helper root:root 700
 /var/log/postern root:postern-auditors 750
