@@ -2,10 +2,8 @@
 
 mod common;
 
-use common::{Place, Play, accepted, ended, output, progress, refused, unit};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
-use hyper_util::rt::TokioIo;
+use common::{HEADERS, Place, Play, accepted, ended, http, output, progress, refused, unit};
+use http_body_util::BodyExt;
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
@@ -19,16 +17,7 @@ const JOB: &str =
 /// One HTTP call over the socket: status and body.
 async fn call(place: &Place, method: &str, path: &str, body: &str) -> (u16, String) {
     let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
-    let request = http::Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", "localhost")
-        .header("content-type", "application/json")
-        .body(Full::new(Bytes::from(body.to_owned())))
-        .unwrap();
-    let response = sender.send_request(request).await.unwrap();
+    let response = http(stream, method, path, &HEADERS, body).await;
     let status = response.status().as_u16();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(bytes.to_vec()).unwrap())

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use http::{Request, Response};
-use hyper::body::Incoming;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use postern_agent::{Exit, Host, cli};
 use postern_proto::v1;
@@ -374,6 +375,30 @@ pub struct Streams {
     pub is_terminal: bool,
     pub width: Option<usize>,
 }
+
+/// One HTTP call over a connection of its own; the answer, whose body comes as it is read.
+pub async fn http<S>(
+    stream: S,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response<Incoming>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
+    sender.send_request(request).await.unwrap()
+}
+
+/// What a call to the agent's socket says of itself.
+pub const HEADERS: [(&str, &str); 2] = [("host", "localhost"), ("content-type", "application/json")];
 
 pub fn accepted() -> v1::event::Kind {
     v1::event::Kind::Accepted(v1::Accepted {

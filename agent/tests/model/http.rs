@@ -2,9 +2,7 @@
 
 use crate::common::{Place, Play, ended, refused};
 use crate::{schema, server};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
-use hyper_util::rt::TokioIo;
+use http_body_util::BodyExt;
 use postern_agent::serve::ROUTES;
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
@@ -48,14 +46,7 @@ async fn send<S>(
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
-    let mut request = http::Request::builder().method(method).uri(path);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
-    let response = sender.send_request(request).await.unwrap();
+    let response = crate::common::http(stream, method, path, headers, body).await;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (status, headers, String::from_utf8(bytes.to_vec()).unwrap())
@@ -70,7 +61,7 @@ pub async fn ask(
     body: &str,
 ) -> (u16, http::HeaderMap, String) {
     let stream = UnixStream::connect(&place.host.agent_socket).await.unwrap();
-    let headers = [&[("host", "localhost"), ("content-type", "application/json")], headers].concat();
+    let headers = [&crate::common::HEADERS, headers].concat();
     send(stream, method, path, &headers, body).await
 }
 

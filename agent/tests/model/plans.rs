@@ -1,12 +1,11 @@
 //! Plans: what is one, how it is carried out, repaired and taken back.
 
 use crate::common::tool::ToolServer;
-use crate::common::{FakeHelper, Place, Play, completed, ended, refused, unit};
+use crate::common::{FakeHelper, HEADERS, Place, Play, completed, ended, http, refused, unit};
 use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper_util::rt::TokioIo;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use postern_agent::Exit;
 use postern_agent::plan::{Plan, split};
 use postern_proto::v1::{self, Status};
@@ -333,16 +332,7 @@ async fn a_file_that_is_there_is_not_created_over() {
 /// One call over the agent's socket; its answer's body as it comes.
 async fn call(place: &Place, method: &str, path: &str, body: &str) -> Incoming {
     let stream = tokio::net::UnixStream::connect(&place.host.agent_socket).await.unwrap();
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
-    let request = http::Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", "localhost")
-        .header("content-type", "application/json")
-        .body(Full::new(Bytes::from(body.to_owned())))
-        .unwrap();
-    sender.send_request(request).await.unwrap().into_body()
+    http(stream, method, path, &HEADERS, body).await.into_body()
 }
 
 async fn json_of(body: Incoming) -> Value {
