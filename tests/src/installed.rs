@@ -96,6 +96,32 @@ impl Installed {
         let _ = self.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
     }
 
+    /// Starts a model on loopback that gives these replies, with `more` in the agent's configuration, and the
+    /// agent anew. What it is asked is written to `/var/tmp/model/seen`.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn with_model(&self, replies: &serde_json::Value, more: &str) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/scripted.py");
+        self.copy_in(&script, "/var/tmp/scripted.py");
+        let setup = format!(
+            "install -d -m 1777 /var/tmp/model
+            cat > /var/tmp/replies.json <<'END'
+{replies}
+END
+            systemd-run --quiet --unit=model python3 /var/tmp/scripted.py 8080 /var/tmp/replies.json /var/tmp/model/seen
+            cat > /etc/postern/agent.toml <<'END'
+[model]
+provider = \"openai\"
+base_url = \"http://127.0.0.1:8080/v1\"
+{more}
+END
+            curl -s --retry 100 --retry-connrefused --retry-delay 1 --retry-max-time 30 -o /dev/null http://127.0.0.1:8080/
+            systemctl restart postern-agent.service"
+        );
+        let _ = self.shell(&setup).ok();
+    }
+
     /// The main process of a service, or nothing where it does not run.
     #[must_use]
     pub fn main_pid(&self, unit: &str) -> Option<u32> {

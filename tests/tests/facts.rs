@@ -2,33 +2,14 @@
 
 use postern_tests::{Installed, Release};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Runs a task whose model makes these calls; their results.
 fn results(host: &Installed, asked: &[(&str, Value)]) -> Vec<Value> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/scripted.py");
-    host.copy_in(&script, "/var/tmp/scripted.py");
     let finish = [("finish", json!({ "summary": "seen" }))];
     let calls = asked.iter().chain(&finish).map(|(tool, args)| json!({ "tool": tool, "args": args }));
     let replies: Vec<Value> = calls.collect();
-    let setup = format!(
-        "install -d -m 1777 /var/tmp/model
-        cat > /var/tmp/replies.json <<'END'
-{}
-END
-        systemd-run --quiet --unit=model python3 /var/tmp/scripted.py 8080 /var/tmp/replies.json /var/tmp/model/seen
-        cat > /etc/postern/agent.toml <<'END'
-[model]
-provider = \"openai\"
-base_url = \"http://127.0.0.1:8080/v1\"
-[tools]
-read_roots = [\"/etc\", \"/usr/share/doc\", \"/var/log\"]
-END
-        curl -s --retry 100 --retry-connrefused --retry-delay 1 --retry-max-time 30 -o /dev/null http://127.0.0.1:8080/
-        systemctl restart postern-agent.service",
-        json!(replies)
-    );
-    let _ = host.shell(&setup).ok();
+    let roots = "[tools]\nread_roots = [\"/etc\", \"/usr/share/doc\", \"/var/log\"]";
+    host.with_model(&json!(replies), roots);
     let done = host.visitor(&["postern", "run", "--json", "look around"]);
     assert_eq!(done.code, 0, "{done}\n{}", host.journal("postern-agent.service"));
     let results = done.json()["results"].as_array().expect("results").clone();

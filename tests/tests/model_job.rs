@@ -2,42 +2,24 @@
 
 use postern_tests::{Installed, Release};
 use serde_json::{Value, json};
-use std::path::Path;
 
 const TOKEN: &str = "a-token-of-this-machine";
 const PAGE: &str = "hello from a model\n";
 
 /// A model on loopback, and the agent that asks it and listens on TCP.
 fn with_model(host: &Installed, replies: &Value) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/scripted.py");
-    host.copy_in(&script, "/var/tmp/scripted.py");
     let setup = format!(
-        "install -d -m 1777 /var/tmp/model
-        cat > /var/tmp/replies.json <<'END'
-{replies}
-END
-        systemd-run --quiet --unit=model python3 /var/tmp/scripted.py 8080 /var/tmp/replies.json /var/tmp/model/seen
-        cat > /etc/postern/agent.toml <<'END'
-[model]
-provider = \"openai\"
-base_url = \"http://127.0.0.1:8080/v1\"
-[http]
-tcp = \"127.0.0.1:9000\"
-token = \"credential:http\"
-[log]
-format = \"json\"
-END
-        install -m 0600 /dev/stdin /etc/postern/http-token <<'END'
+        "install -m 0600 /dev/stdin /etc/postern/http-token <<'END'
 {TOKEN}
 END
         mkdir -p /etc/systemd/system/postern-agent.service.d
         printf '[Service]\\nLoadCredential=http:/etc/postern/http-token\\n' \
             > /etc/systemd/system/postern-agent.service.d/http.conf
-        systemctl daemon-reload
-        curl -s --retry 100 --retry-connrefused --retry-delay 1 --retry-max-time 30 -o /dev/null http://127.0.0.1:8080/
-        systemctl restart postern-agent.service"
+        systemctl daemon-reload"
     );
     let _ = host.shell(&setup).ok();
+    let more = "[http]\ntcp = \"127.0.0.1:9000\"\ntoken = \"credential:http\"\n[log]\nformat = \"json\"";
+    host.with_model(replies, more);
 }
 
 fn lines(text: &str) -> Vec<Value> {
