@@ -44,7 +44,7 @@ fn lines_of(source: &str) -> u32 {
 fn this_tree_is_within_its_bars() {
     let output = count(None);
     assert_eq!(output.code, 0, "{output}");
-    for class in ["root", "gateway"] {
+    for class in ["root", "messages", "gateway"] {
         assert!(output.stdout.lines().any(|line| line.starts_with(&format!("{class} "))), "{output}");
     }
 }
