@@ -2,7 +2,6 @@
 
 use crate::error::Fault;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signalfd::SignalFd;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -35,14 +34,14 @@ pub enum Ended {
     Signal,
 }
 
-/// Serves until it is idle or asked to stop, or `is_current` is false right before a connection is accepted: that
+/// Serves until it is idle, `stop` can be read, or `is_current` is false right before a connection is accepted: that
 /// connection is the next process's. Returns when every order has ended.
 ///
 /// # Errors
 /// The listener cannot be polled or accepted from.
 pub fn serve(
     listener: &UnixListener,
-    signals: &SignalFd,
+    stop: &impl AsFd,
     limits: Limits,
     peer_uid: u32,
     is_current: impl Fn() -> bool,
@@ -53,8 +52,8 @@ pub fn serve(
     std::thread::scope(|scope| {
         loop {
             let is_full = open.load(Ordering::Acquire) >= limits.connections;
-            let [signalled, connected] = wait(listener, signals, limits.idle, is_full)?;
-            if signalled {
+            let [stopped, connected] = wait(listener, stop, limits.idle, is_full)?;
+            if stopped {
                 return Ok(Ended::Signal);
             }
             if !connected {
@@ -93,12 +92,12 @@ fn set_patience(stream: &UnixStream, patience: Duration) -> std::io::Result<()> 
 /// Waits for a signal or a connection. With all threads busy only for a signal, and then not long.
 fn wait(
     listener: &UnixListener,
-    signals: &SignalFd,
+    stop: &impl AsFd,
     idle: Duration,
     is_full: bool,
 ) -> Result<[bool; 2], Fault> {
     let events = if is_full { PollFlags::empty() } else { PollFlags::POLLIN };
-    let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(listener.as_fd(), events)];
+    let mut fds = [PollFd::new(stop.as_fd(), PollFlags::POLLIN), PollFd::new(listener.as_fd(), events)];
     let time = if is_full { Duration::from_millis(20) } else { idle };
     let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
     match poll(&mut fds, timeout) {
