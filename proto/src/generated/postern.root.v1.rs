@@ -1050,9 +1050,18 @@ pub struct Claim {
     pub size: u64,
     #[prost(bytes = "vec", tag = "28")]
     pub sha256: ::prost::alloc::vec::Vec<u8>,
-    /// Of `suppressed`.
+    /// Of `suppressed`: how many requests, and when the first and the last came, in microseconds since 1970.
     #[prost(uint64, tag = "29")]
     pub count: u64,
+    #[prost(uint64, tag = "30")]
+    pub first_unix_us: u64,
+    #[prost(uint64, tag = "31")]
+    pub last_unix_us: u64,
+    /// Of `served`, `refused` and `previewed`: `status` and `missing` of the record's outcome.
+    #[prost(string, tag = "32")]
+    pub status: ::prost::alloc::string::String,
+    #[prost(string, tag = "33")]
+    pub missing: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -1060,7 +1069,8 @@ pub struct Recall {
     pub uid: u32,
     #[prost(string, tag = "2")]
     pub request_id: ::prost::alloc::string::String,
-    /// SHA-256 of method and body, 32 bytes; empty = only ask (`request.result`).
+    /// SHA-256(key of the broker | method | 0 | body), 32 bytes; empty = only ask (`request.result`). Keyed, so that nobody who
+    /// reads it can try values of a secret parameter.
     #[prost(bytes = "vec", tag = "3")]
     pub body_sha256: ::prost::alloc::vec::Vec<u8>,
     /// Stay attached to a request that runs: its events and outcome follow.
@@ -1085,12 +1095,16 @@ pub struct Note {
     #[prost(message, optional, tag = "1")]
     pub claim: ::core::option::Option<Claim>,
 }
+/// A read, or facts about files for a change. `claim.event` is `served` for a read; empty = facts, which are no record.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecorderInspect {
     #[prost(message, optional, tag = "1")]
     pub claim: ::core::option::Option<Claim>,
     #[prost(bytes = "vec", tag = "2")]
     pub order: ::prost::alloc::vec::Vec<u8>,
+    /// As in `Recall`: a read that needs approval takes its id.
+    #[prost(bytes = "vec", tag = "3")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecorderExecute {
@@ -1098,10 +1112,16 @@ pub struct RecorderExecute {
     pub claim: ::core::option::Option<Claim>,
     #[prost(bytes = "vec", tag = "2")]
     pub order: ::prost::alloc::vec::Vec<u8>,
+    /// As in `Recall`.
     #[prost(bytes = "vec", tag = "3")]
     pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+    /// Bytes of the `Content` frames that follow, and whether a `Secrets` frame ends them: the recorder reads no order.
+    #[prost(uint64, tag = "4")]
+    pub content_bytes: u64,
+    #[prost(bool, tag = "5")]
+    pub has_secrets: bool,
 }
-/// The order waits for people.
+/// The order waits for people. Sent empty once it waits no longer and takes its turn.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Parked {
     #[prost(string, tag = "1")]
