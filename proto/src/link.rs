@@ -181,3 +181,21 @@ pub fn open(to: &mut impl Write, kind: Kind, message: &impl Message) -> io::Resu
     send(to, Kind::Hello, &crate::root::v1::Hello { build: build().to_vec() })?;
     send(to, kind, message)
 }
+
+/// Returns the id of an order: SHA-256("postern order 1\n" | uid, little-endian | request id).
+#[must_use]
+pub fn order_id(uid: u32, request_id: &str) -> [u8; 32] {
+    digest(&[b"postern order 1\n", &uid.to_le_bytes(), request_id.as_bytes()])
+}
+
+/// Returns what people approve: SHA-256("postern approval 2\n" | boot id | policy digest | encoded order).
+///
+/// `boot_id` is the text of `/proc/sys/kernel/random/boot_id` without its line feed.
+#[must_use]
+pub fn approval_digest(boot_id: &str, policy_digest: &[u8], order: &[u8]) -> [u8; 32] {
+    digest(&[b"postern approval 2\n", boot_id.as_bytes(), policy_digest, order])
+}
+
+fn digest(parts: &[&[u8]]) -> [u8; 32] {
+    parts.iter().fold(Sha256::new(), Digest::chain_update).finalize().into()
+}

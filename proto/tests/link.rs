@@ -42,3 +42,17 @@ fn every_kind_has_its_own_number() {
         assert!(Kind::from_number(number).is_none_or(|kind| kind.number() == number));
     }
 }
+
+#[test]
+fn order_ids_differ_by_uid_and_approvals_by_boot_policy_and_order() {
+    let id = "0190a0a0-0000-7000-8000-000000000000";
+    assert_ne!(link::order_id(1000, id), link::order_id(1001, id));
+    let approved = link::approval_digest("boot", &[1; 32], b"order");
+    for other in [
+        link::approval_digest("toob", &[1; 32], b"order"),
+        link::approval_digest("boot", &[2; 32], b"order"),
+        link::approval_digest("boot", &[1; 32], b"other"),
+    ] {
+        assert_ne!(approved, other);
+    }
+}
