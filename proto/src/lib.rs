@@ -5,7 +5,6 @@
 
 pub mod code;
 pub mod frame;
-pub mod json;
 pub mod link;
 
 /// What clients, gateways and operators say to the helper: `postern/v1/*.proto`.

@@ -1,7 +1,7 @@
-//! Canonical JSON of audit records: the broker writes the members of its claims with it, the recorder whole records.
+//! Canonical JSON of audit records (`privhelper/AUDIT.md`): the broker writes the members of its claims with it, the
+//! recorder whole records.
 
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Most bytes of a record's object.
 const OBJECT_MAX: usize = 16 * 1024;
@@ -67,11 +67,8 @@ impl Json {
         if self.0.len() <= OBJECT_MAX {
             return self;
         }
-        let digest = Sha256::digest(self.0.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-            // Writing into a `String` does not fail.
-            drop(write!(hex, "{byte:02x}"));
-            hex
-        });
+        let digest = Sha256::digest(self.0.as_bytes());
+        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         Self::new().number("size", i128::try_from(self.0.len()).unwrap_or(-1)).text("sha256", &digest)
     }
 
