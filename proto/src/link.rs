@@ -15,6 +15,9 @@ pub const CONTENT_MAX: usize = 256 * 1024;
 const EVENT_MAX: usize = 128 * 1024;
 /// Largest frame of every other kind, in bytes.
 const SMALL_MAX: usize = 64 * 1024;
+/// Largest encoded inverse that the recorder keeps, in bytes. Root says before it acts that an effect with a larger one
+/// cannot be undone.
+pub const INVERSE_MAX: usize = 256 * 1024;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $max:expr;)*) => {
@@ -53,11 +56,11 @@ kinds! {
     Note = 3, ORDER_MAX;
     /// `RecorderInspect`, to the recorder.
     RecorderInspect = 4, ORDER_MAX;
-    /// `RecorderExecute`, to the recorder; content and secrets follow.
+    /// `RecorderExecute`, to the recorder; content and secrets follow as it says.
     RecorderExecute = 5, ORDER_MAX;
     /// `RootInspect`, to the root helper or, for units and packages, the probe; content follows where the order has some.
     RootInspect = 6, ORDER_MAX;
-    /// `RootExecute`, to the root helper; content and secrets follow.
+    /// `RootExecute`, to the root helper; content and secrets follow where the step is `STEP_WHOLE`.
     RootExecute = 7, ORDER_MAX;
     /// `Outcomes`, to the root helper.
     Outcomes = 8, SMALL_MAX;
@@ -104,6 +107,21 @@ pub fn build() -> [u8; 32] {
         .fold(Sha256::new(), |hash, source| hash.chain_update(source).chain_update([0]))
         .finalize()
         .into()
+}
+
+/// Returns the id of the order that a request becomes: SHA-256("postern order 1\n" | uid, little-endian | request id).
+#[must_use]
+pub fn order_id(uid: u32, request_id: &str) -> [u8; 32] {
+    let hash = Sha256::new().chain_update("postern order 1\n").chain_update(uid.to_le_bytes());
+    hash.chain_update(request_id).finalize().into()
+}
+
+/// Returns what people approve: SHA-256("postern approval 2\n" | boot id as the kernel writes it, 36 bytes | policy digest,
+/// 32 bytes | encoded order).
+#[must_use]
+pub fn approval_digest(boot_id: &str, policy_digest: &[u8], order: &[u8]) -> [u8; 32] {
+    let hash = Sha256::new().chain_update("postern approval 2\n").chain_update(boot_id);
+    hash.chain_update(policy_digest).chain_update(order).finalize().into()
 }
 
 /// Writes one frame.
