@@ -109,21 +109,6 @@ pub fn build() -> [u8; 32] {
         .into()
 }
 
-/// Returns the id of the order that a request becomes: SHA-256("postern order 1\n" | uid, little-endian | request id).
-#[must_use]
-pub fn order_id(uid: u32, request_id: &str) -> [u8; 32] {
-    let hash = Sha256::new().chain_update("postern order 1\n").chain_update(uid.to_le_bytes());
-    hash.chain_update(request_id).finalize().into()
-}
-
-/// Returns what people approve: SHA-256("postern approval 2\n" | boot id as the kernel writes it, 36 bytes | policy digest,
-/// 32 bytes | encoded order).
-#[must_use]
-pub fn approval_digest(boot_id: &str, policy_digest: &[u8], order: &[u8]) -> [u8; 32] {
-    let hash = Sha256::new().chain_update("postern approval 2\n").chain_update(boot_id);
-    hash.chain_update(policy_digest).chain_update(order).finalize().into()
-}
-
 /// Writes one frame.
 ///
 /// # Errors
@@ -196,4 +181,22 @@ pub fn strict<M: Message + Default>(bytes: &[u8]) -> Option<M> {
 pub fn open(to: &mut impl Write, kind: Kind, message: &impl Message) -> io::Result<()> {
     send(to, Kind::Hello, &crate::root::v1::Hello { build: build().to_vec() })?;
     send(to, kind, message)
+}
+
+/// Returns the id of an order: SHA-256("postern order 1\n" | uid, little-endian | request id).
+#[must_use]
+pub fn order_id(uid: u32, request_id: &str) -> [u8; 32] {
+    digest(&[b"postern order 1\n", &uid.to_le_bytes(), request_id.as_bytes()])
+}
+
+/// Returns what people approve: SHA-256("postern approval 2\n" | boot id | policy digest | encoded order).
+///
+/// `boot_id` is the text of `/proc/sys/kernel/random/boot_id` without its line feed.
+#[must_use]
+pub fn approval_digest(boot_id: &str, policy_digest: &[u8], order: &[u8]) -> [u8; 32] {
+    digest(&[b"postern approval 2\n", boot_id.as_bytes(), policy_digest, order])
+}
+
+fn digest(parts: &[&[u8]]) -> [u8; 32] {
+    parts.iter().fold(Sha256::new(), Digest::chain_update).finalize().into()
 }

@@ -51,3 +51,17 @@ fn ids_and_approvals_are_the_digests_that_order_proto_names() {
     let approved = Sha256::digest([b"postern approval 2\nboot".as_slice(), &[7; 32], b"order"].concat());
     assert_eq!(link::approval_digest("boot", &[7; 32], b"order"), <[u8; 32]>::from(approved));
 }
+
+#[test]
+fn order_ids_differ_by_uid_and_approvals_by_boot_policy_and_order() {
+    let id = "0190a0a0-0000-7000-8000-000000000000";
+    assert_ne!(link::order_id(1000, id), link::order_id(1001, id));
+    let approved = link::approval_digest("boot", &[1; 32], b"order");
+    for other in [
+        link::approval_digest("toob", &[1; 32], b"order"),
+        link::approval_digest("boot", &[2; 32], b"order"),
+        link::approval_digest("boot", &[1; 32], b"other"),
+    ] {
+        assert_ne!(approved, other);
+    }
+}
