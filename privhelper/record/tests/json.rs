@@ -1,6 +1,6 @@
 //! Canonical JSON of records.
 
-use postern_json::{Json, escaped};
+use postern_record::json::{Json, escaped};
 
 #[test]
 fn leaves_out_what_is_empty_and_keeps_the_order() {
