@@ -1,7 +1,9 @@
 //! Frames of the internal sockets: broker, recorder, probe and root helper.
 //!
 //! A frame is `u32` little-endian length, `u8` kind and that many bytes. The end that connects sends [`Kind::Hello`]
-//! first, then one order; the other end answers and closes. Limits are per kind and checked before memory is taken.
+//! first, then one order; the other end answers and closes. Only the broker keeps one connection to the recorder, on
+//! which each `Note` and each `Recall` without `attach` is answered by one frame. Limits are per kind and checked
+//! before memory is taken.
 
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -15,6 +17,9 @@ pub const CONTENT_MAX: usize = 256 * 1024;
 const EVENT_MAX: usize = 128 * 1024;
 /// Largest frame of every other kind, in bytes.
 const SMALL_MAX: usize = 64 * 1024;
+/// Largest encoded inverse that the recorder keeps, in bytes. Root says before it acts that an effect with a larger one
+/// cannot be undone.
+pub const INVERSE_MAX: usize = 256 * 1024;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $max:expr;)*) => {
@@ -51,13 +56,13 @@ kinds! {
     Recall = 2, SMALL_MAX;
     /// `Note`, to the recorder.
     Note = 3, ORDER_MAX;
-    /// `RecorderInspect`, to the recorder.
+    /// `RecorderInspect`, to the recorder. No content follows: facts do not depend on the new content.
     RecorderInspect = 4, ORDER_MAX;
-    /// `RecorderExecute`, to the recorder; content and secrets follow.
+    /// `RecorderExecute`, to the recorder; content and secrets follow as it says.
     RecorderExecute = 5, ORDER_MAX;
-    /// `RootInspect`, to the root helper or, for units and packages, the probe; content follows where the order has some.
+    /// `RootInspect`, to the root helper or, for units and packages, the probe. No content follows.
     RootInspect = 6, ORDER_MAX;
-    /// `RootExecute`, to the root helper; content and secrets follow.
+    /// `RootExecute`, to the root helper; content and secrets follow where the step is `STEP_WHOLE`.
     RootExecute = 7, ORDER_MAX;
     /// `Outcomes`, to the root helper.
     Outcomes = 8, SMALL_MAX;

@@ -44,6 +44,15 @@ fn every_kind_has_its_own_number() {
 }
 
 #[test]
+fn ids_and_approvals_are_the_digests_that_order_proto_names() {
+    use sha2::{Digest, Sha256};
+    let id = Sha256::digest([b"postern order 1\n".as_slice(), &[1, 2, 0, 0], b"0190"].concat());
+    assert_eq!(link::order_id(513, "0190"), <[u8; 32]>::from(id));
+    let approved = Sha256::digest([b"postern approval 2\nboot".as_slice(), &[7; 32], b"order"].concat());
+    assert_eq!(link::approval_digest("boot", &[7; 32], b"order"), <[u8; 32]>::from(approved));
+}
+
+#[test]
 fn order_ids_differ_by_uid_and_approvals_by_boot_policy_and_order() {
     let id = "0190a0a0-0000-7000-8000-000000000000";
     assert_ne!(link::order_id(1000, id), link::order_id(1001, id));

@@ -1017,12 +1017,13 @@ pub struct Claim {
     #[prost(string, repeated, tag = "13")]
     pub objects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Members of the record, canonical JSON.
+    /// Each an object, or empty.
     #[prost(string, tag = "14")]
     pub args_json: ::prost::alloc::string::String,
     #[prost(string, tag = "15")]
     pub plan_json: ::prost::alloc::string::String,
-    #[prost(string, tag = "16")]
-    pub risk_json: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "16")]
+    pub risk_score: u32,
     #[prost(string, tag = "17")]
     pub rule: ::prost::alloc::string::String,
     #[prost(string, tag = "18")]
@@ -1050,9 +1051,24 @@ pub struct Claim {
     pub size: u64,
     #[prost(bytes = "vec", tag = "28")]
     pub sha256: ::prost::alloc::vec::Vec<u8>,
-    /// Of `suppressed`.
+    /// Of `suppressed`: how many requests of `uid` got no record of their own, and when the first and the last came.
     #[prost(uint64, tag = "29")]
     pub count: u64,
+    #[prost(uint64, tag = "30")]
+    pub first_unix_us: u64,
+    #[prost(uint64, tag = "31")]
+    pub last_unix_us: u64,
+    /// Beside `risk_score`.
+    #[prost(string, repeated, tag = "32")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Of `request.undo`: the request that is undone.
+    #[prost(string, tag = "33")]
+    pub undo_of: ::prost::alloc::string::String,
+    /// Of `served` and `refused`: `status` and `missing` of the record's outcome, beside `code` and `detail`.
+    #[prost(string, tag = "34")]
+    pub status: ::prost::alloc::string::String,
+    #[prost(string, tag = "35")]
+    pub missing: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Recall {
@@ -1060,7 +1076,8 @@ pub struct Recall {
     pub uid: u32,
     #[prost(string, tag = "2")]
     pub request_id: ::prost::alloc::string::String,
-    /// SHA-256 of method and body, 32 bytes; empty = only ask (`request.result`).
+    /// SHA-256(key of the broker | method | 0 | body), 32 bytes; empty = only ask (`request.result`). Keyed, so that nobody who
+    /// reads it can try values of a secret parameter.
     #[prost(bytes = "vec", tag = "3")]
     pub body_sha256: ::prost::alloc::vec::Vec<u8>,
     /// Stay attached to a request that runs: its events and outcome follow.
@@ -1091,6 +1108,13 @@ pub struct RecorderInspect {
     pub claim: ::core::option::Option<Claim>,
     #[prost(bytes = "vec", tag = "2")]
     pub order: ::prost::alloc::vec::Vec<u8>,
+    /// Bytes in the content frames that follow: the recorder does not read the order. None follow today: what is told about
+    /// the old file does not depend on the new one.
+    #[prost(uint64, tag = "3")]
+    pub content_bytes: u64,
+    /// As in `Recall`: a read that needs approval takes its id.
+    #[prost(bytes = "vec", tag = "4")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecorderExecute {
@@ -1098,10 +1122,16 @@ pub struct RecorderExecute {
     pub claim: ::core::option::Option<Claim>,
     #[prost(bytes = "vec", tag = "2")]
     pub order: ::prost::alloc::vec::Vec<u8>,
+    /// As in `Recall`.
     #[prost(bytes = "vec", tag = "3")]
     pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+    /// As in `RecorderInspect`; and whether a frame of secrets follows them.
+    #[prost(uint64, tag = "4")]
+    pub content_bytes: u64,
+    #[prost(bool, tag = "5")]
+    pub secrets: bool,
 }
-/// The order waits for people.
+/// The order waits for people. Empty: it has been approved and goes on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Parked {
     #[prost(string, tag = "1")]
@@ -1225,6 +1255,54 @@ impl CloseReason {
             _ => None,
         }
     }
+}
+/// The records of one request add up: a field that is set replaces the one of before.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RequestState {
+    /// The key.
+    #[prost(uint32, tag = "1")]
+    pub uid: u32,
+    #[prost(string, tag = "2")]
+    pub request_id: ::prost::alloc::string::String,
+    /// As in `Recall`.
+    #[prost(bytes = "vec", tag = "3")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+    #[prost(string, tag = "4")]
+    pub family: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub target: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "7")]
+    pub objects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// When `begin` was recorded; 0 = it waits for people.
+    #[prost(uint64, tag = "8")]
+    pub begun_unix_us: u64,
+    #[prost(string, tag = "9")]
+    pub client: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "10")]
+    pub gid: u32,
+    #[prost(int32, tag = "11")]
+    pub pid: i32,
+    #[prost(string, tag = "12")]
+    pub task: ::prost::alloc::string::String,
+    #[prost(string, tag = "13")]
+    pub rule: ::prost::alloc::string::String,
+    #[prost(string, tag = "14")]
+    pub decision: ::prost::alloc::string::String,
+    /// An operator's own undo.
+    #[prost(bool, tag = "15")]
+    pub by_operator: bool,
+    /// Of an undo: the request that it takes back.
+    #[prost(uint32, tag = "16")]
+    pub undoes_uid: u32,
+    #[prost(string, tag = "17")]
+    pub undoes: ::prost::alloc::string::String,
+    /// Of the last record: what the client is answered, and an encoded `Inverse`.
+    #[prost(message, optional, tag = "18")]
+    pub completed: ::core::option::Option<super::super::v1::Completed>,
+    #[prost(bytes = "vec", tag = "19")]
+    pub inverse: ::prost::alloc::vec::Vec<u8>,
 }
 /// One entry of the log of ids, with the length before it as protobuf delimits
 /// messages. A begin has no `completed`; the end has.
