@@ -58,9 +58,9 @@ pub struct Ordered {
     pub id: OrderId,
     /// Its verb.
     pub verb: VerbId,
-    /// The content that `Order.contents` announced, each of that size and digest. None with VALIDATE and COMMIT.
+    /// The content that `Order.contents` announced, each of that size and digest. Only with the step WHOLE.
     pub contents: Vec<Arc<[u8]>>,
-    /// Values of secret parameters; only with `command.run`.
+    /// Values of secret parameters.
     pub secrets: Vec<SecretValue>,
 }
 
@@ -106,18 +106,16 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
     }
     if kind == Kind::RootInspect {
         let RootInspect { order, envelope } = strict(&payload)?;
-        let mut ordered = decode(order)?;
-        ordered.contents = contents(from, &ordered.order.contents)?;
-        return Ok(Received::Inspect(envelope, ordered));
+        return Ok(Received::Inspect(envelope, decode(order)?));
     }
-    let RootExecute { envelope, order } = message(kind, Kind::RootExecute, &payload)?;
+    let RootExecute { envelope, order, secrets } = message(kind, Kind::RootExecute, &payload)?;
     let envelope = envelope.ok_or(CloseReason::Malformed)?;
     let step = Step::try_from(envelope.step).unwrap_or(Step::Unspecified);
     let mut ordered = decode(order)?;
     match step {
         Step::Whole => {
             ordered.contents = contents(from, &ordered.order.contents)?;
-            if ordered.verb == VerbId::CommandRun {
+            if secrets {
                 let (kind, payload) = frame(from)?;
                 ordered.secrets = message::<SecretValues>(kind, Kind::Secrets, &payload)?.values;
             }

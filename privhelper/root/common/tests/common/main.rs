@@ -1,10 +1,9 @@
 //! What the programs of the root helper share.
 #![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
     clippy::disallowed_methods,
-    clippy::arithmetic_side_effects,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
     reason = "a test stops at the first surprise"
 )]
 

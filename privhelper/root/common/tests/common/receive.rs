@@ -22,7 +22,7 @@ fn order(contents: &[&[u8]]) -> Order {
 fn execute(order: &Order, step: Step) -> Vec<u8> {
     let envelope = Some(Envelope { step: step.into(), ..Envelope::default() });
     let mut frames = Vec::new();
-    let message = RootExecute { envelope, order: order.encode_to_vec() };
+    let message = RootExecute { envelope, order: order.encode_to_vec(), secrets: false };
     link::open(&mut frames, Kind::RootExecute, &message).unwrap();
     frames
 }
@@ -52,7 +52,9 @@ fn receives_an_order_with_its_content_in_parts() {
 fn rejects_content_that_is_not_what_was_announced() {
     let with = |announced: &[u8], parts: &[&[u8]]| {
         let mut frames = execute(&order(&[announced]), Step::Whole);
-        parts.iter().for_each(|part| link::write(&mut frames, Kind::Content, part).unwrap());
+        for part in parts {
+            link::write(&mut frames, Kind::Content, part).unwrap();
+        }
         received(&frames).map(drop)
     };
     assert_eq!(with(b"content", &[b"con", b"tent"]), Ok(()));
@@ -80,7 +82,7 @@ fn rejects_orders_without_id_verb_step_or_envelope() {
     }
     assert_eq!(fails(&execute(&order(&[]), Step::Unspecified)), CloseReason::Malformed);
     let mut frames = Vec::new();
-    let message = RootExecute { envelope: None, order: order(&[]).encode_to_vec() };
+    let message = RootExecute { envelope: None, order: order(&[]).encode_to_vec(), secrets: false };
     link::open(&mut frames, Kind::RootExecute, &message).unwrap();
     assert_eq!(fails(&frames), CloseReason::Malformed);
     // An order with a field that this build does not know.
@@ -88,15 +90,22 @@ fn rejects_orders_without_id_verb_step_or_envelope() {
     bytes.extend_from_slice(&[0xf8, 0x01, 1]);
     let mut frames = Vec::new();
     let envelope = Some(Envelope { step: Step::Whole.into(), ..Envelope::default() });
-    link::open(&mut frames, Kind::RootExecute, &RootExecute { envelope, order: bytes }).unwrap();
+    link::open(&mut frames, Kind::RootExecute, &RootExecute { envelope, order: bytes, secrets: false })
+        .unwrap();
     assert_eq!(fails(&frames), CloseReason::Malformed);
 }
 
 #[test]
-fn a_command_brings_its_secrets_in_a_frame_of_their_own() {
+fn secrets_come_in_a_frame_of_their_own_where_they_are_announced() {
     let run = Order { verb: "command.run".to_owned(), ..order(&[]) };
-    let mut frames = execute(&run, Step::Whole);
-    assert_eq!(fails(&frames), CloseReason::Malformed, "even where there are none");
+    assert!(
+        matches!(received(&execute(&run, Step::Whole)), Ok(Received::Execute(_, _, run)) if run.secrets.is_empty())
+    );
+    let envelope = Some(Envelope { step: Step::Whole.into(), ..Envelope::default() });
+    let message = RootExecute { envelope, order: run.encode_to_vec(), secrets: true };
+    let mut frames = Vec::new();
+    link::open(&mut frames, Kind::RootExecute, &message).unwrap();
+    assert_eq!(fails(&frames), CloseReason::Malformed);
     let values = vec![SecretValue { parameter: "token".to_owned(), random: vec![1; 32], value: vec![2] }];
     link::send(&mut frames, Kind::Secrets, &SecretValues { values: values.clone() }).unwrap();
     let Received::Execute(_, _, ordered) = received(&frames).unwrap() else { panic!() };

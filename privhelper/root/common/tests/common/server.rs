@@ -28,7 +28,9 @@ fn ends_when_idle_and_answers_whoever_came_before() {
     let clients = std::thread::spawn(move || {
         // More at once than there are threads.
         let mut streams = (0..6).map(|_| UnixStream::connect(&path).unwrap()).collect::<Vec<_>>();
-        streams.iter_mut().for_each(|stream| stream.write_all(b"?").unwrap());
+        for stream in &mut streams {
+            stream.write_all(b"?").unwrap();
+        }
         streams.iter_mut().map(|stream| stream.read(&mut [0]).unwrap()).sum::<usize>()
     });
     let answer = |mut stream: UnixStream| {

@@ -106,7 +106,7 @@ impl World {
 
 /// The announcement of content.
 pub fn content(bytes: &[u8]) -> Content {
-    Content { size: bytes.len() as u64, sha256: Digest::of(&[bytes]).as_bytes().to_vec() }
+    Content { size: u64::try_from(bytes.len()).unwrap(), sha256: Digest::of(&[bytes]).as_bytes().to_vec() }
 }
 
 /// The kind of order that these frames are, or why none.
