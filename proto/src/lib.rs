@@ -5,6 +5,7 @@
 
 pub mod code;
 pub mod frame;
+pub mod link;
 
 /// What clients, gateways and operators say to the helper: `postern/v1/*.proto`.
 pub mod v1 {

@@ -631,6 +631,679 @@ impl JobKind {
         }
     }
 }
+/// The first frame of whoever connects: SHA-256 over the version and the sources of this protocol, 32 bytes.
+/// A receiver of another build answers `Close{wrong_build}`, except to `Outcomes`.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Hello {
+    #[prost(bytes = "vec", tag = "1")]
+    pub build: ::prost::alloc::vec::Vec<u8>,
+}
+/// One request of a client, decided by the broker. Root decides it again from these bytes alone.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Order {
+    /// SHA-256("postern order 1\n" | uid as 4 bytes little-endian | request_id), 32 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub order_id: ::prost::alloc::vec::Vec<u8>,
+    /// SO_PEERCRED of the connection that the broker accepted. Root resolves its groups from /etc/group.
+    #[prost(uint32, tag = "2")]
+    pub uid: u32,
+    /// As in the policy: `file.write`.
+    #[prost(string, tag = "3")]
+    pub verb: ::prost::alloc::string::String,
+    /// The client's own message, encoded canonically, without file content (cleared) and with each secret value replaced by its
+    /// commitment.
+    #[prost(bytes = "vec", tag = "4")]
+    pub body: ::prost::alloc::vec::Vec<u8>,
+    /// In the order of the WRITE changes of `body`: size and digest of the content frames that follow.
+    #[prost(message, repeated, tag = "5")]
+    pub contents: ::prost::alloc::vec::Vec<Content>,
+    /// What the broker decided about. Root compares it with its own facts; an approval covers it.
+    #[prost(message, optional, tag = "6")]
+    pub facts: ::core::option::Option<Facts>,
+    #[prost(enumeration = "super::super::v1::Decision", tag = "7")]
+    pub decision: i32,
+    #[prost(string, tag = "8")]
+    pub rule: ::prost::alloc::string::String,
+    /// SHA-256 of the accepted rules, 32 bytes. Root refuses another one (`plan_changed`).
+    #[prost(bytes = "vec", tag = "9")]
+    pub policy_digest: ::prost::alloc::vec::Vec<u8>,
+    /// Of `request.undo` alone: the inverse that root issued with the outcome of the request that is undone.
+    #[prost(message, optional, tag = "10")]
+    pub inverse: ::core::option::Option<Inverse>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Content {
+    #[prost(uint64, tag = "1")]
+    pub size: u64,
+    /// 32 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+}
+/// The value of a `secret` parameter, sent in a frame of its own: neither in `Order.body` nor in any log.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SecretValue {
+    #[prost(string, tag = "1")]
+    pub parameter: ::prost::alloc::string::String,
+    /// 32 random bytes of the broker. SHA-256(random | value), 64 hex digits, is the parameter's value in `Order.body`.
+    #[prost(bytes = "vec", tag = "2")]
+    pub random: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    pub value: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SecretValues {
+    #[prost(message, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<SecretValue>,
+}
+/// Exactly one of the three is set, or none for verbs without facts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Facts {
+    #[prost(message, repeated, tag = "1")]
+    pub files: ::prost::alloc::vec::Vec<FileFacts>,
+    #[prost(message, optional, tag = "2")]
+    pub unit: ::core::option::Option<UnitFacts>,
+    #[prost(message, optional, tag = "3")]
+    pub packages: ::core::option::Option<PackageFacts>,
+}
+/// One path as it is before the change, in the order of the changes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FileFacts {
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    #[prost(bool, tag = "2")]
+    pub exists: bool,
+    #[prost(bool, tag = "3")]
+    pub directory: bool,
+    #[prost(uint64, tag = "4")]
+    pub size: u64,
+    /// Of a file, 32 bytes.
+    #[prost(bytes = "vec", tag = "5")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, tag = "6")]
+    pub mode: u32,
+    #[prost(uint32, tag = "7")]
+    pub uid: u32,
+    #[prost(uint32, tag = "8")]
+    pub gid: u32,
+    /// Names of extended attributes, sorted.
+    #[prost(string, repeated, tag = "9")]
+    pub attributes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A unit and every unit whose state the job would change too.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UnitFacts {
+    #[prost(message, optional, tag = "1")]
+    pub unit: ::core::option::Option<UnitState>,
+    #[prost(message, repeated, tag = "2")]
+    pub affected: ::prost::alloc::vec::Vec<AffectedUnit>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnitState {
+    /// The canonical id, and every name including it, sorted.
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, tag = "3")]
+    pub load: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub active: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub sub: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub enabled: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub result: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "8")]
+    pub main_pid: u32,
+    #[prost(uint64, tag = "9")]
+    pub since_unix_us: u64,
+    #[prost(uint64, tag = "10")]
+    pub memory_bytes: u64,
+    #[prost(int32, tag = "11")]
+    pub exit_status: i32,
+    /// 32 hex digits, or empty.
+    #[prost(string, tag = "12")]
+    pub invocation: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AffectedUnit {
+    #[prost(message, optional, tag = "1")]
+    pub unit: ::core::option::Option<UnitState>,
+    /// `start`, `stop`, `restart`, `reload`, `enable` or `disable`: what happens to it.
+    #[prost(string, tag = "2")]
+    pub effect: ::prost::alloc::string::String,
+}
+/// A transaction as apt plans it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PackageFacts {
+    #[prost(message, repeated, tag = "1")]
+    pub steps: ::prost::alloc::vec::Vec<super::super::v1::PackageStep>,
+    #[prost(uint64, tag = "2")]
+    pub download_bytes: u64,
+    #[prost(int64, tag = "3")]
+    pub disk_bytes: i64,
+    #[prost(string, repeated, tag = "4")]
+    pub kept_back: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// How root could take an effect back: an ordinary request, which only root can issue.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Inverse {
+    /// `files`, `units` or `packages`: whose key the MAC is made with.
+    #[prost(string, tag = "1")]
+    pub family: ::prost::alloc::string::String,
+    /// The order that is undone, its client and the rules that decided it (`request.undo` in one of them is the client's leave to ask).
+    #[prost(bytes = "vec", tag = "2")]
+    pub order_id: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, tag = "3")]
+    pub uid: u32,
+    #[prost(string, repeated, tag = "4")]
+    pub rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The inverse request: verb and encoded message (without `meta`, content as in `Order.body`).
+    #[prost(string, tag = "5")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "6")]
+    pub body: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, repeated, tag = "7")]
+    pub contents: ::prost::alloc::vec::Vec<Content>,
+    /// The objects as the effect left them: root undoes nothing that has changed since.
+    #[prost(message, optional, tag = "8")]
+    pub left: ::core::option::Option<Facts>,
+    /// Where files keeps the replaced content, 32 bytes; empty = the inverse needs none.
+    #[prost(bytes = "vec", tag = "9")]
+    pub content_id: ::prost::alloc::vec::Vec<u8>,
+    /// A person must agree, whatever the policy says (a downgrade).
+    #[prost(bool, tag = "10")]
+    pub needs_person: bool,
+    /// Packages: exactly the recorded steps, compared under apt's lock.
+    #[prost(message, optional, tag = "11")]
+    pub steps: ::core::option::Option<PackageFacts>,
+    /// HMAC-SHA-256 under the family's key over this message with `mac` empty, 32 bytes.
+    #[prost(bytes = "vec", tag = "15")]
+    pub mac: ::prost::alloc::vec::Vec<u8>,
+}
+/// What the recorder adds to an order that it passes to root. Never written by the broker.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Envelope {
+    /// Sequence number of the `begin` record.
+    #[prost(uint64, tag = "1")]
+    pub seq: u64,
+    /// Distinct uids of operators who agreed to the approval digest
+    /// SHA-256("postern approval 2\n" | boot id | policy digest | order), and that digest.
+    #[prost(uint32, repeated, tag = "2")]
+    pub approvers: ::prost::alloc::vec::Vec<u32>,
+    #[prost(bytes = "vec", tag = "3")]
+    pub approved: ::prost::alloc::vec::Vec<u8>,
+    /// An operator's own undo: no rule is needed, protected names still are refused.
+    #[prost(bool, tag = "4")]
+    pub by_operator: bool,
+    #[prost(uint32, tag = "5")]
+    pub operator_uid: u32,
+    #[prost(enumeration = "Step", tag = "6")]
+    pub step: i32,
+    /// Of VALIDATE and COMMIT: the copy that files made, 32 bytes; and its digest.
+    #[prost(bytes = "vec", tag = "7")]
+    pub stage_id: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "8")]
+    pub stage_digest: ::prost::alloc::vec::Vec<u8>,
+    /// Of VALIDATE: the name of the validator and the live directory that the copy stands for (its index in `Staged.copies`).
+    #[prost(string, tag = "9")]
+    pub validator: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "10")]
+    pub copy: u32,
+    /// Of COMMIT: what units signed.
+    #[prost(message, repeated, tag = "11")]
+    pub agreements: ::prost::alloc::vec::Vec<Agreement>,
+    /// Of VALIDATE: what files answered to the stage, as units must bind it.
+    #[prost(message, optional, tag = "12")]
+    pub staged: ::core::option::Option<Staged>,
+}
+/// A copy of each directory in which something changes, with the change made in it. Nobody but files can write it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Staged {
+    #[prost(bytes = "vec", tag = "1")]
+    pub stage_id: ::prost::alloc::vec::Vec<u8>,
+    /// SHA-256 over all that was staged, 32 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub digest: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, repeated, tag = "3")]
+    pub copies: ::prost::alloc::vec::Vec<StagedCopy>,
+    /// Validators that must agree, each with every copy that a rule of its names.
+    #[prost(message, repeated, tag = "4")]
+    pub validators: ::prost::alloc::vec::Vec<RequiredValidator>,
+    /// HMAC-SHA-256 under the validator key over this message with `mac` empty: files made it.
+    #[prost(bytes = "vec", tag = "15")]
+    pub mac: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StagedCopy {
+    /// Below the stage directory of files.
+    #[prost(string, tag = "1")]
+    pub copy: ::prost::alloc::string::String,
+    /// The live directory it stands for.
+    #[prost(string, tag = "2")]
+    pub live: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RequiredValidator {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub copy: u32,
+}
+/// A validator agreed. HMAC-SHA-256 under the validator key (files and units alone can read it) over this message with `mac` empty.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Agreement {
+    #[prost(bytes = "vec", tag = "1")]
+    pub policy_digest: ::prost::alloc::vec::Vec<u8>,
+    #[prost(string, tag = "2")]
+    pub validator: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "3")]
+    pub stage_id: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    pub stage_digest: ::prost::alloc::vec::Vec<u8>,
+    #[prost(uint32, tag = "5")]
+    pub copy: u32,
+    #[prost(bytes = "vec", tag = "15")]
+    pub mac: ::prost::alloc::vec::Vec<u8>,
+}
+/// What root did: its own statement, which the recorder writes as `end`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Outcome {
+    #[prost(string, tag = "1")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub uid: u32,
+    #[prost(string, repeated, tag = "3")]
+    pub objects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, tag = "4")]
+    pub rule: ::prost::alloc::string::String,
+    #[prost(enumeration = "super::super::v1::Decision", tag = "5")]
+    pub decision: i32,
+    /// Status, code, message, files, unit, packages, exit. `undoable` where `inverse` is set.
+    #[prost(message, optional, tag = "6")]
+    pub completed: ::core::option::Option<super::super::v1::Completed>,
+    /// More than the client is told, for the log alone.
+    #[prost(string, tag = "7")]
+    pub detail: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "8")]
+    pub inverse: ::core::option::Option<Inverse>,
+    /// Of a stage: nothing was changed yet.
+    #[prost(message, optional, tag = "9")]
+    pub staged: ::core::option::Option<Staged>,
+    /// Of a validation that agreed.
+    #[prost(message, optional, tag = "10")]
+    pub agreement: ::core::option::Option<Agreement>,
+}
+/// The last frame of a connection that has no outcome.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Close {
+    #[prost(enumeration = "CloseReason", tag = "1")]
+    pub reason: i32,
+    /// A stable code and words for a client, where the order was refused before any effect.
+    #[prost(string, tag = "2")]
+    pub code: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub message: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub detail: ::prost::alloc::string::String,
+}
+/// To root, from the recorder.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RootExecute {
+    #[prost(message, optional, tag = "1")]
+    pub envelope: ::core::option::Option<Envelope>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub order: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RootInspect {
+    #[prost(bytes = "vec", tag = "1")]
+    pub order: ::prost::alloc::vec::Vec<u8>,
+    /// Of a read that a rule marks `ask`.
+    #[prost(message, optional, tag = "2")]
+    pub envelope: ::core::option::Option<Envelope>,
+}
+/// FROZEN: the same bytes in every build, exempt from the build's comparison.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Outcomes {
+    #[prost(bytes = "vec", tag = "1")]
+    pub order_id: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OutcomesReply {
+    /// `unknown` (never begun, or acknowledged), `running` or `ended`.
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    /// An encoded `Outcome` if `ended`.
+    #[prost(bytes = "vec", tag = "2")]
+    pub outcome: ::prost::alloc::vec::Vec<u8>,
+}
+/// The recorder has written `end`: root may forget the outcome.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Acknowledge {
+    #[prost(bytes = "vec", tag = "1")]
+    pub order_id: ::prost::alloc::vec::Vec<u8>,
+}
+/// To the recorder, from the broker. Text for the log and for people: no control characters, bounded; written as the broker's claim.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Claim {
+    #[prost(string, tag = "1")]
+    pub event: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub family: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "3")]
+    pub uid: u32,
+    #[prost(uint32, tag = "4")]
+    pub gid: u32,
+    #[prost(int32, tag = "5")]
+    pub pid: i32,
+    #[prost(string, tag = "6")]
+    pub client: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub request_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "8")]
+    pub trace_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "9")]
+    pub task: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "10")]
+    pub claimed_uid: u32,
+    #[prost(string, tag = "11")]
+    pub verb: ::prost::alloc::string::String,
+    /// One line for lists: the path, unit, command or packages.
+    #[prost(string, tag = "12")]
+    pub target: ::prost::alloc::string::String,
+    /// What the effect takes its turn by: `packages`, `unit:ID`, `dir:/etc/nginx`.
+    #[prost(string, repeated, tag = "13")]
+    pub objects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Members of the record, canonical JSON.
+    /// Each an object, or empty.
+    #[prost(string, tag = "14")]
+    pub args_json: ::prost::alloc::string::String,
+    #[prost(string, tag = "15")]
+    pub plan_json: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "16")]
+    pub risk_score: u32,
+    #[prost(string, tag = "17")]
+    pub rule: ::prost::alloc::string::String,
+    #[prost(string, tag = "18")]
+    pub decision: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "19")]
+    pub approvers: u32,
+    /// How long a person may take, and how long the caller waits for locks and jobs.
+    #[prost(uint64, tag = "20")]
+    pub approval_ttl_s: u64,
+    #[prost(uint64, tag = "21")]
+    pub wait_ms: u64,
+    #[prost(string, tag = "22")]
+    pub policy: ::prost::alloc::string::String,
+    #[prost(string, tag = "23")]
+    pub code: ::prost::alloc::string::String,
+    #[prost(string, tag = "24")]
+    pub detail: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "25")]
+    pub duration_us: u64,
+    /// The client's words.
+    #[prost(string, tag = "26")]
+    pub reason: ::prost::alloc::string::String,
+    /// Of `malformed`: the bytes that were no request.
+    #[prost(uint64, tag = "27")]
+    pub size: u64,
+    #[prost(bytes = "vec", tag = "28")]
+    pub sha256: ::prost::alloc::vec::Vec<u8>,
+    /// Of `suppressed`: how many requests of `uid` got no record of their own, and when the first and the last came.
+    #[prost(uint64, tag = "29")]
+    pub count: u64,
+    #[prost(uint64, tag = "30")]
+    pub first_unix_us: u64,
+    #[prost(uint64, tag = "31")]
+    pub last_unix_us: u64,
+    /// Beside `risk_score`.
+    #[prost(string, repeated, tag = "32")]
+    pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Of `request.undo`: the request that is undone.
+    #[prost(string, tag = "33")]
+    pub undo_of: ::prost::alloc::string::String,
+    /// Of `served` and `refused`: `status` and `missing` of the record's outcome, beside `code` and `detail`.
+    #[prost(string, tag = "34")]
+    pub status: ::prost::alloc::string::String,
+    #[prost(string, tag = "35")]
+    pub missing: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Recall {
+    #[prost(uint32, tag = "1")]
+    pub uid: u32,
+    #[prost(string, tag = "2")]
+    pub request_id: ::prost::alloc::string::String,
+    /// SHA-256(key of the broker | method | 0 | body), 32 bytes; empty = only ask (`request.result`). Keyed, so that nobody who
+    /// reads it can try values of a secret parameter.
+    #[prost(bytes = "vec", tag = "3")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+    /// Stay attached to a request that runs: its events and outcome follow.
+    #[prost(bool, tag = "4")]
+    pub attach: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Recalled {
+    /// `new`, `running`, `ended`, `conflict`, `expired` or `unknown`.
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub completed: ::core::option::Option<super::super::v1::Completed>,
+    /// Of one that ended and can be taken back, for `request.undo`.
+    #[prost(message, optional, tag = "3")]
+    pub inverse: ::core::option::Option<Inverse>,
+    #[prost(bool, tag = "4")]
+    pub undone: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Note {
+    #[prost(message, optional, tag = "1")]
+    pub claim: ::core::option::Option<Claim>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecorderInspect {
+    #[prost(message, optional, tag = "1")]
+    pub claim: ::core::option::Option<Claim>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub order: ::prost::alloc::vec::Vec<u8>,
+    /// Bytes in the content frames that follow: the recorder does not read the order. None follow today: what is told about
+    /// the old file does not depend on the new one.
+    #[prost(uint64, tag = "3")]
+    pub content_bytes: u64,
+    /// As in `Recall`: a read that needs approval takes its id.
+    #[prost(bytes = "vec", tag = "4")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecorderExecute {
+    #[prost(message, optional, tag = "1")]
+    pub claim: ::core::option::Option<Claim>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub order: ::prost::alloc::vec::Vec<u8>,
+    /// As in `Recall`.
+    #[prost(bytes = "vec", tag = "3")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+    /// As in `RecorderInspect`; and whether a frame of secrets follows them.
+    #[prost(uint64, tag = "4")]
+    pub content_bytes: u64,
+    #[prost(bool, tag = "5")]
+    pub secrets: bool,
+}
+/// The order waits for people. Empty: it has been approved and goes on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Parked {
+    #[prost(string, tag = "1")]
+    pub approval_id: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub expires_unix_s: u64,
+}
+/// Answer of the recorder to an execute or inspect: the outcome as written.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Recorded {
+    #[prost(message, optional, tag = "1")]
+    pub completed: ::core::option::Option<super::super::v1::Completed>,
+    /// Of an Inspect of facts: what root found.
+    #[prost(message, optional, tag = "2")]
+    pub facts: ::core::option::Option<Facts>,
+}
+/// To the probe. It decides journal lines for the uid itself.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProbeUnit {
+    #[prost(string, tag = "1")]
+    pub unit: ::prost::alloc::string::String,
+    /// The action whose affected units are wanted (`start` … `unmask`), or empty for the state alone.
+    #[prost(string, tag = "2")]
+    pub action: ::prost::alloc::string::String,
+    #[prost(bool, tag = "3")]
+    pub now: bool,
+}
+/// A simulation of the transaction that this request asks for, with the flags that the run will have.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProbePackages {
+    #[prost(string, tag = "1")]
+    pub verb: ::prost::alloc::string::String,
+    /// As `Order.body`.
+    #[prost(bytes = "vec", tag = "2")]
+    pub body: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, optional, tag = "3")]
+    pub flags: ::core::option::Option<PackageFlags>,
+}
+/// Computed once from the rules that let a request through; simulation and run have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PackageFlags {
+    #[prost(bool, tag = "1")]
+    pub recommends: bool,
+    #[prost(bool, tag = "2")]
+    pub allow_upgrades: bool,
+    #[prost(bool, tag = "3")]
+    pub allow_removals: bool,
+    #[prost(bool, tag = "4")]
+    pub allow_downgrades: bool,
+    #[prost(bool, tag = "5")]
+    pub new_packages: bool,
+    #[prost(uint32, tag = "6")]
+    pub max_new_packages: u32,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Step {
+    Unspecified = 0,
+    /// Decide and act; where the decision names validators, files stages instead and answers `Staged`.
+    Whole = 1,
+    Validate = 2,
+    Commit = 3,
+}
+impl Step {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "STEP_UNSPECIFIED",
+            Self::Whole => "STEP_WHOLE",
+            Self::Validate => "STEP_VALIDATE",
+            Self::Commit => "STEP_COMMIT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STEP_UNSPECIFIED" => Some(Self::Unspecified),
+            "STEP_WHOLE" => Some(Self::Whole),
+            "STEP_VALIDATE" => Some(Self::Validate),
+            "STEP_COMMIT" => Some(Self::Commit),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CloseReason {
+    Unspecified = 0,
+    /// Refused: nothing was done.
+    Refused = 1,
+    /// Nothing was done; the recorder sends the order once more on a new connection under the same `begin`.
+    NotStarted = 2,
+    WrongBuild = 3,
+    Malformed = 4,
+}
+impl CloseReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CLOSE_REASON_UNSPECIFIED",
+            Self::Refused => "CLOSE_REASON_REFUSED",
+            Self::NotStarted => "CLOSE_REASON_NOT_STARTED",
+            Self::WrongBuild => "CLOSE_REASON_WRONG_BUILD",
+            Self::Malformed => "CLOSE_REASON_MALFORMED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLOSE_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "CLOSE_REASON_REFUSED" => Some(Self::Refused),
+            "CLOSE_REASON_NOT_STARTED" => Some(Self::NotStarted),
+            "CLOSE_REASON_WRONG_BUILD" => Some(Self::WrongBuild),
+            "CLOSE_REASON_MALFORMED" => Some(Self::Malformed),
+            _ => None,
+        }
+    }
+}
+/// The records of one request add up: a field that is set replaces the one of before.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RequestState {
+    /// The key.
+    #[prost(uint32, tag = "1")]
+    pub uid: u32,
+    #[prost(string, tag = "2")]
+    pub request_id: ::prost::alloc::string::String,
+    /// As in `Recall`.
+    #[prost(bytes = "vec", tag = "3")]
+    pub body_sha256: ::prost::alloc::vec::Vec<u8>,
+    #[prost(string, tag = "4")]
+    pub family: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub verb: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub target: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "7")]
+    pub objects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// When `begin` was recorded; 0 = it waits for people.
+    #[prost(uint64, tag = "8")]
+    pub begun_unix_us: u64,
+    #[prost(string, tag = "9")]
+    pub client: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "10")]
+    pub gid: u32,
+    #[prost(int32, tag = "11")]
+    pub pid: i32,
+    #[prost(string, tag = "12")]
+    pub task: ::prost::alloc::string::String,
+    #[prost(string, tag = "13")]
+    pub rule: ::prost::alloc::string::String,
+    #[prost(string, tag = "14")]
+    pub decision: ::prost::alloc::string::String,
+    /// An operator's own undo.
+    #[prost(bool, tag = "15")]
+    pub by_operator: bool,
+    /// Of an undo: the request that it takes back.
+    #[prost(uint32, tag = "16")]
+    pub undoes_uid: u32,
+    #[prost(string, tag = "17")]
+    pub undoes: ::prost::alloc::string::String,
+    /// Of the last record: what the client is answered, and an encoded `Inverse`.
+    #[prost(message, optional, tag = "18")]
+    pub completed: ::core::option::Option<super::super::v1::Completed>,
+    #[prost(bytes = "vec", tag = "19")]
+    pub inverse: ::prost::alloc::vec::Vec<u8>,
+}
 /// One entry of the log of ids, with the length before it as protobuf delimits
 /// messages. A begin has no `completed`; the end has.
 #[derive(Clone, PartialEq, ::prost::Message)]

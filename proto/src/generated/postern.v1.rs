@@ -2006,12 +2006,21 @@ pub struct OperatorShown {
     pub approval: ::core::option::Option<Approval>,
     #[prost(bytes = "vec", tag = "2")]
     pub text: ::prost::alloc::vec::Vec<u8>,
+    /// Of the recorder: the order that waits, byte by byte, and the broker's claim about it (`postern.root.v1.Claim`).
+    #[prost(bytes = "vec", tag = "3")]
+    pub order: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    pub claim: ::prost::alloc::vec::Vec<u8>,
+    /// Further replies: the content that the order announces, in order, in parts.
+    #[prost(bytes = "vec", tag = "5")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OperatorDecideRequest {
     #[prost(string, tag = "1")]
     pub approval_id: ::prost::alloc::string::String,
-    /// SHA-256 of `OperatorShown.text`, 32 bytes. Needed to approve; a denial may leave it empty.
+    /// SHA-256 of `OperatorShown.text`, 32 bytes; of the recorder the approval digest of `OperatorShown.order`. Needed to
+    /// approve; a denial may leave it empty.
     #[prost(bytes = "vec", tag = "2")]
     pub shown_sha256: ::prost::alloc::vec::Vec<u8>,
     #[prost(enumeration = "Verdict", tag = "3")]
@@ -2093,7 +2102,19 @@ pub struct OperatorUndone {
     pub code: ::prost::alloc::string::String,
     #[prost(string, tag = "6")]
     pub message: ::prost::alloc::string::String,
+    /// Of a dry run: what would be done (`postern.root.v1.Inverse`).
+    #[prost(bytes = "vec", tag = "7")]
+    pub inverse: ::prost::alloc::vec::Vec<u8>,
 }
+/// Root only: `policy apply` is about to replace the accepted policy by this one. It is recorded before the answer.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorApplyRequest {
+    /// 64 hex digits.
+    #[prost(string, tag = "1")]
+    pub policy_digest: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperatorApplied {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Verdict {

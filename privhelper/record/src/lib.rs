@@ -1,0 +1,5 @@
+//! What records of the audit log are made of, for the recorder that writes them and the broker whose claims they hold.
+
+pub mod json;
+
+pub use json::Json;

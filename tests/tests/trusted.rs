@@ -1,0 +1,134 @@
+//! `tests/trusted` counts lines of code and refuses what is over a bar of `privhelper/TRUST`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use postern_tests::Output;
+use tempfile::TempDir;
+
+/// A tree with this TRUST file and these sources.
+fn tree(trust: &str, sources: &[(&str, &str)]) -> TempDir {
+    let tree = tempfile::tempdir().expect("a directory");
+    for (path, text) in [("privhelper/TRUST", trust)].iter().chain(sources) {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+    tree
+}
+
+/// Runs the script, from a directory that is not the tree.
+fn count(tree: Option<&Path>) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("trusted");
+    let mut command = Command::new(script);
+    command.args(tree).current_dir("/");
+    let done = command.output().expect("the script starts");
+    Output {
+        command: "tests/trusted".to_owned(),
+        code: done.status.code().unwrap_or(255),
+        stdout: String::from_utf8(done.stdout).expect("text"),
+        stderr: String::from_utf8(done.stderr).expect("text"),
+    }
+}
+
+/// How many lines of code the script finds in one file.
+fn lines_of(source: &str) -> u32 {
+    let tree = tree("root 1000 src", &[("src/lib.rs", source)]);
+    let printed = count(Some(tree.path())).ok();
+    let row = printed.lines().nth(1).expect("a row");
+    row.split_whitespace().nth(1).and_then(|lines| lines.parse().ok()).expect("a number")
+}
+
+#[test]
+fn this_tree_is_within_its_bars() {
+    let output = count(None);
+    assert_eq!(output.code, 0, "{output}");
+    for class in ["root", "messages", "gateway"] {
+        assert!(output.stdout.lines().any(|line| line.starts_with(&format!("{class} "))), "{output}");
+    }
+}
+
+#[test]
+fn fails_when_a_class_is_over_its_bar() {
+    let sources = [("a/src/lib.rs", "fn a() {\n}\n"), ("b/src/lib.rs", "fn b() {\n}\n")];
+    for (trust, code) in [
+        ("root 4 a/src b/src", 0),
+        ("root 3 a/src b/src", 1),
+        ("root 2 a/src\nprobe 1 b/src", 1),
+        ("root 1 a/src\nprobe 2 b/src", 1),
+        ("# why\n\nroot 2 a/src\nprobe 2 b/src\n", 0),
+    ] {
+        let tree = tree(trust, &sources);
+        let output = count(Some(tree.path()));
+        assert_eq!(output.code, code, "{trust}: {output}");
+    }
+}
+
+#[test]
+fn prints_class_lines_and_bar() {
+    let tree = tree("root 1 a/src\nprobe 9 b", &[("a/src/lib.rs", "a!();\nb!();\n"), ("b/c/d.rs", "c!();")]);
+    let output = count(Some(tree.path()));
+    let rows: Vec<Vec<&str>> = output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows, [["class", "lines", "bar"], ["root", "2", "1"], ["probe", "1", "9"]]);
+    assert!(output.stderr.contains("root is over its bar by 1:"), "{output}");
+}
+
+#[test]
+fn refuses_a_trust_file_that_is_wrong() {
+    let sources = [("src/lib.rs", "a!();\n"), ("empty/README.md", "")];
+    for trust in
+        ["root 9 src nowhere", "root nine src", "root 9", "root", "root 9 empty", "root 9 src\nroot 9 src"]
+    {
+        let tree = tree(trust, &sources);
+        let output = count(Some(tree.path()));
+        assert_eq!(output.code, 2, "{trust}: {output}");
+        assert!(output.stderr.contains("privhelper/TRUST"), "{output}");
+    }
+}
+
+#[test]
+fn counts_a_file_once_and_no_generated_or_other_file() {
+    let sources = [
+        ("src/lib.rs", "a!();\n"),
+        ("src/x/mod.rs", "b!();\nc!();\n"),
+        ("src/generated/wire.rs", "d!();\n"),
+        ("src/notes.txt", "e\n"),
+    ];
+    let tree = tree("root 3 src src/x src/lib.rs", &sources);
+    let output = count(Some(tree.path()));
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stdout.lines().any(|line| line.split_whitespace().eq(["root", "3", "3"])), "{output}");
+}
+
+#[test]
+fn counts_code_and_neither_blank_lines_nor_comments() {
+    for (source, lines) in [
+        ("", 0),
+        ("\n \t\n\r\n", 0),
+        ("//! module\n/// item\n// why\n    //indented\n", 0),
+        ("fn a() {} // why\n", 1),
+        ("/* one */\n/* two\n lines */\n/** doc\n * more\n */\n/*! inner */\n", 0),
+        ("/* outer /* inner */ still a comment\n */\nfn a() {}\n", 1),
+        ("fn a() {} /* begins\n goes on\n ends */ fn b() {}\n", 2),
+        ("/* a */ /* b */ fn a() {}\n", 1),
+        // Strings that look like comments.
+        ("a(\"/*\");\nb();\n", 2),
+        ("a(\"//\"); /*\n*/\n", 1),
+        ("a(\"\\\"/*\");\nb();\n", 2),
+        ("a(\"\\\\\"); /* why\n*/\n", 1),
+        ("a(\"one \\\n   // two\n\n three\");\n", 3),
+        ("a(r\"\\\"); /* why\n*/\n", 1),
+        ("a(r#\"\"/*\"#);\nb(br##\"\"#/*\"##);\nc();\n", 3),
+        ("a(b\"/*\", c\"/*\");\nb();\n", 2),
+        // Characters and lifetimes.
+        ("a('\"'); // \"\nb();\n// \"\n", 2),
+        ("a('\\'', '\"', '\\\\', '\\u{22}', 'é', '\"');\n/* why */\nb(b'\"');\n// \"\n", 2),
+        ("fn a<'a>(x: &'a str) {}\n// 'a\nfn b<'b, 'c>() {}\n", 2),
+        ("let r#type = r#match; /*\n*/\n", 1),
+        // Division and dereferences are no comments.
+        ("a = b / c;\nd = *e / *f;\n", 2),
+    ] {
+        assert_eq!(lines_of(source), lines, "{source:?}");
+    }
+}
