@@ -1,9 +1,9 @@
 //! Local accounts: names and numbers from passwd(5) and group(5). No NSS, read anew for each order.
 
 use crate::error::Fault;
-use crate::host::Host;
 use crate::store;
 use postern_policy::Identity;
+use std::path::Path;
 
 /// Largest account file, in bytes.
 const MAX: u64 = 16 * 1024 * 1024;
@@ -20,12 +20,12 @@ impl Accounts {
     ///
     /// # Errors
     /// One is missing or cannot be read.
-    pub fn read(host: &Host) -> Result<Self, Fault> {
+    pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
         let text = |path| {
             let bytes = store::read(path, MAX)?.ok_or(Fault::Corrupt { what: "passwd or group" })?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
-        Ok(Self { passwd: text(&host.passwd)?, group: text(&host.group)? })
+        Ok(Self { passwd: text(passwd)?, group: text(group)? })
     }
 
     /// Who has this uid.

@@ -56,9 +56,17 @@ impl Host {
             peer_uid: 0,
             now: SystemTime::now,
         };
-        let peer = Accounts::read(&host)?.user("postern-audit");
+        let peer = host.accounts()?.user("postern-audit");
         host.peer_uid = peer.ok_or_else(|| Fault::Program { what: "no user postern-audit".to_owned() })?;
         Ok(host)
+    }
+
+    /// Reads the accounts as they are now.
+    ///
+    /// # Errors
+    /// A file is missing or cannot be read.
+    pub fn accounts(&self) -> Result<Accounts, Fault> {
+        Accounts::read(&self.passwd, &self.group)
     }
 }
 

@@ -80,7 +80,7 @@ impl World {
         };
         std::fs::create_dir(&host.state).unwrap();
         let key = Key::open(&host.state.join("key")).unwrap();
-        let (active, accounts) = (ActivePolicy::load(&host).unwrap(), Accounts::read(&host).unwrap());
+        let (active, accounts) = (ActivePolicy::load(&host).unwrap(), host.accounts().unwrap());
         Self { _directory: directory, host, key, active, accounts }
     }
 
