@@ -80,7 +80,8 @@ impl Desk {
                 let wanted = OperatorShowRequest::decode(body).unwrap().approval_id;
                 match waiting.iter().find(|(approval, _)| approval.approval_id == wanted) {
                     Some((approval, text)) => {
-                        let shown = OperatorShown { approval: Some(approval.clone()), text: text.clone() };
+                        let (approval, text) = (Some(approval.clone()), text.clone());
+                        let shown = OperatorShown { approval, text, ..OperatorShown::default() };
                         vec![event(&shown), end(0, "")]
                     }
                     None => vec![end(5, "unknown_request: nothing of this id waits")],
@@ -105,7 +106,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 /// A digest's hexadecimal digits.
 pub fn hex(digest: &[u8; 32]) -> String {
-    postern_helper::types::Digest::from_bytes(digest).unwrap().to_string()
+    postern_policy::types::Digest::from_bytes(digest).unwrap().to_string()
 }
 
 /// Somebody who types what `types` makes of the question.

@@ -1,0 +1,191 @@
+//! What no rule can grant: Postern itself and what keeps the host standing.
+
+use super::object::Object;
+use crate::error::{Code, Denied, Invalid};
+use crate::facts::{Action, Facts};
+use crate::types::{Pattern, TargetPath};
+use crate::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+
+/// Units that no effect may touch: ours, and PID 1's own.
+pub const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
+/// Of ours those that may be restarted all the same, where a rule says so: what runs goes on, and what waits for a
+/// person is asked again. Nobody waits for such a restart, since who waits would be in its way.
+pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.service"];
+/// Packages that no transaction may change: the helper itself.
+pub const OWN_PACKAGES: [&str; 1] = ["postern"];
+/// Packages that no transaction may remove or bring back to an earlier version: what the helper stands on. A job
+/// refuses the same for all that is essential or required, and for the kernel that runs.
+pub const PACKAGES: [&str; 8] =
+    ["systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring"];
+/// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
+/// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
+pub const DIRECTORIES: [&str; 37] = [
+    "/etc/postern/",
+    "/var/lib/postern/",
+    "/var/lib/postern-helper/",
+    "/var/log/postern/",
+    "/proc/",
+    "/sys/",
+    "/dev/",
+    "/run/",
+    "/boot/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/lib/",
+    "/usr/libexec/",
+    "/etc/systemd/",
+    "/etc/init.d/",
+    "/etc/udev/",
+    "/etc/tmpfiles.d/",
+    "/etc/sysusers.d/",
+    "/etc/modprobe.d/",
+    "/etc/modules-load.d/",
+    "/etc/sudoers.d/",
+    "/etc/polkit-1/",
+    "/etc/dbus-1/",
+    "/etc/pam.d/",
+    "/etc/security/",
+    "/etc/cron.",
+    "/var/spool/cron/",
+    "/var/spool/anacron/",
+    "/etc/apt/",
+    "/etc/dpkg/",
+    "/var/lib/dpkg/",
+    "/var/lib/apt/",
+    "/var/cache/apt/",
+    "/etc/ld.so.",
+    "/etc/binfmt.d/",
+    "/usr/local/lib/systemd/",
+    "/var/lib/systemd/",
+];
+/// Files that no file verb touches, nor their backups (`/etc/passwd-`).
+pub const FILES: [&str; 14] = [
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/group",
+    "/etc/gshadow",
+    "/etc/subuid",
+    "/etc/subgid",
+    "/etc/sudoers",
+    "/etc/sudo.conf",
+    "/etc/doas.conf",
+    "/etc/nsswitch.conf",
+    "/etc/pam.conf",
+    "/etc/crontab",
+    "/etc/anacrontab",
+    "/etc/environment",
+];
+
+/// What a policy adds to these lists (`[protect]`).
+#[derive(Debug, Default)]
+pub(super) struct Protect {
+    packages: Vec<Pattern>,
+    units: Vec<Pattern>,
+    /// Each with everything below it.
+    paths: Vec<TargetPath>,
+}
+
+impl Protect {
+    pub(super) fn new(wire: &root::Protect) -> Result<Self, String> {
+        let words = |invalid: Invalid| format!("protect: {invalid}");
+        let patterns =
+            |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect::<Result<_, _>>();
+        Ok(Self {
+            packages: patterns(&wire.packages).map_err(words)?,
+            units: patterns(&wire.units).map_err(words)?,
+            paths: wire
+                .paths
+                .iter()
+                .map(|text| TargetPath::new(text))
+                .collect::<Result<_, _>>()
+                .map_err(words)?,
+        })
+    }
+
+    /// Checks an object before any rule is asked. Looking at a unit or package is free.
+    pub(super) fn check_object(&self, verb: VerbId, object: &Object) -> Result<(), Denied> {
+        let is_protected = match object {
+            Object::Package { name, .. } => {
+                let name = name.as_str();
+                // To a later version they may go, which the plan shows.
+                let stays = matches!(verb, VerbId::PackageInstall | VerbId::PackageUpgrade);
+                verb.is_effect() && (self.has_package(name) || (!stays && PACKAGES.contains(&name)))
+            }
+            Object::Unit(name) => {
+                let restarts = matches!(verb, VerbId::UnitRestart | VerbId::UnitTryRestart);
+                let is_free =
+                    restarts && RESTARTABLE.contains(&name.as_str()) && !self.names_unit(name.as_str());
+                verb.is_effect() && !is_free && self.has_unit(name.as_str())
+            }
+            Object::File { path, .. } => self.has_path(verb, path.as_str()),
+            Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => false,
+        };
+        if is_protected { protected(object.name()) } else { Ok(()) }
+    }
+
+    /// Checks what the request would really touch.
+    pub(super) fn check_facts(&self, facts: &Facts) -> Result<(), Denied> {
+        let touched = match facts {
+            Facts::Packages(packages) => packages
+                .steps
+                .iter()
+                .find(|step| self.keeps(step.action, step.name.as_str()))
+                .map(|step| step.name.as_str()),
+            Facts::Unit(unit) => {
+                unit.affected.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
+            }
+            Facts::Files(_) | Facts::None => None,
+        };
+        touched.map_or(Ok(()), protected)
+    }
+
+    /// Whether this may not be done to this package.
+    fn keeps(&self, action: Action, name: &str) -> bool {
+        match action {
+            Action::Configure => false,
+            Action::Install | Action::Upgrade | Action::Reinstall => self.has_package(name),
+            Action::Remove | Action::Purge | Action::Downgrade => {
+                self.has_package(name) || PACKAGES.contains(&name)
+            }
+        }
+    }
+
+    fn has_package(&self, name: &str) -> bool {
+        OWN_PACKAGES.contains(&name) || self.packages.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// What is protected, what stands below it, and for changes also what stands above: who owns a directory can put
+    /// another one in the place of what is in it.
+    fn has_path(&self, verb: VerbId, path: &str) -> bool {
+        let own = self.paths.iter().map(TargetPath::as_str);
+        let whole = FILES.into_iter().chain(own.clone());
+        DIRECTORIES.iter().any(|place| is_in(path, place))
+            || FILES.contains(&path.strip_suffix('-').unwrap_or(path))
+            || own.clone().any(|place| path == place || holds_path(place, path))
+            || (verb.is_effect() && DIRECTORIES.into_iter().chain(whole).any(|place| holds_path(path, place)))
+    }
+
+    fn has_unit(&self, name: &str) -> bool {
+        UNITS.iter().any(|start| name.starts_with(start)) || self.names_unit(name)
+    }
+
+    /// Whether `[protect]` of the policy has it.
+    fn names_unit(&self, name: &str) -> bool {
+        self.units.iter().any(|pattern| pattern.matches_unit(name))
+    }
+}
+
+/// Whether `path` is one of [`DIRECTORIES`] or stands below it; one without a last `/` is how names begin.
+fn is_in(path: &str, place: &str) -> bool {
+    path.starts_with(place) || place.strip_suffix('/') == Some(path)
+}
+
+/// Whether `below` stands below `path`.
+fn holds_path(path: &str, below: &str) -> bool {
+    below.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn protected(what: &str) -> Result<(), Denied> {
+    Err(Denied::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
+}

@@ -1,0 +1,259 @@
+//! One rule: what it selects, and the limits that a request alone can break.
+
+use super::decision::Decision;
+use super::lines::first_unlisted;
+use super::object::{Object, Selector};
+use crate::error::{Code, Denied, Invalid};
+use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
+use crate::verb_id::VerbId;
+use postern_proto::root::v1 as root;
+use std::time::Duration;
+
+/// At most `count` begin records of the rule in a sliding `window`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// How many.
+    pub count: u32,
+    /// In how long.
+    pub window: Duration,
+}
+
+/// One rule with all its limits. Public for reading: it has no constructor but [`Rule::new`].
+#[derive(Debug)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the policy file")]
+pub struct Rule {
+    /// Unique in the policy.
+    pub id: String,
+    /// The client it speaks of.
+    pub client: String,
+    /// Which verbs.
+    pub verbs: Vec<VerbId>,
+    /// What it decides.
+    pub decision: Decision,
+    /// Which objects.
+    pub selector: Selector,
+    /// How often.
+    pub rate: Option<Rate>,
+    /// Longest wait for locks and jobs.
+    pub timeout: Duration,
+    /// How long a request waits for a person.
+    pub approval_ttl: Duration,
+    /// How many people must agree.
+    pub approvers: u32,
+    /// Versions that may be asked for.
+    pub versions: Vec<Pattern>,
+    /// Packages that a transaction may newly install.
+    pub max_new_packages: u32,
+    /// Whether a transaction may upgrade others.
+    pub allow_upgrades: bool,
+    /// Whether a transaction may remove others.
+    pub allow_removals: bool,
+    /// Whether a transaction may downgrade.
+    pub allow_downgrades: bool,
+    /// Whether recommended packages are installed too.
+    pub recommends: bool,
+    /// Names of the sources that packages may come from; empty = any.
+    pub sources: Vec<String>,
+    /// Whether an upgrade may bring packages that were not installed.
+    pub new_packages: bool,
+    /// Whether a change may affect other units.
+    pub allow_cascade: bool,
+    /// Journal lines that `unit.status` may show.
+    pub journal_lines: u32,
+    /// Bytes of a file's content.
+    pub max_bytes: u64,
+    /// Modes that may be set.
+    pub modes: Vec<FileMode>,
+    /// Owners that may be set.
+    pub owners: Vec<UserName>,
+    /// Groups that may be set.
+    pub groups: Vec<UserName>,
+    /// Files that one request may change.
+    pub max_files: u32,
+    /// Whether a file may be made.
+    pub allow_create: bool,
+    /// The only lines that a written file may consist of; empty = any.
+    pub lines: Vec<Pattern>,
+    /// The command that must agree with a candidate; empty = none.
+    pub validate: String,
+    /// Whether what is replaced is kept for undo.
+    pub keeps_copy: bool,
+}
+
+impl Rule {
+    /// Reads one rule of the accepted form.
+    ///
+    /// # Errors
+    /// A field that is not what it must be, in words.
+    pub fn new(rule: &root::Rule) -> Result<Self, String> {
+        let verbs = rule
+            .verbs
+            .iter()
+            .map(|name| VerbId::from_name(name).ok_or_else(|| format!("no verb is named {name:?}")));
+        let decision = match rule.decision() {
+            root::Decision::Allow => Decision::Allow,
+            root::Decision::Deny => Decision::Deny,
+            root::Decision::Ask => Decision::Ask,
+            root::Decision::Unspecified => return Err("no decision".to_owned()),
+        };
+        let rate = (rule.rate_count > 0)
+            .then(|| Rate { count: rule.rate_count, window: Duration::from_secs(rule.rate_window_s) });
+        Ok(Self {
+            id: rule.id.clone(),
+            client: rule.client.clone(),
+            verbs: verbs.collect::<Result<_, _>>()?,
+            decision,
+            selector: selector(rule)?,
+            rate,
+            timeout: Duration::from_secs(rule.timeout_s),
+            approval_ttl: Duration::from_secs(rule.approval_ttl_s),
+            approvers: rule.approvers,
+            versions: each(&rule.versions, Pattern::new)?,
+            max_new_packages: rule.max_new_packages,
+            allow_upgrades: rule.allow_upgrades,
+            allow_removals: rule.allow_removals,
+            allow_downgrades: rule.allow_downgrades,
+            recommends: rule.recommends,
+            sources: rule.sources.clone(),
+            new_packages: rule.new_packages,
+            allow_cascade: rule.allow_cascade,
+            journal_lines: rule.journal_lines,
+            max_bytes: rule.max_bytes,
+            modes: each(&rule.modes, FileMode::new)?,
+            owners: each(&rule.owners, |text| UserName::new("owners", text))?,
+            groups: each(&rule.groups, |text| UserName::new("groups", text))?,
+            max_files: rule.max_files,
+            allow_create: rule.allow_create,
+            lines: each(&rule.lines, Pattern::of_text)?,
+            validate: rule.validate.clone(),
+            keeps_copy: rule.backup() != root::Backup::None,
+        })
+    }
+
+    /// Whether the rule speaks of this verb on this object.
+    #[must_use]
+    pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
+        let is_selected = match object {
+            Object::Undo { rule, .. } => verb == VerbId::RequestUndo && *rule == self.id,
+            Object::Nothing
+            | Object::Package { .. }
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::File { .. }
+            | Object::Command { .. } => verb != VerbId::RequestUndo && self.selector.selects(verb, object),
+        };
+        is_selected && self.verbs.contains(&verb)
+    }
+
+    /// Whether the object keeps the limits that the request alone can break.
+    ///
+    /// # Errors
+    /// `limit_exceeded` with the limit's name.
+    pub fn holds(&self, object: &Object) -> Result<(), Denied> {
+        match object {
+            Object::Nothing
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::Command { .. }
+            | Object::Undo { .. } => Ok(()),
+            Object::Package { version, .. } => self.holds_version(version.as_ref()),
+            Object::File { bytes, content, mode, owner, group, .. } => {
+                self.holds_content(*bytes, content.as_deref())?;
+                self.grants("modes", mode.as_ref(), &self.modes)?;
+                self.grants("owners", owner.as_ref(), &self.owners)?;
+                self.grants("groups", group.as_ref(), &self.groups)
+            }
+        }
+    }
+
+    fn holds_version(&self, version: Option<&PackageVersion>) -> Result<(), Denied> {
+        let is_granted =
+            |version: &PackageVersion| self.versions.iter().any(|pattern| pattern.matches(version.as_str()));
+        if version.is_none_or(is_granted) {
+            return Ok(());
+        }
+        Err(over(format!("rule {} grants the candidate version only, or those in `versions`", self.id)))
+    }
+
+    fn holds_content(&self, bytes: u64, content: Option<&[u8]>) -> Result<(), Denied> {
+        if bytes > self.max_bytes {
+            return Err(over(format!(
+                "rule {} grants at most {} bytes (`max_bytes`)",
+                self.id, self.max_bytes
+            )));
+        }
+        let Some(content) = content else {
+            return Ok(());
+        };
+        if !self.lines.is_empty()
+            && let Some(line) = first_unlisted(&self.lines, content)
+        {
+            return Err(over(format!("line {line} is none of those that rule {} grants (`lines`)", self.id)));
+        }
+        Ok(())
+    }
+
+    fn grants<T: PartialEq + std::fmt::Display>(
+        &self,
+        key: &str,
+        asked: Option<&T>,
+        granted: &[T],
+    ) -> Result<(), Denied> {
+        if asked.is_none_or(|asked| granted.contains(asked)) {
+            return Ok(());
+        }
+        let granted = if granted.is_empty() { "none".to_owned() } else { list(granted) };
+        Err(over(format!("rule {} grants only the {key} {granted}", self.id)))
+    }
+
+    /// Whether the verb on this many files at once keeps the limits.
+    ///
+    /// # Errors
+    /// `limit_exceeded` with the limit's name.
+    pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Denied> {
+        if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
+            return Err(over(format!(
+                "rule {} grants at most {} files (`max_files`)",
+                self.id, self.max_files
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn over(what: String) -> Denied {
+    Denied::new(Code::LimitExceeded, what)
+}
+
+pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn each<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, Invalid>) -> Result<Vec<T>, String> {
+    texts.iter().map(|text| parse(text).map_err(|invalid| format!("{text:?}: {invalid}"))).collect()
+}
+
+fn selector(rule: &root::Rule) -> Result<Selector, String> {
+    let used = [&rule.packages, &rule.units, &rule.directories, &rule.commands].map(|list| !list.is_empty());
+    match used {
+        [false, false, false, false] => Ok(Selector::Nothing),
+        [true, false, false, false] => Ok(Selector::Packages(each(&rule.packages, Pattern::new)?)),
+        [false, true, false, false] => Ok(Selector::Units(each(&rule.units, Pattern::new)?)),
+        [false, false, true, false] => Ok(Selector::Files {
+            directories: each(&rule.directories, TargetPath::new)?,
+            depth: usize::try_from(rule.depth).map_err(|_| "depth is too large")?,
+            files: each(&rule.files, Pattern::new)?,
+        }),
+        [false, false, false, true] => {
+            let grant = |grant: &root::ParameterGrant| {
+                Ok((grant.name.clone(), each(&grant.patterns, Pattern::of_text)?))
+            };
+            Ok(Selector::Commands {
+                names: each(&rule.commands, Pattern::new)?,
+                parameters: rule.parameters.iter().map(grant).collect::<Result<_, String>>()?,
+            })
+        }
+        _ => Err("speaks of more than one of packages, units, directories and commands".to_owned()),
+    }
+}

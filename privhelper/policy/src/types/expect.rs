@@ -1,0 +1,41 @@
+//! What a writer says must be there now.
+
+use super::digest::Digest;
+use crate::error::Invalid;
+
+/// The precondition of a change to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Whatever is there.
+    Any,
+    /// No file.
+    Absent,
+    /// A file of exactly this content.
+    Content(Digest),
+}
+
+impl Expect {
+    /// `"any"`, `"absent"` or 64 lower-case hex digits.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "any" => Ok(Self::Any),
+            "absent" => Ok(Self::Absent),
+            hex => Digest::from_hex(hex)
+                .map(Self::Content)
+                .ok_or(Invalid::new("expect", "must be 64 lower-case hex digits, \"absent\" or \"any\"")),
+        }
+    }
+}
+
+impl std::fmt::Display for Expect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Absent => f.write_str("absent"),
+            Self::Content(digest) => digest.fmt(f),
+        }
+    }
+}
