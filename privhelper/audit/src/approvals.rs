@@ -117,7 +117,6 @@ impl Approvals {
     }
 
     /// Returns what waits, oldest first.
-    #[must_use]
     pub fn list(&self) -> Vec<Approval> {
         locked(&self.inner).waiting.iter().map(|(one, _)| one.view.clone()).collect()
     }

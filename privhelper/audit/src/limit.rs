@@ -22,13 +22,11 @@ pub struct Permit {
 
 impl Limit {
     /// Permits so much to each user and to all together.
-    #[must_use]
     pub fn new(each: usize, total: usize) -> Arc<Self> {
         Arc::new(Self { used: Mutex::default(), each, total })
     }
 
     /// Takes an amount for this user; none if there is not enough.
-    #[must_use]
     pub fn take(self: &Arc<Self>, uid: u32, amount: usize) -> Option<Permit> {
         let mut used = locked(&self.used);
         let total = used.values().fold(amount, |sum, used| sum.saturating_add(*used));
@@ -43,7 +41,6 @@ impl Limit {
     }
 
     /// Returns how much is in use.
-    #[must_use]
     pub fn used(&self) -> usize {
         locked(&self.used).values().sum()
     }

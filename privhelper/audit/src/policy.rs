@@ -46,7 +46,6 @@ impl AcceptedPolicy {
     }
 
     /// Returns whether `policy` names this uid as a client. If the account files cannot be read, it does.
-    #[must_use]
     pub fn is_client(&self, host: &Host, policy: &Policy, uid: u32) -> bool {
         let of = [&host.accepted, &host.passwd, &host.group].map(|path| files::facts_at(path).ok().flatten());
         let mut clients = locked(&self.clients);

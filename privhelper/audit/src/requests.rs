@@ -73,7 +73,6 @@ impl Requests {
     }
 
     /// Returns what runs or waits, with who follows it.
-    #[must_use]
     pub fn unfinished(&self) -> Vec<(RequestState, Arc<Subscribers>)> {
         let entries = locked(&self.0);
         let unfinished = entries.values().filter(|entry| entry.state.completed.is_none());
@@ -83,7 +82,6 @@ impl Requests {
     }
 
     /// Returns what is known of an id, and who follows it if it runs. Without `digest` it is only asked for.
-    #[must_use]
     pub fn recall(
         &self,
         uid: u32,
@@ -164,7 +162,6 @@ impl Requests {
     }
 
     /// Returns what has begun and not ended.
-    #[must_use]
     pub fn running(&self) -> Vec<wire::Running> {
         let running = self.unfinished().into_iter().filter(|(state, _)| state.begun_unix_us > 0);
         let running = running.map(|(state, _)| wire::Running {
@@ -177,7 +174,6 @@ impl Requests {
     }
 
     /// Returns the requests that have ended and match, newest first, and whether each was undone.
-    #[must_use]
     pub fn ended(&self, matches: impl Fn(&RequestState) -> bool) -> Vec<(RequestState, bool)> {
         let entries = locked(&self.0);
         let ended = entries.values().filter(|entry| entry.state.completed.is_some() && matches(&entry.state));
@@ -188,19 +184,16 @@ impl Requests {
 }
 
 /// Returns when it began, since 1970.
-#[must_use]
 pub fn begun(state: &RequestState) -> Duration {
     Duration::from_micros(state.begun_unix_us)
 }
 
 /// Returns whether it did what was asked.
-#[must_use]
 pub fn is_done(completed: &Completed) -> bool {
     completed.status() == Status::Done
 }
 
 /// Returns an outcome as it is kept.
-#[must_use]
 pub fn bounded(completed: &Completed) -> Completed {
     let mut kept = completed.clone();
     if kept.encoded_len() > OUTCOME_MAX {

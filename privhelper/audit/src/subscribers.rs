@@ -78,7 +78,6 @@ impl Subscribers {
 }
 
 /// Returns the last frame of what did not begin.
-#[must_use]
 pub fn refused(code: &str, message: &str) -> Close {
     let (code, message) = (code.to_owned(), message.to_owned());
     Close { reason: CloseReason::Refused.into(), code, message, ..Close::default() }

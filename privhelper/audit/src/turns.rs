@@ -43,7 +43,6 @@ pub struct Turn<'a> {
 
 impl Turns {
     /// Waits for a turn with all these objects, for at most `limit` and while `is_wanted`. None: it was not had.
-    #[must_use]
     pub fn take(
         &self,
         (uid, is_operator): (u32, bool),

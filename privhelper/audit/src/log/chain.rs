@@ -177,25 +177,21 @@ impl Chain {
     }
 
     /// Returns the facts of the file.
-    #[must_use]
     pub fn facts(&self) -> files::FileFacts {
         self.log.facts()
     }
 
     /// Returns its directory.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         self.log.directory()
     }
 
     /// Returns the number of the last record and its hash.
-    #[must_use]
     pub fn tip(&self) -> (u64, Digest) {
         (self.seq, self.prev)
     }
 
     /// Says what a person must know of the seal.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.keys.notes()
     }

@@ -119,19 +119,16 @@ impl KeyStore {
     }
 
     /// Returns the epoch and the number of its first record.
-    #[must_use]
     pub fn epoch(&self) -> Option<(u64, u64)> {
         self.active.as_ref().map(|(running, _)| (running.epoch, running.since))
     }
 
     /// Returns the seal of the next record.
-    #[must_use]
     pub fn seal(&self, hash: Digest) -> Option<Digest> {
         self.active.as_ref().map(|(running, _)| running.key.seal(hash))
     }
 
     /// Signs the log's last record.
-    #[must_use]
     pub fn sign(&self) -> Option<Signed> {
         let RunningKeys { epoch, seq, hash, signer, boots, .. } = &self.active.as_ref()?.0;
         let next = signer.next().public();
@@ -152,7 +149,6 @@ impl KeyStore {
     }
 
     /// Says what a person must know of the seal.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let unsealed = || "the audit log is unsealed: see `postern-admin audit keygen`".to_owned();
         self.active.is_none().then(unsealed).into_iter().collect()

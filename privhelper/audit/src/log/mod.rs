@@ -158,13 +158,11 @@ impl AuditLog {
     }
 
     /// Returns the number of the last record.
-    #[must_use]
     pub fn seq(&self) -> u64 {
         locked(&self.chain).tip().0
     }
 
     /// Says what a person must know of log and seal, one sentence each.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         [locked(&self.chain).notes(), locked(&self.notes).clone()].concat()
     }

@@ -185,7 +185,6 @@ impl Reserve {
     }
 
     /// Frees the space for a while.
-    #[must_use]
     pub fn free(&self) -> FreedReserve<'_> {
         // Whoever needs space learns by writing whether there is any.
         drop(self.0.set_len(0));

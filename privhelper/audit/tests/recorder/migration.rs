@@ -10,7 +10,9 @@ const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old-helper");
 fn chain_seal_and_signatures_go_on_across_the_migration() {
     let directory = tempfile::Builder::new().prefix("old").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     furnish(directory.path());
-    for (from, to) in [("audit.jsonl", "log/audit.jsonl"), ("next", "state/seal/next"), ("running", "run/seal")] {
+    for (from, to) in
+        [("audit.jsonl", "log/audit.jsonl"), ("next", "state/seal/next"), ("running", "run/seal")]
+    {
         std::fs::copy(Path::new(OLD).join(from), directory.path().join(to)).unwrap();
     }
     let old = std::fs::read_to_string(directory.path().join("log/audit.jsonl")).unwrap().lines().count();
