@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 /// Amounts in use, by user. Used for connections and for bytes.
-#[derive(Debug)]
 pub struct Limit {
     used: Mutex<HashMap<u32, usize>>,
     each: usize,
@@ -13,7 +12,6 @@ pub struct Limit {
 }
 
 /// An amount in use; given back when dropped.
-#[derive(Debug)]
 pub struct Permit {
     limit: Arc<Limit>,
     uid: u32,

@@ -31,7 +31,6 @@ const UNIMPLEMENTED: u8 = 12;
 const UNAVAILABLE: u8 = 14;
 
 /// One call of an operator.
-#[derive(Debug)]
 struct Operator<'a> {
     state: &'a State,
     peer: Peer,

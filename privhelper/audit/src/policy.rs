@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 const POLICY_MAX: u64 = 16 * 1024 * 1024;
 
 /// The policy as it was last read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct AcceptedPolicy {
     policy: Mutex<Option<(FileFacts, Arc<Policy>)>>,
     clients: Mutex<Clients>,
 }
 
 /// Which uids are clients, for as long as policy and account files stay the same.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Clients {
     of: Vec<Option<FileFacts>>,
     known: HashMap<u32, bool>,

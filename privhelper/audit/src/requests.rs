@@ -29,7 +29,6 @@ const EACH_MAX: usize = INVERSE_MAX + OUTCOME_MAX + 8 * 1024;
 
 type Key = (u32, String);
 
-#[derive(Debug)]
 struct Entry {
     state: RequestState,
     /// Who follows it while it runs.
@@ -38,7 +37,6 @@ struct Entry {
 }
 
 /// Why an id cannot be taken.
-#[derive(Debug)]
 pub enum Taken {
     /// This is known of it.
     Known(Box<Recalled>),
@@ -49,7 +47,7 @@ pub enum Taken {
 }
 
 /// The request ids of the last 25 hours.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Requests(Mutex<HashMap<Key, Entry>>);
 
 impl Requests {

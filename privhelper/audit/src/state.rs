@@ -28,7 +28,6 @@ const MEMORY: [usize; 2] = [32 * 1024 * 1024, 64 * 1024 * 1024];
 const NOBODY: u32 = u32::MAX;
 
 /// The recorder.
-#[derive(Debug)]
 pub struct State {
     /// Where everything is.
     pub host: Host,

@@ -12,10 +12,10 @@ use std::time::Duration;
 pub const LAG: Duration = Duration::from_secs(2);
 
 /// The connections of one request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Subscribers(Mutex<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     streams: Vec<UnixStream>,
     /// That it waits for people, for those who come later.

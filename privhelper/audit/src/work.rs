@@ -37,7 +37,6 @@ pub enum Id {
 }
 
 /// One order under way.
-#[derive(Debug)]
 pub struct Work {
     /// What the broker claims about it; for people.
     pub claim: Claim,

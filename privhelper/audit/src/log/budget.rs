@@ -22,7 +22,7 @@ pub enum Class {
 }
 
 /// The records of each uid.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Budget {
     /// Requests in each second that had any, oldest first.
     seconds: HashMap<(u32, Class), VecDeque<(u64, u32)>>,

@@ -12,14 +12,12 @@ use std::path::Path;
 const FILE_MAX: u64 = 4096;
 
 /// The active keys; none before `audit keygen`.
-#[derive(Debug)]
 pub struct KeyStore {
     location: Location,
     active: Option<(RunningKeys, Slot)>,
 }
 
 /// After which record the log goes on, and what does not match.
-#[derive(Debug)]
 pub struct Found {
     /// Number and hash of the last record.
     pub last: (u64, Digest),
@@ -28,7 +26,6 @@ pub struct Found {
 }
 
 /// A signature of the log's last record, and the keys that it names.
-#[derive(Debug)]
 pub struct Signed {
     /// What is signed.
     pub tip: Tip,

@@ -43,7 +43,6 @@ pub struct Location {
 }
 
 /// The audit log of this host.
-#[derive(Debug)]
 pub struct AuditLog {
     chain: Mutex<Chain>,
     budget: Mutex<Budget>,

@@ -37,7 +37,6 @@ pub fn hung_up(stream: &UnixStream) -> bool {
 }
 
 /// The journal's socket. Messages may be lost: nothing waits for them.
-#[derive(Debug)]
 pub struct Journal {
     socket: Option<UnixDatagram>,
     path: PathBuf,
