@@ -17,8 +17,8 @@ use std::time::Duration;
 const AGE_MS: u64 = 24 * 60 * 60 * 1000;
 /// Furthest ahead of our clock that an id may be, in milliseconds.
 const AHEAD_MS: u64 = 5 * 60 * 1000;
-/// A longer outcome is kept without its plan; then without its packages; then with the paths of its files alone, as
-/// many as fit.
+/// A longer outcome is kept without its plan; then without packages and with the paths of its files alone, as many as
+/// fit.
 const OUTCOME_MAX: usize = 16 * 1024;
 /// Most ids of one uid; operators' undos are counted apart.
 const IDS_MAX: usize = 4_000;
@@ -34,6 +34,14 @@ struct Entry {
     /// Who follows it while it runs.
     running: Option<Arc<Subscribers>>,
     undone: bool,
+    /// What it may come to, or what it came to.
+    bytes: usize,
+}
+
+impl Entry {
+    fn new(state: RequestState, running: &Arc<Subscribers>) -> Self {
+        Self { state, running: Some(Arc::clone(running)), undone: false, bytes: EACH_MAX }
+    }
 }
 
 /// Why an id cannot be taken.
@@ -51,16 +59,15 @@ pub enum Taken {
 pub struct Requests(Mutex<HashMap<Key, Entry>>);
 
 impl Requests {
-    /// Adds a state that the log holds.
+    /// Adds a state that the log holds, such as an outcome once it is recorded.
     pub fn restore(&self, state: RequestState) {
         let mut entries = locked(&self.0);
         let key = (state.uid, state.request_id.clone());
-        let entry = Entry { state: state.clone(), running: Some(Arc::default()), undone: false };
-        let entry = entries.entry(key).or_insert(entry);
+        let entry = entries.entry(key).or_insert_with(|| Entry::new(state.clone(), &Arc::default()));
         let is_done = state.completed.as_ref().is_some_and(is_done);
         if state.completed.is_some() {
             (entry.state.completed, entry.state.inverse) = (state.completed, state.inverse);
-            entry.running = None;
+            (entry.running, entry.bytes) = (None, entry.state.encoded_len());
         } else {
             entry.state = state;
         }
@@ -124,13 +131,13 @@ impl Requests {
         }
         let mut entries = locked(&self.0);
         let oldest = now.saturating_sub(IDS);
-        entries.retain(|_, entry| entry.running.is_some() || begun(&entry.state) >= oldest);
-        let own = entries
-            .values()
-            .filter(|entry| (entry.state.uid, entry.state.by_operator) == (state.uid, state.by_operator));
-        let size = |entry: &Entry| if entry.running.is_some() { EACH_MAX } else { entry.state.encoded_len() };
-        let (count, bytes) = own.fold((1, EACH_MAX), |(count, bytes): (usize, usize), entry| {
-            (count.saturating_add(1), bytes.saturating_add(size(entry)))
+        let (mut count, mut bytes) = (1_usize, EACH_MAX);
+        entries.retain(|_, entry| {
+            let is_kept = entry.running.is_some() || begun(&entry.state) >= oldest;
+            if is_kept && (entry.state.uid, entry.state.by_operator) == (state.uid, state.by_operator) {
+                (count, bytes) = (count.saturating_add(1), bytes.saturating_add(entry.bytes));
+            }
+            is_kept
         });
         if count > IDS_MAX || bytes > BYTES_MAX {
             let why =
@@ -138,7 +145,7 @@ impl Requests {
             return Err(Taken::Full(Denied::new(Code::RateLimited, why)));
         }
         let key = (state.uid, state.request_id.clone());
-        entries.insert(key, Entry { state, running: Some(Arc::clone(running)), undone: false });
+        entries.insert(key, Entry::new(state, running));
         Ok(())
     }
 
@@ -152,11 +159,6 @@ impl Requests {
         if let Some(entry) = locked(&self.0).get_mut(&(state.uid, state.request_id.clone())) {
             entry.state.begun_unix_us = state.begun_unix_us;
         }
-    }
-
-    /// Notes the outcome, once it is recorded.
-    pub fn finish(&self, ended: RequestState) {
-        self.restore(ended);
     }
 
     /// Returns what has begun and not ended.
@@ -199,8 +201,6 @@ pub fn bounded(completed: &Completed) -> Completed {
     }
     if kept.encoded_len() > OUTCOME_MAX {
         kept.packages.clear();
-    }
-    if kept.encoded_len() > OUTCOME_MAX {
         for file in &mut kept.files {
             *file = wire::FileInfo { path: std::mem::take(&mut file.path), ..wire::FileInfo::default() };
         }

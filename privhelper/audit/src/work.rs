@@ -161,7 +161,7 @@ pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
     // It is refused whether or not the log can take it; an id that was recorded then ends at the next start.
     if work.id == Id::Recorded {
         drop(state.log.durable(Event::Refused, &work.record));
-        state.requests.finish(ended);
+        state.requests.restore(ended);
     } else if denied.code != Code::RateLimited {
         // What is over the budget is counted instead.
         drop(state.log.note(Event::Refused, &work.record));
@@ -227,7 +227,7 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
         }
         std::thread::sleep(END_PAUSE);
     }
-    state.requests.finish(ended);
+    state.requests.restore(ended);
     let recorded = Recorded { completed: Some(completed.clone()), ..Recorded::default() };
     work.subscribers.finish(Kind::Recorded, &recorded);
     root::acknowledge(state.host.family(&work.state.family), &work.order_id());
@@ -248,7 +248,7 @@ pub fn inspect(state: &State, mut work: Work, is_wanted: impl Fn() -> bool) {
         work.record.own = if is_recorded { with_state(Json::new(), &ended) } else { Json::new() };
         state.log.note(Event::Served, &work.record)?;
         if is_recorded {
-            state.requests.finish(ended);
+            state.requests.restore(ended);
         }
         Ok(recorded)
     });

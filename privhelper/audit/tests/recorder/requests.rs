@@ -169,7 +169,7 @@ fn ended(
     let completed = Some(Completed { status: Status::Done.into(), ..Completed::default() });
     let ended =
         RequestState { uid, request_id: id, completed, inverse: vec![1; inverse], ..RequestState::default() };
-    requests.finish(ended);
+    requests.restore(ended);
     Ok(())
 }
 
