@@ -153,10 +153,24 @@ async fn operators_terminals_that_take_messages_get_one_fixed_line() {
     let ran = place.run(&["tell-operators", &approval("a")]).await;
     assert_eq!((ran.exit, ran.err.as_str()), (Exit::Done, "told 1 terminal of operators\n"));
     let mut got = [0; 500];
-    let length = std::fs::File::from(ssh.master).read(&mut got).unwrap();
+    let mut terminal = std::fs::File::from(ssh.master);
+    let length = terminal.read(&mut got).unwrap();
     let line = format!("postern: a request waits for your approval: postern-admin show {}", approval("a"));
     let text = String::from_utf8_lossy(&got[..length]).replace('\r', "");
     assert_eq!(text, format!("\n{line}\u{7}\n"));
+    // As the recorder says it: one line on a connection.
+    let ran = place.run_with(&["tell-operators", "-"], b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n").await;
+    assert_eq!((ran.exit, ran.err.as_str()), (Exit::Done, "told 1 terminal of operators\n"));
+    assert_eq!(terminal.read(&mut got).unwrap(), length);
+    for wrong in [
+        &b""[..],
+        b"aaaa\n",
+        b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+        b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n\n",
+        b"\xff\n",
+    ] {
+        assert_eq!(place.run_with(&["tell-operators", "-"], wrong).await.exit, Exit::Usage, "{wrong:?}");
+    }
     for quiet in [refuses.master, other.master] {
         nix::fcntl::fcntl(&quiet, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
         let error = std::fs::File::from(quiet).read(&mut got).unwrap_err();

@@ -39,6 +39,7 @@ use hyper::Method;
 use options::{Cli, Command, Config, Global, Tasks};
 use serde_json::json;
 use std::ffi::OsString;
+use std::io::Read;
 use tasks::Going;
 use verbs::File;
 
@@ -222,8 +223,16 @@ impl Session<'_> {
         }
     }
 
-    /// What `postern-wall@.service` does.
+    /// Does the work of `postern-wall@.service` and, with the id on standard input, of `postern-announce@.service`.
     fn tell_operators(&mut self, id: &str) -> Exit {
+        let mut line = String::new();
+        let id = if id == "-" {
+            // The id and its line feed; more makes it none.
+            let read = self.console.input.by_ref().take(34).read_to_string(&mut line);
+            read.map_or("", |_| line.strip_suffix('\n').unwrap_or(&line))
+        } else {
+            id
+        };
         let Some(id) = operators::approval_id(id) else {
             return self.fail(&Fault::new("invalid_argument", "an approval's id is 32 hex digits"));
         };

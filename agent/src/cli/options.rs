@@ -151,7 +151,7 @@ pub enum Command {
     /// Write on operators' terminals that a request waits: what postern-wall@.service does
     #[command(hide = true)]
     TellOperators {
-        /// The approval's id
+        /// The approval's id; - reads it from stdin
         id: String,
     },
     /// A task without `run` in front: one argument of several words

@@ -6,6 +6,7 @@ use super::lines::{End, Lines};
 use super::proof::{Proof, Standing};
 use super::record::{FIRST_PREV, Hex, NoRecord, Record, hex, words};
 use super::seals::Seals;
+use super::statements::{Difference, Statements};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -26,6 +27,8 @@ pub struct Verdict {
     pub torn: u64,
     /// What was proven beside the hashes.
     pub standing: Standing,
+    /// Where root states something else than the broker claimed.
+    pub differences: Vec<Difference>,
     /// The first line that is not as it must be.
     pub bad: Option<Bad>,
 }
@@ -52,6 +55,7 @@ pub fn verify(files: &[PathBuf], extent: Extent, proof: &Proof) -> Result<Verdic
         last_line: Vec::new(),
         fragment: None,
         begins: None,
+        statements: Statements::default(),
     };
     for (index, file) in files.iter().enumerate() {
         let broken = chain.file(file, &files[index + 1..]).map_err(|error| (file.clone(), error))?;
@@ -109,6 +113,7 @@ struct Chain<'a> {
     fragment: Option<Fragment>,
     /// Where a log that does not begin at 1 begins: as the first file's name says.
     begins: Option<u64>,
+    statements: Statements,
 }
 
 impl Chain<'_> {
@@ -207,6 +212,7 @@ impl Chain<'_> {
         }
         let mut seals = self.now.as_ref().map(|point| point.seals.clone()).unwrap_or_default();
         self.proof.check(&mut seals, &mut self.verdict.standing, record)?;
+        self.statements.take(record.seq, record.event, record.line);
         self.before = self.now.take();
         self.now = Some(Point { seq: record.seq, hash: *record.hash, prev: *record.prev, seals });
         self.verdict.first_seq = self.verdict.first_seq.or(Some(record.seq));
@@ -233,6 +239,7 @@ impl Chain<'_> {
 
     fn verdict(mut self) -> Verdict {
         self.verdict.last_seq = self.now.as_ref().map(|point| point.seq);
+        self.verdict.differences = self.statements.found;
         self.verdict.last_hash = self.now.map_or_else(String::new, |point| words(&point.hash));
         self.verdict
     }

@@ -14,11 +14,13 @@ mod proof;
 mod record;
 mod seals;
 mod show;
+mod statements;
 mod summary;
 mod tips;
 pub mod uses;
 mod verify;
 mod view;
+mod witness;
 
 pub use bad::{Bad, Kind};
 pub use chain::{Extent, Verdict, verify};
@@ -26,6 +28,7 @@ pub(crate) use files::chosen;
 pub use files::files;
 pub use keygen::keygen;
 pub use proof::{Known, Proof, Source, Standing};
+pub use statements::Difference;
 
 use crate::approvals::{Person, Terminal};
 use crate::host::Host;

@@ -3,7 +3,9 @@
 use super::chain::{self, Extent, Verdict};
 use super::files::chosen;
 use super::proof::Proof;
+use super::statements::Difference;
 use super::tips;
+use super::witness::{self, Witness};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::{count, escape};
@@ -28,6 +30,9 @@ pub struct VerifyArgs {
     /// A tip that an earlier verification printed and that was kept elsewhere
     #[arg(long, value_name = "SEQ:HASH", value_parser = tips::told)]
     tip: Vec<super::Known>,
+    /// Compare with the lines that root writes into the journal before each effect
+    #[arg(long)]
+    journal: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -77,7 +82,20 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
         match verdict {
             // Written to or put away under our eyes: what seems to be wrong may be only half there.
             Ok(Verdict { bad: Some(_), .. }) | Err(_) if is_live && has_moved() => {}
-            Ok(verdict) => return tell(&verdict, files.len(), &proof, args, &notes, io),
+            Ok(verdict) => {
+                let witness = args.journal.then(|| witness::compare(host, &files)).transpose();
+                return match witness {
+                    Ok(witness) => {
+                        let found =
+                            Found { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
+                        tell(&found, &proof, args, &notes, io)
+                    }
+                    Err(why) => {
+                        writeln!(io.err, "--journal: {}", escape(&why))?;
+                        Ok(Exit::Failed)
+                    }
+                };
+            }
             Err((file, error)) => {
                 writeln!(io.err, "{}: {error}", escape(&file.display().to_string()))?;
                 return Ok(Exit::Failed);
@@ -121,19 +139,34 @@ fn key(path: &Path) -> Result<Epoch, String> {
     epoch.ok_or_else(|| format!("{}: there is no key as `audit keygen` shows it", path.display()))
 }
 
-fn tell(
-    verdict: &Verdict,
+/// What was found of how many files.
+struct Found<'a> {
+    verdict: &'a Verdict,
+    witness: Option<&'a Witness>,
     files: usize,
+}
+
+impl Found<'_> {
+    /// Whether the log is whole and nobody contradicts it.
+    fn is_right(&self) -> bool {
+        let is_witnessed = self.witness.is_none_or(|witness| witness.wrong.is_empty());
+        self.verdict.bad.is_none() && self.verdict.differences.is_empty() && is_witnessed
+    }
+}
+
+fn tell(
+    found: &Found<'_>,
     proof: &Proof,
     args: &VerifyArgs,
     notes: &[String],
     io: &mut Io<'_>,
 ) -> io::Result<Exit> {
-    let exit = if verdict.bad.is_none() { Exit::Done } else { Exit::Failed };
+    let exit = if found.is_right() { Exit::Done } else { Exit::Failed };
     if args.json {
-        writeln!(io.out, "{}", as_json(verdict, files, proof, notes))?;
+        writeln!(io.out, "{}", as_json(found, proof, notes))?;
         return Ok(exit);
     }
+    let (verdict, files) = (found.verdict, found.files);
     let number = |number: u64, noun: &str| count(usize::try_from(number).unwrap_or(usize::MAX), noun);
     let records = number(verdict.records, "record");
     let span = match (verdict.first_seq, verdict.last_seq) {
@@ -147,6 +180,16 @@ fn tell(
             let place = escape(&bad.file.display().to_string());
             writeln!(io.out, "NOT VALID: {place}{line}: {}: {}", bad.kind.name(), escape(&bad.reason))?;
             writeln!(io.out, "valid before it: {records}{span}, {}", seals(verdict))?;
+        }
+    }
+    for Difference { begin, end, what } in &verdict.differences {
+        writeln!(io.out, "DIFFERENT: records {begin} and {end}: {}", escape(what))?;
+    }
+    if let Some(witness) = found.witness {
+        let lines = number(witness.lines, "line");
+        writeln!(io.out, "journal: {lines} of root's, {} as recorded", number(witness.matched, "effect"))?;
+        for wrong in &witness.wrong {
+            writeln!(io.out, "DIFFERENT: {}", escape(wrong))?;
         }
     }
     let standing = &verdict.standing;
@@ -225,7 +268,15 @@ fn remarks(verdict: &Verdict, proof: &Proof) -> Vec<String> {
     notes
 }
 
-fn as_json(verdict: &Verdict, files: usize, proof: &Proof, notes: &[String]) -> Value {
+fn as_json(found: &Found<'_>, proof: &Proof, notes: &[String]) -> Value {
+    let (verdict, files) = (found.verdict, found.files);
+    let differences = verdict
+        .differences
+        .iter()
+        .map(|Difference { begin, end, what }| json!({ "begin": begin, "end": end, "what": what }));
+    let journal = found
+        .witness
+        .map(|witness| json!({ "lines": witness.lines, "matched": witness.matched, "wrong": witness.wrong }));
     let standing = &verdict.standing;
     let bad = verdict.bad.as_ref().map(|bad| {
         json!({ "file": bad.file.display().to_string(), "line": bad.line, "kind": bad.kind, "reason": bad.reason })
@@ -240,6 +291,6 @@ fn as_json(verdict: &Verdict, files: usize, proof: &Proof, notes: &[String]) -> 
         "signed_to": standing.signed_to, "next_public": standing.next_public,
         "tail": if is_proven { "proven" } else { "not_proven" }, "known_to": standing.known_to,
         "open_ends": standing.open_ends, "tampered": standing.tampered, "kept": standing.kept,
-        "notes": notes, "bad": bad,
+        "differences": differences.collect::<Vec<_>>(), "journal": journal, "notes": notes, "bad": bad,
     })
 }

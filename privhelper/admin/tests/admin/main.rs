@@ -35,3 +35,4 @@ mod tips;
 mod verify;
 mod waiting;
 mod watch;
+mod witness;
