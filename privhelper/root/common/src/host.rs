@@ -73,8 +73,8 @@ impl Host {
 /// Tells one version of a file or directory from the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    place: (u64, u64),
-    content: (u64, i64, i64),
+    inode: (u64, u64),
+    rest: (u64, i64, i64),
 }
 
 impl Identity {
@@ -82,15 +82,17 @@ impl Identity {
     #[must_use]
     pub fn of_file(path: &Path) -> Option<Self> {
         let stat = std::fs::metadata(path).ok()?;
-        let content = (stat.size(), stat.mtime(), stat.mtime_nsec());
-        Some(Self { place: (stat.dev(), stat.ino()), content })
+        let rest = (stat.size(), stat.mtime(), stat.mtime_nsec());
+        Some(Self { inode: (stat.dev(), stat.ino()), rest })
     }
 
-    /// Of the directory at this path: device and inode alone. None if there is none.
+    /// Of the inode at this path, whatever it holds (a directory, or a file that is replaced by rename): device, inode,
+    /// mode and owner. None if there is none.
     #[must_use]
-    pub fn of_directory(path: &Path) -> Option<Self> {
+    pub fn of_inode(path: &Path) -> Option<Self> {
         let stat = std::fs::symlink_metadata(path).ok()?;
-        Some(Self { place: (stat.dev(), stat.ino()), content: (0, 0, 0) })
+        let rest = (stat.mode().into(), stat.uid().into(), stat.gid().into());
+        Some(Self { inode: (stat.dev(), stat.ino()), rest })
     }
 }
 

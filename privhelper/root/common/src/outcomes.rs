@@ -47,6 +47,14 @@ impl Outcomes {
         Err(Denied::new(Code::RequestIdConflict, "this order was begun before").into())
     }
 
+    /// Takes back that an order began: it has changed nothing.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn withdraw(&self, id: OrderId) -> Result<(), Fault> {
+        store::remove(&self.path(id))
+    }
+
     /// Keeps the outcome.
     ///
     /// # Errors

@@ -63,19 +63,23 @@ pub fn claim(path: &Path) -> Result<bool, Fault> {
 /// # Errors
 /// Any step failed; the old file is still there.
 pub fn replace(path: &Path, parts: &[&[u8]], durability: Durability) -> Result<(), Fault> {
-    let failed = "write a file of our own state";
     let temporary = path.with_extension("new");
     remove(&temporary)?;
-    let mut file = create(&temporary).map_err(Fault::io(failed))?;
-    parts.iter().try_for_each(|part| file.write_all(part)).map_err(Fault::io(failed))?;
+    let written =
+        write(&temporary, path, parts, durability).map_err(Fault::io("write a file of our own state"));
+    // On a full disk half a file would be in the way.
+    written.inspect_err(|_| drop(remove(&temporary)))
+}
+
+fn write(temporary: &Path, path: &Path, parts: &[&[u8]], durability: Durability) -> io::Result<()> {
+    let mut file = create(temporary)?;
+    parts.iter().try_for_each(|part| file.write_all(part))?;
     if durability == Durability::Synced {
-        file.sync_all().map_err(Fault::io("sync a file of our own state"))?;
+        file.sync_all()?;
     }
-    renameat2(AT_FDCWD, &temporary, AT_FDCWD, path, RenameFlags::empty()).map_err(Fault::io(failed))?;
+    renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RenameFlags::empty())?;
     if durability == Durability::Synced {
-        let directory = File::open(path.parent().unwrap_or(Path::new("/")));
-        let synced = directory.and_then(|directory| directory.sync_all());
-        synced.map_err(Fault::io("sync a directory of our own state"))?;
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
     }
     Ok(())
 }

@@ -1,0 +1,205 @@
+//! The undo store: what orders replaced, below `undo/`, bounded for each client; and the journals of orders under way.
+//!
+//! A copy younger than a day is never given up for another: the change that would need its place is refused, so that
+//! no client can push out what a person may still want back.
+
+use postern_policy::{Code, Denied};
+use postern_proto::root::v1::{Journal, UndoLimits};
+use postern_root::store::{self, Durability};
+use postern_root::{Error, Fault, OrderId};
+use prost::Message;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a copy is kept in any case: as long as the id of its request.
+const SAFE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// One file of the store. Its name is `<uid>-<order id>`, with `.journal` where no content is kept.
+#[derive(Debug)]
+struct Entry {
+    uid: u32,
+    id: OrderId,
+    name: String,
+    size: u64,
+    /// By this host's clock: the time in a request id is its client's word.
+    written: Duration,
+}
+
+/// All files, oldest first.
+#[derive(Debug)]
+pub struct UndoStore {
+    directory: PathBuf,
+    copies: Mutex<Vec<Entry>>,
+}
+
+/// A journal with the content that follows it.
+#[derive(Debug)]
+pub struct Kept {
+    /// What the files were.
+    pub journal: Journal,
+    content: Vec<u8>,
+}
+
+impl Kept {
+    /// What the file of this entry held.
+    pub fn content_of(&self, entry: usize) -> Option<&[u8]> {
+        // Where only attributes change, there is no temporary name and no content.
+        let size = |at: usize| {
+            let entry = self.journal.entries.get(at)?;
+            let before = entry.before.as_ref().filter(|_| !entry.temporary.is_empty())?;
+            usize::try_from(before.size).ok()
+        };
+        let start = (0..entry).try_fold(0_usize, |sum, at| sum.checked_add(size(at).unwrap_or(0)))?;
+        self.content.get(start..start.checked_add(size(entry)?)?)
+    }
+}
+
+impl UndoStore {
+    /// Opens the directory, without files that an earlier process was about to write.
+    ///
+    /// # Errors
+    /// It cannot be made or read.
+    pub fn open(directory: &Path) -> Result<Self, Fault> {
+        store::make_directory(directory)?;
+        let mut copies = Vec::new();
+        for path in store::list(directory)? {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let parts = name.split_once('-').and_then(|(uid, rest)| {
+                let id = OrderId::from_hex(rest.strip_suffix(".journal").unwrap_or(rest))?;
+                Some((uid.parse().ok()?, id))
+            });
+            let Some((uid, id)) = parts else {
+                store::remove(&path)?;
+                continue;
+            };
+            let facts = std::fs::symlink_metadata(&path).map_err(Fault::io("stat an undo copy"))?;
+            let written = Duration::from_secs(u64::try_from(facts.mtime()).unwrap_or(0));
+            copies.push(Entry { uid, id, name, size: facts.len(), written });
+        }
+        copies.sort_by_key(|copy| copy.written);
+        Ok(Self { directory: directory.to_owned(), copies: Mutex::new(copies) })
+    }
+
+    /// Writes the journal of an order that is about to change files. With content it is an undo copy, on the disk when
+    /// this returns; the oldest copies of the same client make room for it.
+    ///
+    /// # Errors
+    /// `undo_full` if those are younger than a day; or it cannot be written.
+    pub fn keep(
+        &self,
+        (uid, id): (u32, OrderId),
+        journal: &Journal,
+        contents: &[Vec<u8>],
+        limits: UndoLimits,
+        now: Duration,
+    ) -> Result<(), Error> {
+        let mut copies = self.copies();
+        let header = journal.encode_to_vec();
+        let length =
+            u32::try_from(header.len()).map_err(|_| Fault::Corrupt { what: "a journal" })?.to_le_bytes();
+        let mut parts: Vec<&[u8]> = vec![&length, &header];
+        parts.extend(contents.iter().map(Vec::as_slice));
+        let size = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add);
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let (name, durability) = if journal.has_content {
+            self.make_room(&mut copies, uid, size, limits, now)?;
+            (format!("{uid}-{id}"), Durability::Synced)
+        } else {
+            (format!("{uid}-{id}.journal"), Durability::Cached)
+        };
+        store::replace(&self.directory.join(&name), &parts, durability)?;
+        copies.push(Entry { uid, id, name, size, written: now });
+        Ok(())
+    }
+
+    fn make_room(
+        &self,
+        copies: &mut Vec<Entry>,
+        uid: u32,
+        size: u64,
+        limits: UndoLimits,
+        now: Duration,
+    ) -> Result<(), Error> {
+        let age = Duration::from_secs(limits.max_age_s).max(SAFE);
+        while let Some(old) = copies.iter().position(|copy| is_older(copy, age, now)) {
+            self.discard(copies, old)?;
+        }
+        loop {
+            let own = || copies.iter().filter(|copy| copy.uid == uid);
+            let bytes = own().map(|copy| copy.size).fold(size, u64::saturating_add);
+            let fits = u32::try_from(own().count()).is_ok_and(|count| count < limits.max_count);
+            if fits && bytes <= limits.max_bytes {
+                return Ok(());
+            }
+            let oldest = copies.iter().position(|copy| copy.uid == uid && is_older(copy, SAFE, now));
+            let Some(oldest) = oldest else {
+                let why = "the undo copies of this client are full, and none is older than a day; undo something, \
+                           wait, or have an operator raise `max_count` or `max_bytes` of [undo]";
+                return Err(Denied::new(Code::UndoFull, why).into());
+            };
+            self.discard(copies, oldest)?;
+        }
+    }
+
+    /// Reads the journal of an order, with content where it is kept; none if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn read(&self, id: OrderId) -> Result<Option<Kept>, Fault> {
+        let name = self.copies().iter().find(|copy| copy.id == id).map(|copy| copy.name.clone());
+        let Some(name) = name else { return Ok(None) };
+        let Some(mut bytes) = store::read(&self.directory.join(name), u64::MAX)? else { return Ok(None) };
+        let damaged = || Fault::Corrupt { what: "an undo copy" };
+        let (length, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| damaged())?;
+        let journal =
+            rest.get(..length).and_then(|header| Journal::decode(header).ok()).ok_or_else(damaged)?;
+        bytes.drain(..length.saturating_add(4));
+        Ok(Some(Kept { journal, content: bytes }))
+    }
+
+    /// Whether there is a journal or copy of an order.
+    #[must_use]
+    pub fn has(&self, id: OrderId) -> bool {
+        self.copies().iter().any(|copy| copy.id == id)
+    }
+
+    /// Gives up every journal without content: its order has ended.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn forget_journals(&self) -> Result<(), Fault> {
+        let mut copies = self.copies();
+        while let Some(at) = copies.iter().position(|copy| copy.name.ends_with(".journal")) {
+            self.discard(&mut copies, at)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the journal and copy of an order.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn forget(&self, id: OrderId) -> Result<(), Fault> {
+        let mut copies = self.copies();
+        while let Some(at) = copies.iter().position(|copy| copy.id == id) {
+            self.discard(&mut copies, at)?;
+        }
+        Ok(())
+    }
+
+    fn discard(&self, copies: &mut Vec<Entry>, at: usize) -> Result<(), Fault> {
+        let copy = copies.remove(at);
+        store::remove(&self.directory.join(copy.name))
+    }
+
+    fn copies(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_older(copy: &Entry, age: Duration, now: Duration) -> bool {
+    now.saturating_sub(copy.written) > age
+}
