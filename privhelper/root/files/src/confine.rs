@@ -1,96 +1,46 @@
 //! Confines the process before its first order: Landlock to the policy's directories and its own state, and a filter of
-//! system calls.
+//! system calls. A thread that inspects gives up writing besides.
 //!
 //! Landlock knows no chmod or chown: the filter has only the calls on descriptors, and Landlock decides which can be had.
 
-use crate::confined::{read_rights, restrict};
-use crate::path::open_granted;
+use crate::path::{Directory, open_granted};
 use crate::state::Host;
-use landlock::{AccessFs, BitFlags};
+use caps::{CapSet, Capability, CapsHashSet};
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError,
+};
 use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sys::stat::Mode;
 use postern_policy::{Decision, Policy, Selector, VerbId};
-use postern_root::Fault;
+use postern_root::{Error, Fault};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// The system calls of this program: those that its own code makes, and those of Rust's and C's libraries for memory,
-/// threads and the end. `tests/confine.rs` holds that others are refused.
-const CALLS: &[libc::c_long] = &[
-    // Files, by name below an open directory, and by descriptor.
-    libc::SYS_openat,
-    libc::SYS_close,
-    libc::SYS_read,
-    libc::SYS_pread64,
-    libc::SYS_write,
-    libc::SYS_lseek,
-    libc::SYS_statx,
-    libc::SYS_fstat,
-    libc::SYS_newfstatat,
-    libc::SYS_fstatfs,
-    libc::SYS_getdents64,
-    libc::SYS_readlinkat,
-    libc::SYS_fchown,
-    libc::SYS_fchmod,
-    libc::SYS_fgetxattr,
-    libc::SYS_flistxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_fremovexattr,
-    libc::SYS_fsync,
-    libc::SYS_mkdirat,
-    libc::SYS_symlinkat,
-    libc::SYS_unlinkat,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_fcntl,
-    // The socket that systemd passed. None can be made.
-    libc::SYS_accept4,
-    libc::SYS_getsockopt,
-    libc::SYS_setsockopt,
-    libc::SYS_recvfrom,
-    libc::SYS_sendto,
-    libc::SYS_ioctl,
-    libc::SYS_ppoll,
-    // Threads, and less power for one that reads.
-    libc::SYS_clone3,
-    libc::SYS_clone,
-    libc::SYS_set_robust_list,
-    libc::SYS_rseq,
-    libc::SYS_futex,
-    libc::SYS_sched_yield,
-    libc::SYS_prctl,
-    libc::SYS_capget,
-    libc::SYS_capset,
-    libc::SYS_landlock_create_ruleset,
-    libc::SYS_landlock_add_rule,
-    libc::SYS_landlock_restrict_self,
-    // Memory, signals, time, random bytes, the end.
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_sigaltstack,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_restart_syscall,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_getrandom,
-    libc::SYS_gettid,
-    libc::SYS_getpid,
-    libc::SYS_tgkill,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
-];
+macro_rules! calls {
+    ($($call:ident)*) => { &[$(libc::$call),*] };
+}
+
+/// The system calls of this program: those that its own code makes on files, its socket and threads, and those of Rust's
+/// and C's libraries for memory, threads and the end. `tests/files/confine.rs` holds that others are refused.
+const CALLS: &[libc::c_long] = calls! {
+    SYS_openat SYS_close SYS_read SYS_pread64 SYS_write SYS_lseek SYS_statx SYS_fstat SYS_newfstatat SYS_fstatfs
+    SYS_getdents64 SYS_readlinkat SYS_fchown SYS_fchmod SYS_fgetxattr SYS_flistxattr SYS_fsetxattr SYS_fremovexattr
+    SYS_fsync SYS_mkdirat SYS_symlinkat SYS_unlinkat SYS_renameat SYS_renameat2 SYS_fcntl
+    SYS_accept4 SYS_getsockopt SYS_setsockopt SYS_recvfrom SYS_sendto SYS_ppoll
+    SYS_clone3 SYS_set_robust_list SYS_rseq SYS_futex SYS_prctl SYS_capget SYS_capset
+    SYS_landlock_create_ruleset SYS_landlock_add_rule SYS_landlock_restrict_self
+    SYS_mmap SYS_munmap SYS_mremap SYS_mprotect SYS_madvise SYS_brk SYS_sigaltstack SYS_rt_sigaction
+    SYS_rt_sigprocmask SYS_rt_sigreturn SYS_restart_syscall SYS_clock_gettime SYS_getrandom SYS_getpid
+    SYS_gettid SYS_tgkill SYS_exit SYS_exit_group
+};
+/// Older calls that C's library still makes there.
+#[cfg(target_arch = "x86_64")]
+const OLDER: &[libc::c_long] = calls! { SYS_poll SYS_mkdir };
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[libc::c_long] = &[];
 
 /// Confines the process. Directories that are missing or unsafe now are not granted: when they change, it ends.
 ///
@@ -131,7 +81,58 @@ fn change_rights() -> BitFlags<AccessFs> {
 /// Every other system call fails with EPERM.
 fn filter() -> Result<(), seccompiler::Error> {
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let rules = CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    let rules = CALLS.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
     let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;
     apply_filter(&BpfProgram::try_from(filter)?)
+}
+
+/// The rights to read files and directories.
+fn read_rights() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::ReadDir
+}
+
+/// Lets the calling thread, and every thread that it starts, reach nothing but what is below these directories. All of
+/// it is required: best effort would report success with nothing enforced.
+fn restrict<'a>(
+    granted: impl IntoIterator<Item = (&'a (impl AsFd + 'a), BitFlags<AccessFs>)>,
+) -> Result<(), RulesetError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))?
+        .create()?;
+    for (directory, rights) in granted {
+        rules = rules.add_rule(PathBeneath::new(directory.as_fd(), rights))?;
+    }
+    rules.restrict_self().map(drop)
+}
+
+/// Runs `work` on a thread of its own that can only read, and only below these directories.
+///
+/// # Errors
+/// The error of `work`; a fault if the thread or its confinement cannot be had.
+pub fn reading<T: Send>(
+    directories: &[Directory],
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    std::thread::scope(|scope| {
+        let confined = move || {
+            let failed = |what: String| Fault::Program { what };
+            restrict(directories.iter().map(|directory| (directory, read_rights())))
+                .map_err(|error| failed(format!("Landlock: {error}")))?;
+            drop_capabilities().map_err(|error| failed(format!("capabilities: {error}")))?;
+            work()
+        };
+        let thread = std::thread::Builder::new().name("inspect".to_owned()).spawn_scoped(scope, confined);
+        let thread = thread.map_err(Fault::io("start a thread"))?;
+        let ended = || Err(Fault::Program { what: "a thread that reads ended".to_owned() }.into());
+        thread.join().unwrap_or_else(|_| ended())
+    })
+}
+
+/// Capabilities are a thread's own (capabilities(7)). Reading takes the one that passes by modes.
+fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
+    let had = caps::read(None, CapSet::Permitted)?;
+    let kept = had.into_iter().filter(|one| *one == Capability::CAP_DAC_OVERRIDE).collect::<CapsHashSet>();
+    caps::set(None, CapSet::Effective, &kept)?;
+    caps::set(None, CapSet::Permitted, &kept)
 }

@@ -7,22 +7,13 @@ use crate::state::State;
 use crate::swap::{self, New, Step, SwapError};
 use crate::target::changed;
 use postern_policy::types::{Digest, FileKind};
-use postern_policy::{Code, Denied, Grant, VerbId};
+use postern_policy::{Code, Denied, Grant};
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
-use postern_root::{Authority, Error, Fault, OrderId};
+use postern_root::{Authority, Error, OrderId};
 
 /// Most bytes of the files that one order replaces, where they are kept for undo.
 const KEPT_MAX: u64 = 16 * 1024 * 1024;
-
-/// What became of an exchange that changed something.
-#[derive(Debug, PartialEq, Eq)]
-enum Exchange {
-    /// All is in place.
-    Whole,
-    /// A failure could not be taken back: the undo copy stays for a person.
-    Torn,
-}
 
 /// Changes the files, all or none, and keeps the outcome.
 ///
@@ -32,27 +23,23 @@ pub fn act(
     state: &State,
     authority: &Authority<'_>,
     grant: &Grant,
-    verb: VerbId,
     plans: Vec<Plan<'_>>,
 ) -> Result<root::Outcome, Error> {
     let id = authority.ordered.id;
-    let objects = plans.iter().map(|plan| plan.change.path.to_string()).collect();
+    let objects = plans.iter().map(|plan| plan.change.path().to_string()).collect();
     let files = plans.iter().map(|plan| info(authority, plan)).collect();
     let plans = plans.into_iter().filter(|plan| !plan.is_unchanged).collect::<Vec<_>>();
     let status = if plans.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
-    let completed = wire::Completed { status: status.into(), files, ..wire::Completed::default() };
-    let mut outcome = authority.outcome(grant, objects, completed);
+    let has_content = plans.iter().any(|plan| plan.opened.replaced.is_some());
+    // One rule that forbids it is enough: the content may be a secret.
+    let is_kept = !plans.is_empty() && grant.rules().all(|rule| rule.keeps_copy);
+    let inverse = is_kept.then(|| inverse(&state.key, authority, grant, &plans, has_content)).transpose()?;
+    let inverse = inverse.flatten();
+    let (status, undoable) = (status.into(), inverse.is_some());
+    let completed = wire::Completed { status, files, undoable, ..wire::Completed::default() };
+    let mut outcome = root::Outcome { inverse, ..authority.outcome(grant, objects, completed) };
     if plans.is_empty() {
         return Ok(outcome);
-    }
-    // One rule that forbids it is enough: the content may be a secret.
-    let is_kept = grant.rules().all(|rule| rule.keeps_copy);
-    let has_content = plans.iter().any(|plan| plan.opened.replaced.is_some());
-    if is_kept {
-        outcome.inverse = inverse(&state.key, authority, grant, (id, verb), &plans, has_content)?;
-    }
-    if let Some(completed) = &mut outcome.completed {
-        completed.undoable = outcome.inverse.is_some();
     }
     let has_content = has_content && outcome.inverse.is_some();
     state.outcomes.begin(id)?;
@@ -61,9 +48,9 @@ pub fn act(
         .and_then(|()| exchange(id, &plans, &mut outcome));
     match ended {
         // If this cannot be written, the next start finds the journal and what is in place.
-        Ok(ended) => {
+        Ok(()) => {
             let is_written = state.outcomes.end(id, &outcome).is_ok();
-            if is_written && !has_content && ended == Exchange::Whole {
+            if is_written && !has_content {
                 drop(state.undo.forget(id));
             }
             if let Some(undone) =
@@ -135,57 +122,50 @@ fn too_large() -> Denied {
 }
 
 /// Does the steps, and says in the outcome what is not as it should be.
-fn exchange(id: OrderId, plans: &[Plan<'_>], outcome: &mut root::Outcome) -> Result<Exchange, Error> {
+fn exchange(id: OrderId, plans: &[Plan<'_>], outcome: &mut root::Outcome) -> Result<(), Error> {
     let temporaries = (0..plans.len()).map(|number| temporary(id, number)).collect::<Vec<_>>();
     let steps = plans.iter().zip(&temporaries).map(|(plan, temporary)| step(plan, temporary));
-    let steps = steps.collect::<Result<Vec<_>, _>>()?;
+    let steps = steps.collect::<Vec<_>>();
     swap::stage(&steps)?;
-    match swap::swap(&steps) {
-        Ok(None) => Ok(Exchange::Whole),
-        Ok(Some(fault)) => {
-            let message = "the change is in place, but cleaning up after it failed; an operator finds the reason \
-                           in the audit log";
-            note(outcome, wire::Status::Partly, fault.code(), message, fault.to_string());
-            Ok(Exchange::Whole)
-        }
-        Err(SwapError::TakenBack(error)) => Err(error),
-        Err(SwapError::Torn { why, fault }) => {
-            let message =
-                "the change failed in the middle and could not be taken back as a whole; look at the files";
-            let detail = format!("{}; then {fault}", why.detail());
-            note(outcome, wire::Status::Partly, Code::Interrupted, message, detail);
+    let (message, detail) = match swap::swap(&steps) {
+        Ok(None) => return Ok(()),
+        Ok(Some(error)) => ("the change is in place, but cleaning up after it failed", error.detail()),
+        Err(SwapError::TakenBack(error)) => return Err(error),
+        Err(SwapError::Torn(detail)) => {
+            // The undo copy stays for a person.
             outcome.inverse = None;
-            Ok(Exchange::Torn)
+            ("the change failed in the middle and could not be taken back; look at the files", detail)
         }
-    }
+    };
+    note(outcome, wire::Status::Partly, Code::Interrupted, message, detail);
+    Ok(())
 }
 
 /// Sets status, code and words of an outcome.
 pub fn note(outcome: &mut root::Outcome, status: wire::Status, code: Code, message: &str, detail: String) {
     outcome.detail = detail;
     if let Some(completed) = &mut outcome.completed {
-        completed.status = status.into();
+        (completed.status, completed.undoable) = (status.into(), outcome.inverse.is_some());
         code.as_str().clone_into(&mut completed.code);
         message.clone_into(&mut completed.message);
     }
 }
 
-fn step<'a>(plan: &'a Plan<'_>, temporary: &'a str) -> Result<Step<'a>, Fault> {
+fn step<'a>(plan: &'a Plan<'_>, temporary: &'a str) -> Step<'a> {
     let new = match &plan.change.to {
-        To::Content { content: Some(content), .. } => New::File(content, plan.attributes),
-        To::Content { content: None, .. } => return Err(Fault::Corrupt { what: "an order without content" }),
+        To::Content(content, _) => New::File(content, plan.attributes),
         To::Directory => New::Directory(plan.attributes),
         To::Attributes => New::Attributes(plan.attributes),
         To::Removed | To::RemovedDirectory => New::Nothing,
     };
-    Ok(Step {
+    Step {
         parent: &plan.opened.parent,
-        name: plan.change.path.split().1,
+        name: plan.change.path().split().1,
         temporary,
         old: plan.opened.target.as_ref(),
         new,
         attributes: plan.opened.replaced.as_ref().or(plan.change.attributes.as_ref()),
-    })
+    }
 }
 
 /// A path as it is afterwards. Content that the client did not write itself is told only to a reader.
@@ -195,8 +175,8 @@ fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
         return wire::FileInfo { path: after.path, ..wire::FileInfo::default() };
     }
     let (accounts, attributes) = (authority.accounts, plan.attributes);
-    let is_written = matches!(plan.change.to, To::Content { .. });
-    let is_known = is_written && (authority.inverse.is_none() || may_read(authority, &plan.change.path));
+    let is_written = matches!(plan.change.to, To::Content(..));
+    let is_known = is_written && (authority.inverse.is_none() || may_read(authority, plan.change.path()));
     let r#type = if after.directory { wire::FileType::Directory } else { wire::FileType::File };
     wire::FileInfo {
         path: after.path,

@@ -7,12 +7,12 @@ use postern_policy::{Decision, Grant, VerbId};
 use postern_proto::link::INVERSE_MAX;
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
-use postern_root::{Accounts, Authority, Fault, Key, OrderId};
+use postern_root::{Accounts, Authority, Fault, Key};
 use prost::Message;
 
 /// What a path is after the change.
 pub fn after(plan: &Plan<'_>) -> root::FileFacts {
-    let path = plan.change.path.to_string();
+    let path = plan.change.path().to_string();
     let Attributes { mode, uid, gid } = plan.attributes;
     let exists = root::FileFacts {
         path: path.clone(),
@@ -29,8 +29,9 @@ pub fn after(plan: &Plan<'_>) -> root::FileFacts {
             let before = &plan.opened.facts;
             root::FileFacts { directory: before.directory, size: before.size, ..exists }
         }
-        To::Content { sha256, size, .. } => {
-            root::FileFacts { size: *size, sha256: sha256.as_bytes().to_vec(), ..exists }
+        To::Content(content, sha256) => {
+            let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            root::FileFacts { size, sha256: sha256.as_bytes().to_vec(), ..exists }
         }
     }
 }
@@ -54,11 +55,11 @@ pub fn inverse(
     key: &Key,
     authority: &Authority<'_>,
     grant: &Grant,
-    (id, verb): (OrderId, VerbId),
     plans: &[Plan<'_>],
     has_content: bool,
 ) -> Result<Option<root::Inverse>, Fault> {
-    let Some((verb, body, contents)) = request(authority.accounts, verb, plans) else { return Ok(None) };
+    let Some((verb, body, contents)) = request(authority, plans) else { return Ok(None) };
+    let id = authority.ordered.id;
     let inverse = root::Inverse {
         family: "files".to_owned(),
         order_id: id.as_bytes().to_vec(),
@@ -77,50 +78,51 @@ pub fn inverse(
     Ok((inverse.encoded_len() <= INVERSE_MAX).then_some(inverse))
 }
 
-type Request = (VerbId, Vec<u8>, Vec<root::Content>);
+/// A verb, its message, and the announcement of content.
+type Parts = (VerbId, Vec<u8>, Vec<root::Content>);
 
 /// The request itself: its entries in reverse order.
-fn request(accounts: &Accounts, verb: VerbId, plans: &[Plan<'_>]) -> Option<Request> {
-    if let [plan] = plans {
-        let path = plan.change.path.to_string();
-        let back = Back::of(accounts, plan)?;
-        let any = "any".to_owned();
-        match (&plan.change.to, &plan.opened.old) {
-            (To::Attributes, _) if plan.change.mode.is_some() => {
-                let body = wire::FileSetModeRequest { path, mode: back.mode, ..Default::default() };
-                return Some((VerbId::FileSetMode, body.encode_to_vec(), Vec::new()));
-            }
-            (To::Attributes, _) => {
-                let Back { owner, group, .. } = back;
-                let body = wire::FileSetOwnerRequest { path, owner, group, ..Default::default() };
-                return Some((VerbId::FileSetOwner, body.encode_to_vec(), Vec::new()));
-            }
-            (To::RemovedDirectory, _) => {
-                let Back { mode, owner, group } = back;
-                let body = wire::FileMkdirRequest { path, mode, owner, group, ..Default::default() };
-                return Some((VerbId::FileMkdir, body.encode_to_vec(), Vec::new()));
-            }
-            (To::Directory | To::Content { .. }, None) if verb != VerbId::FilePatch => {
-                let body = wire::FileRemoveRequest { path, expect: any, ..Default::default() };
-                return Some((VerbId::FileRemove, body.encode_to_vec(), Vec::new()));
-            }
-            (To::Content { .. } | To::Removed, _) if verb != VerbId::FilePatch => {
-                let (change, content) = file(accounts, plan)?;
-                let body = wire::FileWriteRequest { change: Some(change), ..Default::default() };
-                return Some((VerbId::FileWrite, body.encode_to_vec(), content.into_iter().collect()));
-            }
-            _ => {}
-        }
+fn request(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Option<Parts> {
+    let accounts = authority.accounts;
+    let verb = authority.inverse.map_or(authority.ordered.order.verb.as_str(), |inverse| &inverse.verb);
+    if let ([plan], false) = (plans, verb == VerbId::FilePatch.name()) {
+        return single(accounts, plan);
     }
     let files = plans.iter().rev().map(|plan| file(accounts, plan)).collect::<Option<Vec<_>>>()?;
     let (changes, contents): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-    let body = wire::FilePatchRequest { changes, ..Default::default() };
+    let body = wire::FilePatchRequest { meta: None, changes };
     Some((VerbId::FilePatch, body.encode_to_vec(), contents.into_iter().flatten().collect()))
+}
+
+fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
+    let (meta, path) = (None, plan.change.path().to_string());
+    let Back { mode, owner, group } = Back::of(accounts, plan)?;
+    let (verb, body) = match (&plan.change.to, plan.opened.old) {
+        (To::Attributes, _) if plan.change.asked.mode.is_some() => {
+            (VerbId::FileSetMode, wire::FileSetModeRequest { meta, path, mode }.encode_to_vec())
+        }
+        (To::Attributes, _) => {
+            (VerbId::FileSetOwner, wire::FileSetOwnerRequest { meta, path, owner, group }.encode_to_vec())
+        }
+        (To::RemovedDirectory, _) => {
+            (VerbId::FileMkdir, wire::FileMkdirRequest { meta, path, mode, owner, group }.encode_to_vec())
+        }
+        (_, None) => {
+            let expect = "any".to_owned();
+            (VerbId::FileRemove, wire::FileRemoveRequest { meta, path, expect }.encode_to_vec())
+        }
+        (_, Some(_)) => {
+            let (change, content) = file(accounts, plan)?;
+            let body = wire::FileWriteRequest { meta, change: Some(change) };
+            return Some((VerbId::FileWrite, body.encode_to_vec(), content.into_iter().collect()));
+        }
+    };
+    Some((verb, body, Vec::new()))
 }
 
 /// One file as it was, with the announcement of its content.
 fn file(accounts: &Accounts, plan: &Plan<'_>) -> Option<(wire::FileChange, Option<root::Content>)> {
-    let (path, expect) = (plan.change.path.to_string(), "any".to_owned());
+    let (path, expect) = (plan.change.path().to_string(), "any".to_owned());
     let Some(old) = plan.opened.old else {
         let kind = wire::ChangeKind::Remove.into();
         return Some((wire::FileChange { path, kind, expect, ..Default::default() }, None));

@@ -4,7 +4,6 @@
 
 mod change;
 pub mod confine;
-pub mod confined;
 mod effect;
 mod inverse;
 mod order;

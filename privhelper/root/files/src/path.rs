@@ -4,6 +4,7 @@
 //! `RestrictSUIDSGID=` of the unit makes openat2(2) answer ENOSYS, so each component is opened with `O_NOFOLLOW` and
 //! checked on its own descriptor. Component names hold no `/` and are neither `.` nor `..` (`TargetPath`).
 
+use nix::NixPath;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat, readlinkat};
 use nix::sys::stat::Mode;
@@ -11,7 +12,7 @@ use nix::sys::statfs::{self, FsType, fstatfs};
 use postern_policy::types::TargetPath;
 use postern_policy::{Code, Denied};
 use postern_root::{Error, Fault};
-use rustix::fs::{AtFlags, Statx, StatxFlags, statx};
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Opens a name without any effect on it, and without its content.
@@ -25,50 +26,21 @@ pub type FileId = (u32, u32, u64);
 
 /// What the kernel says of an open file.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts(Statx);
-
-impl Facts {
+pub struct Facts {
     /// Device and inode.
-    #[must_use]
-    pub fn id(&self) -> FileId {
-        (self.0.stx_dev_major, self.0.stx_dev_minor, self.0.stx_ino)
-    }
-
+    pub id: FileId,
     /// Type and permission bits.
-    #[must_use]
-    pub fn mode(&self) -> u32 {
-        self.0.stx_mode.into()
-    }
-
+    pub mode: u32,
     /// Owner and group.
-    #[must_use]
-    pub fn owner(&self) -> (u32, u32) {
-        (self.0.stx_uid, self.0.stx_gid)
-    }
-
+    pub owner: (u32, u32),
     /// Bytes of content.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.0.stx_size
-    }
-
+    pub size: u64,
     /// Number of names.
-    #[must_use]
-    pub fn links(&self) -> u32 {
-        self.0.stx_nlink
-    }
-
+    pub links: u32,
     /// Last change of content, in seconds since 1970 and nanoseconds.
-    #[must_use]
-    pub fn mtime(&self) -> (i64, u32) {
-        (self.0.stx_mtime.tv_sec, self.0.stx_mtime.tv_nsec)
-    }
-
+    pub mtime: (i64, u32),
     /// The mount that it was reached through: a bind mount of the same file system is another.
-    #[must_use]
-    pub fn mount(&self) -> u64 {
-        self.0.stx_mnt_id
-    }
+    pub mount: u64,
 }
 
 /// Asks the kernel about an open file.
@@ -81,14 +53,22 @@ pub fn facts(fd: impl AsFd) -> Result<Facts, Fault> {
     if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         return Err(Fault::Program { what: "this kernel does not tell mounts apart".to_owned() });
     }
-    Ok(Facts(stat))
+    Ok(Facts {
+        id: (stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino),
+        mode: stat.stx_mode.into(),
+        owner: (stat.stx_uid, stat.stx_gid),
+        size: stat.stx_size,
+        links: stat.stx_nlink,
+        mtime: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
+        mount: stat.stx_mnt_id,
+    })
 }
 
 /// Opens a name in a directory.
 ///
 /// # Errors
 /// As openat(2).
-pub fn open(at: impl AsFd, name: &str, flags: OFlag) -> nix::Result<OwnedFd> {
+pub fn open<P: NixPath + ?Sized>(at: impl AsFd, name: &P, flags: OFlag) -> nix::Result<OwnedFd> {
     openat(at, name, flags, Mode::empty())
 }
 
@@ -125,7 +105,7 @@ pub fn open_granted(directory: &TargetPath, root_uid: u32) -> Result<Directory, 
     }
     let fd = open(&at, ".", READ).map_err(Fault::io("open a granted directory"))?;
     check_file_system(&fd, directory)?;
-    let mount = facts(&fd)?.mount();
+    let mount = facts(&fd)?.mount;
     Ok(Directory { fd, mount })
 }
 
@@ -151,10 +131,10 @@ impl Directory {
             })?;
             check_owner(&next, root_uid, false, || format!("{part:?}"))?;
             let facts = facts(&next)?;
-            if facts.mount() != self.mount {
+            if facts.mount != self.mount {
                 return Err(denied(format!("{part:?} is another file system")));
             }
-            if folds_case(&at, part, facts.id()) {
+            if folds_case(&at, part, facts.id) {
                 return Err(case_folded(part));
             }
             at = next;
@@ -202,8 +182,8 @@ fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Error
 /// there, and not replace root's.
 fn check_owner(at: &OwnedFd, root_uid: u32, is_passed: bool, name: impl Fn() -> String) -> Result<(), Error> {
     let facts = facts(at)?;
-    let foreign = ![0, root_uid].contains(&facts.owner().0);
-    let writable = facts.mode() & 0o022 != 0 && !(is_passed && facts.mode() & 0o1000 != 0);
+    let foreign = ![0, root_uid].contains(&facts.owner.0);
+    let writable = facts.mode & 0o022 != 0 && !(is_passed && facts.mode & 0o1000 != 0);
     if foreign || writable {
         return Err(denied(format!("others than root can write {}", name())));
     }
@@ -216,7 +196,7 @@ pub fn folds_case(at: impl AsFd, name: &str, id: FileId) -> bool {
     let swap = |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
     let other = name.chars().map(swap).collect::<String>();
     other != name
-        && open(at, &other, LOOK).is_ok_and(|other| facts(other).is_ok_and(|facts| facts.id() == id))
+        && open(at, other.as_str(), LOOK).is_ok_and(|other| facts(other).is_ok_and(|facts| facts.id == id))
 }
 
 /// The error for such a directory.

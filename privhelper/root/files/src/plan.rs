@@ -6,7 +6,7 @@ use crate::target::{OpenTarget, open_target};
 use crate::xattr::ExtendedAttributes;
 use postern_policy::facts::{self, OldFile};
 use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
-use postern_policy::{Code, Denied, Facts, Grant, Invalid, Object, VerbId};
+use postern_policy::{Code, Denied, Facts, Invalid, Object, VerbId};
 use postern_proto::root::v1 as root;
 use postern_root::{Authority, Error};
 
@@ -38,67 +38,32 @@ pub struct Plan<'a> {
     pub is_unchanged: bool,
 }
 
-/// A granted directory, and a path below it.
-pub type Granted = (TargetPath, String);
-
-/// The directory of the rule that grants each change, and the path below it. An operator's undo needs no rule: each file
-/// is reached through its own directory.
-///
-/// # Errors
-/// `no_grant`, `invalid_argument`.
-pub fn granted(grant: &Grant, changes: &[Change]) -> Result<Vec<Granted>, Denied> {
-    let directory_of = |path: &TargetPath| {
-        let elements = grant.elements().iter().filter(|element| element.object.is_file(path));
-        let mut rules = elements.filter_map(|element| Some((element.verb, element.rules.first()?)));
-        rules.find_map(|(verb, rule)| rule.selector.directory_of(verb, path).cloned())
-    };
-    let of = |change: &Change| {
-        if grant.elements().is_empty() {
-            let (directory, name) = change.path.split();
-            return Ok((TargetPath::new(directory)?, name.to_owned()));
-        }
-        let missing = || Denied::new(Code::NoGrant, "no rule's directory holds this path");
-        let directory = directory_of(&change.path).ok_or_else(missing)?;
-        let below = change.path.below(&directory).unwrap_or_default().to_owned();
-        Ok((directory, below))
-    };
-    changes.iter().map(of).collect()
-}
-
-/// Opens the granted directories.
+/// Opens the granted directories of these changes.
 ///
 /// # Errors
 /// `directory_missing`, `unsafe_path`.
-pub fn open_directories(granted: &[Granted], root_uid: u32) -> Result<Vec<Directory>, Error> {
-    granted.iter().map(|(directory, _)| open_granted(directory, root_uid)).collect()
+pub fn open_directories(changes: &[Change], root_uid: u32) -> Result<Vec<Directory>, Error> {
+    changes.iter().map(|change| open_granted(&change.directory, root_uid)).collect()
 }
 
 /// Opens every path below its directory, and hashes every file whose content is replaced.
 ///
 /// # Errors
 /// `directory_missing`, `unsafe_path`, `special_file`.
-pub fn open_all(
-    changes: &[Change],
-    granted: &[Granted],
-    directories: &[Directory],
-    root_uid: u32,
-) -> Result<Vec<Opened>, Error> {
-    let all = changes.iter().zip(granted).zip(directories);
-    all.map(|((change, (_, below)), directory)| {
-        let parent = directory.open_parent(below, root_uid)?;
-        open_one(change, parent)
-    })
-    .collect()
+pub fn open_all(changes: &[Change], directories: &[Directory], root_uid: u32) -> Result<Vec<Opened>, Error> {
+    let all = changes.iter().zip(directories);
+    all.map(|(change, directory)| open_one(change, directory.open_parent(change.below(), root_uid)?))
+        .collect()
 }
 
 fn open_one(change: &Change, parent: Directory) -> Result<Opened, Error> {
-    let path = change.path.to_string();
-    let Some(target) = open_target(&parent, change.path.split().1, change.to.kinds())? else {
+    let path = change.path().to_string();
+    let Some(target) = open_target(&parent, change.path().split().1, change.to.kinds())? else {
         let facts = root::FileFacts { path, ..root::FileFacts::default() };
         return Ok(Opened { parent, target: None, old: None, facts, replaced: None });
     };
     let is_replaced = !matches!(change.to, To::Attributes | To::Directory);
-    let replaced = is_replaced.then(|| target.extended_attributes(change.path.split().1)).transpose()?;
+    let replaced = is_replaced.then(|| target.extended_attributes(change.path().split().1)).transpose()?;
     let is_file = target.kind == FileKind::File;
     let is_hashed = is_file && change.to.replaces_content();
     let sha256 = if is_hashed { target.sha256()? } else { Digest::of(&[]) };
@@ -122,7 +87,7 @@ fn open_one(change: &Change, parent: Directory) -> Result<Opened, Error> {
 /// The facts as the policy decides them.
 pub fn facts(changes: &[Change], opened: &[Opened]) -> Facts {
     let of = |(change, opened): (&Change, &Opened)| facts::FileFacts {
-        path: change.path.clone(),
+        path: change.path().clone(),
         old: opened.old,
     };
     Facts::Files(changes.iter().zip(opened).map(of).collect())
@@ -152,12 +117,12 @@ fn plan_one<'a>(authority: &Authority<'_>, change: &'a Change, opened: Opened) -
     let uid = |name: &UserName| accounts.user(name.as_str()).ok_or_else(|| unknown("owner", name));
     let gid = |name: &UserName| accounts.group(name.as_str()).ok_or_else(|| unknown("group", name));
     let attributes = Attributes {
-        mode: change.mode.unwrap_or(kept.mode),
-        uid: change.owner.as_ref().map(uid).transpose()?.unwrap_or(kept.uid),
-        gid: change.group.as_ref().map(gid).transpose()?.unwrap_or(kept.gid),
+        mode: change.asked.mode.unwrap_or(kept.mode),
+        uid: change.asked.owner.as_ref().map(uid).transpose()?.unwrap_or(kept.uid),
+        gid: change.asked.group.as_ref().map(gid).transpose()?.unwrap_or(kept.gid),
     };
     let is_unchanged = old.is_some_and(|old| match &change.to {
-        To::Content { sha256, .. } => (old.sha256, old.attributes) == (*sha256, attributes),
+        To::Content(_, sha256) => (old.sha256, old.attributes) == (*sha256, attributes),
         To::Attributes => old.attributes == attributes,
         To::Removed | To::Directory | To::RemovedDirectory => false,
     });
@@ -166,9 +131,9 @@ fn plan_one<'a>(authority: &Authority<'_>, change: &'a Change, opened: Opened) -
 
 /// Whether the file is what the change needs and its writer expects. Only a reader of the file learns what it is.
 fn check_expected(authority: &Authority<'_>, change: &Change, old: Option<&OldFile>) -> Result<(), Denied> {
-    let path = &change.path;
+    let path = change.path();
     let exists = || Denied::new(Code::AlreadyExists, format!("{path} exists"));
-    let is_expected = match (&change.to, change.expect, old) {
+    let is_expected = match (&change.to, change.asked.expect, old) {
         (To::Directory, _, Some(_)) | (_, Expect::Absent, Some(_)) => return Err(exists()),
         (To::Removed | To::RemovedDirectory | To::Attributes, _, None) => {
             return Err(Denied::new(Code::NotFound, format!("{path} does not exist")));

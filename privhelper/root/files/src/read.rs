@@ -1,15 +1,15 @@
 //! `file.read` and `file.list`: parts of a file as events, and the names in a directory. Nothing is held whole.
 
-use crate::confined;
+use crate::confine;
 use crate::path::{self, Directory, open_granted};
 use crate::state::State;
 use crate::target::{OpenTarget, PART, open_target};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::sys::stat::SFlag;
+use postern_policy::request::FileReadRequest;
 use postern_policy::types::{FileKind, TargetPath};
-use postern_policy::{Code, Denied, Facts, Grant, Object, VerbId};
-use postern_proto::link::strict;
+use postern_policy::{Code, Denied, Facts, Request};
 use postern_proto::root::v1::{Envelope, Outcome};
 use postern_proto::v1 as wire;
 use postern_root::authority::Purpose;
@@ -21,12 +21,6 @@ use std::io::{Read, Write};
 /// Most names that are listed, and most bytes of the answer: it is one message.
 const NAMES_MAX: usize = 1000;
 const BYTES_MAX: usize = 128 * 1024;
-
-/// A part of a file. A negative offset counts from the end; a limit of 0 is the rule's.
-struct Range {
-    offset: i64,
-    limit: u32,
-}
 
 /// Does what an `Inspect` of a read orders: events with content, then the outcome.
 ///
@@ -41,16 +35,15 @@ pub fn read<S: Read + Write + Send>(
     let accounts = state.host.common.accounts()?;
     let (host, policy) = (&state.host.common, &state.active.policy);
     let authority = Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Act(envelope))?;
-    let malformed = || Denied::new(Code::InvalidArgument, "body: is not the request of this verb");
-    let body = &ordered.order.body;
-    let (path, range) = if ordered.verb == VerbId::FileList {
-        (strict::<wire::FileListRequest>(body).ok_or_else(malformed)?.path, None)
+    let request = authority.request(Vec::new())?;
+    let grant = authority.decide(&request.required_grants())?;
+    let (path, range) = if let Request::FileRead(FileReadRequest { path, offset, limit }) = request {
+        (path, Some((offset, limit)))
+    } else if let Request::FileList(path) = request {
+        (path, None)
     } else {
-        let request = strict::<wire::FileReadRequest>(body).ok_or_else(malformed)?;
-        (request.path, Some(Range { offset: request.offset, limit: request.limit }))
+        return Err(Denied::new(Code::Unsupported, "this is no read of files").into());
     };
-    let path = TargetPath::new(&path)?;
-    let grant = authority.decide(&[(ordered.verb, Object::read(path.clone()))])?;
     let grant = authority.decide_facts(grant, &Facts::None)?;
     let directory = grant.rules().find_map(|rule| rule.selector.directory_of(ordered.verb, &path));
     let directory =
@@ -58,15 +51,16 @@ pub fn read<S: Read + Write + Send>(
     // A listed directory may be the rule's own.
     let below = path.below(directory).unwrap_or_default();
     let directories = [open_granted(directory, state.host.root_uid)?];
-    let completed = confined::reading(&directories, || {
+    let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
+    let completed = confine::reading(&directories, || {
         let [directory] = &directories;
         match range {
             None => list(&accounts, &path, &directory.open_below(below, state.host.root_uid)?),
-            Some(range) => {
+            Some((offset, limit)) => {
                 let parent = directory.open_parent(below, state.host.root_uid)?;
                 let missing = || Denied::new(Code::NotFound, format!("{path} does not exist"));
                 let file = open_target(&parent, path.split().1, &[FileKind::File])?.ok_or_else(missing)?;
-                send(&accounts, &path, &file, &range, &grant, connection)
+                send(&accounts, &path, &file, (offset, limit), max, connection)
             }
         }
     })?;
@@ -78,15 +72,14 @@ fn send<S: Read + Write>(
     accounts: &Accounts,
     path: &TargetPath,
     file: &OpenTarget,
-    range: &Range,
-    grant: &Grant,
+    (offset, limit): (i64, u32),
+    max: u64,
     connection: &mut Connection<S>,
 ) -> Result<wire::Completed, Error> {
-    let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
     let sha256 = if file.size <= max { file.sha256()?.to_string() } else { String::new() };
-    let mut rest = if range.limit == 0 { max } else { max.min(range.limit.into()) };
+    let mut rest = if limit == 0 { max } else { max.min(limit.into()) };
     let mut offset =
-        u64::try_from(range.offset).unwrap_or_else(|_| file.size.saturating_sub(range.offset.unsigned_abs()));
+        u64::try_from(offset).unwrap_or_else(|_| file.size.saturating_sub(offset.unsigned_abs()));
     let (mut part, mut next) = (vec![0; PART], vec![0; PART]);
     let mut now = file.read_at(&mut part, offset)?.len();
     while now > 0 && rest > 0 {
@@ -128,12 +121,11 @@ fn list(accounts: &Accounts, path: &TargetPath, directory: &Directory) -> Result
     let mut completed = wire::Completed { status: wire::Status::Done.into(), ..Default::default() };
     let mut bytes = 0_usize;
     for name in names {
-        let facts =
-            match nix::fcntl::openat(directory, name.as_c_str(), path::LOOK, nix::sys::stat::Mode::empty()) {
-                Ok(fd) => path::facts(fd)?,
-                Err(Errno::ENOENT) => continue,
-                Err(errno) => return Err(Fault::io("open a file")(errno).into()),
-            };
+        let facts = match path::open(directory, name.as_c_str(), path::LOOK) {
+            Ok(fd) => path::facts(fd)?,
+            Err(Errno::ENOENT) => continue,
+            Err(errno) => return Err(Fault::io("open a file")(errno).into()),
+        };
         let info = info(accounts, format!("{path}/{}", name.to_string_lossy()), &facts);
         bytes = bytes.saturating_add(info.encoded_len());
         if bytes > BYTES_MAX {
@@ -151,21 +143,21 @@ fn list(accounts: &Accounts, path: &TargetPath, directory: &Directory) -> Result
 }
 
 fn info(accounts: &Accounts, path: String, facts: &path::Facts) -> wire::FileInfo {
-    let r#type = match SFlag::from_bits_truncate(facts.mode()) & SFlag::S_IFMT {
+    let r#type = match SFlag::from_bits_truncate(facts.mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => wire::FileType::File,
         SFlag::S_IFDIR => wire::FileType::Directory,
         SFlag::S_IFLNK => wire::FileType::Symlink,
         _ => wire::FileType::Other,
     };
-    let (uid, gid) = facts.owner();
+    let (uid, gid) = facts.owner;
     wire::FileInfo {
         path,
         r#type: r#type.into(),
-        size: if r#type == wire::FileType::File { facts.size() } else { 0 },
-        mode: format!("{:04o}", facts.mode() & 0o7777),
+        size: if r#type == wire::FileType::File { facts.size } else { 0 },
+        mode: format!("{:04o}", facts.mode & 0o7777),
         owner: accounts.user_name(uid).map_or_else(|| uid.to_string(), str::to_owned),
         group: accounts.group_name(gid).map_or_else(|| gid.to_string(), str::to_owned),
         sha256: String::new(),
-        mtime_unix_s: u64::try_from(facts.mtime().0).unwrap_or(0),
+        mtime_unix_s: u64::try_from(facts.mtime.0).unwrap_or(0),
     }
 }

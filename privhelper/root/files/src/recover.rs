@@ -62,7 +62,7 @@ fn settle(state: &State, id: OrderId) -> Result<(), Fault> {
     } else {
         let detail = is_whole.as_ref().err().map(Error::detail).unwrap_or_default();
         let completed = outcome.completed.take().unwrap_or_default();
-        outcome.completed = Some(Completed { files: Vec::new(), undoable: false, ..completed });
+        outcome.completed = Some(Completed { files: Vec::new(), ..completed });
         outcome.inverse = None;
         note(&mut outcome, Status::Interrupted, Code::Interrupted, message, detail);
     }

@@ -5,7 +5,7 @@
 
 use crate::change::{Change, To};
 use crate::path::Directory;
-use crate::plan::{Granted, Plan};
+use crate::plan::Plan;
 use crate::state::State;
 use crate::tree::{self, Room};
 use postern_policy::types::{Digest, TargetPath};
@@ -78,20 +78,20 @@ fn copy_name(live: &TargetPath) -> String {
     Digest::of(&[live.as_str().as_bytes()]).to_string().chars().take(16).collect()
 }
 
-/// The granted directories of these changes, each once.
-fn lives(granted: &[Granted]) -> Vec<&TargetPath> {
-    granted.iter().map(|(directory, _)| directory).collect::<BTreeSet<_>>().into_iter().collect()
+/// The granted directories of changes, each once.
+fn lives<'a>(changes: impl Iterator<Item = &'a Change>) -> Vec<&'a TargetPath> {
+    changes.map(|change| &change.directory).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The validators that must agree: of each rule that lets a write or removal through, over the copy of its directory.
 #[must_use]
-pub fn validators(grant: &Grant, changes: &[Change], granted: &[Granted]) -> Vec<RequiredValidator> {
-    let lives = lives(granted);
+pub fn validators(grant: &Grant, changes: &[Change]) -> Vec<RequiredValidator> {
+    let lives = lives(changes.iter());
     let mut required: Vec<RequiredValidator> = Vec::new();
     for change in changes.iter().filter(|change| change.to.replaces_content()) {
-        for element in grant.elements().iter().filter(|element| element.object.is_file(&change.path)) {
+        for element in grant.elements().iter().filter(|element| element.object.is_file(change.path())) {
             let Some(rule) = element.rules.first().filter(|rule| !rule.validate.is_empty()) else { continue };
-            let live = rule.selector.directory_of(element.verb, &change.path);
+            let live = rule.selector.directory_of(element.verb, change.path());
             let copy =
                 lives.iter().position(|known| Some(*known) == live).and_then(|at| u32::try_from(at).ok());
             let Some(copy) = copy else { continue };
@@ -118,7 +118,6 @@ pub fn stage(
     state: &State,
     authority: &Authority<'_>,
     plans: &[Plan<'_>],
-    granted: &[Granted],
     directories: &[Directory],
     validators: Vec<RequiredValidator>,
 ) -> Result<Staged, Error> {
@@ -129,7 +128,7 @@ pub fn stage(
     }
     let id = Digest::from_bytes(&mac::random()?).unwrap_or_default();
     let at = state.stages.path(id);
-    let staged = copy_all(&at, plans, granted, directories).and_then(|copies| {
+    let staged = copy_all(&at, plans, directories).and_then(|copies| {
         let digest = digest(&at, &copies)?.as_bytes().to_vec();
         let stage_id = id.as_bytes().to_vec();
         let staged = key.sign(Staged { stage_id, digest, copies, validators, mac: Vec::new() })?;
@@ -141,30 +140,25 @@ pub fn stage(
     staged.inspect_err(|_| drop(remove(&at)))
 }
 
-fn copy_all(
-    at: &Path,
-    plans: &[Plan<'_>],
-    granted: &[Granted],
-    directories: &[Directory],
-) -> Result<Vec<StagedCopy>, Error> {
+fn copy_all(at: &Path, plans: &[Plan<'_>], directories: &[Directory]) -> Result<Vec<StagedCopy>, Error> {
     store::make_directory(at)?;
     let mut room = Room::NEW;
     let mut copies = Vec::new();
-    for live in lives(granted) {
-        let of = granted.iter().zip(directories).find(|((directory, _), _)| directory == live);
+    for live in lives(plans.iter().map(|plan| plan.change)) {
+        let of = plans.iter().zip(directories).find(|(plan, _)| plan.change.directory == *live);
         let Some((_, from)) = of else { continue };
         let copy = copy_name(live);
         store::make_directory(&at.join(&copy))?;
         let to = tree::open_own(&at.join(&copy))?;
         tree::copy(from, &to, &mut room)?;
         for plan in plans {
-            let Some(below) = plan.change.path.below(live) else { continue };
+            let Some(below) = plan.change.path().below(live) else { continue };
             match &plan.change.to {
-                To::Content { content: Some(content), .. } => {
+                To::Content(content, _) => {
                     tree::put(&to, below, Some((content, plan.attributes)))?;
                 }
                 To::Removed => tree::put(&to, below, None)?,
-                To::Content { .. } | To::Directory | To::RemovedDirectory | To::Attributes => {}
+                To::Directory | To::RemovedDirectory | To::Attributes => {}
             }
         }
         copies.push(StagedCopy { copy, live: live.to_string() });
@@ -190,7 +184,6 @@ pub fn commit(
     authority: &Authority<'_>,
     envelope: &Envelope,
     changes: &[Change],
-    granted: &[Granted],
     required: &[RequiredValidator],
 ) -> Result<Vec<Arc<[u8]>>, Error> {
     let gone =
@@ -223,14 +216,16 @@ pub fn commit(
             return Err(Denied::new(Code::ValidationFailed, why).into());
         }
     }
-    let writes = changes.iter().zip(granted).filter(|(change, _)| matches!(change.to, To::Content { .. }));
-    let contents = writes.map(|(change, (live, below))| {
-        let content = tree::read(&tree::open_own(&at.join(copy_name(live)))?, below)?;
-        let is_announced =
-            matches!(&change.to, To::Content { sha256, .. } if *sha256 == Digest::of(&[&content]));
-        if is_announced { Ok(content.into()) } else { Err(gone().into()) }
-    });
-    contents.collect()
+    let mut contents = Vec::new();
+    for change in changes {
+        let To::Content(_, sha256) = &change.to else { continue };
+        let content = tree::read(&tree::open_own(&at.join(copy_name(&change.directory)))?, change.below())?;
+        if Digest::of(&[&content]) != *sha256 {
+            return Err(gone().into());
+        }
+        contents.push(content.into());
+    }
+    Ok(contents)
 }
 
 /// Removes the stage of an order whose commit has ended.

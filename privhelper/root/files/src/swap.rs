@@ -50,13 +50,9 @@ pub struct Step<'a> {
 pub enum SwapError {
     /// Every name is as it was before.
     TakenBack(Error),
-    /// Taking back failed too: some names are new, some old, and old files may stand under their temporary names.
-    Torn {
-        /// Why it was taken back.
-        why: Error,
-        /// Why that failed.
-        fault: Fault,
-    },
+    /// Taking back failed too: some names are new, some old, and old files may stand under their temporary names. Both
+    /// reasons, in words for the log.
+    Torn(String),
 }
 
 /// Writes every new file and directory under its temporary name, synced. If one fails, none is left.
@@ -79,7 +75,7 @@ pub fn stage(steps: &[Step<'_>]) -> Result<(), Error> {
 ///
 /// # Errors
 /// `precondition_failed` if a target changed meanwhile; a fault if a step failed.
-pub fn swap(steps: &[Step<'_>]) -> Result<Option<Fault>, SwapError> {
+pub fn swap(steps: &[Step<'_>]) -> Result<Option<Error>, SwapError> {
     for (at, step) in steps.iter().enumerate() {
         if let Err(error) = step.swap() {
             let done = steps.get(..at).unwrap_or_default().iter().rev();
@@ -87,7 +83,7 @@ pub fn swap(steps: &[Step<'_>]) -> Result<Option<Fault>, SwapError> {
             // A temporary file that stays is none of the files that the order names.
             drop(clear(steps));
             return Err(match (error, back) {
-                (SwapError::TakenBack(why), Err(fault)) => SwapError::Torn { why, fault },
+                (SwapError::TakenBack(why), Err(error)) => torn(&why, &error),
                 (error, _) => error,
             });
         }
@@ -102,18 +98,22 @@ pub fn swap(steps: &[Step<'_>]) -> Result<Option<Fault>, SwapError> {
 ///
 /// # Errors
 /// One cannot be removed.
-pub fn clear(steps: &[Step<'_>]) -> Result<(), Fault> {
+pub fn clear(steps: &[Step<'_>]) -> Result<(), Error> {
     let is_ours = |step: &&Step<'_>| step.old.is_none_or(|old| !step.has(step.temporary, old.id));
     steps.iter().filter(is_ours).map(Step::clear).fold(Ok(()), Result::and)?;
     sync(steps)
 }
 
-fn sync(steps: &[Step<'_>]) -> Result<(), Fault> {
+fn torn(why: &Error, error: &Error) -> SwapError {
+    SwapError::Torn(format!("{}; then {}", why.detail(), error.detail()))
+}
+
+fn sync(steps: &[Step<'_>]) -> Result<(), Error> {
     let mut synced = Vec::new();
     for step in steps {
-        let id = path::facts(step.parent)?.id();
+        let id = path::facts(step.parent)?.id;
         if !synced.contains(&id) {
-            fsync(step.parent).map_err(Fault::io("sync a directory"))?;
+            fsync(step.parent).map_err(failed("sync a directory"))?;
             synced.push(id);
         }
     }
@@ -124,7 +124,7 @@ impl Step<'_> {
     fn stage_file(&self, content: &[u8], attributes: Attributes) -> Result<(), Error> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let fd = openat(self.parent, self.temporary, flags, Mode::S_IRUSR | Mode::S_IWUSR);
-        let mut file = File::from(fd.map_err(|errno| self.immutable(errno, "make a temporary file"))?);
+        let mut file = File::from(fd.map_err(failed("make a temporary file"))?);
         file.write_all(content).map_err(Fault::io("write a temporary file"))?;
         self.set_new(&file, attributes)?;
         self.check_case(&file)?;
@@ -132,13 +132,12 @@ impl Step<'_> {
     }
 
     fn stage_directory(&self, attributes: Attributes) -> Result<(), Error> {
-        let made = mkdirat(self.parent, self.temporary, Mode::S_IRWXU);
-        made.map_err(|errno| self.immutable(errno, "make a directory"))?;
+        mkdirat(self.parent, self.temporary, Mode::S_IRWXU).map_err(failed("make a directory"))?;
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let fd = path::open(self.parent, self.temporary, flags).map_err(Fault::io("open a new directory"))?;
+        let fd = path::open(self.parent, self.temporary, flags).map_err(failed("open a new directory"))?;
         self.set_new(&fd, attributes)?;
         self.check_case(&fd)?;
-        Ok(fsync(&fd).map_err(Fault::io("sync a new directory"))?)
+        fsync(&fd).map_err(failed("sync a new directory"))
     }
 
     /// The owner first: no ACL holds for another's group.
@@ -148,23 +147,15 @@ impl Step<'_> {
             set_owner(staged, to)?;
             attributes.set(staged, self.name, to.mode)?;
         }
-        Ok(set(staged, to)?)
+        set(staged, to)
     }
 
     /// Where there was no file yet only the new name can tell.
     fn check_case(&self, staged: impl AsFd) -> Result<(), Error> {
-        if folds_case(self.parent, self.temporary, path::facts(staged)?.id()) {
+        if folds_case(self.parent, self.temporary, path::facts(staged)?.id) {
             return Err(case_folded(self.name));
         }
         Ok(())
-    }
-
-    fn immutable(&self, errno: Errno, doing: &'static str) -> Error {
-        if errno == Errno::EPERM {
-            let why = format!("{:?} or its directory is immutable or append-only", self.name);
-            return Denied::new(Code::SpecialFile, why).into();
-        }
-        Fault::io(doing)(errno).into()
     }
 
     fn rename(&self, from: &str, to: &str, how: RenameFlags) -> Result<(), Errno> {
@@ -183,8 +174,7 @@ impl Step<'_> {
             (Some(_), New::Nothing) => (self.rename(self.name, self.temporary, none), Errno::ENOENT),
         };
         renamed.map_err(|errno| {
-            let error = if errno == sign { changed() } else { self.immutable(errno, "rename a file") };
-            SwapError::TakenBack(error)
+            SwapError::TakenBack(if errno == sign { changed() } else { failed("rename a file")(errno) })
         })?;
         let Some(old) = self.old else { return Ok(()) };
         if !(self.has(self.temporary, old.id) && old.is_unwritten()) {
@@ -200,7 +190,7 @@ impl Step<'_> {
     fn take_back(&self, why: Error) -> SwapError {
         match self.swap_back() {
             Ok(()) => SwapError::TakenBack(why),
-            Err(fault) => SwapError::Torn { why, fault },
+            Err(error) => torn(&why, &error),
         }
     }
 
@@ -208,7 +198,7 @@ impl Step<'_> {
     ///
     /// # Errors
     /// The kernel refuses it.
-    pub fn swap_back(&self) -> Result<(), Fault> {
+    pub fn swap_back(&self) -> Result<(), Error> {
         let none = RenameFlags::RENAME_NOREPLACE;
         let back = match (self.old, self.new) {
             (Some(old), New::Attributes(_)) => return set(&old.file, old.attributes),
@@ -218,25 +208,15 @@ impl Step<'_> {
             }
             (Some(_), New::Nothing) => self.rename(self.temporary, self.name, none),
         };
-        back.map_err(Fault::io("put a file back"))
+        back.map_err(failed("put a file back"))
     }
 
     fn set_attributes(&self, old: &OpenTarget, attributes: Attributes) -> Result<(), SwapError> {
         if !self.has(self.name, old.id) {
             return Err(SwapError::TakenBack(changed()));
         }
-        let synced = |()| old.file.sync_all().map_err(Fault::io("sync a file"));
-        set(&old.file, attributes).and_then(synced).map_err(|fault| {
-            let errno = match &fault {
-                Fault::Io { error, .. } => error.raw_os_error().map(Errno::from_raw),
-                Fault::Program { .. } | Fault::Corrupt { .. } => None,
-            };
-            self.take_back(if errno == Some(Errno::EPERM) {
-                self.immutable(Errno::EPERM, "set attributes")
-            } else {
-                fault.into()
-            })
-        })
+        let synced = |()| Ok(old.file.sync_all().map_err(Fault::io("sync a file"))?);
+        set(&old.file, attributes).and_then(synced).map_err(|error| self.take_back(error))
     }
 
     /// Where it has lost its name a directory can be removed only if it is empty.
@@ -245,40 +225,51 @@ impl Step<'_> {
             let full =
                 || Denied::new(Code::PreconditionFailed, format!("{:?} is not empty", self.name)).into();
             let is_full = [Errno::ENOTEMPTY, Errno::EEXIST].contains(&errno);
-            self.take_back(if is_full { full() } else { Fault::io("remove a directory")(errno).into() })
+            self.take_back(if is_full { full() } else { failed("remove a directory")(errno) })
         })
     }
 
-    fn clear(&self) -> Result<(), Fault> {
+    fn clear(&self) -> Result<(), Error> {
         let how = match self.new {
             New::Directory(_) => UnlinkatFlags::RemoveDir,
             New::File(..) | New::Attributes(_) | New::Nothing => UnlinkatFlags::NoRemoveDir,
         };
         match unlinkat(self.parent, self.temporary, how) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
-            Err(errno) => Err(Fault::io("remove a temporary file")(errno)),
+            Err(errno) => Err(failed("remove a temporary file")(errno)),
         }
     }
 
     fn has(&self, name: &str, id: FileId) -> bool {
         let facts = path::open(self.parent, name, LOOK).ok().and_then(|fd| path::facts(fd).ok());
-        facts.is_some_and(|facts| facts.id() == id)
+        facts.is_some_and(|facts| facts.id == id)
     }
 }
 
-fn set_owner(file: impl AsFd, to: Attributes) -> Result<(), Fault> {
+/// An errno of a call that changes a file. EPERM with our capabilities: it, or its directory, is immutable.
+fn failed(doing: &'static str) -> impl Fn(Errno) -> Error {
+    move |errno| {
+        if errno == Errno::EPERM {
+            return Denied::new(Code::SpecialFile, "a file or its directory is immutable or append-only")
+                .into();
+        }
+        Fault::io(doing)(errno).into()
+    }
+}
+
+fn set_owner(file: impl AsFd, to: Attributes) -> Result<(), Error> {
     let (uid, gid) = (Uid::from_raw(to.uid), Gid::from_raw(to.gid));
-    fchown(file, Some(uid), Some(gid)).map_err(Fault::io("set a file's owner"))
+    fchown(file, Some(uid), Some(gid)).map_err(failed("set a file's owner"))
 }
 
 /// Sets owner, group and mode, and checks that they were taken: fchmod(2) clears bits silently.
-fn set(file: impl AsFd, to: Attributes) -> Result<(), Fault> {
+fn set(file: impl AsFd, to: Attributes) -> Result<(), Error> {
     let file = file.as_fd();
     set_owner(file, to)?;
-    fchmod(file, Mode::from_bits_truncate(to.mode.bits())).map_err(Fault::io("set a file's mode"))?;
+    fchmod(file, Mode::from_bits_truncate(to.mode.bits())).map_err(failed("set a file's mode"))?;
     let facts = path::facts(file)?;
-    if (FileMode::of_stat(facts.mode()), facts.owner()) != (Some(to.mode), (to.uid, to.gid)) {
-        return Err(Fault::Program { what: "a file did not take its mode or owner".to_owned() });
+    if (FileMode::of_stat(facts.mode), facts.owner) != (Some(to.mode), (to.uid, to.gid)) {
+        return Err(Fault::Program { what: "a file did not take its mode or owner".to_owned() }.into());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! An existing file or directory that a change or a read names, opened and checked on its descriptor.
 
-use crate::path::{self, Directory, Facts, FileId, LOOK, case_folded, folds_case, link};
+use crate::path::{self, Directory, FileId, LOOK, case_folded, folds_case, link};
 use crate::xattr::{ExtendedAttributes, check_capability, names};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -46,10 +46,10 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         Err(Errno::ENOENT) => return Ok(None),
         Err(errno) => return Err(Fault::io("open a file")(errno).into()),
     };
-    if seen.mount() != parent.mount {
+    if seen.mount != parent.mount {
         return Err(special("another file system"));
     }
-    let kind = match SFlag::from_bits_truncate(seen.mode()) & SFlag::S_IFMT {
+    let kind = match SFlag::from_bits_truncate(seen.mode) & SFlag::S_IFMT {
         SFlag::S_IFREG if kinds.contains(&FileKind::File) => FileKind::File,
         SFlag::S_IFDIR if kinds.contains(&FileKind::Directory) => FileKind::Directory,
         SFlag::S_IFREG => return Err(special("no directory")),
@@ -65,25 +65,25 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         if is_another { changed() } else { Fault::io("open a file")(errno).into() }
     })?;
     let facts = path::facts(&fd)?;
-    if facts.id() != seen.id() {
+    if facts.id != seen.id {
         return Err(changed());
     }
-    if kind == FileKind::File && facts.links() != 1 {
+    if kind == FileKind::File && facts.links != 1 {
         return Err(special("known by more than one name (hard link)"));
     }
-    if folds_case(parent, name, facts.id()) {
+    if folds_case(parent, name, facts.id) {
         return Err(case_folded(name));
     }
-    let mode = FileMode::of_stat(facts.mode() & 0o7777).ok_or_else(|| special("setuid, setgid or sticky"))?;
+    let mode = FileMode::of_stat(facts.mode).ok_or_else(|| special("setuid, setgid or sticky"))?;
     check_capability(&fd, name)?;
-    let (uid, gid) = facts.owner();
+    let (uid, gid) = facts.owner;
     Ok(Some(OpenTarget {
         file: File::from(fd),
-        id: facts.id(),
+        id: facts.id,
         kind,
-        size: facts.size(),
+        size: facts.size,
         attributes: Attributes { mode, uid, gid },
-        mtime: facts.mtime(),
+        mtime: facts.mtime,
     }))
 }
 
@@ -166,7 +166,7 @@ impl OpenTarget {
     /// Whether nobody has written into it since it was opened.
     #[must_use]
     pub fn is_unwritten(&self) -> bool {
-        let same = |now: Facts| (now.size(), now.mtime()) == (self.size, self.mtime);
+        let same = |now: path::Facts| (now.size, now.mtime) == (self.size, self.mtime);
         self.kind == FileKind::Directory || path::facts(&self.file).is_ok_and(same)
     }
 }

@@ -56,7 +56,7 @@ pub fn open_own(path: &Path) -> Result<OwnedFd, Error> {
 
 /// The names in a directory, in the order of their bytes.
 fn names(directory: &OwnedFd) -> Result<BTreeSet<CString>, Error> {
-    let listed = openat(directory, ".", DIRECTORY, Mode::empty()).map_err(fault)?;
+    let listed = path::open(directory, ".", DIRECTORY).map_err(fault)?;
     let mut listed = Dir::from_fd(listed).map_err(fault)?;
     let names = listed.iter().map(|entry| entry.map(|entry| entry.file_name().to_owned()));
     let names = names.collect::<Result<BTreeSet<_>, _>>().map_err(fault)?;
@@ -82,16 +82,16 @@ fn copy_directory(
     for name in names(from)? {
         room.entries =
             room.entries.checked_sub(1).ok_or_else(|| too_large("the directory holds too many files"))?;
-        let open = |flags| openat(from, name.as_c_str(), flags, Mode::empty());
+        let open = |flags| path::open(from, name.as_c_str(), flags);
         // O_PATH first: opening a device or a FIFO is an effect.
         let seen = open(LOOK).map_err(fault)?;
         let facts = path::facts(&seen)?;
-        if facts.mount() != mount {
+        if facts.mount != mount {
             let why = "another file system in the directory is not copied for a validator";
             return Err(Denied::new(Code::UnsafePath, why).with(name.to_string_lossy()).into());
         }
-        let same = |fd: OwnedFd| if path::facts(&fd)?.id() == facts.id() { Ok(fd) } else { Err(changed()) };
-        match SFlag::from_bits_truncate(facts.mode()) & SFlag::S_IFMT {
+        let same = |fd: OwnedFd| if path::facts(&fd)?.id == facts.id { Ok(fd) } else { Err(changed()) };
+        match SFlag::from_bits_truncate(facts.mode) & SFlag::S_IFMT {
             SFlag::S_IFREG => {
                 let file = same(open(FILE).map_err(fault)?)?;
                 let fits = copy_file(File::from(file), facts, to, &name, room)?;
@@ -101,7 +101,7 @@ fn copy_directory(
                 let inner = same(open(DIRECTORY).map_err(fault)?)?;
                 let depth = depth.checked_sub(1).ok_or_else(|| too_large("the directory is too deep"))?;
                 mkdirat(to, name.as_c_str(), Mode::S_IRWXU).map_err(fault)?;
-                let copy = openat(to, name.as_c_str(), DIRECTORY, Mode::empty()).map_err(fault)?;
+                let copy = path::open(to, name.as_c_str(), DIRECTORY).map_err(fault)?;
                 copy_directory(&inner, mount, &copy, room, depth)?;
             }
             SFlag::S_IFLNK => {
@@ -112,7 +112,7 @@ fn copy_directory(
         }
     }
     let facts = path::facts(from)?;
-    own(to, facts.owner(), facts.mode())
+    own(to, facts.owner, facts.mode)
 }
 
 /// None if it does not fit.
@@ -132,7 +132,7 @@ fn copy_file(
         };
         room.bytes = bytes;
         if count == 0 {
-            return own(&copy, facts.owner(), facts.mode()).map(Some);
+            return own(&copy, facts.owner, facts.mode).map(Some);
         }
         copy.write_all(part.get(..count).unwrap_or_default()).map_err(Fault::io(DOING))?;
     }
@@ -147,7 +147,7 @@ fn own(copy: impl AsFd, (uid, gid): (u32, u32), mode: u32) -> Result<(), Error> 
 /// Opens the directory of `below` in a copy, and tells the last name.
 fn parent<'a>(copy: &OwnedFd, below: &'a str) -> Result<(OwnedFd, &'a str), Error> {
     let (parents, name) = below.rsplit_once('/').unwrap_or(("", below));
-    let mut at = openat(copy, ".", DIRECTORY, Mode::empty()).map_err(fault)?;
+    let mut at = path::open(copy, ".", DIRECTORY).map_err(fault)?;
     for part in parents.split('/').filter(|part| !part.is_empty()) {
         at = path::open(&at, part, DIRECTORY).map_err(fault)?;
     }
@@ -190,20 +190,20 @@ pub fn read(copy: &OwnedFd, below: &str) -> Result<Vec<u8>, Error> {
 pub fn digest(copy: &OwnedFd) -> Result<Digest, Error> {
     let mut hasher = Sha256::new();
     for name in names(copy)? {
-        let seen = openat(copy, name.as_c_str(), LOOK, Mode::empty()).map_err(fault)?;
+        let seen = path::open(copy, name.as_c_str(), LOOK).map_err(fault)?;
         let facts = path::facts(&seen)?;
-        let kind = SFlag::from_bits_truncate(facts.mode()) & SFlag::S_IFMT;
+        let kind = SFlag::from_bits_truncate(facts.mode) & SFlag::S_IFMT;
         let content = if kind == SFlag::S_IFDIR {
-            digest(&openat(copy, name.as_c_str(), DIRECTORY, Mode::empty()).map_err(fault)?)?
+            digest(&path::open(copy, name.as_c_str(), DIRECTORY).map_err(fault)?)?
         } else if kind == SFlag::S_IFLNK {
             Digest::of(&[readlinkat(&seen, "").map_err(fault)?.as_encoded_bytes()])
         } else {
-            let file = openat(copy, name.as_c_str(), FILE, Mode::empty()).map_err(fault)?;
+            let file = path::open(copy, name.as_c_str(), FILE).map_err(fault)?;
             hash(&File::from(file))?
         };
-        let (uid, gid) = facts.owner();
+        let (uid, gid) = facts.owner;
         hasher.update(name.to_bytes_with_nul());
-        for number in [facts.mode(), uid, gid] {
+        for number in [facts.mode, uid, gid] {
             hasher.update(number.to_le_bytes());
         }
         hasher.update(content.as_bytes());

@@ -4,7 +4,7 @@
 //! no client can push out what a person may still want back.
 
 use postern_policy::{Code, Denied};
-use postern_proto::root::v1::{Journal, UndoLimits};
+use postern_proto::root::v1::{Journal, JournalEntry, UndoLimits};
 use postern_root::store::{self, Durability};
 use postern_root::{Error, Fault, OrderId};
 use prost::Message;
@@ -43,16 +43,20 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// What the file of this entry held.
-    pub fn content_of(&self, entry: usize) -> Option<&[u8]> {
-        // Where only attributes change, there is no temporary name and no content.
-        let size = |at: usize| {
-            let entry = self.journal.entries.get(at)?;
-            let before = entry.before.as_ref().filter(|_| !entry.temporary.is_empty())?;
-            usize::try_from(before.size).ok()
-        };
-        let start = (0..entry).try_fold(0_usize, |sum, at| sum.checked_add(size(at).unwrap_or(0)))?;
-        self.content.get(start..start.checked_add(size(entry)?)?)
+    /// The entry of this path, with what the file held.
+    pub fn of(&self, path: &str) -> Option<(&JournalEntry, &[u8])> {
+        let mut start = 0_usize;
+        for entry in &self.journal.entries {
+            let before = entry.before.as_ref()?;
+            // Where only attributes change, there is no temporary name and no content.
+            let size = if entry.temporary.is_empty() { 0 } else { usize::try_from(before.size).ok()? };
+            let end = start.checked_add(size)?;
+            if before.path == path {
+                return Some((entry, self.content.get(start..end)?));
+            }
+            start = end;
+        }
+        None
     }
 }
 

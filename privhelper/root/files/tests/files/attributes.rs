@@ -163,7 +163,7 @@ fn an_attribute_that_the_kernel_refuses_leaves_the_old_file() {
     assert_eq!((fs::read(&path).unwrap(), names(&world.path("site"))), (b"old".to_vec(), vec!["a".into()]));
 }
 
-/// Whether root may set a label without CAP_SYS_ADMIN depends on the kernel; the promise does not.
+/// Whether root may set a label without `CAP_SYS_ADMIN` depends on the kernel; the promise does not.
 #[test]
 fn a_label_is_kept_or_the_file_is_not_replaced() {
     if !is_root() || Path::new("/sys/fs/selinux/enforce").exists() {

@@ -370,7 +370,7 @@ fn refuses_another_file_system_below_a_granted_directory() {
     let directory =
         nix::fcntl::open(base.as_str(), nix::fcntl::OFlag::O_DIRECTORY, nix::sys::stat::Mode::empty())
             .unwrap();
-    let mount = postern_files::path::facts(&directory).unwrap().mount();
+    let mount = postern_files::path::facts(&directory).unwrap().mount;
     let directory = postern_files::path::Directory { fd: directory, mount };
     let code = |error: postern_root::Error| error.to_client().0.as_str();
     let own = world.host.root_uid;

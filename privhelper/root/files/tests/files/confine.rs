@@ -143,7 +143,7 @@ fn every_verb_works_in_the_confinement_with_three_capabilities() {
     let world = World::confined(&at);
     let site = |name: &str| world.text(&format!("site/{name}"));
     assert_eq!(world.ask(&write(&site("a"), b"1")).status(), Status::Done);
-    let written = world.ask(&write(&site("a"), &[2; 300_000]));
+    let written = world.ask(&write(&site("a"), &vec![2; 300_000]));
     assert_eq!(written.status(), Status::Done);
     assert_eq!(world.ask(&read(&site("a"))).content().len(), 300_000);
     assert_eq!(world.undo(written.inverse()).status(), Status::Done);
@@ -201,13 +201,13 @@ fn drops_every_other_capability_and_cannot_be_traced() {
 
 #[test]
 fn an_inspection_can_write_nothing() {
-    // The thread of an inspection is restricted besides: see `postern_files::confined`.
+    // The thread of an inspection is restricted besides: see `postern_files::confine`.
     let Some(at) = alone("confine::an_inspection_can_write_nothing") else { return };
     let directory = postern_policy::types::TargetPath::new(at.join("site").to_str().unwrap()).unwrap();
     let open =
         || postern_files::path::open_granted(&directory, nix::unistd::Uid::effective().as_raw()).unwrap();
     fs::write(at.join("site/file"), "x").unwrap();
-    let tried = postern_files::confined::reading(&[open()], || {
+    let tried = postern_files::confine::reading(&[open()], || {
         fs::read(at.join("site/file")).unwrap();
         let written = [
             fs::write(at.join("site/file"), "y").is_ok(),

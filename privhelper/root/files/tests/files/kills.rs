@@ -8,7 +8,7 @@ use crate::support::{
 use crate::tracer::{At, End, READY, stop_at};
 use postern_files::State;
 use postern_proto::root::v1 as root;
-use postern_proto::v1::Status;
+use postern_proto::v1::{self as wire, Status};
 use prost::Message;
 use std::fs;
 use std::io::{Read, Write};
@@ -109,7 +109,7 @@ impl Case {
         };
         match self.backup {
             root::Backup::Keep | root::Backup::Unspecified => {
-                assert_eq!(kept.len(), usize::from(is_new), "{at}")
+                assert_eq!(kept.len(), usize::from(is_new), "{at}");
             }
             root::Backup::None => assert!(!kept.iter().any(has_old), "{at}: a copy of what must not be kept"),
         }
@@ -146,7 +146,7 @@ fn one_write(test: &'static str, backup: root::Backup) -> Case {
     Case { test, old: files(&[("a", "the old content\n")]), new: files(&[("a", "new\n")]), backup }
 }
 
-fn write_a(world: &World) -> postern_proto::v1::FileWriteRequest {
+fn write_a(world: &World) -> wire::FileWriteRequest {
     write(&world.text("site/a"), b"new\n")
 }
 
@@ -156,7 +156,7 @@ fn three_files(test: &'static str) -> Case {
     Case { test, old, new, backup: root::Backup::Keep }
 }
 
-fn patch_three(world: &World) -> postern_proto::v1::FilePatchRequest {
+fn patch_three(world: &World) -> wire::FilePatchRequest {
     let at = |name: &str| world.text(&format!("site/{name}"));
     patch(vec![to(&at("a"), b"new\n"), away(&at("gone")), to(&at("more"), b"what comes\n")])
 }
@@ -222,7 +222,7 @@ fn whatever_call_of_a_patch_fails_the_answer_says_what_is_there() {
         let Ok(outcome) = fs::read(world.path("outcome")) else { continue };
         let completed = root::Outcome::decode(outcome.as_slice()).unwrap().completed;
         let is_new = visible() == case.new;
-        match completed.as_ref().map(|completed| completed.status()) {
+        match completed.as_ref().map(wire::Completed::status) {
             None => {
                 assert_eq!(visible(), case.old, "{at}: refused");
                 told[0] += 1;
@@ -260,12 +260,12 @@ fn killed_while_it_recovers_it_recovers_at_the_next_start() {
         return Case::traced(&at);
     }
     let mut again = 0;
-    for first in (10..).step_by(4) {
+    for first in (10..).step_by(7) {
         let (world, _) = case.world(patch_three);
         if stop_at(test, (WORLD, &world.path("")), first, At::Kill) == End::Ended {
             break;
         }
-        for second in (1..).step_by(3) {
+        for second in (1..).step_by(5) {
             let (mut world, id) = case.world(patch_three);
             assert_eq!(stop_at(test, (WORLD, &world.path("")), first, At::Kill), End::Stopped);
             fs::write(world.path("recovering"), "").unwrap();

@@ -171,12 +171,14 @@ fn a_full_disk_leaves_everything_as_it_was() {
     drop(fill);
     let before =
         (names(&world.path("site")), names(&world.path("state/undo")), names(&world.path("state/outcomes")));
-    for request in [write(&path, &[2; 1_000_000]), write(&world.text("site/b"), &[2; 1_000_000])] {
+    for request in [write(&path, &vec![2; 1_000_000]), write(&world.text("site/b"), &vec![2; 1_000_000])] {
         let answer = world.ask(&request);
         assert_eq!((answer.code(), answer.refused().reason()), ("no_space", root::CloseReason::Refused));
     }
     assert_eq!(
-        world.ask(&patch(vec![to(&path, &[3; 500_000]), to(&world.text("site/c"), &[3; 500_000])])).code(),
+        world
+            .ask(&patch(vec![to(&path, &vec![3; 500_000]), to(&world.text("site/c"), &vec![3; 500_000])]))
+            .code(),
         "no_space"
     );
     let after =
@@ -184,7 +186,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
     assert_eq!((before, fs::read(&path).unwrap()), (after, b"old".to_vec()));
     // Freeing disk space works on a full disk, where nothing is to be kept.
     fs::remove_file(world.path("fill")).unwrap();
-    assert_eq!(world.ask(&write(&path, &[2; 1_000_000])).status(), Status::Done);
+    assert_eq!(world.ask(&write(&path, &vec![2; 1_000_000])).status(), Status::Done);
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn a_read_only_file_system_is_told_and_the_next_process_is_asked_only_if_somethi
 #[test]
 fn an_order_that_ends_in_the_middle_of_its_content_changes_nothing() {
     let world = world();
-    let (order, contents) = ready(&world, "site/a", &[5; 600_000]);
+    let (order, contents) = ready(&world, "site/a", &vec![5; 600_000]);
     let frames = execute_frames(&order, &contents, whole());
     for cut in [frames.len() - 1, frames.len() / 2, 10, 0] {
         let answer = send(world.state(), &frames[..cut]);

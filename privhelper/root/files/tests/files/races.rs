@@ -45,9 +45,9 @@ fn write_once(base: &TargetPath, content: &[u8]) -> Result<(), Error> {
     swap::stage(&[step])?;
     match swap::swap(&[step]) {
         Ok(None) => Ok(()),
-        Ok(Some(fault)) => panic!("{fault}"),
+        Ok(Some(error)) => panic!("{error:?}"),
         Err(SwapError::TakenBack(error)) => Err(error),
-        Err(SwapError::Torn { why, fault }) => panic!("{why:?}, {fault}"),
+        Err(SwapError::Torn(detail)) => panic!("{detail}"),
     }
 }
 
@@ -174,7 +174,7 @@ fn a_patch_that_fails_at_its_last_file_takes_the_others_back() {
         swap::stage(&steps).unwrap();
         match swap::swap(&steps) {
             Err(SwapError::TakenBack(error)) => {
-                assert_eq!(error.to_client().0.as_str(), "precondition_failed")
+                assert_eq!(error.to_client().0.as_str(), "precondition_failed");
             }
             other => panic!("{other:?}"),
         }

@@ -156,7 +156,7 @@ fn a_read_is_no_effect_and_an_effect_no_read() {
     let world = world();
     fs::write(world.path("site/a"), "x").unwrap();
     let (order, _) = world.order(CLIENT, &read(&world.text("site/a")));
-    assert_eq!(world.execute(&order, &[], whole()).code(), "invalid_argument");
+    assert_eq!(world.execute(&order, &[], whole()).code(), "unsupported");
     let (order, _) = world.order(CLIENT, &crate::support::write(&world.text("site/a"), b"y"));
     let answer = world.inspect(&order, Some(whole()));
     let facts = &answer.facts.as_ref().unwrap().files[0];

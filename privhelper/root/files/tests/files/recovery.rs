@@ -60,7 +60,7 @@ fn an_order_that_never_began_is_unknown_also_after_a_restart() {
     // As after a kill between the note that it begins and its journal.
     let note = world
         .path("state/outcomes")
-        .join(order.order_id.iter().map(|b| format!("{b:02x}")).collect::<String>());
+        .join(postern_root::OrderId::from_bytes(&order.order_id).unwrap().to_string());
     fs::write(&note, "").unwrap();
     assert_eq!(world.outcomes(&order.order_id).0, "running");
     world.restart();

@@ -199,7 +199,9 @@ impl World {
         let theirs = host.clone();
         std::thread::spawn(move || {
             let state = State::open(theirs, postern_files::confine::confine).unwrap();
-            connections.iter().for_each(|stream| serve(&state, stream));
+            for stream in connections {
+                serve(&state, stream);
+            }
         });
         Self { path: path.to_owned(), _directory: None, host, state: None, confined: Some(connect) }
     }
@@ -296,7 +298,7 @@ impl World {
     }
 
     pub fn undo_order(&self, uid: u32, inverse: &root::Inverse) -> root::Order {
-        let request = wire::RequestUndoRequest { meta: meta(), of: id() };
+        let request = wire::RequestUndoRequest { meta: Some(meta()), of: id() };
         root::Order { inverse: Some(inverse.clone()), ..self.order(uid, &request).0 }
     }
 
@@ -389,13 +391,17 @@ pub struct Answer {
 
 impl Answer {
     fn take(&mut self, kind: Kind, payload: &[u8]) {
-        match kind {
-            Kind::Event => self.events.push(wire::Event::decode(payload).unwrap()),
-            Kind::Outcome => self.outcome = Some(root::Outcome::decode(payload).unwrap()),
-            Kind::Facts => self.facts = Some(root::Facts::decode(payload).unwrap()),
-            Kind::Close => self.close = Some(root::Close::decode(payload).unwrap()),
-            Kind::OutcomesReply => self.reply = Some(root::OutcomesReply::decode(payload).unwrap()),
-            other => panic!("{other:?}"),
+        if kind == Kind::Event {
+            self.events.push(wire::Event::decode(payload).unwrap());
+        } else if kind == Kind::Outcome {
+            self.outcome = Some(root::Outcome::decode(payload).unwrap());
+        } else if kind == Kind::Facts {
+            self.facts = Some(root::Facts::decode(payload).unwrap());
+        } else if kind == Kind::OutcomesReply {
+            self.reply = Some(root::OutcomesReply::decode(payload).unwrap());
+        } else {
+            assert_eq!(kind, Kind::Close);
+            self.close = Some(root::Close::decode(payload).unwrap());
         }
     }
 
@@ -446,8 +452,8 @@ pub fn id() -> String {
     format!("0190a0a0-0000-7000-8000-{:012x}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-pub fn meta() -> Option<wire::Meta> {
-    Some(wire::Meta { request_id: id(), mode: wire::Mode::Execute.into(), ..wire::Meta::default() })
+pub fn meta() -> wire::Meta {
+    wire::Meta { request_id: id(), mode: wire::Mode::Execute.into(), ..wire::Meta::default() }
 }
 
 /// A client's message.
@@ -518,41 +524,41 @@ pub fn away(path: &str) -> wire::FileChange {
 }
 
 pub fn write(path: &str, content: &[u8]) -> wire::FileWriteRequest {
-    wire::FileWriteRequest { meta: meta(), change: Some(to(path, content)) }
+    wire::FileWriteRequest { meta: Some(meta()), change: Some(to(path, content)) }
 }
 
 pub fn write_expecting(path: &str, content: &[u8], expect: &str) -> wire::FileWriteRequest {
     let change = wire::FileChange { expect: expect.to_owned(), ..to(path, content) };
-    wire::FileWriteRequest { meta: meta(), change: Some(change) }
+    wire::FileWriteRequest { meta: Some(meta()), change: Some(change) }
 }
 
 pub fn patch(changes: Vec<wire::FileChange>) -> wire::FilePatchRequest {
-    wire::FilePatchRequest { meta: meta(), changes }
+    wire::FilePatchRequest { meta: Some(meta()), changes }
 }
 
 pub fn remove(path: &str) -> wire::FileRemoveRequest {
-    wire::FileRemoveRequest { meta: meta(), path: path.to_owned(), expect: "any".to_owned() }
+    wire::FileRemoveRequest { meta: Some(meta()), path: path.to_owned(), expect: "any".to_owned() }
 }
 
 pub fn mkdir(path: &str) -> wire::FileMkdirRequest {
-    wire::FileMkdirRequest { meta: meta(), path: path.to_owned(), ..wire::FileMkdirRequest::default() }
+    wire::FileMkdirRequest { meta: Some(meta()), path: path.to_owned(), ..wire::FileMkdirRequest::default() }
 }
 
 pub fn set_mode(path: &str, mode: &str) -> wire::FileSetModeRequest {
-    wire::FileSetModeRequest { meta: meta(), path: path.to_owned(), mode: mode.to_owned() }
+    wire::FileSetModeRequest { meta: Some(meta()), path: path.to_owned(), mode: mode.to_owned() }
 }
 
 pub fn set_owner(path: &str, owner: &str, group: &str) -> wire::FileSetOwnerRequest {
     let (path, owner, group) = (path.to_owned(), owner.to_owned(), group.to_owned());
-    wire::FileSetOwnerRequest { meta: meta(), path, owner, group }
+    wire::FileSetOwnerRequest { meta: Some(meta()), path, owner, group }
 }
 
 pub fn read(path: &str) -> wire::FileReadRequest {
-    wire::FileReadRequest { meta: meta(), path: path.to_owned(), offset: 0, limit: 0 }
+    wire::FileReadRequest { meta: Some(meta()), path: path.to_owned(), offset: 0, limit: 0 }
 }
 
 pub fn list(path: &str) -> wire::FileListRequest {
-    wire::FileListRequest { meta: meta(), path: path.to_owned() }
+    wire::FileListRequest { meta: Some(meta()), path: path.to_owned() }
 }
 
 /// The names in a directory, sorted.

@@ -58,7 +58,7 @@ pub fn commit(world: &World, order: &root::Order, staged: &Staged, agreements: V
 }
 
 fn copy(world: &World, staged: &Staged, number: usize) -> PathBuf {
-    let id = staged.stage_id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let id = postern_policy::types::Digest::from_bytes(&staged.stage_id).unwrap().to_string();
     world.path("state/stage").join(id).join(&staged.copies[number].copy)
 }
 
@@ -74,7 +74,8 @@ fn stages_the_whole_directory_and_commits_that_copy_once_the_validator_agrees() 
     assert!(validator_key(&world).verifies(&staged));
     let live = &staged.copies[0];
     let name = postern_policy::types::Digest::of(&[live.live.as_bytes()]).to_string();
-    assert_eq!((live.live.as_str(), live.copy.as_str()), (world.text("site").as_str(), &name[..16]));
+    assert_eq!((live.live.clone(), live.copy.len()), (world.text("site"), 16));
+    assert!(name.starts_with(&live.copy));
     let at = copy(&world, &staged, 0);
     assert_eq!(
         (fs::read(at.join("a")).unwrap(), fs::read(at.join("b")).unwrap()),
