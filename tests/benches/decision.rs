@@ -4,17 +4,16 @@
 //! with `*`, of which only the last selects what is asked for.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use postern_helper::policy::{Accounts, Object, Peer, Policy};
-use postern_helper::types::{Digest, TargetPath, UnitName};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{Digest, TargetPath, UnitName};
+use postern_policy::{Identity, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use std::hint::black_box;
 
 const RULES: usize = 1000;
-const PEER: Peer = Peer { uid: 990, gid: 990, pid: 1 };
+const CLIENT: &str = "postern";
 
 fn policy(verb: &str, narrow: impl Fn(usize, &mut root::Rule)) -> Policy {
-    let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
+    let client = root::Client { name: "agent".to_owned(), user: CLIENT.to_owned(), group: String::new() };
     let rule = |number: usize| {
         let mut rule = root::Rule {
             id: format!("rule-{number}"),
@@ -33,8 +32,7 @@ fn policy(verb: &str, narrow: impl Fn(usize, &mut root::Rule)) -> Policy {
         rules: (0..RULES).map(rule).collect(),
         ..root::Rules::default()
     };
-    let accounts = Accounts { user: |_| Some(PEER.uid), group: |_| None };
-    Policy::compile(&rules, Digest::ZERO, accounts).expect("the rules are rules")
+    Policy::compile(&rules, Digest::ZERO).expect("the rules are rules")
 }
 
 fn units(pattern: impl Fn(usize) -> String) -> Policy {
@@ -42,11 +40,12 @@ fn units(pattern: impl Fn(usize) -> String) -> Policy {
 }
 
 fn measure(criterion: &mut Criterion, name: &str, policy: &Policy, verb: VerbId, object: Object) {
-    let wishes = [(verb, object)];
-    let by = policy.decide::<()>(PEER, &wishes).expect("the last rule selects it");
+    let who = Identity { uid: 990, users: vec![CLIENT.to_owned()], groups: Vec::new() };
+    let required_grants = [(verb, object)];
+    let by = policy.decide(&who, &required_grants).expect("the last rule selects it");
     assert_eq!(by.rule_id(), format!("rule-{}", RULES - 1));
     criterion.bench_function(name, |bench| {
-        bench.iter(|| policy.decide::<()>(black_box(PEER), black_box(&wishes)));
+        bench.iter(|| policy.decide(black_box(&who), black_box(&required_grants)));
     });
 }
 

@@ -6,10 +6,10 @@
 
 use postern_helper::connection::{Client, serve};
 use postern_helper::host::Host;
-use postern_helper::policy::{Accounts, Peer};
+use postern_helper::host::{Accounts, Peer};
 use postern_helper::startup;
 use postern_helper::sys::confined;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::frame::{self, HEAD, Head};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, event::Kind};
@@ -90,6 +90,10 @@ fn connect(at: &Path) -> UnixStream {
     {
         *socket = at.join("run/socket");
     }
+    host.paths.etc = at.join("etc");
+    fs::create_dir(at.join("etc")).expect("a directory");
+    fs::write(at.join("etc/passwd"), format!("postern:x:{CLIENT}:{CLIENT}::/:/bin/sh\n")).expect("accounts");
+    fs::write(at.join("etc/group"), "").expect("accounts");
     host.owner_uid = own();
     host.accounts = accounts();
     let (helper, _) = startup::open(host).expect("a helper");

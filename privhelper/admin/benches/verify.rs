@@ -7,7 +7,7 @@
 
 use postern_admin::audit::{Extent, Proof, verify};
 use postern_helper::audit::seal::{Epoch, Key};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

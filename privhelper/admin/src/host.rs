@@ -1,7 +1,7 @@
 //! Where everything stands on this host: a value, so that tests bring their own.
 
 use crate::lint::gather::Probes;
-use postern_helper::policy::Accounts;
+use postern_helper::host::Accounts;
 use std::path::{Path, PathBuf};
 
 /// The places of CONTRACTS 1 that operators' commands use.

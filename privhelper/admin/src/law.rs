@@ -6,8 +6,8 @@ use crate::policy::apply::load;
 use crate::policy::finding::Finding;
 use crate::policy::source::{Owner, Source};
 use crate::policy::{Compiled, Purpose};
-use postern_helper::policy::{Accounts, Decision, Peer, Policy};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
+use postern_policy::{Decision, Identity, Policy};
 use postern_proto::root::v1 as root;
 use serde::{Deserialize, Serializer};
 use std::collections::BTreeMap;
@@ -173,7 +173,7 @@ impl Law {
         self.rules.clients.iter().filter(same).map(|client| client.name.clone()).collect()
     }
 
-    /// The policy as the helper decides it for [`ASKER`], who is exactly the clients of these names. So a policy can
+    /// The policy as the helper decides it for [`asker`], who is exactly the clients of these names. So a policy can
     /// be asked about on a host that has none of its users.
     ///
     /// # Errors
@@ -184,8 +184,7 @@ impl Law {
             let user = if names.contains(&client.name) { "asker" } else { "other" };
             (client.user, client.group) = (user.to_owned(), String::new());
         }
-        let user = |name: &str| (name == "asker").then_some(ASKER.uid);
-        Policy::compile(&rules, self.digest, Accounts { user, group: |_| None })
+        Policy::compile(&rules, self.digest)
     }
 }
 
@@ -207,8 +206,11 @@ pub fn word<S: Serializer>(decision: &Decision, to: S) -> Result<S::Ok, S::Error
     to.serialize_str(decision.as_str())
 }
 
-/// The peer that stands for the client that is asked about.
-pub const ASKER: Peer = Peer { uid: 1, gid: 1, pid: 1 };
+/// The identity that stands for the client that is asked about.
+#[must_use]
+pub fn asker() -> Identity {
+    Identity { uid: 1, users: vec!["asker".to_owned()], groups: Vec::new() }
+}
 
 #[derive(Deserialize)]
 struct File {

@@ -9,7 +9,7 @@ use crate::policy::apply::{Format, load, short};
 use crate::policy::finding::Severity;
 use crate::policy::source::Owner;
 use crate::text::{count, escape, time};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::v1::{OperatorStatus, OperatorStatusRequest};
 use serde_json::{Value, json};
 use std::io;

@@ -1,7 +1,7 @@
 //! Rules in words: what a grant is limited to, for people who do not know the keys by heart.
 
 use crate::policy::keys;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
 

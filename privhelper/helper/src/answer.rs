@@ -2,9 +2,10 @@
 
 use crate::audit::{Event, Json, Record};
 use crate::context::{Context, micros};
-use crate::error::{Code, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::reply::{Grpc, Sink, Watchers};
+use postern_policy::Code;
 use postern_proto::v1 as wire;
 use std::time::Instant;
 use wire::event::Kind;

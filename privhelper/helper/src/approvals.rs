@@ -4,13 +4,13 @@
 //! bytes. It is good once, for the request that waits, and for nothing else.
 
 use crate::audit::{Asked, Event, Json, Payer, Record};
-use crate::error::{Code, Refusal};
 use crate::helper::Helper;
-use crate::policy::Peer;
+use crate::host::Peer;
 use crate::reply::Sink;
 use crate::startup::spawn;
 use crate::sys::{locked, process, socket};
-use crate::types::{Digest, Reason};
+use postern_policy::types::{Digest, Reason};
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::ApprovalLimits;
 use postern_proto::v1 as wire;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum Answer {
     /// Everybody who must has agreed, as the question now says.
     Approved(Box<Question>),
     /// Nobody will.
-    Ended(Refusal),
+    Ended(Denied),
 }
 
 /// What is done with the answer: the rest of the request.
@@ -88,7 +88,7 @@ impl Approvals {
     ///
     /// # Errors
     /// `denied_recently` with the operator's reason, or `too_many_pending`.
-    pub fn admit(&self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Refusal> {
+    pub fn admit(&self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Denied> {
         locked(&self.0).admit(about, limits, now)
     }
 
@@ -102,7 +102,7 @@ impl Approvals {
         then: Then,
         now: Duration,
         tell: impl FnOnce(),
-    ) -> Result<(), (Refusal, Then)> {
+    ) -> Result<(), (Denied, Then)> {
         let mut inner = locked(&self.0);
         let denied =
             inner.denied(|denial| denial.about.0 == question.about.0 && denial.same == question.same, now);
@@ -125,7 +125,7 @@ impl Approvals {
     ///
     /// # Errors
     /// `unknown_request`.
-    pub fn show(&self, id: &str) -> Result<wire::OperatorShown, Refusal> {
+    pub fn show(&self, id: &str) -> Result<wire::OperatorShown, Denied> {
         let inner = locked(&self.0);
         let question = inner.questions().find(|question| question.view.approval_id == id);
         let question = question.ok_or_else(unknown)?;
@@ -151,7 +151,7 @@ impl Approvals {
         helper: &Helper,
         peer: Peer,
         decide: &wire::OperatorDecideRequest,
-    ) -> Result<u32, Refusal> {
+    ) -> Result<u32, Denied> {
         let reason = Reason::new(&decide.reason)?;
         let mut inner = locked(&self.0);
         let found = inner.questions().position(|question| question.view.approval_id == decide.approval_id);
@@ -159,7 +159,7 @@ impl Approvals {
         let question = &mut question.question;
         match decide.verdict() {
             wire::Verdict::Unspecified => {
-                return Err(Refusal::new(Code::InvalidArgument, "verdict: must be APPROVE or DENY"));
+                return Err(Denied::new(Code::InvalidArgument, "verdict: must be APPROVE or DENY"));
             }
             wire::Verdict::Deny => {}
             wire::Verdict::Approve => check(question, helper, peer, decide)?,
@@ -194,7 +194,7 @@ impl Approvals {
             Answer::Ended(denied(Code::NotApproved, reason.as_str()))
         };
         drop(inner);
-        spawn("approved", move || then(answer)).map_err(Refusal::from)?;
+        spawn("approved", move || then(answer)).map_err(Denied::from)?;
         Ok(0)
     }
 
@@ -220,7 +220,7 @@ impl Approvals {
         }
         drop(inner);
         for waiting in ended {
-            (waiting.then)(Answer::Ended(Refusal::new(Code::ApprovalExpired, why)));
+            (waiting.then)(Answer::Ended(Denied::new(Code::ApprovalExpired, why)));
         }
     }
 }
@@ -230,26 +230,26 @@ impl Inner {
         self.waiting.iter().map(|waiting| &waiting.question)
     }
 
-    fn admit(&mut self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Refusal> {
+    fn admit(&mut self, about: (u32, Digest), limits: ApprovalLimits, now: Duration) -> Result<(), Denied> {
         self.denied(|denial| denial.about == about, now)?;
         let own = self.questions().filter(|question| question.about.0 == about.0).count();
         let most = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         if own >= most(limits.max_pending_per_client) || self.waiting.len() >= most(limits.max_pending) {
             let why = format!("{own} requests of yours wait for approval already; wait for an operator");
-            return Err(Refusal::new(Code::TooManyPending, why));
+            return Err(Denied::new(Code::TooManyPending, why));
         }
         Ok(())
     }
 
     /// Whether such a thing was denied within the hour.
-    fn denied(&mut self, is_such: impl Fn(&Denial) -> bool, now: Duration) -> Result<(), Refusal> {
+    fn denied(&mut self, is_such: impl Fn(&Denial) -> bool, now: Duration) -> Result<(), Denied> {
         self.denied.retain(|denial| denial.until > now);
         let Some(denial) = self.denied.iter().find(|denial| is_such(denial)) else {
             return Ok(());
         };
         let wait = denial.until.saturating_sub(now).as_secs();
         let refusal = denied(Code::DeniedRecently, &denial.reason);
-        Err(Refusal { retry_after_s: u32::try_from(wait).unwrap_or(u32::MAX), ..refusal })
+        Err(Denied { retry_after_s: u32::try_from(wait).unwrap_or(u32::MAX), ..refusal })
     }
 
     fn remember(&mut self, question: &Question, now: Duration, reason: &str) {
@@ -276,19 +276,19 @@ fn check(
     helper: &Helper,
     peer: Peer,
     decide: &wire::OperatorDecideRequest,
-) -> Result<(), Refusal> {
+) -> Result<(), Denied> {
     let is_same = helper.policy().is_some_and(|policy| policy.digest() == question.policy);
     if question.expires <= helper.boottime() || !is_same {
-        return Err(Refusal::new(Code::ApprovalExpired, "its time is up, or the policy has changed"));
+        return Err(Denied::new(Code::ApprovalExpired, "its time is up, or the policy has changed"));
     }
     if Digest::of(&[&question.text]).as_bytes() != decide.shown_sha256 {
-        return Err(Refusal::new(Code::PlanChanged, "what was shown is not what waits; look at it again"));
+        return Err(Denied::new(Code::PlanChanged, "what was shown is not what waits; look at it again"));
     }
     if question.about.0 == peer.uid {
-        return Err(Refusal::new(Code::Denied, "who asks cannot agree"));
+        return Err(Denied::new(Code::Denied, "who asks cannot agree"));
     }
     if question.view.approved_by.contains(&peer.uid) {
-        return Err(Refusal::new(Code::Denied, "you have agreed already; another person must agree too"));
+        return Err(Denied::new(Code::Denied, "you have agreed already; another person must agree too"));
     }
     Ok(())
 }
@@ -300,7 +300,7 @@ fn note(
     question: &Question,
     approves: bool,
     reason: &str,
-) -> Result<(), Refusal> {
+) -> Result<(), Denied> {
     let view = &question.view;
     let record = Record {
         request_id: view.request_id.clone(),
@@ -333,13 +333,13 @@ fn watched(view: &wire::Approval, ended: &str) -> wire::OperatorWatched {
     wire::OperatorWatched { approval: Some(view.clone()), ended: ended.to_owned() }
 }
 
-fn denied(code: Code, reason: &str) -> Refusal {
+fn denied(code: Code, reason: &str) -> Denied {
     // The operator's words alone: the code says the rest, and who shows it says it in words.
-    Refusal::new(code, if reason.is_empty() { "no reason given" } else { reason })
+    Denied::new(code, if reason.is_empty() { "no reason given" } else { reason })
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(Code::UnknownRequest, "nothing of this id waits; it was decided, or its time is up")
+fn unknown() -> Denied {
+    Denied::new(Code::UnknownRequest, "nothing of this id waits; it was decided, or its time is up")
 }
 
 /// Tells the operators: those who are logged in and, in the journal, whatever watches it. Both say only what root

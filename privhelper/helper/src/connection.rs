@@ -5,14 +5,14 @@
 
 use crate::answer;
 use crate::dispatch::{Received, Refuse};
-use crate::error::Code;
 use crate::frame::{Assembler, Frame};
 use crate::helper::Helper;
-use crate::policy::Peer;
+use crate::host::Peer;
 use crate::reply::{Grpc, Outbox, Sink, Streams};
 use crate::sys::socket;
 use crate::table;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use postern_policy::Code;
 use postern_proto::frame::STREAMS_MAX;
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;

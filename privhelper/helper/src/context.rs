@@ -1,14 +1,12 @@
 //! What the steps of one request share.
 
 use crate::audit::Record;
-use crate::error::Code;
 use crate::helper::Helper;
+use crate::host::Peer;
 use crate::meta::Meta;
-use crate::policy::{Authorized, Object, Peer, Policy};
 use crate::reply::Watchers;
-use crate::types::Digest;
-use crate::verb::Wish;
-use crate::verb_id::VerbId;
+use postern_policy::types::Digest;
+use postern_policy::{Code, Grant, Identity, Object, Policy, RequiredGrant, VerbId};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::sync::Arc;
@@ -23,6 +21,8 @@ pub struct Context {
     pub peer: Peer,
     /// What every request carries.
     pub meta: Meta,
+    /// The client's users and groups, as of the last decision.
+    pub who: Identity,
     /// The policy that this request is decided under, from its first step to its last.
     pub policy: Arc<Policy>,
     /// Who is told of progress.
@@ -30,7 +30,7 @@ pub struct Context {
     /// What the audit will be told.
     pub record: Record,
     /// What policy sees of it.
-    pub wishes: Vec<Wish>,
+    pub required_grants: Vec<RequiredGrant>,
     /// SHA-256 of rpc and message.
     pub digest: Digest,
     /// The same without what every request carries: another try of the same thing has the same.
@@ -59,7 +59,7 @@ impl Context {
             task: self.meta.task.as_str().to_owned(),
             undone: false,
             decision: 0,
-            command: self.wishes.iter().find_map(|(_, object)| self.command(object)),
+            command: self.required_grants.iter().find_map(|(_, object)| self.command(object)),
         }
     }
 
@@ -77,7 +77,7 @@ impl Context {
 
     /// How long this request may wait: the rule's limit, or less if the client says so.
     #[must_use]
-    pub fn limit<V>(&self, by: &Authorized<V>) -> Duration {
+    pub fn limit(&self, by: &Grant) -> Duration {
         self.meta.wait.map_or(by.timeout(), |wait| wait.min(by.timeout()))
     }
 }

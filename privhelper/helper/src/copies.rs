@@ -3,8 +3,9 @@
 //! A copy younger than a day is never given up for another: the change that would need its place is refused, so that
 //! nobody can push out what a person may still want back, not even by writing much.
 
-use crate::error::{Code, Fault, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::sys::{locked, store};
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::UndoLimits;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ impl Copies {
                 let why = "the copies for undo of this client are full, and none is older than a day";
                 let then =
                     "undo something, wait, or have an operator raise `max_count` or `max_bytes` of [undo]";
-                return Err(Refusal::new(Code::UndoFull, format!("{why}; {then}")).into());
+                return Err(Denied::new(Code::UndoFull, format!("{why}; {then}")).into());
             };
             self.discard(&kept.remove(oldest).name)?;
         }

@@ -4,17 +4,18 @@ use crate::answer::{end, note, refuse};
 use crate::approvals::{Answer, announce};
 use crate::audit::{Event, Json, Record};
 use crate::context::{Context, micros};
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
+use crate::host::Peer;
 use crate::leave::Leave;
 use crate::meta::{Meta, Mode, split_meta, strict};
 use crate::places::{Place, Share};
-use crate::policy::{Authorized, Decision, Peer, Policy, Risk};
 use crate::reply::{Sink, Watchers};
 use crate::requests::Seen;
 use crate::startup::spawn;
-use crate::types::Digest;
-use crate::verb::{Planned, Verb, Wish};
+use crate::verb::{Planned, Verb};
+use postern_policy::types::Digest;
+use postern_policy::{Code, Decision, Denied, Grant, Identity, Policy, RequiredGrant, Risk};
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,7 +49,7 @@ enum First<V: Verb> {
     /// The answer is there: an earlier outcome, or a mere check.
     Answered(Event, Box<wire::Completed>),
     /// The policy lets it through.
-    Go(Meta, V, Arc<Policy>, Authorized<V>, Vec<Wish>),
+    Go(Meta, V, Arc<Policy>, Box<Identity>, Grant, Vec<RequiredGrant>),
 }
 
 /// Runs one request. What needs no waiting is done on the connection's own thread, the rest on another.
@@ -71,9 +72,11 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
     let watchers = Arc::new(Watchers::of(sink.clone()));
     let digests = Digests { digest, canonical };
-    let (meta, verb, policy, by, wishes) =
+    let (meta, verb, policy, who, by, required_grants) =
         match first_steps::<V>(&helper, peer, wire, digests, &sink, &mut record) {
-            Ok(First::Go(meta, verb, policy, by, wishes)) => (meta, verb, policy, by, wishes),
+            Ok(First::Go(meta, verb, policy, who, by, required_grants)) => {
+                (meta, verb, policy, who, by, required_grants)
+            }
             Ok(First::Attached) => return Ok(()),
             Ok(First::Answered(event, completed)) => {
                 note(&helper, &watchers, record, started, event, *completed);
@@ -87,7 +90,7 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let (decision, rule) = (by.decision().wire().into(), by.rule_id().to_owned());
     watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
     let Some(place) = helper.running.take(peer.uid) else {
-        let many = Refusal::new(Code::Busy, "too many requests are under way; ask again later");
+        let many = Denied::new(Code::Busy, "too many requests are under way; ask again later");
         refuse(&helper, &watchers, record, started, many.into());
         return Ok(());
     };
@@ -95,10 +98,11 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
         helper,
         peer,
         meta,
+        who: *who,
         policy,
         watchers,
         record,
-        wishes,
+        required_grants,
         digest,
         canonical,
         has_id: false,
@@ -121,19 +125,20 @@ fn first_steps<V: Verb>(
     digests: Digests,
     sink: &Sink,
     record: &mut Record,
-) -> Result<First<V>, Refusal> {
+) -> Result<First<V>, Denied> {
     // 3. Validate.
     let (meta, verb) = V::parse(wire);
     record.request_id = meta.iter().flat_map(|meta| meta.request_id.chars()).take(36).collect();
     let (meta, verb) = (Meta::new(meta)?, verb?);
     fill(record, &meta, verb.args());
     let policy = helper.policy().ok_or_else(|| {
-        Refusal::new(Code::UnknownClient, "no policy is in force; an operator must apply one")
+        Denied::new(Code::UnknownClient, "no policy is in force; an operator must apply one")
     })?;
     record.policy = policy.digest().to_string();
-    record.client_name = policy.clients_of(peer).join("+");
+    let who = helper.host.identity(peer.uid)?;
+    record.client_name = policy.clients_of(&who).join("+");
     if record.client_name.is_empty() {
-        return Err(Refusal::new(Code::UnknownClient, "this user is no client of the policy"));
+        return Err(Denied::new(Code::UnknownClient, "this user is no client of the policy"));
     }
     // An id that is known acts once. Whether a read has taken its id, the decision says.
     if V::Leave::IS_EFFECT
@@ -143,11 +148,11 @@ fn first_steps<V: Verb>(
         return Ok(known);
     }
     // 4. Decide, before anything that the caller named is touched.
-    let wishes = verb.wishes(helper, peer.uid)?;
-    let by = policy.decide::<V>(peer, &wishes)?;
+    let required_grants = verb.required_grants(helper, peer.uid)?;
+    let by = policy.decide(&who, &required_grants)?;
     by.rule_id().clone_into(&mut record.rule);
     record.decision = by.decision().as_str();
-    record.risk = Risk::of(&wishes).json();
+    record.risk = risk(&Risk::of(&required_grants));
     if meta.mode == Mode::Check {
         let checked = completed_as(wire::Status::Previewed, &by);
         return Ok(First::Answered(Event::Previewed, Box::new(checked)));
@@ -166,8 +171,9 @@ fn first_steps<V: Verb>(
             helper.approvals.admit(about, policy.approvals(), helper.boottime())?;
         }
     }
-    let wishes = wishes.into_iter().map(|(verb, object)| (verb, object.without_content())).collect();
-    Ok(First::Go(meta, verb, policy, by, wishes))
+    let required_grants =
+        required_grants.into_iter().map(|(verb, object)| (verb, object.without_content())).collect();
+    Ok(First::Go(meta, verb, policy, Box::new(who), by, required_grants))
 }
 
 /// What is known of this id: its outcome, or that it runs or waits, and the caller is attached to it.
@@ -177,7 +183,7 @@ fn known<V: Verb>(
     meta: &Meta,
     digests: Digests,
     sink: &Sink,
-) -> Result<Option<First<V>>, Refusal> {
+) -> Result<Option<First<V>>, Denied> {
     let now_ms = u64::try_from(helper.host.unix().as_millis()).unwrap_or(u64::MAX);
     let attach = |watchers: &Watchers| {
         sink.event(Kind::Accepted(wire::Accepted { attached: true, ..wire::Accepted::default() }));
@@ -197,7 +203,7 @@ fn known<V: Verb>(
 type Held = (Place, Share);
 
 /// Steps 5 to 9, on a thread of their own. Answers the client whatever happens.
-fn finish<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, (place, share): Held) {
+fn finish<V: Verb>(mut cx: Context, verb: V, by: Grant, (place, share): Held) {
     match prepare(&mut cx, &verb, by) {
         Ok(Prepared::Answered(completed)) => cx.watchers.finish(&Kind::Completed(*completed)),
         Ok(Prepared::Ready(by, plan)) if by.decision() == Decision::Ask => {
@@ -214,13 +220,14 @@ enum Prepared<V: Verb> {
     /// A mere look at the plan.
     Answered(Box<wire::Completed>),
     /// The plan is granted, or granted if a person agrees.
-    Ready(Authorized<V>, V::Plan),
+    Ready(Grant, V::Plan),
 }
 
-fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Prepared<V>, Stop> {
+fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Grant) -> Result<Prepared<V>, Stop> {
     // 5. Plan, and decide the plan too.
     let plan = verb.plan(cx, &by)?;
-    let by = cx.policy.decide_plan(cx.peer, by, &cx.wishes, &plan.subject())?;
+    cx.who = cx.helper.host.identity(cx.peer.uid)?;
+    let by = cx.policy.decide_facts(by, &cx.who, &plan.facts())?;
     // What the plan touches may be granted by a stricter rule than what was asked for.
     by.rule_id().clone_into(&mut cx.record.rule);
     cx.record.decision = by.decision().as_str();
@@ -237,7 +244,7 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Authorized<V>) -> Result<Pre
 }
 
 /// 6. Ask: the rest of the request waits, and no thread with it.
-fn park<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, plan: V::Plan, share: Share) {
+fn park<V: Verb>(mut cx: Context, verb: V, by: Grant, plan: V::Plan, share: Share) {
     let question = cx.question(&verb, &by, &plan);
     let asked = question.and_then(|question| Ok((cx.ask(V::ID, &question)?, question)));
     let (proof, question) = match asked {
@@ -275,7 +282,7 @@ fn park<V: Verb>(mut cx: Context, verb: V, by: Authorized<V>, plan: V::Plan, sha
 }
 
 /// Steps 7 to 9.
-fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Authorized<V>, plan: &V::Plan) {
+fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Grant, plan: &V::Plan) {
     // 7. Begin: for an effect the intent is on disk when this returns.
     let leave = match V::Leave::take(&mut cx, V::ID, by) {
         Ok(leave) => leave,
@@ -299,6 +306,10 @@ fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Authorized<V>, plan: &V::Pla
     }
 }
 
+fn risk(risk: &Risk) -> Json {
+    Json::new().number("score", risk.score).texts("capabilities", risk.capabilities.iter().copied())
+}
+
 fn fill(record: &mut Record, meta: &Meta, args: Json) {
     record.request_id = meta.request_id.to_string();
     meta.trace_id.as_str().clone_into(&mut record.trace_id);
@@ -307,7 +318,7 @@ fn fill(record: &mut Record, meta: &Meta, args: Json) {
     record.args = args.text("reason", meta.reason.as_str());
 }
 
-fn completed_as<V>(status: wire::Status, by: &Authorized<V>) -> wire::Completed {
+fn completed_as(status: wire::Status, by: &Grant) -> wire::Completed {
     wire::Completed {
         status: status.into(),
         decision: by.decision().wire().into(),

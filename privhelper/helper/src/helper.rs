@@ -3,13 +3,14 @@
 use crate::approvals::Approvals;
 use crate::audit::{self, Audit, Event, Json, Limits, Record};
 use crate::copies::Copies;
-use crate::error::{Code, Fault, Refusal};
+use crate::error::Fault;
 use crate::host::Host;
+use crate::host::Peer;
 use crate::places::{Bodies, Places};
-use crate::policy::{Peer, Policy};
 use crate::requests::Requests;
 use crate::sys::log::Reserve;
 use crate::sys::{locked, store};
+use postern_policy::{Code, Denied, Policy};
 use postern_proto::frame::METHOD_MAX;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -145,8 +146,8 @@ impl Helper {
     ///
     /// # Errors
     /// `paused`, with the operator's words.
-    pub fn check_paused(&self) -> Result<(), Refusal> {
-        self.paused().map_or(Ok(()), |reason| Err(Refusal::new(Code::Paused, reason)))
+    pub fn check_paused(&self) -> Result<(), Denied> {
+        self.paused().map_or(Ok(()), |reason| Err(Denied::new(Code::Paused, reason)))
     }
 
     /// Time since boot, sleep included.
@@ -196,14 +197,14 @@ impl Helper {
 ///
 /// # Errors
 /// `busy` after `limit`.
-pub fn wait_for(mutex: &Mutex<()>, limit: Duration) -> Result<MutexGuard<'_, ()>, Refusal> {
+pub fn wait_for(mutex: &Mutex<()>, limit: Duration) -> Result<MutexGuard<'_, ()>, Denied> {
     let deadline = Instant::now().checked_add(limit);
     loop {
         match mutex.try_lock() {
             Ok(guard) => return Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) if deadline.is_some_and(|at| Instant::now() >= at) => {
-                return Err(Refusal::new(
+                return Err(Denied::new(
                     Code::Busy,
                     "another change of this kind is under way; ask again later",
                 ));

@@ -1,11 +1,39 @@
 //! Where everything stands on this host: values, so that tests bring their own.
 
 use crate::audit::Place;
-use crate::policy::{Accounts, Members};
+use crate::error::Fault;
+use crate::sys::store;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Gid, Group, Uid, User};
+use postern_policy::Identity;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Most bytes of passwd(5) and group(5).
+const ACCOUNTS_MAX: u64 = 16 * 1024 * 1024;
+
+/// A peer as the kernel reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Effective uid when it connected.
+    pub uid: u32,
+    /// Effective gid when it connected; for records alone.
+    pub gid: u32,
+    /// Process id when it connected; never used to decide.
+    pub pid: i32,
+}
+
+/// How names become numbers: a value, so that tests need no users of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct Accounts {
+    /// The uid of a user.
+    pub user: fn(&str) -> Option<u32>,
+    /// The gid of a group and the uids of its members.
+    pub group: fn(&str) -> Option<Members>,
+}
+
+/// A group: its gid and the uids of its listed members.
+pub type Members = (u32, Vec<u32>);
 
 /// The programs that root starts.
 #[derive(Debug, Clone)]
@@ -35,6 +63,8 @@ pub struct Paths {
     pub gateway_socket: PathBuf,
     /// Where the journal takes messages with fields.
     pub journal_socket: PathBuf,
+    /// The directory of passwd(5) and group(5).
+    pub etc: PathBuf,
     /// Exists where systemd is PID 1 (`sd_booted(3)`).
     pub systemd: PathBuf,
 }
@@ -54,8 +84,6 @@ pub struct Host {
     pub user_name: fn(u32) -> String,
     /// How the numbers of groups become names, for what people read.
     pub group_name: fn(u32) -> String,
-    /// The group that a user has by itself; none if that cannot be told.
-    pub primary: fn(u32) -> Option<u32>,
     /// The wall clock.
     pub now: fn() -> SystemTime,
     /// Time since boot, sleep included.
@@ -85,11 +113,11 @@ impl Host {
                 operator_socket: run.join("operator.sock"),
                 gateway_socket: run.join("gateway.sock"),
                 journal_socket: "/run/systemd/journal/socket".into(),
+                etc: "/etc".into(),
                 systemd: "/run/systemd/system".into(),
             },
             owner_uid: 0,
             accounts: Accounts { user, group },
-            primary,
             user_name: |uid| {
                 User::from_uid(Uid::from_raw(uid))
                     .ok()
@@ -123,6 +151,19 @@ impl Host {
         }
     }
 
+    /// The users and groups of a uid, read from the local files at each decision: a changed membership holds at once.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn identity(&self, uid: u32) -> Result<Identity, Fault> {
+        let read = |name| {
+            let bytes = store::read(&self.paths.etc.join(name), ACCOUNTS_MAX)?;
+            let bytes = bytes.ok_or(Fault::Program { what: format!("/etc/{name} does not exist") })?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Identity::parse(uid, &read("passwd")?, &read("group")?))
+    }
+
     /// Time since 1970.
     #[must_use]
     pub fn unix(&self) -> Duration {
@@ -142,9 +183,4 @@ fn user(name: &str) -> Option<u32> {
 fn group(name: &str) -> Option<Members> {
     let group = Group::from_name(name).ok().flatten()?;
     Some((group.gid.as_raw(), group.mem.iter().filter_map(|member| user(member)).collect()))
-}
-
-/// The group that a user has by itself; its own number if it is nobody's.
-fn primary(uid: u32) -> Option<u32> {
-    User::from_uid(Uid::from_raw(uid)).ok().map(|user| user.map_or(uid, |user| user.gid.as_raw()))
 }

@@ -5,17 +5,16 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
-use crate::error::{Code, Fault, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::{Done, failed};
 use crate::plan::inverse;
-use crate::policy::{Authorized, Command};
 use crate::reply::Watchers;
 use crate::sandbox;
 use crate::sys::process::{self, Finished, JobUnit};
 use crate::sys::store::{self, JOB_MAX};
-use crate::types::Digest;
-use crate::verb_id::VerbId;
+use postern_policy::types::Digest;
+use postern_policy::{Code, Command, Denied, Grant, VerbId};
 use postern_proto::root::v1::{
     CommandJob, Job, JobEvent, JobKind, JobOutcome, RequestRecord, Secret, Transaction,
 };
@@ -55,11 +54,11 @@ fn directory(helper: &Helper, id: &str) -> PathBuf {
     directories(helper).join(id)
 }
 
-fn needs_systemd(helper: &Helper) -> Result<(), Refusal> {
+fn needs_systemd(helper: &Helper) -> Result<(), Denied> {
     if helper.host.paths.systemd.exists() {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(Denied::new(
         Code::Unsupported,
         "this host does not run systemd; packages, units and commands need it",
     ))
@@ -69,7 +68,7 @@ fn needs_systemd(helper: &Helper) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// What the simulation found, or why it could not be made.
-pub fn plan<V>(cx: &Context, by: &Authorized<V>, job: Job) -> Result<JobOutcome, Stop> {
+pub fn plan(cx: &Context, by: &Grant, job: Job) -> Result<JobOutcome, Stop> {
     let helper = &*cx.helper;
     needs_systemd(helper)?;
     let _one_at_a_time = wait_for(&helper.simulations, by.timeout())?;
@@ -87,7 +86,7 @@ pub fn plan<V>(cx: &Context, by: &Authorized<V>, job: Job) -> Result<JobOutcome,
     succeed(result?)
 }
 
-fn simulate<V>(helper: &Helper, by: &Authorized<V>, job: &Job) -> Result<JobOutcome, Stop> {
+fn simulate(helper: &Helper, by: &Grant, job: &Job) -> Result<JobOutcome, Stop> {
     let path = directory(helper, &job.id);
     store::replace(&path.join("job.pb"), &job.encode_to_vec())?;
     let finished = process::run_plan(&helper.host, by, &job.id, by.timeout())?;
@@ -145,7 +144,7 @@ pub fn judge(
     cx: &Context,
     ticket: &Ticket,
     (name, job): (&str, &Job),
-    properties: impl FnOnce(&str) -> Result<Vec<String>, Refusal>,
+    properties: impl FnOnce(&str) -> Result<Vec<String>, Denied>,
     limit: Duration,
 ) -> Result<(JobOutcome, Vec<wire::Output>), Stop> {
     let (uid, request) = (cx.peer.uid.to_le_bytes(), cx.meta.request_id.as_str().as_bytes());
@@ -251,7 +250,7 @@ fn follow(
             // Asked more than once: between two answers the job may be about to start, or to write its outcome.
             gone = if is_there(helper, ticket, unit, id) { 0 } else { gone.saturating_add(1) };
             if gone >= 3 {
-                return Err(Refusal::new(
+                return Err(Denied::new(
                     Code::Interrupted,
                     "the job ended without an outcome; see the journal",
                 )
@@ -315,7 +314,7 @@ fn succeed(outcome: JobOutcome) -> Result<JobOutcome, Stop> {
         return Ok(outcome);
     }
     let code = Code::from_name(&outcome.code).unwrap_or(Code::PackageFailed);
-    Err(Refusal::new(code, outcome.detail.chars().take(500).collect::<String>()).into())
+    Err(Denied::new(code, outcome.detail.chars().take(500).collect::<String>()).into())
 }
 
 /// What became of a named command, which `reverse` takes back: also where it failed, its exit code is told.

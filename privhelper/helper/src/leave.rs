@@ -5,12 +5,11 @@
 
 use crate::audit::{Event, Json, Ticket};
 use crate::context::{Context, micros};
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::job;
-use crate::policy::Authorized;
 use crate::sys::locked;
-use crate::verb_id::VerbId;
+use postern_policy::{Code, Denied, Grant, VerbId};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::time::Duration;
@@ -32,7 +31,7 @@ pub trait Leave: Sized + Send + 'static {
     ///
     /// # Errors
     /// The audit can't take the record, the rate is used up, or the id is taken.
-    fn take<V>(cx: &mut Context, verb: VerbId, by: &Authorized<V>) -> Result<Self, Stop>;
+    fn take(cx: &mut Context, verb: VerbId, by: &Grant) -> Result<Self, Stop>;
     /// Records how it went.
     ///
     /// # Errors
@@ -47,7 +46,7 @@ pub struct Looked;
 impl Leave for Looked {
     const IS_EFFECT: bool = false;
 
-    fn take<V>(_: &mut Context, _: VerbId, _: &Authorized<V>) -> Result<Self, Stop> {
+    fn take(_: &mut Context, _: VerbId, _: &Grant) -> Result<Self, Stop> {
         Ok(Self)
     }
 
@@ -66,7 +65,7 @@ impl Leave for Looked {
 impl Leave for Ticket {
     const IS_EFFECT: bool = true;
 
-    fn take<V>(cx: &mut Context, verb: VerbId, by: &Authorized<V>) -> Result<Self, Stop> {
+    fn take(cx: &mut Context, verb: VerbId, by: &Grant) -> Result<Self, Stop> {
         // Between the count and the entry nobody else may begin, and nobody after a pause.
         let _one_at_a_time = locked(&cx.helper.begins);
         cx.helper.check_paused()?;
@@ -132,7 +131,7 @@ pub fn failed(stop: Stop) -> (Done, String) {
     (Done { completed, undo: Json::new() }, stop.tell().1)
 }
 
-fn check_rates<V>(helper: &Helper, by: &Authorized<V>, unix: Duration) -> Result<(), Refusal> {
+fn check_rates(helper: &Helper, by: &Grant, unix: Duration) -> Result<(), Denied> {
     for rule in by.rules() {
         if let Some(rate) = rule.rate {
             let since = unix.saturating_sub(rate.window).as_secs();
@@ -141,7 +140,7 @@ fn check_rates<V>(helper: &Helper, by: &Authorized<V>, unix: Duration) -> Result
                 let why =
                     format!("rule {} grants {} in {} s (`rate`)", rule.id, rate.count, rate.window.as_secs());
                 let retry_after_s = u32::try_from(rate.window.as_secs()).unwrap_or(u32::MAX);
-                return Err(Refusal { retry_after_s, ..Refusal::new(Code::RateLimited, why) });
+                return Err(Denied { retry_after_s, ..Denied::new(Code::RateLimited, why) });
             }
         }
     }

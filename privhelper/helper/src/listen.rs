@@ -1,12 +1,13 @@
 //! The doors: who connects is what the kernel says, before a byte is read.
 
 use crate::connection::{Client, serve};
-use crate::error::{Code, Fault};
+use crate::error::Fault;
 use crate::helper::Helper;
 use crate::operator;
 use crate::places::Places;
 use crate::startup::spawn;
 use crate::sys::socket;
+use postern_policy::Code;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,8 @@ pub fn clients(helper: &Arc<Helper>, listener: &UnixListener, places: &Arc<Place
     accept_all(listener, |stream| {
         let peer = socket::peer(&stream)?;
         let policy = helper.policy();
-        let known = policy.is_some_and(|policy| !policy.clients_of(peer).is_empty());
+        let who = helper.host.identity(peer.uid)?;
+        let known = policy.is_some_and(|policy| !policy.clients_of(&who).is_empty());
         if !known {
             helper.note_refused(peer, "connect", Code::UnknownClient);
             return Ok(());

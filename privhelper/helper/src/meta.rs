@@ -1,7 +1,7 @@
 //! What every request carries, validated.
 
-use crate::error::Invalid;
-use crate::types::{Reason, RequestId, TaskId, TraceId};
+use postern_policy::Invalid;
+use postern_policy::types::{Reason, RequestId, TaskId, TraceId};
 use postern_proto::v1 as wire;
 use prost::{Message, decode_length_delimiter};
 use std::time::Duration;

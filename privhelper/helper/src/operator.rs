@@ -3,16 +3,17 @@
 use crate::audit::{Event, Json, Payer, Record};
 use crate::connection::Service;
 use crate::dispatch::Refuse;
-use crate::error::{Code, Fault, Refusal};
+use crate::error::Fault;
 use crate::helper::Helper;
+use crate::host::Peer;
 use crate::meta::strict;
 use crate::places::Places;
-use crate::policy::{Peer, Policy};
 use crate::reply::{Grpc, Sink};
 use crate::startup::spawn;
 use crate::sys::locked;
 use crate::sys::store::{self, POLICY_MAX};
-use crate::types::Reason;
+use postern_policy::types::Reason;
+use postern_policy::{Code, Denied, Policy};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::sync::Arc;
@@ -65,12 +66,10 @@ pub const CALLS: &[(&str, Call)] = &[
 impl Service for Operator {
     fn request(&mut self, method: String, body: Vec<u8>, sink: Sink) -> Result<(), Refuse> {
         // Nobody that the policy calls a client can be an operator: asked anew each time, for the policy may change.
-        // By its own group too: newgrp(1) takes another for the connection.
-        let primary = (self.helper.host.primary)(self.peer.uid);
-        let is_client = self.helper.policy().is_some_and(|policy| {
-            let is = |gid: u32| !policy.clients_of(Peer { gid, ..self.peer }).is_empty();
-            is(self.peer.gid) || primary.is_none_or(is)
-        });
+        // By the account files alone: newgrp(1) takes another group for the connection.
+        let who = self.helper.host.identity(self.peer.uid);
+        let is_nobody = |policy: &Policy| who.is_ok_and(|who| policy.clients_of(&who).is_empty());
+        let is_client = self.helper.policy().is_some_and(|policy| !is_nobody(&policy));
         if is_client {
             self.helper.note_refused(self.peer, &method, Code::Denied);
             sink.end(Grpc::PermissionDenied, "denied: a client of the policy can be no operator");
@@ -135,7 +134,7 @@ impl Operator {
     }
 
     /// Nothing new begins. What has begun goes on, and is named.
-    fn pause(&self, pause: &wire::OperatorPauseRequest) -> Result<wire::OperatorPaused, Refusal> {
+    fn pause(&self, pause: &wire::OperatorPauseRequest) -> Result<wire::OperatorPaused, Denied> {
         let reason = if pause.reason.is_empty() { "no reason given" } else { &pause.reason };
         let reason = Reason::new(reason)?;
         let _room = self.helper.reserve.give();
@@ -148,7 +147,7 @@ impl Operator {
         Ok(wire::OperatorPaused { running: self.helper.requests.running() })
     }
 
-    fn resume(&self) -> Result<wire::OperatorResumed, Refusal> {
+    fn resume(&self) -> Result<wire::OperatorResumed, Denied> {
         self.note(Event::Resumed, "")?;
         self.helper.pause(None)?;
         Ok(wire::OperatorResumed {})
@@ -161,20 +160,20 @@ impl Operator {
     }
 
     /// Root alone: takes the accepted policy anew, all or nothing.
-    fn reload(&self) -> Result<wire::OperatorReloaded, Refusal> {
+    fn reload(&self) -> Result<wire::OperatorReloaded, Denied> {
         if self.peer.uid != self.helper.host.owner_uid {
             self.helper.note_refused(self.peer, "Operator/Reload", Code::Denied);
-            return Err(Refusal::new(Code::Denied, "only root may reload the policy"));
+            return Err(Denied::new(Code::Denied, "only root may reload the policy"));
         }
         self.take_policy()
-            .map_err(|fault| Refusal::new(fault.code(), format!("the policy stays as it was: {fault}")))
+            .map_err(|fault| Denied::new(fault.code(), format!("the policy stays as it was: {fault}")))
     }
 
     fn take_policy(&self) -> Result<wire::OperatorReloaded, Fault> {
         let helper = &self.helper;
         let bytes = store::read(&helper.host.paths.state.join("policy/accepted.pb"), POLICY_MAX)?;
         let bytes = bytes.ok_or(Fault::Corrupt { what: "the accepted policy (it is not there)" })?;
-        let policy = Policy::load(&bytes, helper.host.accounts)?;
+        let policy = Policy::load(&bytes).map_err(|what| Fault::Program { what })?;
         let reloaded = wire::OperatorReloaded {
             policy_digest: policy.digest().to_string(),
             rules: u32::try_from(policy.rules().len()).unwrap_or(u32::MAX),
@@ -194,7 +193,7 @@ impl Operator {
 fn answer<Q: Message + Default, R: Message>(
     body: &[u8],
     sink: &Sink,
-    call: impl FnOnce(Q) -> Result<R, Refusal>,
+    call: impl FnOnce(Q) -> Result<R, Denied>,
 ) -> Option<()> {
     match call(strict(body)?) {
         Ok(reply) => {
@@ -207,7 +206,7 @@ fn answer<Q: Message + Default, R: Message>(
 }
 
 /// Ends a call that comes to nothing: the stable code, then words.
-pub fn refuse(sink: &Sink, refusal: &Refusal) {
+pub fn refuse(sink: &Sink, refusal: &Denied) {
     let is_denied = refusal.code == Code::Denied;
     let code = if is_denied { Grpc::PermissionDenied } else { Grpc::FailedPrecondition };
     sink.end(code, &format!("{}: {}", refusal.code.as_str(), refusal.message));

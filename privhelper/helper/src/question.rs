@@ -7,12 +7,11 @@
 use crate::approvals::Question;
 use crate::audit::{Asked, Json, rfc3339};
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
-use crate::policy::{Authorized, Risk};
+use crate::error::Stop;
 use crate::sys::store;
-use crate::types::Digest;
 use crate::verb::{Planned, Verb};
-use crate::verb_id::VerbId;
+use postern_policy::types::Digest;
+use postern_policy::{Code, Denied, Grant, Risk, VerbId};
 use postern_proto::v1 as wire;
 use std::time::Duration;
 
@@ -45,12 +44,12 @@ impl Context {
     ///
     /// # Errors
     /// `plan_too_large`, or no random number can be had.
-    pub fn question<V: Verb>(&self, verb: &V, by: &Authorized<V>, plan: &V::Plan) -> Result<Question, Stop> {
-        let wishes = &self.wishes;
+    pub fn question<V: Verb>(&self, verb: &V, by: &Grant, plan: &V::Plan) -> Result<Question, Stop> {
+        let required_grants = &self.required_grants;
         let wait = self.meta.wait.map_or(by.approval_ttl(), |wait| wait.max(WAIT_MIN).min(by.approval_ttl()));
         let since = self.helper.host.unix();
-        let risk = Risk::of(wishes);
-        let mut targets = wishes.iter().map(|(_, object)| object.name()).collect::<Vec<_>>();
+        let risk = Risk::of(required_grants);
+        let mut targets = required_grants.iter().map(|(_, object)| object.name()).collect::<Vec<_>>();
         targets.dedup();
         let view = wire::Approval {
             approval_id: store::random_id()?,
@@ -121,7 +120,7 @@ impl Context {
 ///
 /// # Errors
 /// `plan_too_large`: more than 2,000 lines or 256 KiB.
-fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Refusal> {
+fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Denied> {
     let view = parts.view;
     let expires = rfc3339(Duration::from_secs(view.expires_unix_s));
     let mut head = vec![
@@ -149,7 +148,7 @@ fn text(parts: &Parts<'_>) -> Result<Vec<u8>, Refusal> {
     text.extend_from_slice(format!("\nthe client's reason, in its own words: {reason}\n").as_bytes());
     if text.len() > BYTES_MAX || text.split_inclusive(|byte| *byte == b'\n').count() > LINES_MAX {
         let why = "the plan is too large for a person to read (2,000 lines, 256 KiB); make it smaller";
-        return Err(Refusal::new(Code::PlanTooLarge, why));
+        return Err(Denied::new(Code::PlanTooLarge, why));
     }
     Ok(text)
 }

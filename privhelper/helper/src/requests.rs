@@ -3,10 +3,11 @@
 //! `requests/log` holds two entries a request, each synced: when it is about
 //! to begin and when it has ended. Kept for 24 hours, compacted at start.
 
-use crate::error::{Code, Fault, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::reply::Watchers;
 use crate::sys::{locked, store};
-use crate::types::{Digest, RequestId};
+use postern_policy::types::{Digest, RequestId};
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1::{self as wire, Completed};
 use prost::Message;
@@ -102,12 +103,12 @@ impl Requests {
         digest: Digest,
         now_ms: u64,
         attach: impl FnOnce(&Watchers),
-    ) -> Result<Seen, Refusal> {
+    ) -> Result<Seen, Denied> {
         let inner = locked(&self.inner);
         if let Some(slot) = inner.slots.get(&(uid, id.to_string())) {
             if slot.record.digest != digest.as_bytes() {
                 let why = "this request_id stands for another request; use a new one";
-                return Err(Refusal::new(Code::RequestIdConflict, why));
+                return Err(Denied::new(Code::RequestIdConflict, why));
             }
             return Ok(match (&slot.record.completed, &slot.watchers) {
                 (Some(completed), _) => Seen::Done(Box::new(completed.clone())),
@@ -116,7 +117,7 @@ impl Requests {
                     Seen::Running
                 }
                 (None, None) => {
-                    return Err(Refusal::new(
+                    return Err(Denied::new(
                         Code::Busy,
                         "this request is being taken up again; ask for its result",
                     ));
@@ -125,7 +126,7 @@ impl Requests {
         }
         if id.unix_ms().saturating_add(KEPT_MS) < now_ms || id.unix_ms() > now_ms.saturating_add(AHEAD_MS) {
             let why = "this request_id is older than 24 hours or ahead of the clock; use a new one";
-            return Err(Refusal::new(Code::RequestIdExpired, why));
+            return Err(Denied::new(Code::RequestIdExpired, why));
         }
         Ok(Seen::New)
     }
@@ -134,11 +135,11 @@ impl Requests {
     ///
     /// # Errors
     /// `unknown_request`, or `busy` while it runs.
-    pub fn result(&self, uid: u32, id: &RequestId) -> Result<Completed, Refusal> {
+    pub fn result(&self, uid: u32, id: &RequestId) -> Result<Completed, Denied> {
         match locked(&self.inner).slots.get(&(uid, id.to_string())).map(|slot| &slot.record.completed) {
             Some(Some(completed)) => Ok(completed.clone()),
-            Some(None) => Err(Refusal::new(Code::Busy, "this request has not ended yet")),
-            None => Err(Refusal::new(Code::UnknownRequest, "no request of yours has this id")),
+            Some(None) => Err(Denied::new(Code::Busy, "this request has not ended yet")),
+            None => Err(Denied::new(Code::UnknownRequest, "no request of yours has this id")),
         }
     }
 
@@ -146,10 +147,10 @@ impl Requests {
     ///
     /// # Errors
     /// `unknown_request`, or `busy` while it runs.
-    pub fn ended_of(&self, uid: u32, id: &RequestId) -> Result<RequestRecord, Refusal> {
+    pub fn ended_of(&self, uid: u32, id: &RequestId) -> Result<RequestRecord, Denied> {
         self.result(uid, id)?;
         let record = locked(&self.inner).slots.get(&(uid, id.to_string())).map(|slot| slot.record.clone());
-        record.ok_or_else(|| Refusal::new(Code::UnknownRequest, "no request of yours has this id"))
+        record.ok_or_else(|| Denied::new(Code::UnknownRequest, "no request of yours has this id"))
     }
 
     /// Begin records of this rule since a time: what rates count.
@@ -175,14 +176,14 @@ impl Requests {
                     others.adopt(watchers);
                     Stop::Attached
                 }
-                _ => Refusal::new(Code::Busy, "this request has just been made; ask for its result").into(),
+                _ => Denied::new(Code::Busy, "this request has just been made; ask for its result").into(),
             });
         }
         if inner.slots.len() >= IDS_MAX {
             drop_old(&mut inner.slots, begun_s(&record));
         }
         if inner.slots.len() >= IDS_MAX {
-            return Err(Refusal::new(Code::RateLimited, "too many requests are kept; wait").into());
+            return Err(Denied::new(Code::RateLimited, "too many requests are kept; wait").into());
         }
         inner.append(&record)?;
         inner.slots.insert(key, Slot { record, watchers: Some(Arc::clone(watchers)) });

@@ -4,13 +4,12 @@
 //! would need the helper to write below /run/systemd, which it must never do. PID 1 expands `$` and `%` in what it is
 //! told, so no value of a client is told to it: the command and its arguments stand in the job's record.
 
-use crate::error::{Code, Refusal};
 use crate::host::Paths;
-use crate::policy::Command;
 use crate::sys::process::JOB;
 use crate::sys::store;
-use crate::types::UserName;
 use caps::Capability;
+use postern_policy::types::UserName;
+use postern_policy::{Code, Command, Denied};
 use postern_proto::root::v1 as root;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +92,7 @@ const NO_NETWORK: &[&str] = &["PrivateNetwork=yes", "IPAddressDeny=any"];
 ///
 /// # Errors
 /// `unsupported`: the row holds a name or path that PID 1 would read as something else, or no sandbox.
-pub fn properties(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Refusal> {
+pub fn properties(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Denied> {
     let mut unit = unit(command, paths, id)?;
     if command.wire.sandbox() != root::Sandbox::None {
         unit.push(STATE.to_owned());
@@ -110,7 +109,7 @@ pub fn validator(
     paths: &Paths,
     id: &str,
     stands: &[Stand],
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<String>, Denied> {
     let mut unit = unit(command, paths, id)?;
     // Mounts are made in the order of their paths: once the state as a whole is hidden, what stands for a directory
     // behind it, such as one below /var/www, could not be found there.
@@ -134,7 +133,7 @@ pub fn with_secrets(paths: &Paths, id: &str) -> PathBuf {
     paths.run.join(format!("{WITH_SECRETS}{id}"))
 }
 
-fn unit(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Refusal> {
+fn unit(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Denied> {
     let row = &command.wire;
     let directory = paths.state.join("jobs").join(id);
     let file = |path: &Path| plain(command, &format!("file:{}", path.to_string_lossy()));
@@ -190,7 +189,7 @@ fn unit(command: &Command, paths: &Paths, id: &str) -> Result<Vec<String>, Refus
     Ok(unit)
 }
 
-fn capabilities(command: &Command) -> Result<String, Refusal> {
+fn capabilities(command: &Command) -> Result<String, Denied> {
     let known = |name: &String| name.parse::<Capability>().is_ok();
     match command.wire.capabilities.iter().find(|name| !known(name)) {
         Some(name) => Err(unsupported(command, name)),
@@ -199,7 +198,7 @@ fn capabilities(command: &Command) -> Result<String, Refusal> {
 }
 
 /// A word that systemd-run and PID 1 read as it stands: no blank, quote, backslash, colon but in front, `$` or `%`.
-fn plain(command: &Command, text: &str) -> Result<String, Refusal> {
+fn plain(command: &Command, text: &str) -> Result<String, Denied> {
     let path = text.strip_prefix("file:").unwrap_or(text);
     let is_plain =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_' | b'-' | b'+' | b'@' | b',');
@@ -210,7 +209,7 @@ fn plain(command: &Command, text: &str) -> Result<String, Refusal> {
     }
 }
 
-fn unsupported(command: &Command, what: &str) -> Refusal {
+fn unsupported(command: &Command, what: &str) -> Denied {
     let why = "cannot be told to systemd; write it with letters, digits and / . _ - + @ , alone";
-    Refusal::new(Code::Unsupported, format!("command {}: {what:?} {why}", command.name))
+    Denied::new(Code::Unsupported, format!("command {}: {what:?} {why}", command.name))
 }

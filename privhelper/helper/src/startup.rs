@@ -6,9 +6,9 @@ use crate::copies::Copies;
 use crate::error::Fault;
 use crate::helper::{Helper, Kept};
 use crate::host::Host;
+use crate::host::Peer;
 use crate::job;
 use crate::leave::{Done, forget, outcome};
-use crate::policy::{Peer, Policy};
 use crate::reply::Watchers;
 use crate::requests::Requests;
 use crate::sandbox;
@@ -21,6 +21,7 @@ use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::{Mode, umask};
+use postern_policy::Policy;
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::collections::HashSet;
@@ -151,7 +152,8 @@ pub fn open(host: Host) -> Result<(Arc<Helper>, Vec<RequestRecord>), Fault> {
 
 fn load_policy(host: &Host) -> Result<Option<Policy>, Fault> {
     let bytes = store::read(&host.paths.state.join("policy/accepted.pb"), POLICY_MAX)?;
-    bytes.map(|bytes| Policy::load(&bytes, host.accounts)).transpose()
+    let load = |bytes: Vec<u8>| Policy::load(&bytes).map_err(|what| Fault::Program { what });
+    bytes.map(load).transpose()
 }
 
 /// Ends what an earlier helper began: a job is followed to its outcome while others begin, a change of files is finished

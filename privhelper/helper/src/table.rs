@@ -3,8 +3,8 @@
 use crate::dispatch::{Received, Refuse, run};
 use crate::leave::Leave;
 use crate::verb::Verb;
-use crate::verb_id::VerbId;
 use crate::verbs;
+use postern_policy::VerbId;
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]

@@ -6,15 +6,14 @@
 
 use crate::audit::Ticket;
 use crate::context::Context;
-use crate::error::{Code, Fault, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::job;
-use crate::policy::{Authorized, Command, Object};
 use crate::sandbox::{self, Stand};
 use crate::sys::confined::{self, Need};
 use crate::sys::staging::{self, Room};
 use crate::sys::{files, programs, store};
-use crate::types::{Arguments, Attributes, TargetPath};
-use crate::verb_id::VerbId;
+use postern_policy::types::{Arguments, Attributes, TargetPath};
+use postern_policy::{Code, Command, Denied, Grant, Object, VerbId};
 use postern_proto::root::v1::{CommandJob, Job, JobKind, JobOutcome, Sandbox};
 use postern_proto::v1 as wire;
 use std::os::fd::OwnedFd;
@@ -41,7 +40,7 @@ pub struct Candidate<'a> {
 ///
 /// # Errors
 /// `unsupported`: one is unknown, no validator, or can't be told to systemd.
-pub fn rows<'a, V>(cx: &'a Context, by: &Authorized<V>) -> Result<Vec<&'a Command>, Stop> {
+pub fn rows<'a>(cx: &'a Context, by: &Grant) -> Result<Vec<&'a Command>, Stop> {
     let mut rows: Vec<&Command> = Vec::new();
     for rule in by.rules().filter(|rule| !rule.validate.is_empty()) {
         let row = cx
@@ -50,7 +49,7 @@ pub fn rows<'a, V>(cx: &'a Context, by: &Authorized<V>) -> Result<Vec<&'a Comman
             .filter(|command| command.wire.sandbox() == Sandbox::Validator)
             .ok_or_else(|| {
                 let why = format!("rule {} asks {} to agree first (`validate`)", rule.id, rule.validate);
-                Refusal::new(Code::Unsupported, format!("{why}, which is no validator of the policy"))
+                Denied::new(Code::Unsupported, format!("{why}, which is no validator of the policy"))
             })?;
         if !rows.iter().any(|seen| seen.name == row.name) {
             rows.push(row);
@@ -70,12 +69,7 @@ pub fn rows<'a, V>(cx: &'a Context, by: &Authorized<V>) -> Result<Vec<&'a Comman
 ///
 /// # Errors
 /// `validation_failed` if one does not agree. Otherwise they could not be asked.
-pub fn check<V>(
-    cx: &Context,
-    ticket: &Ticket,
-    by: &Authorized<V>,
-    candidates: &[Candidate<'_>],
-) -> Result<(), Stop> {
+pub fn check(cx: &Context, ticket: &Ticket, by: &Grant, candidates: &[Candidate<'_>]) -> Result<(), Stop> {
     let rows = rows(cx, by)?;
     if rows.is_empty() || candidates.is_empty() {
         return Ok(());
@@ -148,14 +142,14 @@ fn ask(
             cx.watchers.event(&wire::event::Kind::Output(output.clone()));
         }
     }
-    Err(Refusal::new(Code::ValidationFailed, told(row, &outcome, &printed)).into())
+    Err(Denied::new(Code::ValidationFailed, told(row, &outcome, &printed)).into())
 }
 
 /// What it printed may quote the files that it read: those that are to change, which the client must be allowed to
 /// read; and others, which nobody but a user of its own without power over files may have read.
 fn may_tell(cx: &Context, row: &Command, candidates: &[Candidate<'_>]) -> bool {
     let reads = |candidate: &Candidate<'_>| {
-        cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(candidate.path.clone()))
+        cx.policy.grants(&cx.who, VerbId::FileRead, &Object::read(candidate.path.clone()))
     };
     let strong = |capability: &String| capability.starts_with("CAP_DAC_") || capability == "CAP_SYS_ADMIN";
     row.wire.user == sandbox::NOBODY

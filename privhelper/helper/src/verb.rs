@@ -2,22 +2,17 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::{Done, Leave};
-use crate::plan::Subject;
-use crate::policy::{Authorized, Object};
-use crate::verb_id::VerbId;
+use postern_policy::{Denied, Facts, Grant, Invalid, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use prost::Message;
-
-/// What a request of a verb names, each with the verb that must be granted for it.
-pub type Wish = (VerbId, Object);
 
 /// A plan that policy can judge and a person can read.
 pub trait Planned: Send + 'static {
     /// What policy sees.
-    fn subject(&self) -> Subject<'_>;
+    fn facts(&self) -> Facts;
     /// What the client sees.
     fn wire(&self) -> wire::Plan;
     /// What the audit sees.
@@ -31,8 +26,8 @@ pub trait Planned: Send + 'static {
 pub struct NoPlan;
 
 impl Planned for NoPlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::Nothing
+    fn facts(&self) -> Facts {
+        Facts::None
     }
     fn wire(&self) -> wire::Plan {
         wire::Plan::default()
@@ -63,23 +58,17 @@ pub trait Verb: Sized + Send + 'static {
     ///
     /// # Errors
     /// `unknown_request` and what an undo is refused for.
-    fn wishes(&self, helper: &Helper, uid: u32) -> Result<Vec<Wish>, Refusal>;
+    fn required_grants(&self, helper: &Helper, uid: u32) -> Result<Vec<RequiredGrant>, Denied>;
     /// 4. What the audit sees.
     fn args(&self) -> Json;
     /// 5a. What exactly would happen. Probes only.
     ///
     /// # Errors
     /// It can't be, or can't be found out.
-    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<Self::Plan, Stop>;
+    fn plan(&self, cx: &Context, by: &Grant) -> Result<Self::Plan, Stop>;
     /// 5b. Does it.
     ///
     /// # Errors
     /// It failed.
-    fn act(
-        &self,
-        cx: &Context,
-        by: &Authorized<Self>,
-        plan: &Self::Plan,
-        leave: &Self::Leave,
-    ) -> Result<Done, Stop>;
+    fn act(&self, cx: &Context, by: &Grant, plan: &Self::Plan, leave: &Self::Leave) -> Result<Done, Stop>;
 }

@@ -4,7 +4,7 @@ use super::Stop;
 use super::render::inline;
 use crate::io::Exit;
 use clap::Args;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 
 /// Most bytes of a reason.
 const REASON_MAX: usize = 500;

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::CallError;
 use crate::text::count;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::v1::{Approval, OperatorDecideRequest, OperatorDecided, Verdict};
 
 /// Fewest columns in which a row holds its gutter, the longest mark and something to read.

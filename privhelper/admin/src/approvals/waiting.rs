@@ -7,7 +7,7 @@ use crate::io::{Exit, Io};
 use crate::operator::CallError;
 use crate::policy::apply::Format;
 use crate::text::{count, escape_json, time};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::v1::{
     Approval, OperatorPending, OperatorPendingRequest, OperatorShowRequest, OperatorShown,
 };

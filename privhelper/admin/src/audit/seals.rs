@@ -4,7 +4,7 @@ use super::bad::What;
 use super::proof::{Proof, Standing};
 use super::record::{Record, hex};
 use postern_helper::audit::seal::{Key, Public, Tip};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use serde::Deserialize;
 
 /// Epochs that may lie between two that left records; more are no log of ours.

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::lint::gather;
 use postern_helper::audit::TIP;
 use postern_helper::audit::seal::Running;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use serde::Deserialize;
 
 /// The unit whose entries count, by journald's own word.

@@ -2,8 +2,7 @@
 //! grow with the log.
 
 use super::lines::{End, Lines};
-use postern_helper::error::Code;
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Code, VerbId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

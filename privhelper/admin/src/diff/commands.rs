@@ -3,8 +3,8 @@
 use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
 use super::facet::Facet;
 use super::objects::{Found, PACKAGE_RULES, UNIT_RULES};
-use postern_helper::policy::Object;
-use postern_helper::types::{Arguments, CommandName, ParameterKind, Pattern, UNIT_SUFFIXES};
+use postern_policy::Object;
+use postern_policy::types::{Arguments, CommandName, ParameterKind, Pattern, UNIT_SUFFIXES};
 use postern_proto::root::v1 as root;
 use std::collections::{BTreeMap, BTreeSet};
 

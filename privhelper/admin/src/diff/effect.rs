@@ -6,7 +6,7 @@ use super::facts::Fact;
 use super::judge::{Court, Outcome, Principal, Verdict};
 use super::probe::{Probe, is_probed};
 use super::written;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use std::collections::HashMap;
 
 /// Most examples of one entry.

@@ -3,7 +3,7 @@
 use super::Side;
 use super::facts::{self, Fact};
 use crate::policy::keys::{self, Role};
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 use std::collections::{BTreeMap, HashMap};
 

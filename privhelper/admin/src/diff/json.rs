@@ -6,7 +6,7 @@ use super::judge::{Outcome, Verdict};
 use super::probe::{Plan, Probe};
 use super::show::{position, summary, whom};
 use super::{Report, Side};
-use postern_helper::policy::Object;
+use postern_policy::Object;
 use serde_json::{Map, Value, json};
 
 /// The difference as one object.

@@ -3,13 +3,11 @@
 use super::Side;
 use super::facet::Identity;
 use super::probe::{Plan, Probe};
-use postern_helper::error::Code;
-use postern_helper::plan::{
-    Action, Dragged, NewFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
+use postern_policy::facts::{
+    Action, AffectedUnit, FileFacts, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
-use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
-use postern_helper::types::{Digest, FileMode, PackageName, TargetPath, UserName};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{Digest, PackageName};
+use postern_policy::{Code, Decision, Facts, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 
@@ -40,22 +38,23 @@ pub struct Outcome {
 /// Everyone who is all of these at once.
 pub type Principal = BTreeSet<Identity>;
 
-/// The uid of the one who asks here; real accounts play no part.
-const UID: u32 = 1;
-const PEER: Peer = Peer { uid: UID, gid: u32::MAX, pid: 0 };
-const ACCOUNTS: Accounts = Accounts { user: |_| Some(UID), group: |_| None };
+/// The user that each client of the principal gets here; real accounts play no part.
+const USER: &str = "one";
 
 /// Whether the helper would take the policy.
 ///
 /// # Errors
 /// Why not, in words.
 pub fn check(side: &Side<'_>) -> Result<(), String> {
-    Policy::compile(side.rules, Digest::of(&[]), ACCOUNTS).map(drop)
+    Policy::compile(side.rules, Digest::of(&[])).map(drop)
 }
 
 /// A policy with those rules only that speak of one principal, and perhaps of one class of objects.
 #[derive(Debug)]
-pub struct Court(Policy);
+pub struct Court {
+    policy: Policy,
+    who: postern_policy::Identity,
+}
 
 impl Court {
     /// The policy as this principal meets it. `keep`: places of rules that can count; none = all.
@@ -67,7 +66,7 @@ impl Court {
         let clients = side.rules.clients.iter().filter(is_one);
         let clients = clients.map(|client| root::Client {
             name: client.name.clone(),
-            user: "one".to_owned(),
+            user: USER.to_owned(),
             group: String::new(),
         });
         let clients = clients.collect::<Vec<_>>();
@@ -92,18 +91,17 @@ impl Court {
             protect: side.rules.protect.clone(),
             ..root::Rules::default()
         };
-        Policy::compile(&rules, Digest::of(&[]), ACCOUNTS).map(Self)
+        let who = postern_policy::Identity { uid: 1, users: vec![USER.to_owned()], groups: Vec::new() };
+        Policy::compile(&rules, Digest::of(&[])).map(|policy| Self { policy, who })
     }
 
     /// What this policy says of the request and of what it would come to.
     #[must_use]
     pub fn decide(&self, verb: VerbId, probe: &Probe) -> Outcome {
-        let wishes = [(verb, probe.object.clone())];
-        let planned = Planned::new(verb, probe);
-        let granted = self
-            .0
-            .decide::<()>(PEER, &wishes)
-            .and_then(|granted| self.0.decide_plan(PEER, granted, &wishes, &planned.subject()));
+        let required_grants = [(verb, probe.object.clone())];
+        let granted = self.policy.decide(&self.who, &required_grants);
+        let granted =
+            granted.and_then(|granted| self.policy.decide_facts(granted, &self.who, &facts(verb, probe)));
         match granted {
             Ok(granted) => {
                 let verdict = match granted.decision() {
@@ -117,10 +115,10 @@ impl Court {
             Err(refusal) => {
                 // To be no client and to be granted nothing is the same for what may be done.
                 let code = if refusal.code == Code::UnknownClient { Code::NoGrant } else { refusal.code };
-                let denies = |rule: &&std::sync::Arc<postern_helper::policy::Rule>| {
+                let denies = |rule: &&std::sync::Arc<postern_policy::Rule>| {
                     rule.decision == Decision::Deny && rule.selects(verb, &probe.object)
                 };
-                let rule = self.0.rules().iter().find(denies).filter(|_| code == Code::Denied);
+                let rule = self.policy.rules().iter().find(denies).filter(|_| code == Code::Denied);
                 Outcome {
                     verdict: Verdict::Refused,
                     code: code.as_str(),
@@ -136,96 +134,67 @@ impl Court {
     }
 }
 
-/// A plan as the verbs would make it.
-enum Planned {
-    Nothing,
-    Packages(PackagePlan),
-    Unit(Box<UnitPlan>),
-    NewFile { path: TargetPath, mode: FileMode, owner: Option<UserName>, group: Option<UserName> },
-}
-
-impl Planned {
-    fn new(verb: VerbId, probe: &Probe) -> Self {
-        match (&probe.plan, &probe.object) {
-            (
-                Plan::Packages { new, upgrades, removals, downgrades },
-                Object::Package { .. } | Object::AllPackages,
-            ) => {
-                let asked = if verb == VerbId::PackageRemove {
-                    Action::Remove
-                } else if verb == VerbId::PackagePurge {
-                    Action::Purge
-                } else if verb == VerbId::PackageUpgrade || *new == 0 {
-                    Action::Upgrade
-                } else {
-                    Action::Install
-                };
-                let mut steps = Vec::new();
-                if let Object::Package { name, .. } = &probe.object {
-                    steps.push(step(name.clone(), asked, true));
-                }
-                let others = (u32::from(asked == Action::Install)..*new).map(|_| Action::Install);
-                let others = others
-                    .chain(upgrades.then_some(Action::Upgrade))
-                    .chain(removals.then_some(Action::Remove))
-                    .chain(downgrades.then_some(Action::Downgrade));
-                let other = |number| PackageName::new(&format!("other-{number}")).ok();
-                steps.extend(
-                    others.zip(1..).filter_map(|(action, number)| Some(step(other(number)?, action, false))),
-                );
-                Self::Packages(PackagePlan { steps, ..PackagePlan::default() })
+/// The facts as the verbs would gather them.
+fn facts(verb: VerbId, probe: &Probe) -> Facts {
+    match (&probe.plan, &probe.object) {
+        (
+            Plan::Packages { new, upgrades, removals, downgrades },
+            Object::Package { .. } | Object::AllPackages,
+        ) => {
+            let asked = if verb == VerbId::PackageRemove {
+                Action::Remove
+            } else if verb == VerbId::PackagePurge {
+                Action::Purge
+            } else if verb == VerbId::PackageUpgrade || *new == 0 {
+                Action::Upgrade
+            } else {
+                Action::Install
+            };
+            let mut steps = Vec::new();
+            if let Object::Package { name, .. } = &probe.object {
+                steps.push(step(name.clone(), asked, true));
             }
-            (Plan::Unit { cascade }, Object::Unit(name)) => {
-                let state = |id: &str| UnitState { id: id.to_owned(), ..UnitState::default() };
-                let other = cascade.then(|| Dragged { verb: "stop", state: state("other.service") });
-                Self::Unit(Box::new(UnitPlan {
-                    state: state(name.as_str()),
-                    cascade: other.into_iter().collect(),
-                    ..UnitPlan::default()
-                }))
-            }
-            (Plan::Journal { lines }, Object::Unit(name)) => {
-                let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-                Self::Unit(Box::new(UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() }))
-            }
-            (Plan::File { create: true }, Object::File { path, mode, owner, group, .. }) => {
-                let root = || UserName::new("owner", "root").ok();
-                Self::NewFile {
-                    path: path.clone(),
-                    mode: mode.unwrap_or(FileMode::DEFAULT),
-                    owner: owner.clone().or_else(root),
-                    group: group.clone().or_else(root),
-                }
-            }
-            (
-                Plan::Nothing
-                | Plan::Packages { .. }
-                | Plan::Unit { .. }
-                | Plan::Journal { .. }
-                | Plan::File { .. },
-                Object::Nothing
-                | Object::Package { .. }
-                | Object::AllPackages
-                | Object::Unit(_)
-                | Object::File { .. }
-                | Object::Command { .. }
-                | Object::Undo { .. },
-            ) => Self::Nothing,
+            let others = (u32::from(asked == Action::Install)..*new).map(|_| Action::Install);
+            let others = others
+                .chain(upgrades.then_some(Action::Upgrade))
+                .chain(removals.then_some(Action::Remove))
+                .chain(downgrades.then_some(Action::Downgrade));
+            let other = |number| PackageName::new(&format!("other-{number}")).ok();
+            steps.extend(
+                others.zip(1..).filter_map(|(action, number)| Some(step(other(number)?, action, false))),
+            );
+            Facts::Packages(PackageTransaction { steps, ..PackageTransaction::default() })
         }
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        match self {
-            Self::Nothing => Subject::Nothing,
-            Self::Packages(plan) => Subject::Packages(plan),
-            Self::Unit(plan) => Subject::Unit(plan),
-            Self::NewFile { path, mode, owner, group } => Subject::NewFiles(vec![NewFile {
-                path,
-                mode: *mode,
-                owner: owner.as_ref(),
-                group: group.as_ref(),
-            }]),
+        (Plan::Unit { cascade }, Object::Unit(name)) => {
+            let state = |id: &str| UnitState { id: id.to_owned(), ..UnitState::default() };
+            let other = cascade.then(|| AffectedUnit { verb: "stop", state: state("other.service") });
+            Facts::Unit(Box::new(UnitFacts {
+                state: state(name.as_str()),
+                affected: other.into_iter().collect(),
+                ..UnitFacts::default()
+            }))
         }
+        (Plan::Journal { lines }, Object::Unit(name)) => {
+            let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
+            Facts::Unit(Box::new(UnitFacts { state, journal_lines: *lines, ..UnitFacts::default() }))
+        }
+        (Plan::File { create: true }, Object::File { path, .. }) => {
+            Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
+        }
+        (
+            Plan::Nothing
+            | Plan::Packages { .. }
+            | Plan::Unit { .. }
+            | Plan::Journal { .. }
+            | Plan::File { .. },
+            Object::Nothing
+            | Object::Package { .. }
+            | Object::AllPackages
+            | Object::Unit(_)
+            | Object::File { .. }
+            | Object::Command { .. }
+            | Object::Undo { .. },
+        ) => Facts::None,
     }
 }
 

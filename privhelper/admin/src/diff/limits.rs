@@ -3,9 +3,8 @@
 use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
 use super::facet::is_limit_of;
 use super::probe::{Plan, Probe, is_probed};
-use postern_helper::policy::Object;
-use postern_helper::types::{FileMode, PackageVersion, UserName};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{FileMode, PackageVersion, UserName};
+use postern_policy::{Object, VerbId};
 use postern_proto::root::v1 as root;
 
 /// Versions of packages.

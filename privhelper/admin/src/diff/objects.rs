@@ -4,9 +4,9 @@ use super::automaton::{Alphabet, Budget, Exhausted, Machine, ONE, Star};
 use super::commands;
 use super::facet::Facet;
 use super::parents::{self, Parent};
-use postern_helper::policy::{Decision, Object, protect};
-use postern_helper::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
-use postern_helper::verb_id::VerbId;
+use postern_policy::rules::protect;
+use postern_policy::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
+use postern_policy::{Decision, Object, VerbId};
 use postern_proto::root::v1 as root;
 use std::collections::HashMap;
 

@@ -3,8 +3,7 @@
 use super::automaton::{Budget, Exhausted};
 use super::facet::is_limit_of;
 use super::limits::{Limits, spread, thresholds};
-use postern_helper::policy::Object;
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Object, VerbId};
 use postern_proto::root::v1 as root;
 
 /// What would happen beside what the request names.

@@ -2,7 +2,7 @@
 
 use super::facet::{Known, is_limit_of};
 use super::judge::{Outcome, Verdict};
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use std::collections::BTreeSet;
 
 /// Which rules count the same requests before and after.

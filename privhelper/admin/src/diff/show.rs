@@ -6,7 +6,7 @@ use super::judge::{Outcome, Principal, Verdict};
 use super::probe::{Plan, Probe};
 use super::{Report, Side};
 use crate::text::{count, escape};
-use postern_helper::policy::Object;
+use postern_policy::Object;
 use postern_proto::root::v1 as root;
 
 /// A request in words, without its verb.

@@ -16,7 +16,7 @@ use crate::policy::apply::Format;
 use crate::text::{did_you_mean, escape, escape_json};
 use clap::Args;
 use model::Answer;
-use postern_helper::error::Code;
+use postern_policy::Code;
 use request::Details;
 use std::io;
 use std::path::PathBuf;

@@ -1,8 +1,7 @@
 //! What an explanation holds, for `--json` as for people.
 
 use crate::words::Limit;
-use postern_helper::error::Code;
-use postern_helper::policy::Decision;
+use postern_policy::{Code, Decision};
 use serde::{Serialize, Serializer};
 
 /// What the policy says of one request.

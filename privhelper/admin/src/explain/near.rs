@@ -1,9 +1,8 @@
 //! What a rule lacks to speak of a request, in words. The verdict itself is the helper's.
 
 use super::request::Target;
-use postern_helper::policy::Rule;
-use postern_helper::types::Pattern;
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::Pattern;
+use postern_policy::{Rule, VerbId};
 use postern_proto::root::v1 as root;
 
 /// Most patterns of one rule that are gone into.

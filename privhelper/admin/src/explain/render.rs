@@ -4,8 +4,7 @@ use super::model::{Answer, Explanation, Near, State, Verdict};
 use crate::policy::apply::short;
 use crate::text::{count, escape};
 use crate::words::{Reach, duration};
-use postern_helper::error::Code;
-use postern_helper::policy::Decision;
+use postern_policy::{Code, Decision};
 use std::io::{self, Write};
 
 /// Most near rules that are shown; `--json` has all.

@@ -2,12 +2,10 @@
 
 use crate::policy::keys::Kind;
 use crate::text::did_you_mean;
-use postern_helper::error::Invalid;
-use postern_helper::policy::{Decision, Object};
-use postern_helper::types::{
+use postern_policy::types::{
     Arguments, CommandName, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
 };
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Decision, Invalid, Object, VerbId};
 use std::sync::Arc;
 
 /// What a request says besides its words.

@@ -3,11 +3,9 @@
 use super::model::{Answer, Checked, Explanation, Named, Near, Stake, State, Verdict, Whence};
 use super::near;
 use super::request::{Element, FileTarget, Target};
-use crate::law::{ASKER, Law, Origin, decides};
+use crate::law::{Law, Origin, asker, decides};
 use crate::words::{self, Limit, When};
-use postern_helper::error::{Code, Refusal};
-use postern_helper::policy::{Authorized, Decision, Object, Policy, Risk, Rule};
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, Risk, Rule, VerbId};
 use postern_proto::root::v1 as root;
 
 /// What `policy` says of a request of these clients.
@@ -19,12 +17,15 @@ pub(super) fn explain(
     elements: &[Element],
 ) -> Explanation {
     let objects = elements.iter().map(|e| e.target.object().map(|object| (e.verb, object)));
-    let wishes = objects.collect::<Result<Vec<(VerbId, Object)>, _>>();
-    let said = wishes.clone().map_err(Refusal::from).and_then(|wishes| policy.decide::<()>(ASKER, &wishes));
+    let required_grants = objects.collect::<Result<Vec<(VerbId, Object)>, _>>();
+    let said = required_grants
+        .clone()
+        .map_err(Denied::from)
+        .and_then(|required_grants| policy.decide(&asker(), &required_grants));
     let patched = elements.iter().filter(|element| element.verb == VerbId::FilePatch).count();
     let verdicts = elements.iter().map(|element| verdict(law, policy, &clients, element, patched)).collect();
-    let risk = Risk::of(&wishes.unwrap_or_default());
-    let (decision, refusal) = outcome(said.as_ref().map(Authorized::decision));
+    let risk = Risk::of(&required_grants.unwrap_or_default());
+    let (decision, refusal) = outcome(said.as_ref().map(Grant::decision));
     let asked = said.as_ref().ok().filter(|by| by.decision() == Decision::Ask);
     let (from, in_force) = match &law.origin {
         Origin::Accepted { unix_s, uid } => {
@@ -43,13 +44,13 @@ pub(super) fn explain(
         clients,
         policy: Whence { digest: law.digest.to_string(), in_force, from, notes },
         risk: Stake { score: risk.score, capabilities: risk.capabilities },
-        approvers: asked.map(Authorized::approvers),
+        approvers: asked.map(Grant::approvers),
         approval_ttl_s: asked.map(|by| by.approval_ttl().as_secs()),
         elements: verdicts,
     }
 }
 
-fn outcome(said: Result<Decision, &Refusal>) -> (Answer, Option<&Refusal>) {
+fn outcome(said: Result<Decision, &Denied>) -> (Answer, Option<&Denied>) {
     match said {
         Ok(Decision::Allow) => (Answer::Allow, None),
         Ok(Decision::Ask) => (Answer::Ask, None),
@@ -63,10 +64,10 @@ fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element, pa
     let verb = element.verb;
     let object = element.target.object();
     let said = match &object {
-        Ok(object) => policy.decide::<()>(ASKER, &[(verb, object.clone())]),
-        Err(invalid) => Err(Refusal::from(invalid.clone())),
+        Ok(object) => policy.decide(&asker(), &[(verb, object.clone())]),
+        Err(invalid) => Err(Denied::from(invalid.clone())),
     };
-    let (decision, refusal) = outcome(said.as_ref().map(Authorized::decision));
+    let (decision, refusal) = outcome(said.as_ref().map(Grant::decision));
     let mut verdict = Verdict {
         verb: verb.name(),
         object: element.target.words(),
@@ -140,7 +141,7 @@ fn named(law: &Law, index: usize, rule: &root::Rule) -> Named {
 fn checked(law: &Law, rule: &Rule, wire: &root::Rule, element: &Element, patched: usize) -> Vec<Checked> {
     let mut limits = words::limits(wire, &[element.verb], &law.rules.sources);
     limits.extend(on_this_host(&element.target));
-    let of = |holds: Result<(), Refusal>| if holds.is_ok() { State::Holds } else { State::Fails };
+    let of = |holds: Result<(), Denied>| if holds.is_ok() { State::Holds } else { State::Fails };
     let state = |limit: &Limit| match (limit.when, facet(&element.target, limit.key)) {
         // Content that is not at hand, and a mode that is not asked for, are judged when they are there.
         (When::Request, Some(Object::File { content: None, .. })) if limit.key == "lines" => State::Later,

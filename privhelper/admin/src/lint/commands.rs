@@ -4,7 +4,7 @@ use super::glob::matches;
 use super::reach::{self, HARMLESS, is_below};
 use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS, lists};
 use super::{Class, Found, Grant, Input, some};
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
 
 /// Why the command runs.

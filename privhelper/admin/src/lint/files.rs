@@ -4,7 +4,7 @@ use super::reach::{self, HARMLESS, is_below};
 use super::table::{self, Row};
 use super::{Class, Found, Grant, Input, advice, glob, some};
 use crate::policy::finding::Severity;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 
 /// The finding of a rule that writes where it may matter to the whole host, and the table does not know how.

@@ -27,7 +27,7 @@ pub use catalog::{Kind, kind, kinds};
 
 use crate::policy::finding::Severity;
 use facts::Facts;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use super::glob::{Star, meet};
 use super::table::{Names, When};
 use super::{Found, Grant, some};
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 
 /// What a rule may do with names, for one direction.
 pub(super) struct Doing {

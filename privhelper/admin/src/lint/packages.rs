@@ -5,7 +5,7 @@ use super::glob::Star;
 use super::named::{self, Doing};
 use super::table::{PACKAGES, When};
 use super::{Class, Found, Grant};
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 
 /// Verbs that bring packages.
 const ON: &[VerbId] = &[VerbId::PackageInstall, VerbId::PackageUpgrade];

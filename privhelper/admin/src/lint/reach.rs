@@ -1,7 +1,7 @@
 //! Which paths a rule's directories, depth and files can name.
 
 use super::glob;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 
 /// Verbs that change what stands at a path.

@@ -4,7 +4,7 @@ use super::glob::Star;
 use super::named::{self, Doing};
 use super::table::{UNITS, When};
 use super::{Class, Found, Grant};
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 
 /// Verbs after which a unit may run that did not.
 pub(super) const ON: &[VerbId] =

@@ -6,7 +6,7 @@
 use super::Compiled;
 use super::source::Source;
 use nix::fcntl::{Flock, FlockArg};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
 use prost::Message;
 use std::fs::{self, DirBuilder, File, Permissions};

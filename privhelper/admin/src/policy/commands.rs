@@ -5,7 +5,7 @@ use super::parameters;
 use super::table::{At, Table};
 use super::values;
 use crate::text::did_you_mean;
-use postern_helper::types::Arguments;
+use postern_policy::types::Arguments;
 use postern_proto::root::v1 as root;
 
 /// Keys of a command.

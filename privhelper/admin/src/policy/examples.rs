@@ -4,16 +4,17 @@ use super::keys::{self, Kind};
 use super::rule::Whole;
 use super::table::Table;
 use crate::text::did_you_mean;
-use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
-use postern_helper::types::{
+use postern_policy::types::{
     Arguments, CommandName, Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
 };
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Decision, Identity, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use std::sync::Arc;
 
-/// The peer that stands for the rule's client.
-const PEER: Peer = Peer { uid: 1, gid: 1, pid: 1 };
+/// The identity that stands for the rule's client.
+fn client() -> Identity {
+    Identity { uid: 1, users: vec!["client".to_owned()], groups: Vec::new() }
+}
 
 /// Checks the examples of a rule, and that it grants nothing that no rule can grant.
 pub fn check(table: Table<'_>, rule: &Whole, commands: &[root::Command], protect: &root::Protect) {
@@ -28,8 +29,7 @@ pub fn check(table: Table<'_>, rule: &Whole, commands: &[root::Command], protect
         protect: Some(protect.clone()),
         ..root::Rules::default()
     };
-    let accounts = Accounts { user: |_| Some(PEER.uid), group: |_| None };
-    let policy = match Policy::compile(&rules, Digest::ZERO, accounts) {
+    let policy = match Policy::compile(&rules, Digest::ZERO) {
         Ok(policy) => policy,
         Err(why) => return table.error(table.at, format!("the helper refuses the rule: {why}")),
     };
@@ -89,7 +89,7 @@ fn run(example: Table<'_>, rule: &Whole, policy: &Policy, expected: bool) {
 /// Whether this rule alone lets the request through (or denies some of it, if that is what it decides).
 fn decide(policy: &Policy, decision: Decision, verb: VerbId, objects: &[Object]) -> Result<(), String> {
     match decision {
-        Decision::Allow | Decision::Ask => match policy.decide::<()>(PEER, &wishes(verb, objects)) {
+        Decision::Allow | Decision::Ask => match policy.decide(&client(), &required_grants(verb, objects)) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(refusal.message),
         },
@@ -101,13 +101,13 @@ fn decide(policy: &Policy, decision: Decision, verb: VerbId, objects: &[Object])
     }
 }
 
-fn wishes(verb: VerbId, objects: &[Object]) -> Vec<(VerbId, Object)> {
+fn required_grants(verb: VerbId, objects: &[Object]) -> Vec<(VerbId, Object)> {
     objects.iter().map(|object| (verb, object.clone())).collect()
 }
 
 /// The objects of an example's request. A request that is not even valid is an `Err`: nothing matches it.
 fn objects(example: Table<'_>, kind: Kind) -> Result<Vec<Object>, String> {
-    let invalid = |invalid: postern_helper::error::Invalid| invalid.to_string();
+    let invalid = |invalid: postern_policy::Invalid| invalid.to_string();
     let missing = |key: &str| {
         example.error(example.at, format!("the example lacks `{key}`"));
         String::new()
@@ -183,8 +183,8 @@ fn protected(table: Table<'_>, rule: &Whole, policy: &Policy) {
             continue;
         };
         for verb in &rule.verbs {
-            let refusal = policy.decide::<()>(PEER, &[(*verb, object.clone())]).err();
-            if refusal.is_some_and(|refusal| refusal.code == postern_helper::error::Code::Protected) {
+            let refusal = policy.decide(&client(), &[(*verb, object.clone())]).err();
+            if refusal.is_some_and(|refusal| refusal.code == postern_policy::Code::Protected) {
                 table.error(
                     text.at,
                     format!("{:?} is protected: no rule can grant {}", text.value, verb.name()),

@@ -1,7 +1,6 @@
 //! The vocabulary: which keys there are, and which verbs use them. CONTRACTS 5 as data.
 
-use postern_helper::verb_id::VerbId;
-
+use postern_policy::VerbId;
 /// What a verb's requests are about. The verbs of one rule share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

@@ -3,7 +3,7 @@
 use super::keys::{self, Kind};
 use super::table::Table;
 use super::values;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 
 /// Most bytes that a rule may name: 1 GiB.

@@ -22,8 +22,9 @@ mod written;
 
 use crate::lint;
 use finding::{Finding, Findings, Severity};
-use postern_helper::policy::{Accounts, Policy};
-use postern_helper::types::Digest;
+use postern_helper::host::Accounts;
+use postern_policy::Policy;
+use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
 use prost::Message;
 use rule::Parsed;
@@ -86,7 +87,7 @@ pub fn check(
     read.check(is_whole, purpose, accounts);
     let compiled = read.compile();
     if let Some(first) = sources.first().filter(|_| findings.borrow().errors() == 0)
-        && let Err(why) = Policy::compile(&compiled.rules, compiled.digest, accounts)
+        && let Err(why) = Policy::compile(&compiled.rules, compiled.digest)
     {
         findings.borrow_mut().error(first, 0, format!("the helper refuses the policy: {why}"));
     }
@@ -213,7 +214,7 @@ fn client(table: Table<'_>) -> Option<Client<'_>> {
     }
     for (key, text) in [("user", user), ("group", group)] {
         if let Some(text) = text
-            && let Err(invalid) = postern_helper::types::UserName::new("name", text.value)
+            && let Err(invalid) = postern_policy::types::UserName::new("name", text.value)
         {
             table.error(text.at, format!("{:?} as `{key}` {}", text.value, invalid.why));
         }

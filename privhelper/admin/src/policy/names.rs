@@ -5,7 +5,7 @@ use super::rule::{self, Parsed};
 use super::table::{At, Table};
 use super::{Client, Read, values};
 use crate::text::did_you_mean;
-use postern_helper::types::Pattern;
+use postern_policy::types::Pattern;
 use postern_proto::root::v1 as root;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

@@ -4,7 +4,7 @@ use super::limits::required_list;
 use super::table::Table;
 use super::values;
 use crate::text::did_you_mean;
-use postern_helper::types::{Arguments, ParameterKind};
+use postern_policy::types::{Arguments, ParameterKind};
 use postern_proto::root::v1 as root;
 
 /// Kinds of parameters: the word, the kind, and the keys that it has besides.

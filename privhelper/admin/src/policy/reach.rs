@@ -4,9 +4,8 @@
 //! patterns cover together is not found.
 
 use super::rule::{Parsed, Whole};
-use postern_helper::policy::Decision;
-use postern_helper::types::{Pattern, TargetPath};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{Pattern, TargetPath};
+use postern_policy::{Decision, VerbId};
 use postern_proto::root::v1 as root;
 
 /// One thing that a rule selects: a pattern, with the place that it holds in.
@@ -68,7 +67,7 @@ fn take<'a>(parsed: &'a Parsed<'a>) -> Option<Reach<'a>> {
         parsed,
         whole,
         directories: directories.collect::<Result<_, _>>().ok()?,
-        parameters: parameters.collect::<Result<_, postern_helper::error::Invalid>>().ok()?,
+        parameters: parameters.collect::<Result<_, postern_policy::Invalid>>().ok()?,
     })
 }
 

@@ -5,8 +5,7 @@ use super::limits::{list, required_list};
 use super::table::{At, Table};
 use super::{limits, values, written};
 use crate::text::did_you_mean;
-use postern_helper::policy::Decision;
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Decision, VerbId};
 use postern_proto::root::v1 as root;
 
 /// What `params` of a rule is.

@@ -1,7 +1,6 @@
 //! Texts of a policy that mean numbers or patterns.
 
-use postern_helper::types::{FileMode, PackageName, Pattern, TargetPath, UnitName, UserName};
-
+use postern_policy::types::{FileMode, PackageName, Pattern, TargetPath, UnitName, UserName};
 /// Longest time that a policy may say: 30 days, in seconds.
 pub const TIME_MAX_S: u64 = 30 * 24 * 3600;
 /// Most begin records that a rate counts.

@@ -4,7 +4,7 @@ use super::grants::is_unused;
 use super::model::{Attention, Grant, Log, Person, Report};
 use crate::policy::finding::Severity;
 use crate::words::Reach;
-use postern_helper::policy::Decision;
+use postern_policy::Decision;
 
 /// From which score on a grant is named among what to look at first: effects that do not simply come back.
 const HIGH: u32 = 65;

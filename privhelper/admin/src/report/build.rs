@@ -9,7 +9,7 @@ use crate::audit::{self, Extent, Proof, chain};
 use crate::host::Host;
 use crate::law::{Law, Origin};
 use crate::text::{count, time};
-use postern_helper::policy::Decision;
+use postern_policy::Decision;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything that there is to say.

@@ -5,9 +5,8 @@ use crate::audit::uses::{RuleUse, Uses};
 use crate::host::Host;
 use crate::law::{Law, decides};
 use crate::words::{self, duration};
-use postern_helper::policy::{Decision, Object, Risk};
-use postern_helper::types::TargetPath;
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::TargetPath;
+use postern_policy::{Decision, Object, Risk, VerbId};
 use postern_proto::root::v1 as root;
 
 /// A client with all that it is granted.

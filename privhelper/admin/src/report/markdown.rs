@@ -4,7 +4,7 @@ use super::model::{Client, Grant, Report};
 use super::text::{facts, level, people, used};
 use crate::text::escape;
 use crate::words::Reach;
-use postern_helper::policy::Decision;
+use postern_policy::Decision;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 

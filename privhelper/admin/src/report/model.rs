@@ -3,7 +3,7 @@
 use crate::audit::uses::{InForce, Refused, RuleUse};
 use crate::policy::finding::Finding;
 use crate::words::Limit;
-use postern_helper::policy::Decision;
+use postern_policy::Decision;
 use serde::Serialize;
 
 /// What the agent can do on a host.

@@ -5,7 +5,7 @@ use super::model::{Client, Grant, Log, People, Person, PolicyFacts, Report};
 use crate::policy::apply::short;
 use crate::text::{count, escape};
 use crate::words::Reach;
-use postern_helper::policy::Decision;
+use postern_policy::Decision;
 use std::io::{self, Write};
 
 /// How long a line of details grows.

@@ -1,14 +1,13 @@
 //! What is accepted is what the helper loads, all or nothing.
 
-use crate::support::{GOOD, SITE, TestHost, accounts, end, event};
+use crate::support::{GOOD, SITE, TestHost, agent, end, event};
 use postern_admin::io::Exit;
 use postern_admin::policy::Purpose;
 use postern_admin::policy::accepted::{self, Store};
 use postern_admin::policy::apply::load;
 use postern_admin::policy::source::Owner;
-use postern_helper::policy::{Decision, Object, Peer, Policy};
-use postern_helper::types::TargetPath;
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::TargetPath;
+use postern_policy::{Decision, Object, Policy, VerbId};
 use postern_proto::v1::OperatorReloaded;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -20,16 +19,15 @@ fn the_helper_loads_what_was_accepted_with_every_default() {
     let host = TestHost::new(&format!("{GOOD}{SITE}"));
     let ran = host.run(YES);
     assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
-    let policy = Policy::load(&host.accepted().unwrap(), accounts()).unwrap();
+    let policy = Policy::load(&host.accepted().unwrap()).unwrap();
     let site = &policy.rules()[1];
     assert_eq!((site.id.as_str(), site.decision, site.max_bytes), ("site", Decision::Allow, 1_048_576));
     assert_eq!(site.modes[0].to_string(), "0644");
     assert_eq!((site.owners[0].as_str(), site.groups[0].as_str(), site.allow_create), ("root", "root", true));
     assert_eq!(site.timeout.as_secs(), 600);
-    let peer = Peer { uid: 990, gid: 990, pid: 1 };
     let read = |path: &str| (VerbId::FileRead, Object::read(TargetPath::new(path).unwrap()));
-    assert!(policy.decide::<()>(peer, &[read("/var/www/html/a.html")]).is_ok());
-    assert!(policy.decide::<()>(peer, &[read("/var/www/html/a/a.html")]).is_err());
+    assert!(policy.decide(&agent(), &[read("/var/www/html/a.html")]).is_ok());
+    assert!(policy.decide(&agent(), &[read("/var/www/html/a/a.html")]).is_err());
     let accepted = accepted::read(&host.host.accepted_dir()).unwrap().unwrap();
     assert_eq!(accepted.applied_by, nix::unistd::getuid().as_raw());
     assert_eq!(accepted.digest, policy.digest());
@@ -218,5 +216,5 @@ fn replaces_a_damaged_accepted_policy_by_a_good_one() {
     let ran = host.run(YES);
     assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
     assert!(ran.err.contains("damaged"), "{}", ran.err);
-    assert!(Policy::load(&host.accepted().unwrap(), accounts()).is_ok());
+    assert!(Policy::load(&host.accepted().unwrap()).is_ok());
 }

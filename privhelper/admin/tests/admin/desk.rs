@@ -105,7 +105,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 /// A digest's hexadecimal digits.
 pub fn hex(digest: &[u8; 32]) -> String {
-    postern_helper::types::Digest::from_bytes(digest).unwrap().to_string()
+    postern_policy::types::Digest::from_bytes(digest).unwrap().to_string()
 }
 
 /// Somebody who types what `types` makes of the question.

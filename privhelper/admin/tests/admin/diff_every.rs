@@ -4,35 +4,26 @@
 //! `PROPTEST_RNG_SEED=7 PROPTEST_CASES=20000 cargo test -p postern-admin --release diff_every`.
 
 use postern_admin::diff::{self, Effect, Identity, Plan, Report, Side, Verdict};
-use postern_helper::plan::{
-    Action, Dragged, NewFile, PackagePlan, PackageStep, Subject, UnitPlan, UnitState,
+use postern_policy::facts::{
+    Action, AffectedUnit, FileFacts, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
-use postern_helper::policy::{Accounts, Decision, Object, Peer, Policy};
-use postern_helper::types::{
+use postern_policy::types::{
     Arguments, CommandName, Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
 };
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Decision, Facts, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Users `a` and `b`, and group `g` of which `a` is a member and which is the primary one of somebody else.
-const ACCOUNTS: Accounts = Accounts {
-    user: |name| match name {
-        "a" => Some(1),
-        "b" => Some(2),
-        _ => None,
-    },
-    group: |name| (name == "g").then(|| (100, vec![1])),
-};
-/// Everyone there is, with what the difference calls them.
-const PEERS: [(Peer, &[&str]); 3] = [
-    (Peer { uid: 1, gid: 1, pid: 0 }, &["user a", "group g"]),
-    (Peer { uid: 2, gid: 2, pid: 0 }, &["user b"]),
-    (Peer { uid: 3, gid: 100, pid: 0 }, &["group g"]),
-];
+/// Everyone there is: user, group, and what the difference calls them. The third has no user's name in any policy.
+const PEERS: [(Peer, &[&str]); 3] =
+    [(("a", "g"), &["user a", "group g"]), (("b", "b"), &["user b"]), (("c", "g"), &["group g"])];
+
+/// A user and its group.
+type Peer = (&'static str, &'static str);
+
 const VERBS: [VerbId; 11] = [
     VerbId::PackageUpgrade,
     VerbId::FileList,
@@ -176,46 +167,33 @@ fn words(letters: &str, longest: usize) -> Vec<String> {
 
 /// What the helper says, written again from its functions alone.
 fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
-    let wishes = [(request.verb, request.object.clone())];
-    let packages;
-    let unit;
-    let (new_owner, new_group);
-    let subject = match (&request.plan, &request.object) {
+    let required_grants = [(request.verb, request.object.clone())];
+    let facts = match (&request.plan, &request.object) {
         (
             Plan::Packages { new, upgrades, removals, downgrades },
             Object::Package { .. } | Object::AllPackages,
-        ) => {
-            packages = transaction(request, *new, [*upgrades, *removals, *downgrades]);
-            Subject::Packages(&packages)
-        }
-        (Plan::Unit { cascade }, Object::Unit(_)) => {
+        ) => Facts::Packages(transaction(request, *new, [*upgrades, *removals, *downgrades])),
+        (Plan::Unit { cascade }, Object::Unit(name)) => {
             let other = UnitState { id: "c.service".to_owned(), ..UnitState::default() };
-            let own = UnitState { id: "a.swap".to_owned(), ..UnitState::default() };
-            let Object::Unit(name) = &request.object else { unreachable!() };
-            let state = UnitState { id: name.as_str().to_owned(), ..own };
-            unit = UnitPlan {
-                state,
-                cascade: if *cascade { vec![Dragged { verb: "stop", state: other }] } else { Vec::new() },
-                ..UnitPlan::default()
-            };
-            Subject::Unit(&unit)
+            let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
+            let affected =
+                if *cascade { vec![AffectedUnit { verb: "stop", state: other }] } else { Vec::new() };
+            Facts::Unit(Box::new(UnitFacts { state, affected, ..UnitFacts::default() }))
         }
         (Plan::Journal { lines }, Object::Unit(name)) => {
             let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-            unit = UnitPlan { state, journal_lines: *lines, ..UnitPlan::default() };
-            Subject::Unit(&unit)
+            Facts::Unit(Box::new(UnitFacts { state, journal_lines: *lines, ..UnitFacts::default() }))
         }
-        (Plan::File { create }, Object::File { path, mode, owner, group, .. }) => {
-            let root = || UserName::new("owner", "root").ok().filter(|_| *create);
-            (new_owner, new_group) = (owner.clone().or_else(root), group.clone().or_else(root));
-            let (owner, group) = (new_owner.as_ref(), new_group.as_ref());
-            let new = NewFile { path, mode: mode.unwrap_or(FileMode::DEFAULT), owner, group };
-            Subject::NewFiles(if *create { vec![new] } else { Vec::new() })
+        (Plan::File { create: true }, Object::File { path, .. }) => {
+            Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
         }
-        _ => Subject::Nothing,
+        _ => Facts::None,
     };
-    let granted = policy.decide::<()>(peer, &wishes);
-    match granted.and_then(|granted| policy.decide_plan(peer, granted, &wishes, &subject)) {
+    let (user, group) = peer;
+    let who =
+        postern_policy::Identity { uid: 1, users: vec![user.to_owned()], groups: vec![group.to_owned()] };
+    let granted = policy.decide(&who, &required_grants);
+    match granted.and_then(|granted| policy.decide_facts(granted, &who, &facts)) {
         Ok(granted) => {
             let rule = granted.rules().next().map_or(String::new(), |rule| {
                 let has_lines = matches!(request.verb, VerbId::FileRead | VerbId::FileList);
@@ -229,7 +207,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
     }
 }
 
-fn transaction(request: &Request, new: u32, others: [bool; 3]) -> PackagePlan {
+fn transaction(request: &Request, new: u32, others: [bool; 3]) -> PackageTransaction {
     let step = |name: &PackageName, action, asked| PackageStep {
         action,
         name: name.clone(),
@@ -251,7 +229,7 @@ fn transaction(request: &Request, new: u32, others: [bool; 3]) -> PackagePlan {
             steps.push(step(&other, action, false));
         }
     }
-    PackagePlan { steps, ..PackagePlan::default() }
+    PackageTransaction { steps, ..PackageTransaction::default() }
 }
 
 fn pattern() -> impl Strategy<Value = String> {
@@ -434,7 +412,7 @@ fn limits_into(rule: &root::Rule, other: &root::Rule) -> root::Rule {
 }
 
 fn compile(rules: &root::Rules) -> Policy {
-    Policy::compile(rules, Digest::of(&[]), ACCOUNTS).unwrap()
+    Policy::compile(rules, Digest::of(&[])).unwrap()
 }
 
 fn report(old: &root::Rules, new: &root::Rules) -> Report {

@@ -1,11 +1,10 @@
 //! `policy explain` says what the helper would decide, by which rule and why, and never acts.
 
 use crate::site;
-use crate::support::{GOOD, Ran, SITE, TestHost, accounts};
+use crate::support::{GOOD, Ran, SITE, TestHost, agent};
 use postern_admin::io::Exit;
-use postern_helper::policy::{Decision, Object, Peer, Policy};
-use postern_helper::types::{PackageName, UnitName};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{PackageName, UnitName};
+use postern_policy::{Decision, Object, Policy, VerbId};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -197,7 +196,7 @@ fn decides_as_the_helper_does_for_every_pattern_of_a_small_alphabet() {
     ];
     let host = TestHost::new(&format!("{GOOD}{}", rules.concat()));
     host.run(&["policy", "apply", "--yes"]);
-    let policy = Policy::load(&host.accepted().unwrap(), accounts()).unwrap();
+    let policy = Policy::load(&host.accepted().unwrap()).unwrap();
     let mut names = vec![String::new()];
     for _ in 0..3 {
         let longer =
@@ -210,8 +209,7 @@ fn decides_as_the_helper_does_for_every_pattern_of_a_small_alphabet() {
     assert!(names.len() > 20, "{names:?}");
     for name in names {
         let object = Object::Package { name: PackageName::new(&name).unwrap(), version: None };
-        let said =
-            policy.decide::<()>(Peer { uid: 990, gid: 1, pid: 1 }, &[(VerbId::PackageShow, object.clone())]);
+        let said = policy.decide(&agent(), &[(VerbId::PackageShow, object.clone())]);
         let explained = json(&host, &format!("package.show {name}"));
         let element = &explained["elements"][0];
         assert_eq!(explained["decision"] == "allow", said.is_ok(), "{name}: {explained}");
@@ -251,10 +249,9 @@ fn a_user_in_the_group_of_another_client_is_both() {
     // web-team's group holds postern, so the agent may use its rule.
     let explained = json(&host, "unit.restart nginx");
     assert_eq!(explained["clients"], serde_json::json!(["agent", "web-team"]));
-    let peer = Peer { uid: 990, gid: 1, pid: 1 };
-    let policy = Policy::load(&host.accepted().unwrap(), accounts()).unwrap();
-    let wish = (VerbId::UnitRestart, Object::Unit(UnitName::new("nginx.service").unwrap()));
-    assert_eq!(policy.decide::<()>(peer, &[wish]).unwrap().rule_id(), "web-unit");
+    let policy = Policy::load(&host.accepted().unwrap()).unwrap();
+    let required_grant = (VerbId::UnitRestart, Object::Unit(UnitName::new("nginx.service").unwrap()));
+    assert_eq!(policy.decide(&agent(), &[required_grant]).unwrap().rule_id(), "web-unit");
     assert_eq!(explained["elements"][0]["rule"]["id"], "web-unit");
     assert_eq!(explained["elements"][0]["also"][0]["id"], "team-restart");
 }

@@ -4,7 +4,7 @@ use crate::support::{GOOD, TestHost};
 use postern_admin::io::Exit;
 use postern_admin::policy::accepted;
 use postern_helper::table::TABLE;
-use postern_helper::verb_id::VerbId;
+use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 
 /// A policy that uses everything.

@@ -1,7 +1,7 @@
 //! A writer of logs after CONTRACTS 7, independent of the helper's.
 
 use postern_helper::audit::seal::{Epoch, Key, Signer, Tip};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 

@@ -2,11 +2,10 @@
 
 use crate::log::Log;
 use crate::site;
-use crate::support::{GOOD, Ran, SITE, TestHost, accounts};
+use crate::support::{GOOD, Ran, SITE, TestHost, agent};
 use postern_admin::io::Exit;
-use postern_helper::policy::{Object, Peer, Policy};
-use postern_helper::types::{TargetPath, UnitName};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{TargetPath, UnitName};
+use postern_policy::{Object, Policy, VerbId};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -140,14 +139,13 @@ fn the_log_says_how_often_each_rule_was_used() {
 fn a_refusal_counts_for_the_rule_that_the_helper_names_in_its_words() {
     // The very words of the helper of today, so that a change of them is noticed here.
     let host = site::host();
-    let policy = Policy::load(&host.accepted().unwrap(), accounts()).unwrap();
-    let peer = Peer { uid: 990, gid: 1, pid: 1 };
+    let policy = Policy::load(&host.accepted().unwrap()).unwrap();
     let unit = Object::Unit(UnitName::new("ssh.service").unwrap());
     let path = TargetPath::new("/var/www/html/x.html").unwrap();
     let big = Object::File { path, bytes: 1 << 30, content: None, mode: None, owner: None, group: None };
     let mut log = Log::new();
-    for wish in [(VerbId::UnitStop, unit), (VerbId::FileWrite, big)] {
-        let refusal = policy.decide::<()>(peer, &[wish]).unwrap_err();
+    for required_grant in [(VerbId::UnitStop, unit), (VerbId::FileWrite, big)] {
+        let refusal = policy.decide(&agent(), &[required_grant]).unwrap_err();
         let (code, detail) = (refusal.code.as_str(), json!(refusal.message));
         log.add(
             "refused",

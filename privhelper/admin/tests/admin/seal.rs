@@ -5,7 +5,7 @@ use crate::support::TestHost;
 use postern_admin::io::Exit;
 use postern_helper::audit::seal::{Epoch, Running};
 use postern_helper::audit::{Audit, Event, Place, Record};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use serde_json::Value;
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};

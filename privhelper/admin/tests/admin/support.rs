@@ -4,7 +4,8 @@ use clap::Parser;
 use postern_admin::cli::{self, Cli};
 use postern_admin::host::Host;
 use postern_admin::io::{Exit, Io};
-use postern_helper::policy::Accounts;
+use postern_helper::host::Accounts;
+use postern_policy::Identity;
 use postern_proto::frame::{self, HEAD, Head};
 use std::fs;
 use std::io::{BufRead, Read, Write};
@@ -207,6 +208,12 @@ pub fn event(message: &impl prost::Message) -> Vec<u8> {
 /// An end frame.
 pub fn end(code: u8, text: &str) -> Vec<u8> {
     frame::encode(1, frame::END, &[&[code], text.as_bytes()].concat()).unwrap()
+}
+
+/// User `postern`, as the account files of such a host have it.
+pub fn agent() -> Identity {
+    let strings = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    Identity { uid: 990, users: strings(&["postern"]), groups: strings(&["web", "postern-operators"]) }
 }
 
 /// User `postern` and group `web` exist, and root with them.

@@ -8,7 +8,7 @@ use super::record::{Event, Record};
 use super::time::rfc3339;
 use crate::error::Fault;
 use crate::sys;
-use crate::types::Digest;
+use postern_policy::types::Digest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

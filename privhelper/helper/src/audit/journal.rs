@@ -4,7 +4,7 @@ use super::chain::Appended;
 use super::json::escaped;
 use super::record::{Event, Record};
 use crate::sys::socket::Journal;
-use crate::types::Digest;
+use postern_policy::types::Digest;
 
 /// `journalctl MESSAGE_ID=…`: every record.
 pub const RECORD: &str = "5f0d2c8e7b1a4f6d9c3e8a7b6d5c4f21";

@@ -1,7 +1,6 @@
 //! The one canonical form of JSON that records are written in.
 
-use crate::types::Digest;
-
+use postern_policy::types::Digest;
 /// Most bytes of a record's object.
 const OBJECT_MAX: usize = 16 * 1024;
 

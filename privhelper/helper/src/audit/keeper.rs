@@ -6,7 +6,7 @@ use super::seal::{Epoch, Running, Tip};
 use crate::error::Fault;
 use crate::sys::log::{Slot, keeps_old};
 use crate::sys::store;
-use crate::types::Digest;
+use postern_policy::types::Digest;
 
 /// Most bytes of either file.
 const FILE_MAX: u64 = 4096;

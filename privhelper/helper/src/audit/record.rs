@@ -1,8 +1,8 @@
 //! One record: CONTRACTS 7, member by member.
 
 use super::json::Json;
-use crate::policy::Peer;
-use crate::types::Digest;
+use crate::host::Peer;
+use postern_policy::types::Digest;
 
 macro_rules! events {
     ($($variant:ident = $name:literal),* $(,)?) => {

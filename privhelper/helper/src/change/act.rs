@@ -5,25 +5,24 @@ use super::plan::{Look, Looked, look_at_all, places};
 use super::{Change, To};
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::wait_for;
 use crate::leave::Done;
 use crate::plan::{FileAction, FilePlan, FilesPlan};
-use crate::policy::Authorized;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, New, Step};
-use crate::types::FileKind;
 use crate::validate::{self, Candidate};
-use crate::verb_id::VerbId;
+use postern_policy::types::FileKind;
+use postern_policy::{Code, Denied, Grant, VerbId};
 use postern_proto::v1 as wire;
 
 /// Does it. Two changes of files never run at once, so that no update is lost between them.
 ///
 /// # Errors
 /// It failed; everything is then as it was.
-pub fn act<V>(
+pub fn act(
     cx: &Context,
-    by: &Authorized<V>,
+    by: &Grant,
     verb: VerbId,
     changes: &[Change],
     plan: &FilesPlan,
@@ -41,7 +40,7 @@ pub fn act<V>(
             return Ok(looked);
         }
         let why = "a file changed meanwhile; ask again";
-        Err(Refusal::new(Code::PreconditionFailed, why).into())
+        Err(Denied::new(Code::PreconditionFailed, why).into())
     })?;
     let all = changes.iter().zip(&plan.files).zip(looked).enumerate();
     let doing =

@@ -6,8 +6,8 @@ use crate::context::Context;
 use crate::error::{Fault, Stop};
 use crate::helper::Helper;
 use crate::plan::FilePlan;
-use crate::policy::Authorized;
-use crate::types::{Attributes, Digest, FileKind};
+use postern_policy::Grant;
+use postern_policy::types::{Attributes, Digest, FileKind};
 use postern_proto::root::v1::{FileState, FileUndo, FilesUndo, UndoLimits};
 use prost::Message;
 
@@ -57,12 +57,12 @@ fn state(kind: FileKind, attributes: Attributes, sha256: Option<Digest>) -> File
 }
 
 /// Whether what the files held is kept for undo: not if one rule says that it must not be.
-pub(super) fn is_kept<V>(by: &Authorized<V>) -> bool {
+pub(super) fn is_kept(by: &Grant) -> bool {
     by.rules().all(|rule| rule.keeps_copy)
 }
 
 /// Keeps what the files were, on disk when this returns.
-pub(super) fn keep<V>(cx: &Context, by: &Authorized<V>, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
+pub(super) fn keep(cx: &Context, by: &Grant, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
     let incomplete = !is_kept(by);
     // What an operator takes back, whom no rule lets through, must not fail for want of room.
     let unbounded = UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };

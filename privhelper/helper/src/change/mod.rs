@@ -12,13 +12,10 @@ pub use plan::plan;
 pub use recover::recover;
 
 use crate::audit::Json;
-use crate::error::Invalid;
 use crate::plan::FileAction;
-use crate::policy::Object;
 use crate::sys::files::Xattrs;
-use crate::types::{Digest, Expect, FileKind, FileMode, TargetPath, UserName};
-use crate::verb::Wish;
-use crate::verb_id::VerbId;
+use postern_policy::types::{Digest, Expect, FileKind, FileMode, TargetPath, UserName};
+use postern_policy::{Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 
@@ -124,7 +121,7 @@ impl Change {
 
     /// What policy sees of it as `verb`.
     #[must_use]
-    pub fn wish(&self, verb: VerbId) -> Wish {
+    pub fn required_grant(&self, verb: VerbId) -> RequiredGrant {
         let (mode, owner, group) = (self.mode, self.owner.clone(), self.group.clone());
         let content = match &self.to {
             To::Content(content, _) => Some(Arc::clone(content)),

@@ -2,15 +2,15 @@
 
 use super::{Change, To};
 use crate::context::Context;
-use crate::error::{Code, Invalid, Refusal, Stop};
-use crate::plan::{FilePlan, FilesPlan, OldFile};
-use crate::policy::{Authorized, Decision, Object};
+use crate::error::Stop;
+use crate::plan::{FilePlan, FilesPlan};
 use crate::question;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, Standing, Xattrs};
-use crate::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
 use crate::validate;
-use crate::verb_id::VerbId;
+use postern_policy::facts::OldFile;
+use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
+use postern_policy::{Code, Decision, Denied, Grant, Invalid, Object, VerbId};
 use std::os::fd::OwnedFd;
 
 /// Most bytes that the files of one request may have now, together: what is replaced is kept for undo.
@@ -21,9 +21,9 @@ pub(super) type Place<'a> = (OwnedFd, &'a str);
 
 /// The directory through which each change was granted, opened, and what stands below it: the part of a path that is the
 /// client's. What is undone was reached through a grant before, and is reached by itself now.
-pub(super) fn places<'a, V>(
+pub(super) fn places<'a>(
     cx: &Context,
-    by: &Authorized<V>,
+    by: &Grant,
     verb: VerbId,
     changes: &'a [Change],
 ) -> Result<Vec<Place<'a>>, Stop> {
@@ -40,7 +40,7 @@ pub(super) fn places<'a, V>(
                 (open(&TargetPath::new(directory)?)?, name)
             }
             (None, _) => {
-                return Err(Refusal::new(Code::NoGrant, "no rule's directory holds this path").into());
+                return Err(Denied::new(Code::NoGrant, "no rule's directory holds this path").into());
             }
         });
     }
@@ -97,7 +97,7 @@ fn look(
         *room = room.checked_sub(size).ok_or_else(|| {
             let why =
                 "the files that stand there are larger than 16 MiB together; they would be kept for undo";
-            Refusal::new(Code::TooLarge, why)
+            Denied::new(Code::TooLarge, why)
         })?;
         match how {
             Look::Digest => (standing.sha256()?, Vec::new()),
@@ -117,12 +117,7 @@ fn look(
 ///
 /// # Errors
 /// Something else stands there than must, or it can't be reached.
-pub fn plan<V>(
-    cx: &Context,
-    by: &Authorized<V>,
-    verb: VerbId,
-    changes: &[Change],
-) -> Result<FilesPlan, Stop> {
+pub fn plan(cx: &Context, by: &Grant, verb: VerbId, changes: &[Change]) -> Result<FilesPlan, Stop> {
     // Who cannot be asked later is found out before anybody else is.
     validate::rows(cx, by)?;
     let places = places(cx, by, verb, changes)?;
@@ -138,7 +133,7 @@ pub fn plan<V>(
         Ok(told.collect::<Vec<_>>())
     })?;
     let files = changes.iter().zip(looked).map(|(change, (old, diff))| {
-        let readable = cx.policy.grants(cx.peer, VerbId::FileRead, &Object::read(change.path.clone()));
+        let readable = cx.policy.grants(&cx.who, VerbId::FileRead, &Object::read(change.path.clone()));
         check_expected(change, old.as_ref(), readable)?;
         // What an undo brings back may be another's.
         let is_known = readable || verb != VerbId::RequestUndo;
@@ -186,23 +181,23 @@ fn resolve(
     cx: &Context,
     owner: Option<&UserName>,
     group: Option<&UserName>,
-) -> Result<(Option<u32>, Option<u32>), Refusal> {
+) -> Result<(Option<u32>, Option<u32>), Denied> {
     let accounts = cx.helper.host.accounts;
     let unknown =
-        |field, name: &UserName| Refusal::from(Invalid::new(field, "does not exist on this host")).with(name);
+        |field, name: &UserName| Denied::from(Invalid::new(field, "does not exist on this host")).with(name);
     let uid = |name: &UserName| (accounts.user)(name.as_str()).ok_or_else(|| unknown("owner", name));
     let gid = |name: &UserName| (accounts.group)(name.as_str()).ok_or_else(|| unknown("group", name));
     Ok((owner.map(uid).transpose()?, group.map(gid).transpose()?.map(|(gid, _)| gid)))
 }
 
 /// Whether what stands there is what the change needs and its writer expects.
-fn check_expected(change: &Change, old: Option<&OldFile>, readable: bool) -> Result<(), Refusal> {
+fn check_expected(change: &Change, old: Option<&OldFile>, readable: bool) -> Result<(), Denied> {
     let path = &change.path;
     match (&change.to, old) {
         (To::Removed | To::RemovedDirectory | To::Attributes, None) => {
-            return Err(Refusal::new(Code::NotFound, format!("{path} does not exist")));
+            return Err(Denied::new(Code::NotFound, format!("{path} does not exist")));
         }
-        (To::Directory, Some(_)) => return Err(Refusal::new(Code::AlreadyExists, format!("{path} exists"))),
+        (To::Directory, Some(_)) => return Err(Denied::new(Code::AlreadyExists, format!("{path} exists"))),
         (To::Content(..) | To::Directory, None)
         | (To::Content(..) | To::Removed | To::RemovedDirectory | To::Attributes, Some(_)) => {}
     }
@@ -210,7 +205,7 @@ fn check_expected(change: &Change, old: Option<&OldFile>, readable: bool) -> Res
         (Expect::Any, _) | (Expect::Absent, None) => true,
         (Expect::Content(want), Some(old)) => want == old.sha256,
         (Expect::Absent, Some(_)) => {
-            return Err(Refusal::new(Code::AlreadyExists, format!("{path} exists")));
+            return Err(Denied::new(Code::AlreadyExists, format!("{path} exists")));
         }
         (Expect::Content(_), None) => false,
     };
@@ -221,7 +216,7 @@ fn check_expected(change: &Change, old: Option<&OldFile>, readable: bool) -> Res
         Some(old) if readable => format!("; its content is {} now", old.sha256),
         Some(_) | None => String::new(),
     };
-    Err(Refusal::new(Code::PreconditionFailed, format!("{path} is not what was expected{now}")))
+    Err(Denied::new(Code::PreconditionFailed, format!("{path} is not what was expected{now}")))
 }
 
 fn diff(change: &Change, old: &[u8]) -> Vec<u8> {

@@ -6,7 +6,7 @@ use crate::helper::Helper;
 use crate::leave::Done;
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, New, Standing, Step};
-use crate::types::{Attributes, FileKind, FileMode, TargetPath};
+use postern_policy::types::{Attributes, FileKind, FileMode, TargetPath};
 use postern_proto::root::v1::{FileState, FileUndo, FilesUndo, RequestRecord};
 use postern_proto::v1 as wire;
 use std::os::fd::OwnedFd;

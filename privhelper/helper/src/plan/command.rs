@@ -1,8 +1,8 @@
 //! What exactly a named command runs.
 
-use super::Subject;
 use crate::audit::Json;
 use crate::verb::Planned;
+use postern_policy::Facts;
 use postern_proto::v1 as wire;
 
 /// A named command with its parameters filled in.
@@ -25,8 +25,8 @@ pub struct CommandPlan {
 }
 
 impl Planned for CommandPlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::Nothing
+    fn facts(&self) -> Facts {
+        Facts::None
     }
 
     fn wire(&self) -> wire::Plan {

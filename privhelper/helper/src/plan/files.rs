@@ -1,23 +1,11 @@
 //! What exactly becomes of files and directories.
 
-use super::{NewFile, Subject};
 use crate::audit::Json;
-use crate::types::{Attributes, Digest, FileKind, TargetPath, UserName};
 use crate::verb::Planned;
+use postern_policy::Facts;
+use postern_policy::facts::{FileFacts, OldFile};
+use postern_policy::types::{Attributes, Digest, FileKind, TargetPath, UserName};
 use postern_proto::v1 as wire;
-
-/// What is known of what stands there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OldFile {
-    /// What it is.
-    pub kind: FileKind,
-    /// SHA-256 of its content; of none for a directory.
-    pub sha256: Digest,
-    /// In bytes; 0 for a directory.
-    pub size: u64,
-    /// Mode, owner, group.
-    pub attributes: Attributes,
-}
 
 /// What is done at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,19 +79,10 @@ pub struct FilesPlan {
 }
 
 impl FilePlan {
-    fn is_new(&self) -> bool {
-        self.old.is_none() && matches!(self.action, FileAction::Write | FileAction::MakeDirectory)
-    }
-
     /// Whether there is something afterwards.
     #[must_use]
     pub const fn stays(&self) -> bool {
         !matches!(self.action, FileAction::Remove | FileAction::RemoveDirectory)
-    }
-
-    fn new_file(&self) -> NewFile<'_> {
-        let (owner, group) = (self.owner.as_ref(), self.group.as_ref());
-        NewFile { path: &self.path, mode: self.attributes.mode, owner, group }
     }
 
     /// What stands there is told only to a client that may read it.
@@ -172,8 +151,9 @@ impl FilePlan {
 }
 
 impl Planned for FilesPlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::NewFiles(self.files.iter().filter(|file| file.is_new()).map(FilePlan::new_file).collect())
+    fn facts(&self) -> Facts {
+        let facts = |file: &FilePlan| FileFacts { path: file.path.clone(), old: file.old };
+        Facts::Files(self.files.iter().map(facts).collect())
     }
 
     fn wire(&self) -> wire::Plan {

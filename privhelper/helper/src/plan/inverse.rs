@@ -3,10 +3,9 @@
 //! The inverse is decided and planned like any request; [`Inverse::conflict`] then says whether its plan is more than
 //! the inverse.
 
-use super::{Action, PackagePlan, PackageStep};
 use crate::audit::Json;
-use crate::error::{Code, Refusal};
-use crate::verb_id::VerbId;
+use postern_policy::facts::{Action, PackageStep, PackageTransaction};
+use postern_policy::{Code, Denied, VerbId};
 use postern_proto::v1 as wire;
 
 /// What takes a change of packages back.
@@ -47,13 +46,13 @@ const INVERSES: [(VerbId, VerbId, Option<wire::Action>); 7] = [
 /// # Errors
 /// `undo_gone`: nothing was changed, or it is kept no longer what. `unsupported`: the verb has none, or it changed
 /// packages of another architecture, which no request can name.
-pub fn of(verb: VerbId, done: &wire::Completed) -> Result<Inverse, Refusal> {
-    let gone = |what: &str| Err(Refusal::new(Code::UndoGone, what));
+pub fn of(verb: VerbId, done: &wire::Completed) -> Result<Inverse, Denied> {
+    let gone = |what: &str| Err(Denied::new(Code::UndoGone, what));
     if done.status() != wire::Status::Done {
         return gone("it changed nothing, or not all of it");
     }
     let Some((_, inverse, action)) = INVERSES.iter().find(|(of, ..)| *of == verb) else {
-        return Err(Refusal::new(Code::Unsupported, format!("{} can't be undone", verb.name())));
+        return Err(Denied::new(Code::Unsupported, format!("{} can't be undone", verb.name())));
     };
     let Some(action) = action else {
         let package = |info: &wire::PackageInfo| recorded(&info.name, &info.arch, "");
@@ -75,13 +74,13 @@ fn recorded(name: &str, arch: &str, version: &str) -> Recorded {
 }
 
 /// A package that stands there on two architectures can't be named alone.
-fn named_once(inverse: Inverse) -> Result<Inverse, Refusal> {
+fn named_once(inverse: Inverse) -> Result<Inverse, Denied> {
     let mut names = inverse.packages.iter().map(|package| package.name.as_str()).collect::<Vec<_>>();
     names.sort_unstable();
     names.dedup();
     match (names.len(), inverse.packages.len()) {
-        (_, 0) => Err(Refusal::new(Code::UndoGone, "it changed nothing that can be taken back")),
-        (names, all) if names != all || all > 64 => Err(Refusal::new(
+        (_, 0) => Err(Denied::new(Code::UndoGone, "it changed nothing that can be taken back")),
+        (names, all) if names != all || all > 64 => Err(Denied::new(
             Code::Unsupported,
             "it changed more than 64 packages, or one on two architectures: take it back by name",
         )),
@@ -102,7 +101,7 @@ impl Inverse {
     ///
     /// # Errors
     /// `undo_conflict`, with the package that is not as it was left, or would change too.
-    pub fn conflict(&self, plan: &PackagePlan) -> Result<(), Refusal> {
+    pub fn conflict(&self, plan: &PackageTransaction) -> Result<(), Denied> {
         let is_named =
             |step: &PackageStep| self.packages.iter().any(|named| named.name == step.name.as_str());
         let is_recorded = |step: &PackageStep, version: &str| {
@@ -125,12 +124,12 @@ impl Inverse {
                 let why = format!(
                     "apt would install {name} {new} now, which is another version; ask for the version"
                 );
-                Err(Refusal::new(Code::UndoGone, why))
+                Err(Denied::new(Code::UndoGone, why))
             }
             Some(step) => {
                 let (name, done) = (&step.name, step.action.done());
                 let why = format!("{name} would be {done} too, or has changed since; nothing is undone");
-                Err(Refusal::new(Code::UndoConflict, why))
+                Err(Denied::new(Code::UndoConflict, why))
             }
         }
     }

@@ -1,99 +1,15 @@
-//! Plans as the client and the audit see them.
+//! Plans as the client and the audit log see them.
 
-use super::{Action, Origin, PackagePlan, PackageStep, Subject, UnitPlan, UnitState};
 use crate::audit::Json;
-use crate::error::Fault;
-use crate::types::PackageName;
 use crate::verb::Planned;
+use postern_policy::Facts;
+use postern_policy::facts::{Origin, PackageStep, PackageTransaction, UnitFacts, UnitState};
+use postern_policy::types::PackageName;
 use postern_proto::v1 as wire;
-use std::fmt;
 
-impl Action {
-    const fn wire(self) -> wire::Action {
-        match self {
-            Self::Install => wire::Action::Install,
-            Self::Upgrade => wire::Action::Upgrade,
-            Self::Downgrade => wire::Action::Downgrade,
-            Self::Reinstall => wire::Action::Reinstall,
-            Self::Remove => wire::Action::Remove,
-            Self::Purge => wire::Action::Purge,
-            Self::Configure => wire::Action::Configure,
-        }
-    }
-
-    const fn of_wire(action: wire::Action) -> Option<Self> {
-        match action {
-            wire::Action::Install => Some(Self::Install),
-            wire::Action::Upgrade => Some(Self::Upgrade),
-            wire::Action::Downgrade => Some(Self::Downgrade),
-            wire::Action::Reinstall => Some(Self::Reinstall),
-            wire::Action::Remove => Some(Self::Remove),
-            wire::Action::Purge => Some(Self::Purge),
-            wire::Action::Configure => Some(Self::Configure),
-            wire::Action::Unspecified => None,
-        }
-    }
-}
-
-impl PackageStep {
-    /// The step as messages hold it.
-    #[must_use]
-    pub fn wire(&self) -> wire::PackageStep {
-        wire::PackageStep {
-            action: self.action.wire().into(),
-            name: self.name.to_string(),
-            arch: self.arch.clone(),
-            old: self.old.clone(),
-            new: self.new.clone(),
-            sources: self.sources.iter().map(Origin::to_string).collect(),
-            asked: self.asked,
-        }
-    }
-
-    /// A step that a job wrote.
-    ///
-    /// # Errors
-    /// It is no step of ours.
-    pub fn of_wire(step: &wire::PackageStep) -> Result<Self, Fault> {
-        let corrupt = || Fault::Corrupt { what: "a plan of packages" };
-        Ok(Self {
-            action: Action::of_wire(step.action()).ok_or_else(corrupt)?,
-            name: PackageName::new(&step.name).map_err(|_| corrupt())?,
-            arch: step.arch.clone(),
-            old: step.old.clone(),
-            new: step.new.clone(),
-            sources: step
-                .sources
-                .iter()
-                .map(|text| Origin::new(text))
-                .collect::<Option<_>>()
-                .ok_or_else(corrupt)?,
-            asked: step.asked,
-        })
-    }
-}
-
-impl Origin {
-    /// `ENTRY URI KEYS`; none if it is not that.
-    #[must_use]
-    pub fn new(text: &str) -> Option<Self> {
-        let words = text.split(' ').collect::<Vec<_>>();
-        let [entry, uri, keys] = *words.as_slice() else { return None };
-        let keys = if keys == "-" { Vec::new() } else { keys.split(',').map(str::to_owned).collect() };
-        Some(Self { entry: entry.to_owned(), uri: uri.to_owned(), keys })
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys = if self.keys.is_empty() { "-".to_owned() } else { self.keys.join(",") };
-        write!(f, "{} {} {keys}", self.entry, self.uri)
-    }
-}
-
-impl Planned for PackagePlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::Packages(self)
+impl Planned for PackageTransaction {
+    fn facts(&self) -> Facts {
+        Facts::Packages(self.clone())
     }
 
     fn wire(&self) -> wire::Plan {
@@ -142,39 +58,18 @@ fn or_none(version: &str) -> &str {
     if version.is_empty() { "none" } else { version }
 }
 
-impl UnitState {
-    /// The state as messages hold it.
-    #[must_use]
-    pub fn wire(&self) -> wire::UnitInfo {
-        wire::UnitInfo {
-            id: self.id.clone(),
-            load: self.load.clone(),
-            active: self.active.clone(),
-            sub: self.sub.clone(),
-            enabled: self.enabled.clone(),
-            result: self.result.clone(),
-            main_pid: self.main_pid,
-            since_unix_us: self.since_unix_us,
-            memory_bytes: self.memory_bytes,
-            was_active: String::new(),
-            was_enabled: String::new(),
-            exit_status: self.exit_status,
-        }
-    }
-
-    fn step(&self, verb: &str, cascade: bool) -> wire::UnitStep {
-        let (active, enabled) = (self.active.clone(), self.enabled.clone());
-        wire::UnitStep { id: self.id.clone(), verb: verb.to_owned(), cascade, active, enabled }
-    }
+fn unit_step(unit: &UnitState, verb: &str, cascade: bool) -> wire::UnitStep {
+    let (active, enabled) = (unit.active.clone(), unit.enabled.clone());
+    wire::UnitStep { id: unit.id.clone(), verb: verb.to_owned(), cascade, active, enabled }
 }
 
-impl Planned for UnitPlan {
-    fn subject(&self) -> Subject<'_> {
-        Subject::Unit(self)
+impl Planned for UnitFacts {
+    fn facts(&self) -> Facts {
+        Facts::Unit(Box::new(self.clone()))
     }
 
     fn wire(&self) -> wire::Plan {
-        let units = self.steps().map(|(verb, unit, cascade)| unit.step(verb, cascade)).collect();
+        let units = steps(self).map(|(verb, unit, cascade)| unit_step(unit, verb, cascade)).collect();
         wire::Plan { units, ..wire::Plan::default() }
     }
 
@@ -183,7 +78,7 @@ impl Planned for UnitPlan {
             let json = Json::new().text("id", &unit.id).text("verb", verb);
             json.text("active", &unit.active).text("enabled", &unit.enabled).flag("cascade", cascade)
         };
-        Json::new().objects("units", self.steps().map(step))
+        Json::new().objects("units", steps(self).map(step))
     }
 
     fn text(&self) -> Vec<u8> {
@@ -191,15 +86,13 @@ impl Planned for UnitPlan {
             let why = if cascade { "; it comes along" } else { "" };
             format!("{verb} {}, which is {} and {}{why}\n", unit.id, unit.active, or_none(&unit.enabled))
         };
-        self.steps().map(step).collect::<String>().into_bytes()
+        steps(self).map(step).collect::<String>().into_bytes()
     }
 }
 
-impl UnitPlan {
-    /// Everything that is done: what, to which unit, and whether it is dragged along.
-    fn steps(&self) -> impl Iterator<Item = (&'static str, &UnitState, bool)> {
-        let own = [Some(self.action), self.now].into_iter().flatten();
-        let others = self.cascade.iter().map(|other| (other.verb, &other.state, true));
-        own.map(|verb| (verb, &self.state, false)).chain(others)
-    }
+/// Everything that is done: what, to which unit, and whether it is affected by the change of another.
+fn steps(facts: &UnitFacts) -> impl Iterator<Item = (&'static str, &UnitState, bool)> {
+    let own = [Some(facts.action), facts.now].into_iter().flatten();
+    let others = facts.affected.iter().map(|other| (other.verb, &other.state, true));
+    own.map(|verb| (verb, &facts.state, false)).chain(others)
 }

@@ -1,6 +1,6 @@
 //! What `systemctl show` says of units. Text in, data out.
 
-use super::UnitState;
+use postern_policy::facts::UnitState;
 
 /// The properties that are asked for.
 pub const PROPERTIES: &str = "--property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,Result,MainPID,\

@@ -3,11 +3,11 @@
 use crate::audit::{Asked, Ticket};
 use crate::error::Fault;
 use crate::host::Host;
-use crate::policy::Authorized;
-use crate::policy::protect::RESTARTABLE;
 pub use crate::sys::child::Finished;
 use crate::sys::child::{LONGEST, Late, Much, run};
-use crate::types::UnitName;
+use postern_policy::Grant;
+use postern_policy::rules::protect::RESTARTABLE;
+use postern_policy::types::UnitName;
 use std::time::Duration;
 
 /// What is done to a unit. Each has one fixed word for systemctl.
@@ -69,9 +69,9 @@ pub enum JobUnit {
 ///
 /// # Errors
 /// systemctl can't be started, does not end within `limit`, or prints more than 1 MiB.
-pub fn show_units<V>(
+pub fn show_units(
     host: &Host,
-    _: &Authorized<V>,
+    _: &Grant,
     properties: &str,
     units: &[&UnitName],
     limit: Duration,
@@ -135,7 +135,7 @@ pub struct Lines {
 ///
 /// # Errors
 /// As [`show_units`].
-pub fn journal<V>(host: &Host, _: &Authorized<V>, unit: &UnitName, lines: Lines) -> Result<Finished, Fault> {
+pub fn journal(host: &Host, _: &Grant, unit: &UnitName, lines: Lines) -> Result<Finished, Fault> {
     let since = format!("--since=@{}.{:06}", lines.since.as_secs(), lines.since.subsec_micros());
     let (unit, most) = (format!("--unit={unit}"), format!("--lines={}", lines.most));
     // All: else of what is not plain text only the size is shown. Reverse: else `--since` with `--lines` means
@@ -150,7 +150,7 @@ pub fn journal<V>(host: &Host, _: &Authorized<V>, unit: &UnitName, lines: Lines)
 ///
 /// # Errors
 /// As [`show_units`].
-pub fn sync_journal<V>(host: &Host, _: &Authorized<V>) -> Result<Finished, Fault> {
+pub fn sync_journal(host: &Host, _: &Grant) -> Result<Finished, Fault> {
     run(&host.programs.journalctl, &["--sync"], Duration::from_secs(5), Late::Kill, Much::Fail)
 }
 
@@ -158,7 +158,7 @@ pub fn sync_journal<V>(host: &Host, _: &Authorized<V>) -> Result<Finished, Fault
 ///
 /// # Errors
 /// As [`show_units`].
-pub fn unit_files<V>(host: &Host, _: &Authorized<V>, unit: &UnitName) -> Result<Finished, Fault> {
+pub fn unit_files(host: &Host, _: &Grant, unit: &UnitName) -> Result<Finished, Fault> {
     systemctl(host, &["cat", "--no-pager", "--", unit.as_str()], Duration::from_secs(30), Late::Kill)
 }
 
@@ -166,7 +166,7 @@ pub fn unit_files<V>(host: &Host, _: &Authorized<V>, unit: &UnitName) -> Result<
 ///
 /// # Errors
 /// As [`show_units`].
-pub fn run_plan<V>(host: &Host, _: &Authorized<V>, id: &str, limit: Duration) -> Result<Finished, Fault> {
+pub fn run_plan(host: &Host, _: &Grant, id: &str, limit: Duration) -> Result<Finished, Fault> {
     systemctl(host, &["start", "--no-ask-password", "--", &unit_of(JobUnit::Plan, id)], limit, Late::Kill)
 }
 

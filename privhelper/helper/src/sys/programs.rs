@@ -1,7 +1,7 @@
 //! Whether a program, or a file that it is pointed at, is root's alone all the way up. Looks, and changes nothing.
 
-use crate::error::{Code, Fault, Refusal, Stop};
-use crate::policy::Authorized;
+use crate::error::{Fault, Stop};
+use postern_policy::{Code, Denied, Grant};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -18,7 +18,7 @@ const OTHERS: u32 = 0o022;
 ///
 /// # Errors
 /// `unsafe_path`; `not_found`; or it cannot be found out.
-pub fn program<V>(by: &Authorized<V>, path: &str, owner: u32) -> Result<(), Stop> {
+pub fn program(by: &Grant, path: &str, owner: u32) -> Result<(), Stop> {
     let found = walk(Path::new(path), owner)?;
     if !found.metadata().map_err(Fault::io("stat a program"))?.is_file() {
         return Err(unsafe_path(path, "is no file"));
@@ -40,7 +40,7 @@ pub fn program<V>(by: &Authorized<V>, path: &str, owner: u32) -> Result<(), Stop
     }
 }
 
-fn is_script<V>(_: &Authorized<V>, path: &str, owner: u32) -> Result<bool, Stop> {
+fn is_script(_: &Grant, path: &str, owner: u32) -> Result<bool, Stop> {
     let mut start = [0_u8; 2];
     let file = std::fs::File::open(walk(Path::new(path), owner)?);
     file.and_then(|mut file| file.read_exact(&mut start)).map_err(Fault::io("read an interpreter"))?;
@@ -51,7 +51,7 @@ fn is_script<V>(_: &Authorized<V>, path: &str, owner: u32) -> Result<bool, Stop>
 ///
 /// # Errors
 /// As [`program`].
-pub fn parent<V>(_: &Authorized<V>, path: &str, owner: u32) -> Result<(), Stop> {
+pub fn parent(_: &Grant, path: &str, owner: u32) -> Result<(), Stop> {
     walk(Path::new(path).parent().unwrap_or(Path::new("/")), owner).map(drop)
 }
 
@@ -94,7 +94,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 fn check(at: &Path, owner: u32, shown: &str) -> Result<std::fs::Metadata, Stop> {
     let metadata = std::fs::symlink_metadata(at).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
-            return Refusal::new(Code::NotFound, "there is no such program or directory").with(shown).into();
+            return Denied::new(Code::NotFound, "there is no such program or directory").with(shown).into();
         }
         Stop::from(Fault::Io { doing: "look at a program", error })
     })?;
@@ -111,5 +111,5 @@ fn check(at: &Path, owner: u32, shown: &str) -> Result<std::fs::Metadata, Stop> 
 }
 
 fn unsafe_path(path: &str, why: &str) -> Stop {
-    Refusal::new(Code::UnsafePath, format!("{path:?} is not run or used: {why}")).into()
+    Denied::new(Code::UnsafePath, format!("{path:?} is not run or used: {why}")).into()
 }

@@ -3,7 +3,7 @@
 use crate::audit::Asked;
 use crate::error::Fault;
 use crate::host::Host;
-use crate::policy::Peer;
+use crate::host::Peer;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, bind, getsockopt, listen,

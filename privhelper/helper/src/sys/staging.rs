@@ -5,13 +5,14 @@
 
 use super::files::{beneath, open};
 use crate::audit::Ticket;
-use crate::error::{Code, Fault, Refusal, Stop};
-use crate::types::Attributes;
+use crate::error::{Fault, Stop};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, symlinkat, unlinkat};
+use postern_policy::types::Attributes;
+use postern_policy::{Code, Denied};
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -72,7 +73,7 @@ fn directory(from: &OwnedFd, to: &OwnedFd, room: &mut Room, depth: usize) -> Res
 }
 
 fn copy_entry(from: &OwnedFd, to: &OwnedFd, name: &CStr, room: &mut Room, depth: usize) -> Result<(), Stop> {
-    let refused = |code, what: &str| Stop::from(Refusal::new(code, what).with(name.to_string_lossy()));
+    let refused = |code, what: &str| Stop::from(Denied::new(code, what).with(name.to_string_lossy()));
     let Some(left) = room.entries.checked_sub(1) else {
         return Err(refused(Code::TooLarge, "the directory holds too much to be copied for a validator"));
     };
@@ -123,7 +124,7 @@ fn copy_file(file: OwnedFd, stat: &FileStat, to: &OwnedFd, name: &CStr, room: &m
     let mut copy = File::from(openat2(to, name, how).map_err(fault)?);
     let count = std::io::copy(&mut file, &mut copy).map_err(Fault::io(DOING))?;
     room.bytes = room.bytes.checked_sub(count).ok_or_else(|| {
-        Refusal::new(Code::TooLarge, "the directory holds too much to be copied for a validator")
+        Denied::new(Code::TooLarge, "the directory holds too much to be copied for a validator")
     })?;
     own(&copy, stat.st_uid, stat.st_gid, stat.st_mode)
 }

@@ -1,7 +1,7 @@
 //! Root's own files below its state directory, which nobody else can reach.
 
 use crate::error::Fault;
-use crate::types::Digest;
+use postern_policy::types::Digest;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};

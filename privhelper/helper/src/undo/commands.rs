@@ -2,13 +2,13 @@
 
 use crate::audit::Ticket;
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::Done;
 use crate::plan::CommandPlan;
-use crate::policy::Authorized;
-use crate::types::Arguments;
 use crate::verbs::command_run::Run;
+use postern_policy::types::Arguments;
+use postern_policy::{Code, Denied, Grant};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 
@@ -26,7 +26,7 @@ impl Reverse {
         let policy = helper.policy().unwrap_or_default();
         let Some(row) = policy.reverse(&call.name) else {
             let why = format!("the policy names no command that takes {} back (`reverse`)", call.name);
-            return Err(Refusal::new(Code::Unsupported, why).into());
+            return Err(Denied::new(Code::Unsupported, why).into());
         };
         let is_taken = |given: &&wire::Parameter| row.parameters.iter().any(|(name, _)| *name == given.name);
         let parameters = call.parameters.iter().filter(is_taken).cloned().collect::<Vec<_>>();
@@ -35,7 +35,7 @@ impl Reverse {
         // A secret is kept nowhere, and the policy may have changed.
         row.check(&arguments).map_err(|refusal| {
             let why = format!("command {} can't be given the same values: {}", row.name, refusal.message);
-            Refusal::new(Code::UndoGone, why)
+            Denied::new(Code::UndoGone, why)
         })?;
         let call = wire::CommandRunRequest { meta: None, name: row.name.to_string(), parameters };
         Ok(Self { run: Run::new(row.name.clone(), arguments), call })
@@ -43,17 +43,17 @@ impl Reverse {
 
     /// Runs it. Nothing on the host tells whether a command was taken back, so it is noted before: another undo at the
     /// same time, or one after a crash, does not run it again. Where it fails it may be tried again.
-    pub(super) fn act<V>(
+    pub(super) fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
+        by: &Grant,
         record: &RequestRecord,
         plan: &CommandPlan,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
         let note = |undone| cx.helper.requests.note_undone(record.uid, &record.request_id, undone);
         if !note(true)? {
-            return Err(Refusal::new(Code::UndoGone, "another undo of it has begun").into());
+            return Err(Denied::new(Code::UndoGone, "another undo of it has begun").into());
         }
         let result = self.run.run(cx, by, plan, ticket);
         if !result.as_ref().is_ok_and(|done| done.completed.status() != wire::Status::Failed) {

@@ -4,15 +4,14 @@ use super::conflict;
 use crate::audit::Ticket;
 use crate::change::{self, Change, To};
 use crate::context::Context;
-use crate::error::{Code, Fault, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::helper::Helper;
 use crate::leave::Done;
-use crate::plan::{FilePlan, FilesPlan, OldFile};
-use crate::policy::Authorized;
+use crate::plan::{FilePlan, FilesPlan};
 use crate::sys::files::Xattrs;
-use crate::types::{FileKind, FileMode, TargetPath, UserName};
-use crate::verb::Wish;
-use crate::verb_id::VerbId;
+use postern_policy::facts::OldFile;
+use postern_policy::types::{FileKind, FileMode, TargetPath, UserName};
+use postern_policy::{Code, Denied, Grant, RequiredGrant, VerbId};
 use postern_proto::root::v1::{FileState, FileUndo, RequestRecord};
 
 /// The inverse of a request about files.
@@ -32,7 +31,7 @@ impl Files {
         let kept = change::kept(helper, record.uid, &record.request_id)?;
         let kept = kept
             .filter(|kept| !kept.incomplete)
-            .ok_or_else(|| Refusal::new(Code::UndoGone, "what it was is kept no longer"))?;
+            .ok_or_else(|| Denied::new(Code::UndoGone, "what it was is kept no longer"))?;
         let (mut changes, mut left) = (Vec::new(), Vec::new());
         for mut file in kept.files.into_iter().rev() {
             changes.push(inverse(helper, &mut file)?);
@@ -41,17 +40,19 @@ impl Files {
         Ok(Self { changes, left })
     }
 
-    pub(super) fn wishes(&self) -> Vec<Wish> {
-        let wishes = |change: &Change| change.own_verbs().into_iter().map(|verb| change.wish(verb)).collect();
-        self.changes.iter().flat_map::<Vec<_>, _>(wishes).collect()
+    pub(super) fn required_grants(&self) -> Vec<RequiredGrant> {
+        let required_grants = |change: &Change| {
+            change.own_verbs().into_iter().map(|verb| change.required_grant(verb)).collect()
+        };
+        self.changes.iter().flat_map::<Vec<_>, _>(required_grants).collect()
     }
 
-    pub(super) fn plan<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<FilesPlan, Stop> {
+    pub(super) fn plan(&self, cx: &Context, by: &Grant) -> Result<FilesPlan, Stop> {
         let plan = change::plan(cx, by, VerbId::RequestUndo, &self.changes);
         let plan = plan.map_err(|stop| match stop {
             // What was left is not there, or something stands where it left nothing.
             Stop::Refused(refusal) if is_about_what_stands(refusal.code) => {
-                Refusal { code: Code::UndoConflict, ..refusal }.into()
+                Denied { code: Code::UndoConflict, ..refusal }.into()
             }
             Stop::Refused(_) | Stop::Fault(_) | Stop::Attached => stop,
         })?;
@@ -63,10 +64,10 @@ impl Files {
         Ok(plan)
     }
 
-    pub(super) fn act<V>(
+    pub(super) fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
+        by: &Grant,
         plan: &FilesPlan,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
@@ -108,7 +109,7 @@ fn inverse(helper: &Helper, file: &mut FileUndo) -> Result<Change, Stop> {
     let name = |field, text: String| {
         UserName::new(field, &text).map_err(|_| {
             let why = format!("{path} was of {field} {text}, who has no name on this host");
-            Refusal::new(Code::Unsupported, why)
+            Denied::new(Code::Unsupported, why)
         })
     };
     let mode = FileMode::of_stat(before.mode).ok_or(Fault::Corrupt { what: "a copy for undo" })?;

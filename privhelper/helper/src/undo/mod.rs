@@ -12,14 +12,14 @@ mod units;
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::Done;
-use crate::plan::{CommandPlan, FilesPlan, PackagePlan, Subject, UnitPlan};
-use crate::policy::Authorized;
-use crate::types::UnitName;
-use crate::verb::{Planned, Wish};
-use crate::verb_id::VerbId;
+use crate::plan::{CommandPlan, FilesPlan};
+use crate::verb::Planned;
+use postern_policy::facts::{PackageTransaction, UnitFacts};
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied, Facts, Grant, RequiredGrant, VerbId};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 
@@ -42,9 +42,9 @@ pub enum UndoPlan {
     /// To files.
     Files(FilesPlan),
     /// To a unit.
-    Unit(Box<UnitPlan>),
+    Unit(Box<UnitFacts>),
     /// To packages.
-    Packages(PackagePlan),
+    Packages(PackageTransaction),
     /// By a command.
     Command(CommandPlan),
 }
@@ -93,7 +93,7 @@ impl Inverse {
     /// # Errors
     /// `undo_gone`, `undo_conflict`, `unsupported`.
     pub fn of(helper: &Helper, record: &RequestRecord) -> Result<Self, Stop> {
-        let gone = |why| Stop::from(Refusal::new(Code::UndoGone, why));
+        let gone = |why| Stop::from(Denied::new(Code::UndoGone, why));
         let done = record.completed.as_ref().filter(|done| done.status() == wire::Status::Done);
         let done = done.ok_or_else(|| gone("it changed nothing, or not all of it"))?;
         if record.undone {
@@ -101,7 +101,7 @@ impl Inverse {
         }
         let unsupported = || {
             let why = format!("{} can't be undone by this helper", record.verb);
-            Stop::from(Refusal::new(Code::Unsupported, why))
+            Stop::from(Denied::new(Code::Unsupported, why))
         };
         let verb =
             VerbId::from_name(&record.verb).filter(|verb| is_undoable(*verb)).ok_or_else(unsupported)?;
@@ -122,7 +122,7 @@ impl Inverse {
             None => Ok(inverse),
             Some(later) => {
                 let why = format!("request {} changed the same later; undo that one first", later.request_id);
-                Err(Refusal::new(Code::UndoConflict, why).into())
+                Err(Denied::new(Code::UndoConflict, why).into())
             }
         }
     }
@@ -131,12 +131,12 @@ impl Inverse {
     ///
     /// # Errors
     /// What was recorded can't be asked for.
-    pub fn wishes(&self) -> Result<Vec<Wish>, Stop> {
+    pub fn required_grants(&self) -> Result<Vec<RequiredGrant>, Stop> {
         match self {
-            Self::Files(files) => Ok(files.wishes()),
-            Self::Unit(unit) => Ok(unit.wishes()),
-            Self::Packages(packages) => packages.wishes(),
-            Self::Command(command) => Ok(vec![command.run.wish()]),
+            Self::Files(files) => Ok(files.required_grants()),
+            Self::Unit(unit) => Ok(unit.required_grants()),
+            Self::Packages(packages) => packages.required_grants(),
+            Self::Command(command) => Ok(vec![command.run.required_grant()]),
         }
     }
 
@@ -153,7 +153,7 @@ impl Inverse {
     ///
     /// # Errors
     /// `undo_conflict` if the object changed since, or what its plan is refused for.
-    pub fn plan<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<UndoPlan, Stop> {
+    pub fn plan(&self, cx: &Context, by: &Grant) -> Result<UndoPlan, Stop> {
         match self {
             Self::Files(files) => files.plan(cx, by).map(UndoPlan::Files),
             Self::Unit(unit) => unit.plan(cx, by).map(Box::new).map(UndoPlan::Unit),
@@ -166,10 +166,10 @@ impl Inverse {
     ///
     /// # Errors
     /// It failed.
-    pub fn act<V>(
+    pub fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
+        by: &Grant,
         record: &RequestRecord,
         plan: &UndoPlan,
         ticket: &Ticket,
@@ -184,7 +184,7 @@ impl Inverse {
             }
             (Self::Files(_) | Self::Unit(_) | Self::Packages(_) | Self::Command(_), _) => {
                 return Err(
-                    Refusal::new(Code::PlanChanged, "it would be undone otherwise now; ask again").into()
+                    Denied::new(Code::PlanChanged, "it would be undone otherwise now; ask again").into()
                 );
             }
         };
@@ -211,12 +211,12 @@ impl Inverse {
 }
 
 impl Planned for UndoPlan {
-    fn subject(&self) -> Subject<'_> {
+    fn facts(&self) -> Facts {
         match self {
-            Self::Files(plan) => plan.subject(),
-            Self::Unit(plan) => plan.subject(),
-            Self::Packages(plan) => plan.subject(),
-            Self::Command(plan) => plan.subject(),
+            Self::Files(plan) => plan.facts(),
+            Self::Unit(plan) => plan.facts(),
+            Self::Packages(plan) => plan.facts(),
+            Self::Command(plan) => plan.facts(),
         }
     }
 
@@ -249,5 +249,5 @@ impl Planned for UndoPlan {
 }
 
 fn conflict(what: &str) -> Stop {
-    Refusal::new(Code::UndoConflict, format!("{what} has changed since; nothing is undone")).into()
+    Denied::new(Code::UndoConflict, format!("{what} has changed since; nothing is undone")).into()
 }

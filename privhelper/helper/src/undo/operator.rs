@@ -3,17 +3,16 @@
 use super::{Inverse, has_changed};
 use crate::audit::{Json, Payer, Record, Ticket};
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
+use crate::host::Peer;
 use crate::leave::Leave;
 use crate::meta::{Meta, Mode};
 use crate::operator;
-use crate::policy::{Authorized, Peer};
 use crate::reply::{Grpc, Sink, Watchers};
 use crate::sys::store;
-use crate::types::{Digest, Reason, RequestId, TaskId, TraceId};
-use crate::verb_id::VerbId;
-use crate::verbs::request_undo::Undo;
+use postern_policy::types::{Digest, Reason, RequestId, TaskId, TraceId};
+use postern_policy::{Code, Denied, Grant, VerbId};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 use std::sync::Arc;
@@ -57,7 +56,7 @@ pub fn run(helper: &Arc<Helper>, peer: Peer, request: &wire::OperatorUndoRequest
 
 /// The requests that are meant, newest first. Those that changed nothing are left out, and undos with them, unless one
 /// is named.
-fn select(helper: &Helper, request: &wire::OperatorUndoRequest) -> Result<Vec<RequestRecord>, Refusal> {
+fn select(helper: &Helper, request: &wire::OperatorUndoRequest) -> Result<Vec<RequestRecord>, Denied> {
     let (id, task, since) = (&request.request_id, &request.task, request.since_unix_s);
     let since_us = Duration::from_secs(since).as_micros();
     let changed = |record: &RequestRecord| has_changed(record) && record.verb != VerbId::RequestUndo.name();
@@ -68,20 +67,17 @@ fn select(helper: &Helper, request: &wire::OperatorUndoRequest) -> Result<Vec<Re
             helper.requests.ended(|record| u128::from(record.begun_unix_us) >= since_us && changed(record))
         }
         _ => {
-            return Err(Refusal::new(
-                Code::InvalidArgument,
-                "name a request, a task or a time, and one only",
-            ));
+            return Err(Denied::new(Code::InvalidArgument, "name a request, a task or a time, and one only"));
         }
     };
     if !id.is_empty() && records.len() > 1 {
-        return Err(Refusal::new(
+        return Err(Denied::new(
             Code::InvalidArgument,
             "more than one request's id begins so; give more of it",
         ));
     }
     if records.is_empty() {
-        return Err(Refusal::new(
+        return Err(Denied::new(
             Code::UnknownRequest,
             "there is nothing to undo of this in the last 24 hours",
         ));
@@ -108,8 +104,8 @@ fn target(record: &RequestRecord) -> String {
 fn take_back(helper: &Arc<Helper>, peer: Peer, record: &RequestRecord) -> Result<(), Stop> {
     let _room = helper.reserve.give();
     let inverse = Inverse::of(helper, record)?;
-    let mut cx = Context { wishes: inverse.wishes()?, ..context(helper, peer, record)? };
-    let by = Authorized::<Undo>::of_operator();
+    let mut cx = Context { required_grants: inverse.required_grants()?, ..context(helper, peer, record)? };
+    let by = Grant::of_operator();
     let plan = inverse.plan(&cx, &by)?;
     helper.requests.take(cx.entry(VerbId::RequestUndo, Vec::new()), &cx.watchers)?;
     let ticket = helper.audit.begin(&cx.record).map_err(|fault| {
@@ -123,7 +119,7 @@ fn take_back(helper: &Arc<Helper>, peer: Peer, record: &RequestRecord) -> Result
         return Ok(());
     }
     let (code, detail) = refusal.unwrap_or((completed.code, completed.message));
-    Err(Refusal::new(Code::from_name(&code).unwrap_or(Code::Interrupted), detail).into())
+    Err(Denied::new(Code::from_name(&code).unwrap_or(Code::Interrupted), detail).into())
 }
 
 /// An operator's undo has an id of its own, by which it can be undone.
@@ -155,11 +151,12 @@ fn context(helper: &Arc<Helper>, peer: Peer, record: &RequestRecord) -> Result<C
     Ok(Context {
         helper: Arc::clone(helper),
         peer,
+        who: helper.host.identity(peer.uid)?,
         meta,
         policy,
         watchers: Arc::new(Watchers::default()),
         record: entry,
-        wishes: Vec::new(),
+        required_grants: Vec::new(),
         digest,
         canonical: digest,
         has_id: false,

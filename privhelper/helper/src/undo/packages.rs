@@ -2,15 +2,14 @@
 
 use crate::audit::Ticket;
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::leave::Done;
-use crate::plan::{PackagePlan, inverse};
-use crate::policy::{Authorized, Object};
-use crate::types::{PackageName, PackageVersion};
-use crate::verb::Wish;
-use crate::verb_id::VerbId;
+use crate::plan::inverse;
 use crate::verbs::package_change::Change;
 use crate::verbs::package_hold;
+use postern_policy::facts::PackageTransaction;
+use postern_policy::types::{PackageName, PackageVersion};
+use postern_policy::{Code, Denied, Grant, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Job, JobKind, Transaction};
 use postern_proto::v1 as wire;
 
@@ -41,11 +40,11 @@ impl Packages {
         Ok(version.map(|package| PackageVersion::new(&package.version)).transpose()?)
     }
 
-    pub(super) fn wishes(&self) -> Result<Vec<Wish>, Stop> {
-        let wish = |name: &PackageName| {
+    pub(super) fn required_grants(&self) -> Result<Vec<RequiredGrant>, Stop> {
+        let required_grant = |name: &PackageName| {
             Ok((self.inverse.verb, Object::Package { name: name.clone(), version: self.version(name)? }))
         };
-        self.names.iter().map(wish).collect()
+        self.names.iter().map(required_grant).collect()
     }
 
     /// Whether a person must agree, whatever the rules say.
@@ -69,14 +68,14 @@ impl Packages {
         Job { allow_downgrades: self.inverse.downgrades, ..Job::default() }
     }
 
-    pub(super) fn plan<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<PackagePlan, Stop> {
+    pub(super) fn plan(&self, cx: &Context, by: &Grant) -> Result<PackageTransaction, Stop> {
         let Some(transaction) = self.transaction() else {
-            return Ok(PackagePlan::default());
+            return Ok(PackageTransaction::default());
         };
         let plan = self.change()?.plan(cx, by, transaction, &self.limits()).map_err(|stop| match stop {
             // No source offers it any more.
             Stop::Refused(refusal) if refusal.code == Code::NotFound => {
-                Refusal { code: Code::UndoGone, ..refusal }.into()
+                Denied { code: Code::UndoGone, ..refusal }.into()
             }
             Stop::Refused(_) | Stop::Fault(_) | Stop::Attached => stop,
         })?;
@@ -84,11 +83,11 @@ impl Packages {
         Ok(plan)
     }
 
-    pub(super) fn act<V>(
+    pub(super) fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
-        plan: &PackagePlan,
+        by: &Grant,
+        plan: &PackageTransaction,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
         if let Some(transaction) = self.transaction() {

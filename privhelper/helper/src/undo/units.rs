@@ -3,15 +3,13 @@
 use super::conflict;
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Code, Refusal, Stop};
+use crate::error::Stop;
 use crate::leave::Done;
-use crate::plan::UnitPlan;
-use crate::policy::{Authorized, Object};
 use crate::sys::process::UnitAction;
-use crate::types::UnitName;
-use crate::verb::Wish;
-use crate::verb_id::VerbId;
 use crate::verbs::unit_change::Change;
+use postern_policy::facts::UnitFacts;
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied, Grant, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use std::collections::BTreeSet;
 
@@ -47,7 +45,7 @@ impl Unit {
         actions
     }
 
-    pub(super) fn wishes(&self) -> Vec<Wish> {
+    pub(super) fn required_grants(&self) -> Vec<RequiredGrant> {
         let verb = |action| match action {
             UnitAction::Start => VerbId::UnitStart,
             UnitAction::Stop => VerbId::UnitStop,
@@ -67,7 +65,7 @@ impl Unit {
         Change::new(self.unit.clone())
     }
 
-    pub(super) fn plan<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<UnitPlan, Stop> {
+    pub(super) fn plan(&self, cx: &Context, by: &Grant) -> Result<UnitFacts, Stop> {
         let mut plans = Vec::new();
         for action in self.actions() {
             plans.push(self.change().plan(cx, by, action)?);
@@ -76,44 +74,45 @@ impl Unit {
         let mut plan = match plans.next() {
             Some(plan) => plan,
             // Nothing differs: it is looked at as for a stop, and left alone.
-            None => UnitPlan { action: "leave", ..self.change().plan(cx, by, UnitAction::Stop)? },
+            None => UnitFacts { action: "leave", ..self.change().plan(cx, by, UnitAction::Stop)? },
         };
         if (&plan.state.active, &plan.state.enabled) != (&self.info.active, &self.info.enabled) {
             return Err(conflict(self.unit.as_str()));
         }
         if let Some(second) = plans.next() {
             plan.now = Some(second.action);
-            let known = |dragged: &crate::plan::Dragged| {
-                plan.cascade.iter().any(|other| other.state.id == dragged.state.id)
+            let known = |other_unit: &postern_policy::facts::AffectedUnit| {
+                plan.affected.iter().any(|other| other.state.id == other_unit.state.id)
             };
-            let more = second.cascade.into_iter().filter(|dragged| !known(dragged)).collect::<Vec<_>>();
-            plan.cascade.extend(more);
+            let more =
+                second.affected.into_iter().filter(|other_unit| !known(other_unit)).collect::<Vec<_>>();
+            plan.affected.extend(more);
         }
         Ok(plan)
     }
 
     /// One action after the other, each by what does it otherwise.
-    pub(super) fn act<V>(
+    pub(super) fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
-        plan: &UnitPlan,
+        by: &Grant,
+        plan: &UnitFacts,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
-        let ids = |plan: &UnitPlan| {
-            let ids = plan.cascade.iter().map(|other| other.state.id.clone());
+        let ids = |plan: &UnitFacts| {
+            let ids = plan.affected.iter().map(|other| other.state.id.clone());
             ids.collect::<BTreeSet<_>>()
         };
         let mut last: Option<Done> = None;
         for action in self.actions() {
             let step = self.change().plan(cx, by, action)?;
-            let state = |plan: &UnitPlan| (plan.state.active.clone(), plan.state.enabled.clone());
+            let state = |plan: &UnitFacts| (plan.state.active.clone(), plan.state.enabled.clone());
             // A person may have taken their time to agree.
             if last.is_none() && state(&step) != state(plan) {
                 return Err(conflict(self.unit.as_str()));
             }
             if !ids(&step).is_subset(&ids(plan)) {
-                return Err(Refusal::new(Code::PlanChanged, "other units would change now; ask again").into());
+                return Err(Denied::new(Code::PlanChanged, "other units would change now; ask again").into());
             }
             let mut done = self.change().act(cx, by, action, &step, ticket)?;
             // What it was before the first of them.

@@ -2,17 +2,16 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Code, Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::job;
 use crate::leave::Done;
 use crate::plan::CommandPlan;
-use crate::policy::{Authorized, Command, Object};
 use crate::sandbox;
 use crate::sys::programs;
-use crate::types::{Arguments, CommandName};
-use crate::verb::{Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::Verb;
+use postern_policy::types::{Arguments, CommandName};
+use postern_policy::{Code, Command, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::{self as root, CommandJob, Job, JobKind, Sandbox};
 use postern_proto::v1 as wire;
 
@@ -31,14 +30,14 @@ impl Run {
     }
 
     /// Its row in the policy that this request is decided under.
-    fn row<'a>(&self, cx: &'a Context) -> Result<&'a Command, Refusal> {
+    fn row<'a>(&self, cx: &'a Context) -> Result<&'a Command, Denied> {
         let known = cx.policy.command(self.name.as_str());
-        known.ok_or_else(|| Refusal::new(Code::NotFound, "the policy has no command of this name"))
+        known.ok_or_else(|| Denied::new(Code::NotFound, "the policy has no command of this name"))
     }
 
     /// What policy sees of it.
     #[must_use]
-    pub fn wish(&self) -> Wish {
+    pub fn required_grant(&self) -> RequiredGrant {
         let (name, arguments) = (self.name.clone(), self.arguments.clone());
         (VerbId::CommandRun, Object::Command { name, arguments })
     }
@@ -47,7 +46,7 @@ impl Run {
     ///
     /// # Errors
     /// The program or a path is not root's alone, or its row can't be told to systemd.
-    pub fn planned<V>(&self, cx: &Context, by: &Authorized<V>) -> Result<CommandPlan, Stop> {
+    pub fn planned(&self, cx: &Context, by: &Grant) -> Result<CommandPlan, Stop> {
         let row = self.row(cx)?;
         let argv = row.argv(&self.arguments)?;
         let owner = cx.helper.host.owner_uid;
@@ -78,13 +77,7 @@ impl Run {
     ///
     /// # Errors
     /// It can't be run; that it failed is no error but an outcome.
-    pub fn run<V>(
-        &self,
-        cx: &Context,
-        by: &Authorized<V>,
-        plan: &CommandPlan,
-        leave: &Ticket,
-    ) -> Result<Done, Stop> {
+    pub fn run(&self, cx: &Context, by: &Grant, plan: &CommandPlan, leave: &Ticket) -> Result<Done, Stop> {
         let row = self.row(cx)?;
         let command = CommandJob {
             argv: plan.argv.clone(),
@@ -111,8 +104,8 @@ impl Verb for Run {
         (wire.meta, parsed)
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
-        Ok(vec![self.wish()])
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
+        Ok(vec![self.required_grant()])
     }
 
     /// Names alone: only the policy knows which value is a secret. The values stand in the plan's argv.
@@ -121,17 +114,11 @@ impl Verb for Run {
         Json::new().text("name", self.name.as_str()).texts("parameters", names)
     }
 
-    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<Self::Plan, Stop> {
+    fn plan(&self, cx: &Context, by: &Grant) -> Result<Self::Plan, Stop> {
         self.planned(cx, by)
     }
 
-    fn act(
-        &self,
-        cx: &Context,
-        by: &Authorized<Self>,
-        plan: &Self::Plan,
-        leave: &Ticket,
-    ) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, plan: &Self::Plan, leave: &Ticket) -> Result<Done, Stop> {
         self.run(cx, by, plan, leave)
     }
 }

@@ -3,14 +3,13 @@
 use crate::audit::{Json, Ticket};
 use crate::change::{self, Change, To, name};
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::Done;
 use crate::plan::FilesPlan;
-use crate::policy::Authorized;
-use crate::types::{Expect, FileMode, TargetPath};
-use crate::verb::{Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::Verb;
+use postern_policy::types::{Expect, FileMode, TargetPath};
+use postern_policy::{Denied, Grant, Invalid, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use std::collections::BTreeSet;
 
@@ -62,10 +61,10 @@ fn set_owner(wire: &mut wire::FileSetOwnerRequest) -> Result<Vec<Change>, Invali
 }
 
 /// Each change as the verb; what a patch removes must also be granted as what it is.
-fn wishes(verb: VerbId, changes: &[Change]) -> Vec<Wish> {
+fn required_grants(verb: VerbId, changes: &[Change]) -> Vec<RequiredGrant> {
     let is_removed = |change: &&Change| verb == VerbId::FilePatch && matches!(change.to, To::Removed);
-    let removed = changes.iter().filter(is_removed).map(|change| change.wish(VerbId::FileRemove));
-    changes.iter().map(|change| change.wish(verb)).chain(removed).collect()
+    let removed = changes.iter().filter(is_removed).map(|change| change.required_grant(VerbId::FileRemove));
+    changes.iter().map(|change| change.required_grant(verb)).chain(removed).collect()
 }
 
 fn args(changes: &[Change]) -> Json {
@@ -92,25 +91,19 @@ macro_rules! change {
                 (wire.meta.take(), $changes(&mut wire).map(Self))
             }
 
-            fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
-                Ok(wishes(Self::ID, &self.0))
+            fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
+                Ok(required_grants(Self::ID, &self.0))
             }
 
             fn args(&self) -> Json {
                 args(&self.0)
             }
 
-            fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<FilesPlan, Stop> {
+            fn plan(&self, cx: &Context, by: &Grant) -> Result<FilesPlan, Stop> {
                 change::plan(cx, by, Self::ID, &self.0)
             }
 
-            fn act(
-                &self,
-                cx: &Context,
-                by: &Authorized<Self>,
-                plan: &FilesPlan,
-                leave: &Ticket,
-            ) -> Result<Done, Stop> {
+            fn act(&self, cx: &Context, by: &Grant, plan: &FilesPlan, leave: &Ticket) -> Result<Done, Stop> {
                 change::act(cx, by, Self::ID, &self.0, plan, leave)
             }
         }

@@ -3,16 +3,15 @@
 use super::file_read::directory_of;
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Code, Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Object};
 use crate::sys::confined::{self, Need};
 use crate::sys::files;
-use crate::types::TargetPath;
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
 use nix::sys::stat::{FileStat, SFlag};
+use postern_policy::types::TargetPath;
+use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use prost::Message;
 
@@ -55,7 +54,7 @@ impl Verb for List {
         (wire.meta, TargetPath::new(&wire.path).map(|path| Self { path }))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::read(self.path.clone()))])
     }
 
@@ -63,12 +62,12 @@ impl Verb for List {
         Json::new().text("path", self.path.as_str())
     }
 
-    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
-        let (directory, below) = directory_of(cx, by, &self.path)?;
+    fn act(&self, cx: &Context, by: &Grant, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+        let (directory, below) = directory_of(cx, by, Self::ID, &self.path)?;
         let (entries, count) = confined::run(cx.helper.host.landlock, Need::Look, &[&directory], || {
             let listed = files::open_below(&directory, below, cx.helper.host.owner_uid)?;
             files::list(listed, NAMES_MAX)

@@ -2,15 +2,14 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::helper::Helper;
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Object};
 use crate::sys::confined::{self, Need};
 use crate::sys::files::{self, Standing};
-use crate::types::{FileKind, TargetPath};
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::types::{FileKind, TargetPath};
+use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::frame::OUTPUT_MAX;
 use postern_proto::v1 as wire;
 use std::os::fd::OwnedFd;
@@ -24,13 +23,14 @@ pub struct Read {
 }
 
 /// The rule's directory, opened, and what stands below it: the part of a path that is the client's.
-pub(super) fn directory_of<'a, V: Verb>(
+pub(super) fn directory_of<'a>(
     cx: &Context,
-    by: &Authorized<V>,
+    by: &Grant,
+    verb: VerbId,
     path: &'a TargetPath,
 ) -> Result<(OwnedFd, &'a str), Stop> {
-    let directory = by.rules().find_map(|rule| rule.selector.directory_of(V::ID, path).cloned());
-    let missing = || Refusal::new(Code::NoGrant, "no rule's directory holds this path");
+    let directory = by.rules().find_map(|rule| rule.selector.directory_of(verb, path).cloned());
+    let missing = || Denied::new(Code::NoGrant, "no rule's directory holds this path");
     let directory = directory.ok_or_else(missing)?;
     // A listed directory may be the rule's own.
     let below = path.below(&directory).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Verb for Read {
         (wire.meta, path.map(|path| Self { path, offset: wire.offset, limit: wire.limit }))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::read(self.path.clone()))])
     }
 
@@ -70,20 +70,20 @@ impl Verb for Read {
         Json::new().text("path", self.path.as_str()).number("offset", self.offset).number("limit", self.limit)
     }
 
-    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let most = by.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
         let limit = if self.limit == 0 { most } else { most.min(self.limit.into()) };
-        let (directory, below) = directory_of(cx, by, &self.path)?;
+        let (directory, below) = directory_of(cx, by, Self::ID, &self.path)?;
         let name = self.path.split().1;
         let (file, content, sha256) =
             confined::run(cx.helper.host.landlock, Need::Look, &[&directory], || {
                 let parent = files::open_parent(&directory, below, cx.helper.host.owner_uid)?;
                 let mut file = files::look(&parent, name, &[FileKind::File])?
-                    .ok_or_else(|| Refusal::new(Code::NotFound, format!("{} does not exist", self.path)))?;
+                    .ok_or_else(|| Denied::new(Code::NotFound, format!("{} does not exist", self.path)))?;
                 // The digest of what may be read whole is what a later write may expect.
                 let sha256 = if file.size <= most { file.sha256()?.to_string() } else { String::new() };
                 let content = file.read(self.offset, limit.saturating_add(1))?;

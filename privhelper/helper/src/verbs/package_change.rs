@@ -2,15 +2,14 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Fault, Invalid, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::job;
 use crate::leave::Done;
-use crate::plan::{Action, PackagePlan, PackageStep};
-use crate::policy::{Authorized, Object, Rule};
-use crate::types::{PackageName, PackageVersion};
-use crate::verb::{Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::Verb;
+use postern_policy::facts::{Action, PackageStep, PackageTransaction};
+use postern_policy::types::{PackageName, PackageVersion};
+use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, Rule, VerbId};
 use postern_proto::root::v1::{Job, JobKind, Transaction};
 use postern_proto::v1 as wire;
 
@@ -23,7 +22,7 @@ pub struct Change {
 }
 
 /// What apt may do besides: what each of the rules allows.
-fn limits<V>(by: &Authorized<V>) -> Job {
+fn limits(by: &Grant) -> Job {
     let every = |is: fn(&Rule) -> bool| by.rules().all(|rule| is(rule));
     Job {
         recommends: every(|rule| rule.recommends),
@@ -75,7 +74,7 @@ impl Change {
         }
     }
 
-    fn wishes(&self, id: VerbId) -> Vec<Wish> {
+    fn required_grants(&self, id: VerbId) -> Vec<RequiredGrant> {
         if self.packages.is_empty() {
             let object = if id == VerbId::PackageUpgrade { Object::AllPackages } else { Object::Nothing };
             return vec![(id, object)];
@@ -116,15 +115,17 @@ impl Change {
     ///
     /// # Errors
     /// What the simulation found.
-    pub(crate) fn plan<V>(
+    pub(crate) fn plan(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
+        by: &Grant,
         transaction: Transaction,
         limits: &Job,
-    ) -> Result<PackagePlan, Stop> {
+    ) -> Result<PackageTransaction, Stop> {
         let outcome = job::plan(cx, by, self.job(JobKind::Plan, transaction, limits))?;
-        let mut steps = outcome.steps.iter().map(PackageStep::of_wire).collect::<Result<Vec<_>, _>>()?;
+        let steps = outcome.steps.iter().map(PackageStep::from_wire).collect::<Result<Vec<_>, _>>();
+        let corrupt = |_| Fault::Corrupt { what: "a plan of packages" };
+        let mut steps = steps.map_err(corrupt)?;
         // Which packages were named is known here, whatever the simulation says. An upgrade of all names each.
         let all = transaction == Transaction::Upgrade && self.packages.is_empty();
         for step in &mut steps {
@@ -135,20 +136,20 @@ impl Change {
         let kept_back = outcome.kept_back.iter().map(|name| PackageName::new(name)).collect::<Result<_, _>>();
         let kept_back = kept_back.map_err(|_| Fault::Corrupt { what: "a plan of packages" })?;
         let (download_bytes, disk_bytes) = (outcome.download_bytes, outcome.disk_bytes);
-        Ok(PackagePlan { steps, download_bytes, disk_bytes, kept_back })
+        Ok(PackageTransaction { steps, download_bytes, disk_bytes, kept_back })
     }
 
     /// The transaction, as it was planned.
     ///
     /// # Errors
     /// It could not be run; that apt failed is an outcome.
-    pub(crate) fn act<V>(
+    pub(crate) fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
+        by: &Grant,
         transaction: Transaction,
         limits: &Job,
-        plan: &PackagePlan,
+        plan: &PackageTransaction,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
         // What dpkg was interrupted in has no steps to show: whether there is something to repair, the job finds out.
@@ -192,7 +193,7 @@ macro_rules! change {
 
         impl Verb for $verb {
             type Wire = wire::$wire;
-            type Plan = PackagePlan;
+            type Plan = PackageTransaction;
             type Leave = Ticket;
             const ID: VerbId = VerbId::$id;
 
@@ -200,23 +201,23 @@ macro_rules! change {
                 (wire.meta.take(), ($packages)(wire).map(Self))
             }
 
-            fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
-                Ok(self.0.wishes(Self::ID))
+            fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
+                Ok(self.0.required_grants(Self::ID))
             }
 
             fn args(&self) -> Json {
                 self.0.args(Self::ID)
             }
 
-            fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<PackagePlan, Stop> {
+            fn plan(&self, cx: &Context, by: &Grant) -> Result<PackageTransaction, Stop> {
                 self.0.plan(cx, by, Transaction::$verb, &limits(by))
             }
 
             fn act(
                 &self,
                 cx: &Context,
-                by: &Authorized<Self>,
-                plan: &PackagePlan,
+                by: &Grant,
+                plan: &PackageTransaction,
                 leave: &Ticket,
             ) -> Result<Done, Stop> {
                 self.0.act(cx, by, Transaction::$verb, &limits(by), plan, leave)

@@ -3,14 +3,13 @@
 use super::package_change::distinct;
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::{Helper, wait_for};
 use crate::job;
 use crate::leave::Done;
-use crate::policy::{Authorized, Object};
-use crate::types::PackageName;
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::types::PackageName;
+use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;
 
@@ -18,9 +17,9 @@ use postern_proto::v1 as wire;
 ///
 /// # Errors
 /// It could not be run; that it failed is an outcome.
-pub(crate) fn mark<V>(
+pub(crate) fn mark(
     cx: &Context,
-    by: &Authorized<V>,
+    by: &Grant,
     kind: JobKind,
     names: &[PackageName],
     ticket: &Ticket,
@@ -55,7 +54,7 @@ macro_rules! mark {
                 (wire.meta, names.map(|names| Self { names }))
             }
 
-            fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+            fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
                 let object = |name: &PackageName| Object::Package { name: name.clone(), version: None };
                 Ok(self.names.iter().map(|name| (Self::ID, object(name))).collect())
             }
@@ -64,17 +63,11 @@ macro_rules! mark {
                 Json::new().texts("names", self.names.iter().map(PackageName::as_str))
             }
 
-            fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+            fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
                 Ok(NoPlan)
             }
 
-            fn act(
-                &self,
-                cx: &Context,
-                by: &Authorized<Self>,
-                _: &NoPlan,
-                leave: &Ticket,
-            ) -> Result<Done, Stop> {
+            fn act(&self, cx: &Context, by: &Grant, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
                 mark(cx, by, JobKind::$verb, &self.names, leave)
             }
         }

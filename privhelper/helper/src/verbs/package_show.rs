@@ -3,14 +3,13 @@
 use super::package_change::distinct;
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::job;
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Object};
-use crate::types::PackageName;
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::types::PackageName;
+use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;
 
@@ -31,7 +30,7 @@ impl Verb for Show {
         (wire.meta, names.and_then(|names| distinct(names, |name| name)).map(|names| Self { names }))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         let of = |name: &PackageName| (Self::ID, Object::Package { name: name.clone(), version: None });
         Ok(self.names.iter().map(of).collect())
     }
@@ -40,11 +39,11 @@ impl Verb for Show {
         Json::new().texts("names", self.names.iter().map(PackageName::as_str))
     }
 
-    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let package = |name: &PackageName| wire::Package { name: name.to_string(), version: String::new() };
         let packages = self.names.iter().map(package).collect();
         let outcome = job::plan(cx, by, Job { kind: JobKind::Show.into(), packages, ..Job::default() })?;

@@ -2,13 +2,12 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::{Helper, wait_for};
 use crate::job;
 use crate::leave::Done;
-use crate::policy::{Authorized, Object};
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Job, JobKind};
 use postern_proto::v1 as wire;
 
@@ -26,7 +25,7 @@ impl Verb for Update {
         (wire.meta, Ok(Self))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::Nothing)])
     }
 
@@ -34,11 +33,11 @@ impl Verb for Update {
         Json::new()
     }
 
-    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.packages, wait)?;
         let lock_timeout_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);

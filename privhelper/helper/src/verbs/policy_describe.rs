@@ -2,13 +2,14 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Command, Decision, Object, Rule, Selector};
-use crate::types::Pattern;
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::types::Pattern;
+use postern_policy::{
+    Command, Decision, Denied, Grant, Invalid, Object, RequiredGrant, Rule, Selector, VerbId,
+};
 use postern_proto::v1 as wire;
 
 /// No arguments.
@@ -25,7 +26,7 @@ impl Verb for Describe {
         (wire.meta, Ok(Self))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::Nothing)])
     }
 
@@ -33,12 +34,12 @@ impl Verb for Describe {
         Json::new()
     }
 
-    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
-        let grants = cx.policy.rules_of(cx.peer).map(|rule| grant(rule, cx.policy.commands())).collect();
+    fn act(&self, cx: &Context, _: &Grant, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+        let grants = cx.policy.rules_of(&cx.who).map(|rule| grant(rule, cx.policy.commands())).collect();
         let description = Some(wire::Description { client: cx.record.client_name.clone(), grants });
         let status = wire::Status::Done.into();
         Ok(Done {

@@ -2,13 +2,12 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::{Done, Looked};
-use crate::policy::{Authorized, Object};
-use crate::types::RequestId;
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::types::RequestId;
+use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 
 /// The id of the request that is asked about.
@@ -28,7 +27,7 @@ impl Verb for RequestResult {
         (wire.meta, of.map(|of| Self { of }))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::Nothing)])
     }
 
@@ -36,11 +35,11 @@ impl Verb for RequestResult {
         Json::new().text("of", self.of.as_str())
     }
 
-    fn plan(&self, _: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, _: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         Ok(NoPlan)
     }
 
-    fn act(&self, cx: &Context, _: &Authorized<Self>, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, _: &Grant, _: &NoPlan, _: &Looked) -> Result<Done, Stop> {
         let completed = cx.helper.requests.result(cx.peer.uid, &self.of)?;
         Ok(Done { completed: wire::Completed { replayed: true, ..completed }, undo: Json::new() })
     }

@@ -2,14 +2,13 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::Context;
-use crate::error::{Invalid, Refusal, Stop};
+use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::Done;
-use crate::policy::{Authorized, Decision, Object};
-use crate::types::RequestId;
 use crate::undo::{Inverse, UndoPlan};
-use crate::verb::{Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::Verb;
+use postern_policy::types::RequestId;
+use postern_policy::{Decision, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 
@@ -40,7 +39,7 @@ impl Verb for Undo {
 
     /// Each rule that let the request through must let its undo be asked for, and the inverse must be granted as
     /// such. What a person approved is asked again.
-    fn wishes(&self, helper: &Helper, uid: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, helper: &Helper, uid: u32) -> Result<Vec<RequiredGrant>, Denied> {
         let (record, inverse) = self.inverse(helper, uid).map_err(|stop| stop.tell().0)?;
         let decided = record.completed.as_ref().map(wire::Completed::decision);
         let asks = decided == Some(wire::Decision::Ask) || inverse.needs_a_person();
@@ -49,7 +48,7 @@ impl Verb for Undo {
         rules.sort_unstable();
         rules.dedup();
         let rules = rules.into_iter().map(|rule| (Self::ID, Object::Undo { rule, least }));
-        let inverse = inverse.wishes().map_err(|stop| stop.tell().0)?;
+        let inverse = inverse.required_grants().map_err(|stop| stop.tell().0)?;
         Ok(rules.chain(inverse).collect())
     }
 
@@ -57,17 +56,11 @@ impl Verb for Undo {
         Json::new().text("of", self.of.as_str())
     }
 
-    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UndoPlan, Stop> {
+    fn plan(&self, cx: &Context, by: &Grant) -> Result<UndoPlan, Stop> {
         self.inverse(&cx.helper, cx.peer.uid)?.1.plan(cx, by)
     }
 
-    fn act(
-        &self,
-        cx: &Context,
-        by: &Authorized<Self>,
-        plan: &UndoPlan,
-        leave: &Ticket,
-    ) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, plan: &UndoPlan, leave: &Ticket) -> Result<Done, Stop> {
         let (record, inverse) = self.inverse(&cx.helper, cx.peer.uid)?;
         inverse.act(cx, by, &record, plan, leave)
     }

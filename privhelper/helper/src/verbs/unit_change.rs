@@ -3,16 +3,15 @@
 use super::unit_status::{has_own_journal, send_journal, show, show_one};
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
-use crate::error::{Code, Invalid, Refusal, Stop as Stopped};
+use crate::error::Stop as Stopped;
 use crate::helper::{Helper, wait_for};
 use crate::leave::Done;
 use crate::plan::units::Shown;
-use crate::plan::{Dragged, UnitPlan, UnitState};
-use crate::policy::{Authorized, Object};
 use crate::sys::process::{Lines, UnitAction, change_unit, sync_journal, unit_files};
-use crate::types::UnitName;
-use crate::verb::{Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::Verb;
+use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState};
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,14 +31,14 @@ impl Change {
     }
 
     /// With `now` what is done at once must be granted too.
-    fn wishes(&self, id: VerbId) -> Vec<Wish> {
+    fn required_grants(&self, id: VerbId) -> Vec<RequiredGrant> {
         let object = || Object::Unit(self.unit.clone());
         let at_once = if id == VerbId::UnitEnable { VerbId::UnitStart } else { VerbId::UnitStop };
-        let mut wishes = vec![(id, object())];
+        let mut required_grants = vec![(id, object())];
         if self.now {
-            wishes.push((at_once, object()));
+            required_grants.push((at_once, object()));
         }
-        wishes
+        required_grants
     }
 
     fn args(&self) -> Json {
@@ -50,11 +49,11 @@ impl Change {
     ///
     /// # Errors
     /// It does not exist, or systemd can't be asked.
-    pub fn plan<V>(&self, cx: &Context, by: &Authorized<V>, action: UnitAction) -> Result<UnitPlan, Stopped> {
+    pub fn plan(&self, cx: &Context, by: &Grant, action: UnitAction) -> Result<UnitFacts, Stopped> {
         let shown = show_one(cx, by, &self.unit)?;
         if shown.state.is_missing() {
             return Err(
-                Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
+                Denied::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
             );
         }
         let restarts =
@@ -70,36 +69,37 @@ impl Change {
         if stops {
             others.extend(shown.stop_with);
         }
-        let dragged = |verb| move |state| Dragged { verb, state };
-        let mut cascade =
-            up_with(cx, by, others, stops)?.into_iter().map(dragged("stop")).collect::<Vec<_>>();
+        let affected_unit = |verb| move |state| AffectedUnit { verb, state };
+        let mut affected =
+            up_with(cx, by, others, stops)?.into_iter().map(affected_unit("stop")).collect::<Vec<_>>();
         if matches!(action, UnitAction::Enable | UnitAction::Disable) {
-            cascade.extend(installed_with(cx, by, &self.unit)?.into_iter().map(dragged(action.word())));
+            affected
+                .extend(installed_with(cx, by, &self.unit)?.into_iter().map(affected_unit(action.word())));
         }
         let now = self.now.then_some(if action == UnitAction::Enable { "start" } else { "stop" });
-        Ok(UnitPlan { state: shown.state, action: action.word(), now, cascade, journal_lines: 0 })
+        Ok(UnitFacts { state: shown.state, action: action.word(), now, affected, journal_lines: 0 })
     }
 
     /// Does it, if the unit still is what was planned.
     ///
     /// # Errors
     /// It is not, or systemd can't be asked.
-    pub fn act<V>(
+    pub fn act(
         &self,
         cx: &Context,
-        by: &Authorized<V>,
+        by: &Grant,
         action: UnitAction,
-        plan: &UnitPlan,
+        plan: &UnitFacts,
         ticket: &Ticket,
     ) -> Result<Done, Stopped> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
         let ids =
-            |plan: &UnitPlan| plan.cascade.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>();
+            |plan: &UnitFacts| plan.affected.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>();
         let now = self.plan(cx, by, action)?;
         let is_same = (&now.state.active, &now.state.enabled) == (&plan.state.active, &plan.state.enabled);
         if !is_same || ids(&now) != ids(plan) {
-            return Err(Refusal::new(
+            return Err(Denied::new(
                 Code::PlanChanged,
                 "the unit is not what it was, or other units would change now; ask again",
             )
@@ -143,8 +143,8 @@ impl Change {
 
     /// What the journal has of the unit since the change, as much of it as `unit.status` grants. It tells no more than
     /// how the start went, so that an unreadable journal is no failure.
-    fn send_last_lines<V>(&self, cx: &Context, by: &Authorized<V>, unit: &UnitState, since: Duration) {
-        let most = cx.policy.journal_lines(cx.peer, unit).min(LINES_MAX);
+    fn send_last_lines(&self, cx: &Context, by: &Grant, unit: &UnitState, since: Duration) {
+        let most = cx.policy.journal_lines(&cx.who, unit).min(LINES_MAX);
         if most > 0 && has_own_journal(&self.unit) && sync_journal(&cx.helper.host, by).is_ok() {
             let sent = UnitName::new(&unit.id)
                 .map_err(Stopped::from)
@@ -200,9 +200,9 @@ fn outcome(action: UnitAction, before: &UnitState, after: &UnitState) -> wire::S
 const CASCADE_MAX: usize = 256;
 
 /// Those of these units that are up; with `further` also those that stop with them, and so on.
-fn up_with<V>(
+fn up_with(
     cx: &Context,
-    by: &Authorized<V>,
+    by: &Grant,
     mut names: Vec<String>,
     further: bool,
 ) -> Result<Vec<UnitState>, Stopped> {
@@ -218,14 +218,14 @@ fn up_with<V>(
         }
         names.retain(|name| !known.contains_key(name));
         if known.len().saturating_add(names.len()) > CASCADE_MAX {
-            return Err(Refusal::new(Code::PlanTooLarge, "more than 256 units would change").into());
+            return Err(Denied::new(Code::PlanTooLarge, "more than 256 units would change").into());
         }
     }
     Ok(known.into_values().collect())
 }
 
 /// Units that are enabled and disabled with this one (`Also=`, systemd.unit(5)).
-fn installed_with<V>(cx: &Context, by: &Authorized<V>, unit: &UnitName) -> Result<Vec<UnitState>, Stopped> {
+fn installed_with(cx: &Context, by: &Grant, unit: &UnitName) -> Result<Vec<UnitState>, Stopped> {
     let files = unit_files(&cx.helper.host, by, unit)?;
     let named = files
         .stdout
@@ -246,7 +246,7 @@ macro_rules! change {
 
         impl Verb for $verb {
             type Wire = wire::$wire;
-            type Plan = UnitPlan;
+            type Plan = UnitFacts;
             type Leave = Ticket;
             const ID: VerbId = VerbId::$id;
 
@@ -255,23 +255,23 @@ macro_rules! change {
                 (wire.meta, UnitName::new(&wire.unit).map(|unit| Self(Change { unit, now })))
             }
 
-            fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
-                Ok(self.0.wishes(Self::ID))
+            fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
+                Ok(self.0.required_grants(Self::ID))
             }
 
             fn args(&self) -> Json {
                 self.0.args()
             }
 
-            fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UnitPlan, Stopped> {
+            fn plan(&self, cx: &Context, by: &Grant) -> Result<UnitFacts, Stopped> {
                 self.0.plan(cx, by, UnitAction::$verb)
             }
 
             fn act(
                 &self,
                 cx: &Context,
-                by: &Authorized<Self>,
-                plan: &UnitPlan,
+                by: &Grant,
+                plan: &UnitFacts,
                 leave: &Ticket,
             ) -> Result<Done, Stopped> {
                 self.0.act(cx, by, UnitAction::$verb, plan, leave)

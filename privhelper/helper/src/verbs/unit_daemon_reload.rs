@@ -2,13 +2,12 @@
 
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
-use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::helper::{Helper, wait_for};
 use crate::leave::Done;
-use crate::policy::{Authorized, Object};
 use crate::sys::process;
-use crate::verb::{NoPlan, Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::{NoPlan, Verb};
+use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 
 /// No arguments.
@@ -25,7 +24,7 @@ impl Verb for DaemonReload {
         (wire.meta, Ok(Self))
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::Nothing)])
     }
 
@@ -33,14 +32,14 @@ impl Verb for DaemonReload {
         Json::new()
     }
 
-    fn plan(&self, cx: &Context, _: &Authorized<Self>) -> Result<NoPlan, Stop> {
+    fn plan(&self, cx: &Context, _: &Grant) -> Result<NoPlan, Stop> {
         if cx.helper.host.paths.systemd.exists() {
             return Ok(NoPlan);
         }
-        Err(Refusal::new(Code::Unsupported, "this host does not run systemd").into())
+        Err(Denied::new(Code::Unsupported, "this host does not run systemd").into())
     }
 
-    fn act(&self, cx: &Context, by: &Authorized<Self>, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, _: &NoPlan, leave: &Ticket) -> Result<Done, Stop> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
         let finished = process::daemon_reload(&cx.helper.host, leave, wait, &|| {

@@ -2,16 +2,15 @@
 
 use crate::audit::Json;
 use crate::context::Context;
-use crate::error::{Code, Fault, Invalid, Refusal, Stop};
+use crate::error::{Fault, Stop};
 use crate::helper::Helper;
 use crate::leave::{Done, Looked};
-use crate::plan::UnitPlan;
 use crate::plan::units::{PROPERTIES, Shown, parse};
-use crate::policy::{Authorized, Object};
 use crate::sys::process::{self, Lines};
-use crate::types::UnitName;
-use crate::verb::{Verb, Wish};
-use crate::verb_id::VerbId;
+use crate::verb::Verb;
+use postern_policy::facts::UnitFacts;
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::frame::OUTPUT_MAX;
 use postern_proto::v1 as wire;
 use std::time::Duration;
@@ -29,12 +28,7 @@ pub(super) fn has_own_journal(unit: &UnitName) -> bool {
 }
 
 /// Sends the last lines that the journal has of a unit, the oldest of them first.
-pub(super) fn send_journal<V>(
-    cx: &Context,
-    by: &Authorized<V>,
-    unit: &UnitName,
-    lines: Lines,
-) -> Result<(), Stop> {
+pub(super) fn send_journal(cx: &Context, by: &Grant, unit: &UnitName, lines: Lines) -> Result<(), Stop> {
     let finished = process::journal(&cx.helper.host, by, unit, lines)?;
     if !finished.status.success() {
         return Err(Fault::Program { what: format!("journalctl: {}", finished.stderr.trim()) }.into());
@@ -63,9 +57,9 @@ fn oldest_first(text: &str, most: usize) -> String {
 }
 
 /// Asks systemd for units whose names policy has let through: one answer a unit, in order.
-pub(super) fn show<V>(cx: &Context, by: &Authorized<V>, units: &[&UnitName]) -> Result<Vec<Shown>, Stop> {
+pub(super) fn show(cx: &Context, by: &Grant, units: &[&UnitName]) -> Result<Vec<Shown>, Stop> {
     if !cx.helper.host.paths.systemd.exists() {
-        return Err(Refusal::new(Code::Unsupported, "this host does not run systemd").into());
+        return Err(Denied::new(Code::Unsupported, "this host does not run systemd").into());
     }
     if units.is_empty() {
         return Ok(Vec::new());
@@ -79,14 +73,14 @@ pub(super) fn show<V>(cx: &Context, by: &Authorized<V>, units: &[&UnitName]) -> 
 }
 
 /// The first of [`show`].
-pub(super) fn show_one<V>(cx: &Context, by: &Authorized<V>, unit: &UnitName) -> Result<Shown, Stop> {
+pub(super) fn show_one(cx: &Context, by: &Grant, unit: &UnitName) -> Result<Shown, Stop> {
     let shown = show(cx, by, &[unit])?.into_iter().next();
     shown.ok_or_else(|| Fault::Program { what: "systemctl show printed nothing".to_owned() }.into())
 }
 
 impl Verb for Status {
     type Wire = wire::UnitStatusRequest;
-    type Plan = UnitPlan;
+    type Plan = UnitFacts;
     type Leave = Looked;
     const ID: VerbId = VerbId::UnitStatus;
 
@@ -105,7 +99,7 @@ impl Verb for Status {
         (wire.meta, status)
     }
 
-    fn wishes(&self, _: &Helper, _: u32) -> Result<Vec<Wish>, Refusal> {
+    fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
         Ok(vec![(Self::ID, Object::Unit(self.unit.clone()))])
     }
 
@@ -117,16 +111,16 @@ impl Verb for Status {
         args.number("journal_lines", self.journal.most).number("since_unix_s", self.journal.since.as_secs())
     }
 
-    fn plan(&self, cx: &Context, by: &Authorized<Self>) -> Result<UnitPlan, Stop> {
+    fn plan(&self, cx: &Context, by: &Grant) -> Result<UnitFacts, Stop> {
         let state = show_one(cx, by, &self.unit)?.state;
         let journal_lines = self.journal.most;
-        Ok(UnitPlan { state, action: "status", journal_lines, ..UnitPlan::default() })
+        Ok(UnitFacts { state, action: "status", journal_lines, ..UnitFacts::default() })
     }
 
-    fn act(&self, cx: &Context, by: &Authorized<Self>, plan: &UnitPlan, _: &Looked) -> Result<Done, Stop> {
+    fn act(&self, cx: &Context, by: &Grant, plan: &UnitFacts, _: &Looked) -> Result<Done, Stop> {
         if plan.state.is_missing() {
             return Err(
-                Refusal::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
+                Denied::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
             );
         }
         if self.journal.most > 0 {

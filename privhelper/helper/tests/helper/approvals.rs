@@ -5,7 +5,7 @@ use crate::common::{
     write_request,
 };
 use postern_helper::operator::CALLS;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::frame::{CANCEL, EVENT, encode};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Decision, Mode, Status, Verdict, event::Kind};
@@ -222,7 +222,7 @@ fn a_member_of_a_client_group_can_be_no_operator() {
     };
     let rules =
         root::Rules { version: 1, clients: vec![client("agent", "", "helpers")], ..root::Rules::default() };
-    let policy = postern_helper::policy::Policy::compile(&rules, Digest::ZERO, world.host.accounts).unwrap();
+    let policy = postern_policy::Policy::compile(&rules, Digest::ZERO).unwrap();
     world.helper.apply(policy, &postern_helper::audit::Record::default()).unwrap();
     // The second is no listed member: it is its own group, and newgrp(1) gave this connection another.
     for uid in [CLIENT_UID, GROUP_UID] {

@@ -2,7 +2,7 @@
 
 use crate::common::{CLIENT_UID, World, meta, open_audit, site_rules, write_request};
 use postern_helper::audit::{Audit, Event, Json, Limits, Record, bytes, rfc3339};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::v1::{self as wire, Mode};
 use std::io::Write;
 use std::time::Duration;

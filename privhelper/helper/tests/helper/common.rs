@@ -3,12 +3,12 @@
 use postern_helper::audit::Audit;
 use postern_helper::connection::{Client, serve};
 use postern_helper::helper::Helper;
+use postern_helper::host::{Accounts, Peer};
 use postern_helper::host::{Host, Paths, Programs};
 use postern_helper::operator::Operator;
 use postern_helper::places::Places;
-use postern_helper::policy::{Accounts, Peer};
 use postern_helper::startup;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::frame::{self, HEAD, Head};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, event::Kind};
@@ -53,6 +53,14 @@ fn accounts() -> Accounts {
         },
     }
 }
+
+/// The client, a member of `helpers` by its own entry, and the user that runs the tests.
+fn passwd() -> String {
+    let own = format!("tester:x:{}:{}::/:/bin/sh\n", own_uid(), own_gid());
+    format!("{own}postern:x:{CLIENT_UID}:{CLIENT_UID}::/:/bin/sh\nmember:x:{GROUP_UID}:4000100::/:/bin/sh\n")
+}
+
+const GROUP: &str = "helpers:x:4000100:postern\n";
 
 /// A helper with its state in a temporary directory.
 pub struct World {
@@ -120,11 +128,11 @@ pub fn host(at: &Path) -> Host {
             operator_socket: run.join("operator.sock"),
             gateway_socket: run.join("gateway.sock"),
             journal_socket: at.join("journal"),
+            etc: at.join("etc"),
             systemd: at.join("systemd"),
         },
         owner_uid: own_uid(),
         accounts: accounts(),
-        primary: |uid| Some(if uid == GROUP_UID { 4_000_100 } else { uid }),
         user_name: |uid| if uid == own_uid() { "root".to_owned() } else { uid.to_string() },
         group_name: |gid| if gid == own_gid() { "root".to_owned() } else { gid.to_string() },
         now: SystemTime::now,
@@ -141,10 +149,12 @@ impl World {
             tempfile::Builder::new().prefix("helper").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let at = directory.path().canonicalize().unwrap();
         std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o755)).unwrap();
-        for name in ["state", "state/policy", "log", "site", "run"] {
+        for name in ["state", "state/policy", "log", "site", "run", "etc"] {
             std::fs::create_dir(at.join(name)).unwrap();
         }
         std::fs::create_dir(at.join("systemd")).unwrap();
+        std::fs::write(at.join("etc/passwd"), passwd()).unwrap();
+        std::fs::write(at.join("etc/group"), GROUP).unwrap();
         std::fs::write(at.join("state/policy/accepted.pb"), accept(rules(&at))).unwrap();
         let host = host(&at);
         let (helper, unfinished) = startup::open(host.clone()).unwrap();

@@ -1,13 +1,18 @@
 //! Frames, strict decoding, limits of a connection, and who may ask at all.
 
-use crate::common::{CLIENT_UID, STRANGER_UID, World, meta, new_id, peer, site_rules, write_request};
+use crate::common::{
+    CLIENT_UID, GROUP_UID, STRANGER_UID, World, accept_whole, call, meta, new_id, site_rules, write_request,
+};
+use postern_helper::audit::Record;
 use postern_helper::frame::{Assembler, Frame, Violation};
-use postern_helper::policy::{Policy, Who};
+use postern_policy::Policy;
 use postern_proto::frame::{CANCEL, HEAD, Head, REQUEST, encode, encode_request};
+use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode};
 use prost::Message;
 use std::io::Write;
 use std::time::Duration;
+use wire::event::Kind;
 
 fn describe() -> wire::PolicyDescribeRequest {
     wire::PolicyDescribeRequest { meta: meta(Mode::Execute) }
@@ -185,25 +190,34 @@ fn nobody_but_the_named_uid_is_a_client() {
     }
 }
 
+/// Row 13: the policy stays loaded while /etc/group changes.
 #[test]
-fn an_empty_or_unknown_client_admits_nobody() {
-    use postern_proto::root::v1 as root;
+fn follows_group_membership_without_a_reload() {
     let world = World::new(site_rules);
-    let load = |client: root::Client| {
-        let rules = root::Rules { version: 1, clients: vec![client], ..root::Rules::default() };
-        Policy::compile(&rules, postern_helper::types::Digest::ZERO, world.host.accounts)
+    let client = root::Client { name: "group".into(), group: "deploy".into(), ..root::Client::default() };
+    let rules = root::Rules { clients: vec![client], ..root::Rules::default() };
+    world.helper.apply(Policy::load(&accept_whole(rules)).unwrap(), &Record::default()).unwrap();
+    let described = || {
+        let answer = world.connect(GROUP_UID).ask("Helper/PolicyDescribe", &describe());
+        match answer.events.last().and_then(|event| event.kind.clone()) {
+            Some(Kind::Refused(refused)) => refused.code,
+            _ => answer.completed().description.as_ref().unwrap().client.clone(),
+        }
     };
-    let named =
-        |user: &str, group: &str| root::Client { name: "a".into(), user: user.into(), group: group.into() };
-    let gone = load(named("nobody-here", "")).unwrap();
-    assert_eq!(gone.clients()[0].who, Who::Nobody);
-    for uid in [0, CLIENT_UID, u32::MAX] {
-        assert!(gone.clients_of(peer(uid)).is_empty());
-    }
-    for bad in [named("", ""), named("a", "b"), named("4000001", ""), named("a;uid=0", ""), named("", "*")] {
-        assert!(load(bad.clone()).is_err(), "{bad:?}");
-    }
-    assert_eq!(load(named("", "helpers")).unwrap().clients_of(peer(CLIENT_UID)), ["a"]);
+    assert_eq!(described(), "unknown_client");
+    std::fs::write(world.path("etc/group"), "deploy:x:4000200:member\n").unwrap();
+    assert_eq!(described(), "group");
+    // Who is a client now can be no operator, from the same moment on.
+    let status = || {
+        let request = wire::OperatorStatusRequest::default();
+        call::<wire::OperatorStatus>(&mut world.operator(GROUP_UID), "Operator/Status", &request)
+    };
+    assert_eq!(status().unwrap_err().0, 7);
+    std::fs::write(world.path("etc/group"), "deploy:x:4000200:\n").unwrap();
+    assert_eq!(described(), "unknown_client");
+    assert!(status().is_ok());
+    std::fs::remove_file(world.path("etc/group")).unwrap();
+    assert_eq!(status().unwrap_err().0, 7, "without the file nobody is known");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::common::{CLIENT_UID, STRANGER_UID, World, accept_whole, rule, strings, write_request};
 use crate::undo::{of, undo};
 use postern_helper::copies::Copies;
-use postern_helper::error::{Code, Stop};
+use postern_helper::error::Stop;
+use postern_policy::Code;
 use postern_proto::root::v1::{self as root, UndoLimits};
 use postern_proto::v1::{self as wire, Status};
 use std::path::Path;

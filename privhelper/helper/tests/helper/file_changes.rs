@@ -7,7 +7,7 @@ use crate::common::{
 use postern_helper::audit::Record;
 use postern_helper::error::Stop;
 use postern_helper::sys::files::{self, New, Step};
-use postern_helper::types::{Attributes, FileKind, FileMode, TargetPath};
+use postern_policy::types::{Attributes, FileKind, FileMode, TargetPath};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, FileType, Mode, Status};
 use std::fs;
@@ -373,7 +373,7 @@ fn what_may_not_be_read_is_told_by_no_change() {
     for name in ["a", "b"] {
         fs::write(world.path(&format!("site/{name}")), "a secret").unwrap();
     }
-    let digest = postern_helper::types::Digest::of(&[b"a secret"]).to_string();
+    let digest = postern_policy::types::Digest::of(&[b"a secret"]).to_string();
     let (a, b) = (world.text("site/a"), world.text("site/b"));
     let mut channel = world.connect(CLIENT_UID);
     let wrong = wire::FileRemoveRequest { expect: "0".repeat(64), ..remove(&a) };

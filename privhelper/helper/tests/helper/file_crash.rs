@@ -2,7 +2,7 @@
 
 use crate::common::{CLIENT_UID, World, changing, meta, names, new_id, strings};
 use postern_helper::reply::Watchers;
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::root::v1::{FileState, FileUndo, FilesUndo, RequestRecord};
 use postern_proto::v1 as wire;
 use prost::Message;

@@ -6,7 +6,7 @@ use crate::common::{
     names, patch, remove, rule, set_mode, strings, write_request,
 };
 use postern_helper::audit::Record;
-use postern_helper::policy::Policy;
+use postern_policy::Policy;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;
@@ -112,12 +112,12 @@ fn another_clients_request_is_unknown() {
     let agent = root::Rule { client: "agent".to_owned(), id: "agent".to_owned(), ..all.clone() };
     let group = root::Client { name: "all".to_owned(), group: "helpers".to_owned(), ..Default::default() };
     let rules = root::Rules { clients: vec![group], rules: vec![all, agent], ..Default::default() };
-    let policy = Policy::load(&accept_whole(rules), world.host.accounts).unwrap();
+    let policy = Policy::load(&accept_whole(rules)).unwrap();
     world.helper.apply(policy, &Record::default()).unwrap();
     let write = write_request(&world.text("site/a"), b"1", "any");
     world.connect(CLIENT_UID).ask("Helper/FileWrite", &write);
     let (stream_of, none) = (undo(&id(write.meta.as_ref())), undo(&crate::common::new_id()));
-    let peer = postern_helper::policy::Peer { uid: GROUP_UID, gid: 4_000_100, pid: 1 };
+    let peer = postern_helper::host::Peer { uid: GROUP_UID, gid: 4_000_100, pid: 1 };
     let mut other = connect_as(&world, peer);
     let (theirs, missing) =
         (other.ask("Helper/RequestUndo", &stream_of), other.ask("Helper/RequestUndo", &none));
@@ -125,7 +125,7 @@ fn another_clients_request_is_unknown() {
     assert_eq!(theirs.refused().code, "unknown_request");
 }
 
-fn connect_as(world: &World, peer: postern_helper::policy::Peer) -> Channel {
+fn connect_as(world: &World, peer: postern_helper::host::Peer) -> Channel {
     use postern_helper::connection::{Client, serve};
     use std::os::unix::net::UnixStream;
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -268,7 +268,7 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
     let site = world.text("site");
     let allowed = root::Rule { directories: vec![site], ..allowed };
     let policy = accept_whole(root::Rules { rules: vec![allowed], ..Default::default() });
-    let policy = Policy::load(&policy, world.host.accounts).unwrap();
+    let policy = Policy::load(&policy).unwrap();
     world.helper.apply(policy, &Record::default()).unwrap();
     let (stream, waiting) = ask(&mut channel, "Helper/RequestUndo", &undo(&id(write.meta.as_ref())));
     let shown = world.helper.approvals.show(&waiting.approval_id).unwrap();

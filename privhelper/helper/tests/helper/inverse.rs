@@ -1,10 +1,9 @@
 //! How a change of packages is taken back.
 
-use postern_helper::error::Code;
 use postern_helper::plan::inverse::{Inverse, Recorded, of};
-use postern_helper::plan::{Action, PackagePlan, PackageStep};
-use postern_helper::types::PackageName;
-use postern_helper::verb_id::VerbId;
+use postern_policy::facts::{Action, PackageStep, PackageTransaction};
+use postern_policy::types::PackageName;
+use postern_policy::{Code, VerbId};
 use postern_proto::v1::{self as wire, Status};
 
 fn step(action: wire::Action, name: &str, old: &str, new: &str) -> wire::PackageStep {
@@ -40,7 +39,7 @@ fn packages(names: &[(&str, &str)]) -> Vec<Recorded> {
     names.iter().map(package).collect()
 }
 
-fn planned(steps: &[(Action, &str, &str, &str)]) -> PackagePlan {
+fn planned(steps: &[(Action, &str, &str, &str)]) -> PackageTransaction {
     let step = |(action, name, old, new): &(Action, &str, &str, &str)| PackageStep {
         action: *action,
         name: PackageName::new(name).unwrap(),
@@ -50,7 +49,7 @@ fn planned(steps: &[(Action, &str, &str, &str)]) -> PackagePlan {
         sources: Vec::new(),
         asked: true,
     };
-    PackagePlan { steps: steps.iter().map(step).collect(), ..PackagePlan::default() }
+    PackageTransaction { steps: steps.iter().map(step).collect(), ..PackageTransaction::default() }
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! The lists agree: rpcs, verbs, table, SECURITY.md, dependencies.
 
-use postern_helper::error::Code;
 use postern_helper::operator::CALLS;
 use postern_helper::table::{TABLE, find};
-use postern_helper::verb_id::VerbId;
+use postern_policy::{Code, VerbId};
 use postern_proto::HELPER_PROTO;
 use postern_proto::code::meaning;
 use std::path::Path;
@@ -82,6 +81,7 @@ fn every_invariant_names_tests_that_are_there() {
     let mut sources = String::new();
     for directory in [
         "privhelper/helper/tests/helper",
+        "privhelper/policy/tests/policy",
         "privhelper/job/tests/job",
         "privhelper/admin/tests/admin",
         "agent/tests/model",

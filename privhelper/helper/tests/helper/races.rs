@@ -5,7 +5,7 @@ use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use postern_helper::audit::{Event, Record};
 use postern_helper::error::Stop;
 use postern_helper::sys::files::{self, New, Step};
-use postern_helper::types::{Attributes, FileKind, FileMode, TargetPath};
+use postern_policy::types::{Attributes, FileKind, FileMode, TargetPath};
 use postern_proto::v1::{self as wire, Mode, Status};
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -2,7 +2,7 @@
 
 use postern_helper::audit::Place;
 use postern_helper::audit::seal::{Epoch, Key, Public, Tip};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 

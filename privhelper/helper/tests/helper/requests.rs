@@ -54,7 +54,7 @@ fn to_another_uid_an_id_is_unknown() {
         world
             .helper
             .requests
-            .result(1, &postern_helper::types::RequestId::new(&id).unwrap())
+            .result(1, &postern_policy::types::RequestId::new(&id).unwrap())
             .unwrap_err()
             .code
             .as_str(),
@@ -184,7 +184,7 @@ fn an_outcome_of_long_paths_is_kept_in_little_room() {
         let completed = wire::Completed { files: (0..64).map(file).collect(), ..wire::Completed::default() };
         world.helper.requests.take(begun.clone(), &watchers).unwrap();
         world.helper.requests.finish(CLIENT_UID, &id, &completed).unwrap();
-        let id = postern_helper::types::RequestId::new(&id).unwrap();
+        let id = postern_policy::types::RequestId::new(&id).unwrap();
         let kept = world.helper.requests.result(CLIENT_UID, &id).unwrap();
         assert!(kept.encoded_len() <= 16 * 1024, "{}", kept.encoded_len());
         let most = if length == 100 { 64 } else { 4 };

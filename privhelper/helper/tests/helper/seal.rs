@@ -3,7 +3,7 @@
 use crate::reader::{Reader, SEED, epoch0, place, verified};
 use postern_helper::audit::seal::{Epoch, Running, Tip, hmac};
 use postern_helper::audit::{Audit, Event, Limits, Place, Record};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use std::io::Write;
 use std::path::Path;
 use tempfile::TempDir;

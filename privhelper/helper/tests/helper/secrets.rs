@@ -3,7 +3,7 @@
 use crate::approvals::{OPERATOR, approve, ask, show};
 use crate::commands::{command, leaves, parameter, run, world};
 use crate::common::{CLIENT_UID, World, meta};
-use postern_helper::types::Digest;
+use postern_policy::types::Digest;
 use postern_proto::root::v1::{self as root, Decision, ParameterKind};
 use postern_proto::v1::{self as wire, Mode, Status};
 use prost::Message;

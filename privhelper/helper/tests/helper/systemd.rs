@@ -361,7 +361,7 @@ fn hostile_package_names_never_reach_a_program() {
         assert_eq!(channel.ask("Helper/PackageInstall", &install(&names)).refused().code, "invalid_argument");
     }
     for name in ["g++", "x.deb", "libstdc++6", "0ad", "hello+"] {
-        assert!(postern_helper::types::PackageName::new(name).is_ok(), "{name}");
+        assert!(postern_policy::types::PackageName::new(name).is_ok(), "{name}");
     }
     assert!(world.calls().is_empty());
 }

@@ -6,7 +6,7 @@ use crate::common::{
 use postern_helper::audit::Record;
 use postern_helper::error::Stop;
 use postern_helper::sys::files::{self, New, Step, Xattrs};
-use postern_helper::types::{FileKind, FileMode, TargetPath};
+use postern_policy::types::{FileKind, FileMode, TargetPath};
 use postern_proto::root::v1::Xattr;
 use postern_proto::v1::{self as wire, Mode, Status};
 use rustix::fs::{XattrFlags, getxattr, setxattr};

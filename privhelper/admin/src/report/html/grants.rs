@@ -4,7 +4,7 @@ use crate::report::model::{Client, Grant, Group};
 use crate::report::text::{level, used};
 use crate::words::Reach;
 use maud::{Markup, PreEscaped, html};
-use postern_helper::policy::Decision;
+use postern_policy::Decision;
 
 /// A client, and all that it may do.
 pub fn client(index: usize, client: &Client) -> Markup {

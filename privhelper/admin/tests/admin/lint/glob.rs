@@ -2,9 +2,8 @@
 
 use postern_admin::lint::glob::{Star, both, both_files, meet};
 use postern_admin::lint::reach::reaches;
-use postern_helper::policy::{Object, Rule};
-use postern_helper::types::{Pattern, TargetPath};
-use postern_helper::verb_id::VerbId;
+use postern_policy::types::{Pattern, TargetPath};
+use postern_policy::{Object, Rule, VerbId};
 use postern_proto::root::v1 as root;
 
 /// Every text of 1 to `longest` of these characters.

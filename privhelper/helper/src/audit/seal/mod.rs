@@ -8,8 +8,8 @@ mod running;
 
 pub use running::Running;
 
-use crate::types::Digest;
 use ed25519_compact::{KeyPair, Seed as SigningSeed};
+use postern_policy::types::Digest;
 use std::fmt;
 
 const SEAL: &[u8] = b"postern seal 1\n";

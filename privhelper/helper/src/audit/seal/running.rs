@@ -1,7 +1,7 @@
 //! The seal of this boot as it stands in `/run/postern-helper/seal`: a helper that is killed goes on with it.
 
 use super::{Epoch, Key, Public, Secret, Signer};
-use crate::types::Digest;
+use postern_policy::types::Digest;
 
 /// Where the log ends, and the keys of what comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,12 +13,13 @@ pub use standing::{Standing, look};
 pub use swap::{New, Step, clear, stage, swap, swap_back};
 pub use xattr::Xattrs;
 
-use crate::error::{Code, Fault, Refusal, Stop};
-use crate::types::TargetPath;
+use crate::error::{Fault, Stop};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
 use nix::sys::stat::{FileStat, Mode, fstat};
 use nix::sys::statfs::{self, FsType, fstatfs};
+use postern_policy::types::TargetPath;
+use postern_policy::{Code, Denied};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What openat2 says of a symbolic link, another file system or a component that is no directory.
@@ -27,7 +28,7 @@ const LINK: &[Errno] = &[Errno::ELOOP, Errno::EXDEV, Errno::ENOTDIR];
 /// The refusal that an errno means here, or the fault that it is.
 fn stop(errno: Errno, doing: &'static str, known: &[(&[Errno], (Code, String))]) -> Stop {
     match known.iter().find(|(errnos, _)| errnos.contains(&errno)) {
-        Some((_, (code, why))) => Refusal::new(*code, why.clone()).into(),
+        Some((_, (code, why))) => Denied::new(*code, why.clone()).into(),
         None => Fault::io(doing)(errno).into(),
     }
 }
@@ -79,7 +80,7 @@ fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Stop>
     }
     let why =
         format!("{name} is on a file system that is not known to be local and whole (type {:#x})", kind.0);
-    Err(Refusal::new(Code::UnsafePath, why).into())
+    Err(Denied::new(Code::UnsafePath, why).into())
 }
 
 /// Whether the directory takes `name` in other letters for the same: then a name that a rule denies has another.
@@ -94,7 +95,7 @@ fn folds_case(at: BorrowedFd<'_>, name: &str, identity: (u64, u64)) -> bool {
 
 fn case_folded(name: &str) -> Stop {
     let why = format!("the directory of {name:?} takes capital and small letters for the same");
-    Refusal::new(Code::UnsafePath, why).into()
+    Denied::new(Code::UnsafePath, why).into()
 }
 
 fn identity_of(stat: &FileStat) -> (u64, u64) {
@@ -119,7 +120,7 @@ fn check_owner(
     let foreign = stat.st_uid != owner_uid && stat.st_uid != 0;
     let writable = stat.st_mode & 0o022 != 0 && !(on_the_way && stat.st_mode & 0o1000 != 0);
     if foreign || writable {
-        return Err(Refusal::new(Code::UnsafePath, format!("{} is not root's alone", name())).into());
+        return Err(Denied::new(Code::UnsafePath, format!("{} is not root's alone", name())).into());
     }
     Ok(())
 }

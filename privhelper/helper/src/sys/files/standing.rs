@@ -2,11 +2,12 @@
 
 use super::xattr::{Xattrs, check_capability};
 use super::{LINK, beneath, case_folded, folds_case, identity_of, link, open, stop};
-use crate::error::{Code, Fault, Refusal, Stop};
-use crate::types::{Attributes, Digest, FileKind, FileMode};
+use crate::error::{Fault, Stop};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{SFlag, fstat};
+use postern_policy::types::{Attributes, Digest, FileKind, FileMode};
+use postern_policy::{Code, Denied};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -35,7 +36,7 @@ pub struct Standing {
 /// `special_file` for anything else: link, hard link, directory, device, FIFO, socket, setuid, setgid, sticky,
 /// with capabilities.
 pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<Standing>, Stop> {
-    let special = |why: &str| Stop::from(Refusal::new(Code::SpecialFile, format!("{name:?} is {why}")));
+    let special = |why: &str| Stop::from(Denied::new(Code::SpecialFile, format!("{name:?} is {why}")));
     let linked = || (Code::SpecialFile, format!("{name:?} is a link or another file system"));
     let errors = |errno| stop(errno, "open a file", &[(LINK, linked())]);
     // O_PATH first: opening a device or a FIFO is an effect of its own.
@@ -53,7 +54,7 @@ pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<S
         SFlag::S_IFDIR => return Err(special("a directory")),
         SFlag::S_IFLNK => {
             let why = link(parent.as_fd(), name).unwrap_or_else(|| format!("{name:?} is a link"));
-            return Err(Refusal::new(Code::SpecialFile, why).into());
+            return Err(Denied::new(Code::SpecialFile, why).into());
         }
         _ => return Err(special("no plain file")),
     };
@@ -82,7 +83,7 @@ pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<S
 }
 
 pub(super) fn changed() -> Stop {
-    Refusal::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()
+    Denied::new(Code::PreconditionFailed, "the file changed meanwhile; ask again").into()
 }
 
 impl Standing {

@@ -1,7 +1,8 @@
 //! The extended attributes that a new file takes over from the one it replaces: ACL, `SELinux` label, `user.*`.
 
-use crate::error::{Code, Fault, Refusal, Stop};
-use crate::types::FileMode;
+use crate::error::{Fault, Stop};
+use postern_policy::types::FileMode;
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::Xattr;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
@@ -19,7 +20,7 @@ const LABEL: &[u8] = b"security.selinux";
 pub struct Xattrs(BTreeMap<Vec<u8>, Vec<u8>>);
 
 fn refused(why: String) -> Stop {
-    Refusal::new(Code::SpecialFile, why).into()
+    Denied::new(Code::SpecialFile, why).into()
 }
 
 fn names(file: impl AsFd) -> Result<Vec<Vec<u8>>, Stop> {

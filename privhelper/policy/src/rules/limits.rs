@@ -1,40 +1,36 @@
-//! Limits that only a plan can break.
+//! Limits that only the facts of a request can break.
 
-use super::rule::list;
-use super::{Object, Rule, Source};
-use crate::error::{Code, Refusal};
-use crate::plan::{Action, NewFile, Origin, PackagePlan, PackageStep, Subject, UnitPlan};
+use super::object::Object;
+use super::rule::{Rule, list};
+use super::source::Source;
+use crate::error::{Code, Denied};
+use crate::facts::{Action, Facts, Origin, PackageStep, PackageTransaction, UnitFacts};
+use crate::types::{FileMode, UserName};
 use crate::verb_id::VerbId;
 
 impl Rule {
-    /// Whether the plan keeps this rule's limits, where the rule was asked about `object`. What an undo brings back is
-    /// judged by the rules of its own verbs.
+    /// Whether the facts keep this rule's limits. What an undo brings back is judged by the rules of its own verbs.
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
-    pub fn holds_plan(
-        &self,
-        verb: VerbId,
-        object: Option<&Object>,
-        plan: &Subject<'_>,
-        sources: &[Source],
-    ) -> Result<(), Refusal> {
+    pub fn holds_facts(&self, verb: VerbId, facts: &Facts, sources: &[Source]) -> Result<(), Denied> {
         if verb == VerbId::RequestUndo {
             return Ok(());
         }
-        match plan {
-            Subject::Nothing => Ok(()),
-            Subject::Packages(packages) => self.holds_packages(verb, packages, sources),
-            Subject::Unit(unit) => self.holds_unit(verb, unit),
-            Subject::NewFiles(files) => {
-                let is_named = |file: &&NewFile<'_>| object.is_some_and(|object| object.is_file(file.path));
-                files.iter().filter(is_named).try_for_each(|file| self.holds_new_file(file))
-            }
+        match facts {
+            Facts::None | Facts::Files(_) => Ok(()),
+            Facts::Packages(packages) => self.holds_packages(verb, packages, sources),
+            Facts::Unit(unit) => self.holds_unit(verb, unit),
         }
     }
 
-    fn holds_packages(&self, verb: VerbId, plan: &PackagePlan, sources: &[Source]) -> Result<(), Refusal> {
-        let refused = |what: String| Err(Refusal::new(Code::PlanRefused, what));
+    fn holds_packages(
+        &self,
+        verb: VerbId,
+        plan: &PackageTransaction,
+        sources: &[Source],
+    ) -> Result<(), Denied> {
+        let refused = |what: String| Err(Denied::new(Code::PlanRefused, what));
         if !self.sources.is_empty()
             && let Some(step) = plan.steps.iter().find(|step| !self.has_sources(step, sources))
         {
@@ -104,45 +100,43 @@ impl Rule {
         (!granted).then_some(key)
     }
 
-    fn holds_unit(&self, verb: VerbId, plan: &UnitPlan) -> Result<(), Refusal> {
+    fn holds_unit(&self, verb: VerbId, plan: &UnitFacts) -> Result<(), Denied> {
         if verb == VerbId::UnitStatus && plan.journal_lines > self.journal_lines {
             let (id, lines) = (&self.id, self.journal_lines);
             let why = format!("rule {id} grants {lines} lines of the journal (`journal_lines`)");
-            return Err(Refusal::new(Code::LimitExceeded, why));
+            return Err(Denied::new(Code::LimitExceeded, why));
         }
-        if plan.cascade.is_empty() || self.allow_cascade {
+        if plan.affected.is_empty() || self.allow_cascade {
             return Ok(());
         }
-        let others = plan.cascade.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>().join(", ");
-        Err(Refusal::new(
+        let others = plan.affected.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>().join(", ");
+        Err(Denied::new(
             Code::WouldCascade,
             format!("{others} would be changed too; rule {} does not grant it (`allow_cascade`)", self.id),
         ))
     }
 
-    fn holds_new_file(&self, plan: &NewFile<'_>) -> Result<(), Refusal> {
-        let over = |what: String| Err(Refusal::new(Code::LimitExceeded, what));
+    /// Whether a new file or directory keeps the limits. What it gets by default is checked like what is asked for.
+    ///
+    /// # Errors
+    /// `limit_exceeded` with the limit's name.
+    pub fn holds_new_file(&self, verb: VerbId, object: &Object) -> Result<(), Denied> {
+        let over = |what: String| Err(Denied::new(Code::LimitExceeded, what));
+        let Object::File { mode, owner, group, .. } = object else { return Ok(()) };
         if !self.allow_create {
             return over(format!("rule {} grants no new files (`allow_create`)", self.id));
         }
-        // What a new file gets without being asked for is checked like what is asked for.
-        if !self.modes.contains(&plan.mode) {
-            return over(format!(
-                "a new file would have mode {}; rule {} grants {}",
-                plan.mode,
-                self.id,
-                list(&self.modes)
-            ));
+        let default = if verb == VerbId::FileMkdir { FileMode::DIRECTORY } else { FileMode::DEFAULT };
+        let mode = mode.unwrap_or(default);
+        if !self.modes.contains(&mode) {
+            let (id, modes) = (&self.id, list(&self.modes));
+            return over(format!("a new file would have mode {mode}; rule {id} grants {modes}"));
         }
-        for (name, granted, key) in
-            [(plan.owner, &self.owners, "owners"), (plan.group, &self.groups, "groups")]
-        {
-            if name.is_some_and(|name| !granted.contains(name)) {
-                return over(format!(
-                    "a new file would be root's; rule {} grants {} (`{key}`)",
-                    self.id,
-                    list(granted)
-                ));
+        for (name, granted, key) in [(owner, &self.owners, "owners"), (group, &self.groups, "groups")] {
+            let name = name.as_ref().map_or("root", UserName::as_str);
+            if !granted.iter().any(|granted| granted.as_str() == name) {
+                let (id, granted) = (&self.id, list(granted));
+                return over(format!("a new file would be {name}'s; rule {id} grants {granted} (`{key}`)"));
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! What no rule can grant: Postern itself and what keeps the host standing.
 
-use super::Object;
-use crate::error::{Code, Invalid, Refusal};
-use crate::plan::{Action, Subject};
+use super::object::Object;
+use crate::error::{Code, Denied, Invalid};
+use crate::facts::{Action, Facts};
 use crate::types::{Pattern, TargetPath};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -104,7 +104,7 @@ impl Protect {
     }
 
     /// Checks an object before any rule is asked. Looking at a unit or package is free.
-    pub(super) fn check_object(&self, verb: VerbId, object: &Object) -> Result<(), Refusal> {
+    pub(super) fn check_object(&self, verb: VerbId, object: &Object) -> Result<(), Denied> {
         let is_protected = match object {
             Object::Package { name, .. } => {
                 let name = name.as_str();
@@ -124,18 +124,18 @@ impl Protect {
         if is_protected { protected(object.name()) } else { Ok(()) }
     }
 
-    /// Checks what the plan would really touch.
-    pub(super) fn check_plan(&self, plan: &Subject<'_>) -> Result<(), Refusal> {
-        let touched = match plan {
-            Subject::Packages(packages) => packages
+    /// Checks what the request would really touch.
+    pub(super) fn check_facts(&self, facts: &Facts) -> Result<(), Denied> {
+        let touched = match facts {
+            Facts::Packages(packages) => packages
                 .steps
                 .iter()
                 .find(|step| self.keeps(step.action, step.name.as_str()))
                 .map(|step| step.name.as_str()),
-            Subject::Unit(unit) => {
-                unit.cascade.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
+            Facts::Unit(unit) => {
+                unit.affected.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
             }
-            Subject::NewFiles(_) | Subject::Nothing => None,
+            Facts::Files(_) | Facts::None => None,
         };
         touched.map_or(Ok(()), protected)
     }
@@ -186,6 +186,6 @@ fn holds_path(path: &str, below: &str) -> bool {
     below.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn protected(what: &str) -> Result<(), Refusal> {
-    Err(Refusal::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
+fn protected(what: &str) -> Result<(), Denied> {
+    Err(Denied::new(Code::Protected, format!("{what} is protected; no rule can grant this")))
 }

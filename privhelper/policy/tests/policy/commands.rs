@@ -1,11 +1,9 @@
 //! Commands with their parameters, and what may be undone.
 
 use crate::common::{rule, strings};
-use crate::policy::{decide, decided, file, policy, policy_with, said, site, written};
-use postern_helper::error::Code;
-use postern_helper::policy::{Accounts, Decision, Object, Policy};
-use postern_helper::types::{Arguments, CommandName, Digest};
-use postern_helper::verb_id::VerbId;
+use crate::rules::{decide, decided, file, policy, policy_with, said, site, written};
+use postern_policy::types::{Arguments, CommandName, Digest};
+use postern_policy::{Code, Decision, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Ask, Deny};
 
@@ -104,10 +102,9 @@ fn an_undo_is_granted_by_the_rule_that_decided_and_no_other() {
 
 #[test]
 fn refuses_an_accepted_form_with_broken_commands() {
-    let accounts = Accounts { user: |_| None, group: |_| None };
     let compile = |commands| {
         let rules = root::Rules { version: 1, commands, ..root::Rules::default() };
-        Policy::compile(&rules, Digest::ZERO, accounts).map(drop)
+        Policy::compile(&rules, Digest::ZERO).map(drop)
     };
     let command = |name: &str, parameters: &[&str]| root::Command {
         name: name.to_owned(),

@@ -1,7 +1,7 @@
 //! Patterns, and what parameters of commands may be: valid and invalid side by side.
 
 use crate::common::strings;
-use postern_helper::types::{Arguments, CommandName, ParameterKind, Pattern};
+use postern_policy::types::{Arguments, CommandName, ParameterKind, Pattern};
 use postern_proto::root::v1 as root;
 
 /// The definition itself: a `*` is any run of what it can take.

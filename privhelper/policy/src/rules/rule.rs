@@ -1,8 +1,9 @@
 //! One rule: what it selects, and the limits that a request alone can break.
 
+use super::decision::Decision;
 use super::lines::first_unlisted;
-use super::{Decision, Object, Selector};
-use crate::error::{Code, Invalid, Refusal};
+use super::object::{Object, Selector};
+use crate::error::{Code, Denied, Invalid};
 use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
@@ -56,7 +57,7 @@ pub struct Rule {
     pub sources: Vec<String>,
     /// Whether an upgrade may bring packages that were not installed.
     pub new_packages: bool,
-    /// Whether other units may be dragged along.
+    /// Whether a change may affect other units.
     pub allow_cascade: bool,
     /// Journal lines that `unit.status` may show.
     pub journal_lines: u32,
@@ -149,7 +150,7 @@ impl Rule {
     ///
     /// # Errors
     /// `limit_exceeded` with the limit's name.
-    pub fn holds(&self, object: &Object) -> Result<(), Refusal> {
+    pub fn holds(&self, object: &Object) -> Result<(), Denied> {
         match object {
             Object::Nothing
             | Object::AllPackages
@@ -166,7 +167,7 @@ impl Rule {
         }
     }
 
-    fn holds_version(&self, version: Option<&PackageVersion>) -> Result<(), Refusal> {
+    fn holds_version(&self, version: Option<&PackageVersion>) -> Result<(), Denied> {
         let is_granted =
             |version: &PackageVersion| self.versions.iter().any(|pattern| pattern.matches(version.as_str()));
         if version.is_none_or(is_granted) {
@@ -175,7 +176,7 @@ impl Rule {
         Err(over(format!("rule {} grants the candidate version only, or those in `versions`", self.id)))
     }
 
-    fn holds_content(&self, bytes: u64, content: Option<&[u8]>) -> Result<(), Refusal> {
+    fn holds_content(&self, bytes: u64, content: Option<&[u8]>) -> Result<(), Denied> {
         if bytes > self.max_bytes {
             return Err(over(format!(
                 "rule {} grants at most {} bytes (`max_bytes`)",
@@ -198,7 +199,7 @@ impl Rule {
         key: &str,
         asked: Option<&T>,
         granted: &[T],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Denied> {
         if asked.is_none_or(|asked| granted.contains(asked)) {
             return Ok(());
         }
@@ -210,7 +211,7 @@ impl Rule {
     ///
     /// # Errors
     /// `limit_exceeded` with the limit's name.
-    pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Refusal> {
+    pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Denied> {
         if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
             return Err(over(format!(
                 "rule {} grants at most {} files (`max_files`)",
@@ -221,8 +222,8 @@ impl Rule {
     }
 }
 
-fn over(what: String) -> Refusal {
-    Refusal::new(Code::LimitExceeded, what)
+fn over(what: String) -> Denied {
+    Denied::new(Code::LimitExceeded, what)
 }
 
 pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {

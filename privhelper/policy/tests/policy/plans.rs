@@ -1,12 +1,10 @@
 //! Limits that only a plan can break.
 
-use crate::common::{CLIENT_UID, peer, rule, strings};
-use crate::policy::{decide, decided, file, package, policy, policy_with, said, site};
-use postern_helper::error::{Code, Refusal};
-use postern_helper::plan::{Action, Origin, PackagePlan, PackageStep, Subject};
-use postern_helper::policy::{Object, Policy};
-use postern_helper::types::PackageName;
-use postern_helper::verb_id::VerbId;
+use crate::common::{agent, rule, strings};
+use crate::rules::{decide, decided, file, package, policy, policy_with, said, site};
+use postern_policy::facts::{Action, Origin, PackageStep, PackageTransaction};
+use postern_policy::types::PackageName;
+use postern_policy::{Code, Denied, Facts, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Deny};
 
@@ -22,11 +20,11 @@ pub fn step(action: Action, name: &str, asked: bool) -> PackageStep {
     }
 }
 
-pub fn plan(policy: &Policy, verb: VerbId, objects: &[Object], steps: &[PackageStep]) -> Result<(), Refusal> {
-    let wishes = objects.iter().map(|object| (verb, object.clone())).collect::<Vec<_>>();
-    let by = decide(policy, &wishes)?;
-    let plan = PackagePlan { steps: steps.to_vec(), ..PackagePlan::default() };
-    policy.decide_plan(peer(CLIENT_UID), by, &wishes, &Subject::Packages(&plan)).map(drop)
+pub fn plan(policy: &Policy, verb: VerbId, objects: &[Object], steps: &[PackageStep]) -> Result<(), Denied> {
+    let required_grants = objects.iter().map(|object| (verb, object.clone())).collect::<Vec<_>>();
+    let by = decide(policy, &required_grants)?;
+    let plan = PackageTransaction { steps: steps.to_vec(), ..PackageTransaction::default() };
+    policy.decide_facts(by, &agent(), &Facts::Packages(plan)).map(drop)
 }
 
 fn from(step: PackageStep, origins: &[&str]) -> PackageStep {
@@ -129,7 +127,7 @@ fn every_source_of_every_fetched_package_must_be_granted() {
         ..rule("r", &["package.install"])
     };
     assert!(
-        plan(&crate::policy::policy(vec![unknown]), VerbId::PackageInstall, &[package("a0")], &[asked()])
+        plan(&crate::rules::policy(vec![unknown]), VerbId::PackageInstall, &[package("a0")], &[asked()])
             .is_err()
     );
 }
@@ -284,7 +282,7 @@ fn what_a_rule_denies_to_install_or_upgrade_does_not_come_along_with_another_ver
 
 #[test]
 fn the_rule_that_is_named_is_the_one_that_asks() {
-    use crate::policy::unit;
+    use crate::rules::unit;
     let r =
         |id, verb: &str, d| decided(root::Rule { units: strings(&["a.service"]), ..rule(id, &[verb]) }, d);
     let policy =
@@ -299,5 +297,5 @@ fn the_rule_that_is_named_is_the_one_that_asks() {
 fn what_must_be_asked_for_is_not_told_before() {
     let read = decided(site("r", &["file.read"], 1, &["*"]), root::Decision::Ask);
     let rules = policy(vec![read, site("w", &["file.write"], 1, &["*"])]);
-    assert!(!rules.grants(peer(CLIENT_UID), VerbId::FileRead, &file("/srv/x/a")));
+    assert!(!rules.grants(&agent(), VerbId::FileRead, &file("/srv/x/a")));
 }

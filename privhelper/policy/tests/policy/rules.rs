@@ -1,12 +1,10 @@
 //! Decisions, object by object (CONTRACTS 5).
 
-use crate::common::{CLIENT_UID, peer, rule, strings};
-use crate::policy_plans::{plan, step};
-use postern_helper::error::{Code, Refusal};
-use postern_helper::plan::Action;
-use postern_helper::policy::{Accounts, Authorized, Decision, Object, Policy};
-use postern_helper::types::{Digest, PackageName, TargetPath, UnitName};
-use postern_helper::verb_id::VerbId;
+use crate::common::{agent, rule, stranger, strings};
+use crate::plans::{plan, step};
+use postern_policy::facts::Action;
+use postern_policy::types::{Digest, PackageName, TargetPath, UnitName};
+use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Ask, Deny};
 
@@ -16,21 +14,17 @@ pub fn policy_with(rules: root::Rules) -> Policy {
         user: user.to_owned(),
         group: group.to_owned(),
     };
-    let accounts = Accounts {
-        user: |name| (name == "postern").then_some(CLIENT_UID),
-        group: |name| (name == "helpers").then(|| (4_000_100, vec![CLIENT_UID])),
-    };
     let clients =
         vec![client("agent", "postern", ""), client("group", "", "helpers"), client("nobody", "gone", "")];
-    Policy::compile(&root::Rules { version: 1, clients, ..rules }, Digest::ZERO, accounts).unwrap()
+    Policy::compile(&root::Rules { version: 1, clients, ..rules }, Digest::ZERO).unwrap()
 }
 
 pub fn policy(rules: Vec<root::Rule>) -> Policy {
     policy_with(root::Rules { rules, ..root::Rules::default() })
 }
 
-pub fn decide(policy: &Policy, wishes: &[(VerbId, Object)]) -> Result<Authorized<()>, Refusal> {
-    policy.decide(peer(CLIENT_UID), wishes)
+pub fn decide(policy: &Policy, required_grants: &[(VerbId, Object)]) -> Result<Grant, Denied> {
+    policy.decide(&agent(), required_grants)
 }
 
 /// Decision and rule, or the code.
@@ -93,8 +87,8 @@ fn a_request_gets_the_strictest_of_its_objects() {
         units("deny", &["db*.service"], Deny),
     ]);
     let of = |names: &[&str]| {
-        let wishes = names.iter().map(|name| (VerbId::UnitStop, unit(name))).collect::<Vec<_>>();
-        decide(&policy, &wishes).map(|by| by.decision()).map_err(|refusal| refusal.code)
+        let required_grants = names.iter().map(|name| (VerbId::UnitStop, unit(name))).collect::<Vec<_>>();
+        decide(&policy, &required_grants).map(|by| by.decision()).map_err(|refusal| refusal.code)
     };
     assert_eq!(of(&["x.service", "y.service"]), Ok(Decision::Allow));
     assert_eq!(of(&["x.service", "app-1.service"]), Ok(Decision::Ask));
@@ -110,17 +104,17 @@ fn a_broken_limit_never_falls_through_to_another_decision() {
         let (directories, files) = (strings(&["/srv/x"]), strings(&["*"]));
         decided(root::Rule { directories, files, max_bytes, ..rule(id, &verbs) }, decision)
     };
-    let wish = |bytes: usize| written("/srv/x/a", &vec![b'a'; bytes]);
+    let required_grant = |bytes: usize| written("/srv/x/a", &vec![b'a'; bytes]);
     // The ask rule is the stricter one: what breaks its limit is not simply allowed.
     let both = policy(vec![site("wide", 100, Allow), site("narrow", 10, Ask)]);
-    assert_eq!(said(&both, VerbId::FileWrite, &wish(5)), Ok((Decision::Ask, "narrow".to_owned())));
-    assert_eq!(said(&both, VerbId::FileWrite, &wish(50)), Err(Code::LimitExceeded));
+    assert_eq!(said(&both, VerbId::FileWrite, &required_grant(5)), Ok((Decision::Ask, "narrow".to_owned())));
+    assert_eq!(said(&both, VerbId::FileWrite, &required_grant(50)), Err(Code::LimitExceeded));
     // Of rules with the same decision one that holds is enough, the first such is named.
     let same = policy(vec![site("small", 10, Allow), site("wide", 100, Allow), site("wider", 200, Allow)]);
-    assert_eq!(said(&same, VerbId::FileWrite, &wish(5)), Ok((Decision::Allow, "small".to_owned())));
-    assert_eq!(said(&same, VerbId::FileWrite, &wish(50)), Ok((Decision::Allow, "wide".to_owned())));
-    assert_eq!(said(&same, VerbId::FileWrite, &wish(500)), Err(Code::LimitExceeded));
-    let refusal = decide(&same, &[(VerbId::FileWrite, wish(500))]).unwrap_err();
+    assert_eq!(said(&same, VerbId::FileWrite, &required_grant(5)), Ok((Decision::Allow, "small".to_owned())));
+    assert_eq!(said(&same, VerbId::FileWrite, &required_grant(50)), Ok((Decision::Allow, "wide".to_owned())));
+    assert_eq!(said(&same, VerbId::FileWrite, &required_grant(500)), Err(Code::LimitExceeded));
+    let refusal = decide(&same, &[(VerbId::FileWrite, required_grant(500))]).unwrap_err();
     assert!(
         refusal.message.contains("rule small") && refusal.message.contains("max_bytes"),
         "{}",
@@ -138,7 +132,7 @@ fn every_client_that_the_peer_is_counts_and_no_other() {
     ]);
     assert_eq!(said(&rules, VerbId::UnitStop, &unit("db.service")), Err(Code::Denied));
     assert_eq!(said(&rules, VerbId::UnitStop, &unit("a.timer")), Err(Code::NoGrant));
-    let stranger = rules.decide::<()>(peer(5), &[(VerbId::UnitStop, unit("a.service"))]);
+    let stranger = rules.decide(&stranger(), &[(VerbId::UnitStop, unit("a.service"))]);
     assert_eq!(stranger.unwrap_err().code, Code::UnknownClient);
 }
 

@@ -1,6 +1,6 @@
 //! What a writer says must be there now.
 
-use super::Digest;
+use super::digest::Digest;
 use crate::error::Invalid;
 
 /// The precondition of a change to a file.

@@ -1,7 +1,6 @@
 //! The commands that a policy names: what is run, and what its parameters may be.
 
-use super::{Object, Policy};
-use crate::error::{Code, Refusal};
+use crate::error::{Code, Denied};
 use crate::types::{Arguments, CommandName, ParameterKind};
 use postern_proto::SECRET;
 use postern_proto::root::v1 as root;
@@ -42,9 +41,9 @@ impl Command {
     ///
     /// # Errors
     /// A value is missing, or the policy's argument is of no form that it may have.
-    pub fn argv(&self, arguments: &Arguments) -> Result<Vec<String>, Refusal> {
+    pub fn argv(&self, arguments: &Arguments) -> Result<Vec<String>, Denied> {
         let broken = || {
-            Refusal::new(Code::Unsupported, format!("`argv` of command {} is not of a known form", self.name))
+            Denied::new(Code::Unsupported, format!("`argv` of command {} is not of a known form", self.name))
         };
         let value = |part: &str| match named(part) {
             Some(name) if self.is_secret(name) => arguments.get(name).map(|_| SECRET.to_owned()),
@@ -97,8 +96,8 @@ impl Command {
     ///
     /// # Errors
     /// `invalid_argument`, with the parameter's name and never its value.
-    pub fn check(&self, arguments: &Arguments) -> Result<(), Refusal> {
-        let invalid = |what: String| Err(Refusal::new(Code::InvalidArgument, format!("parameters: {what}")));
+    pub fn check(&self, arguments: &Arguments) -> Result<(), Denied> {
+        let invalid = |what: String| Err(Denied::new(Code::InvalidArgument, format!("parameters: {what}")));
         for (name, kind) in &self.parameters {
             match arguments.get(name) {
                 None => return invalid(format!("{name} is missing: {}", kind.says())),
@@ -123,15 +122,4 @@ impl Command {
 /// The parameter that fills this part of an argument.
 fn named(part: &str) -> Option<&str> {
     part.strip_prefix('{')?.strip_suffix('}')
-}
-
-/// Checks a command's arguments once a rule has let it through by name: before that nothing is told of it.
-pub(super) fn check(policy: &Policy, object: &Object) -> Result<(), Refusal> {
-    let Object::Command { name, arguments } = object else {
-        return Ok(());
-    };
-    policy
-        .command(name.as_str())
-        .ok_or_else(|| Refusal::new(Code::NotFound, format!("the policy has no command named {name}")))?
-        .check(arguments)
 }

@@ -1,6 +1,6 @@
 //! The names of all verbs: what a policy may say and what the service offers.
 //!
-//! Which of them this helper can do is the table in [`crate::verb`].
+//! The programs that serve requests have a table with a row for each.
 
 macro_rules! verbs {
     ($($variant:ident = $name:literal),* $(,)?) => {

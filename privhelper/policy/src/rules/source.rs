@@ -1,6 +1,6 @@
 //! Where packages may come from: entries of apt's own files, never what a repository says of itself.
 
-use crate::plan::Origin;
+use crate::facts::Origin;
 use postern_proto::root::v1 as root;
 
 /// One `[[source]]` of the policy.

@@ -1,57 +1,36 @@
-//! The policy in force: what was accepted, and who may do what under it.
-//!
-//! This module decides and does no I/O. The accepted form is read by
-//! [`crate::startup`]; lint, difference and explanation stand in postern-admin.
+//! The accepted policy, compiled from the rules that `postern-admin policy apply` accepted.
 
-mod command;
-mod decide;
-mod describe;
-mod limits;
-mod lines;
-mod object;
-pub mod protect;
-mod risk;
-mod rule;
-mod source;
-
-pub use command::Command;
-pub use decide::{Authorized, Decision};
-pub use object::{Object, Selector};
-pub use risk::Risk;
-pub use rule::{Rate, Rule};
-pub use source::Source;
-
-use crate::error::Fault;
+use super::command::Command;
+use super::protect::Protect;
+use super::rule::Rule;
+use super::source::Source;
+use crate::accounts::Identity;
 use crate::types::{Digest, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use prost::Message;
-use protect::Protect;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Who a client of the policy is, as this host resolves it.
+/// Who a client of the policy is. A name that does not exist on the host matches nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// One user.
-    User(u32),
-    /// A group: its gid (for the primary group) and the uids of its listed members.
-    Group(u32, Vec<u32>),
-    /// The name does not exist on this host: nobody.
-    Nobody,
+    User(UserName),
+    /// The members of a group, by the user's entry or the group's.
+    Group(UserName),
 }
 
-/// How names become numbers: a value, so that tests need no users of their own.
-#[derive(Debug, Clone, Copy)]
-pub struct Accounts {
-    /// The uid of a user.
-    pub user: fn(&str) -> Option<u32>,
-    /// The gid of a group and the uids of its members.
-    pub group: fn(&str) -> Option<Members>,
+impl Who {
+    /// Whether this identity is the client.
+    #[must_use]
+    pub fn is(&self, who: &Identity) -> bool {
+        match self {
+            Self::User(name) => who.users.iter().any(|user| user == name.as_str()),
+            Self::Group(name) => who.groups.iter().any(|group| group == name.as_str()),
+        }
+    }
 }
-
-/// A group: its gid and the uids of its listed members.
-pub type Members = (u32, Vec<u32>);
 
 /// One `[[client]]`.
 #[derive(Debug, Clone)]
@@ -60,17 +39,6 @@ pub struct Client {
     pub name: String,
     /// Who that is.
     pub who: Who,
-}
-
-/// A peer as the kernel reports it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Effective uid when it connected.
-    pub uid: u32,
-    /// Effective gid when it connected.
-    pub gid: u32,
-    /// Process id when it connected; never used to decide.
-    pub pid: i32,
 }
 
 /// What holds where the accepted form says nothing of approvals.
@@ -89,8 +57,8 @@ pub struct Policy {
     /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.
     index: Vec<(usize, u64)>,
     commands: Vec<Command>,
-    sources: Vec<Source>,
-    protect: Protect,
+    pub(super) sources: Vec<Source>,
+    pub(super) protect: Protect,
     approvals: root::ApprovalLimits,
     audit: root::AuditLimits,
     undo: root::UndoLimits,
@@ -102,28 +70,28 @@ impl Policy {
     /// # Errors
     /// The digest is not that of the rules, a field is not what it must be, two rules share an id, a rule names
     /// an unknown client.
-    pub fn load(bytes: &[u8], accounts: Accounts) -> Result<Self, Fault> {
-        let corrupt = || Fault::Corrupt { what: "the accepted policy" };
+    pub fn load(bytes: &[u8]) -> Result<Self, String> {
+        let corrupt = || "the accepted policy is damaged".to_owned();
         let accepted = root::AcceptedPolicy::decode(bytes).map_err(|_| corrupt())?;
         let digest = Digest::of(&[&accepted.rules]);
         let rules = root::Rules::decode(accepted.rules.as_slice()).map_err(|_| corrupt())?;
         if accepted.digest != digest.as_bytes() || rules.version != 1 {
             return Err(corrupt());
         }
-        Self::compile(&rules, digest, accounts).map_err(|what| Fault::Program { what })
+        Self::compile(&rules, digest)
     }
 
     /// Makes a policy of decoded rules; the reason in words if it can't.
     ///
     /// # Errors
     /// As [`Self::load`].
-    pub fn compile(rules: &root::Rules, digest: Digest, accounts: Accounts) -> Result<Self, String> {
+    pub fn compile(rules: &root::Rules, digest: Digest) -> Result<Self, String> {
         let mut clients: Vec<Client> = Vec::new();
         for client in &rules.clients {
             if clients.iter().any(|known| known.name == client.name) {
                 return Err(format!("client {:?} stands twice", client.name));
             }
-            let who = resolve(client, accounts)?;
+            let who = who(client)?;
             clients.push(Client { name: client.name.clone(), who });
         }
         let mut commands: Vec<Command> = Vec::new();
@@ -221,26 +189,20 @@ impl Policy {
         self.undo
     }
 
-    /// The names of the clients that this peer is. Empty: it is nobody here.
+    /// The names of the clients that this identity is. Empty: it is no client.
     #[must_use]
-    pub fn clients_of(&self, peer: Peer) -> Vec<&str> {
-        let client = |place: usize| self.clients.get(place).map(|client| client.name.as_str());
-        self.places_of(peer).into_iter().filter_map(client).collect()
+    pub fn clients_of(&self, who: &Identity) -> Vec<&str> {
+        self.clients.iter().filter(|client| client.who.is(who)).map(|client| client.name.as_str()).collect()
     }
 
-    /// The places of those clients.
-    fn places_of(&self, peer: Peer) -> Vec<usize> {
-        let is = |who: &Who| match who {
-            Who::User(uid) => *uid == peer.uid,
-            Who::Group(gid, members) => *gid == peer.gid || members.contains(&peer.uid),
-            Who::Nobody => false,
-        };
+    /// The indexes of those clients.
+    pub(super) fn client_indexes(&self, who: &Identity) -> Vec<usize> {
         let clients = self.clients.iter().enumerate();
-        clients.filter(|(_, client)| is(&client.who)).map(|(place, _)| place).collect()
+        clients.filter(|(_, client)| client.who.is(who)).map(|(index, _)| index).collect()
     }
 
     /// The rules that list this verb for one of these clients.
-    fn rules_for(&self, clients: &[usize], verb: VerbId) -> impl Iterator<Item = &Arc<Rule>> {
+    pub(super) fn rules_for(&self, clients: &[usize], verb: VerbId) -> impl Iterator<Item = &Arc<Rule>> {
         let bit = bit(verb);
         let speaking = move |(client, verbs): &(usize, u64)| verbs & bit != 0 && clients.contains(client);
         self.index.iter().zip(&self.rules).filter(move |(entry, _)| speaking(entry)).map(|(_, rule)| rule)
@@ -254,14 +216,11 @@ fn bit(verb: VerbId) -> u64 {
     place.and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
 }
 
-fn resolve(client: &root::Client, accounts: Accounts) -> Result<Who, String> {
+fn who(client: &root::Client) -> Result<Who, String> {
     let name = |text: &str| UserName::new("client", text).map_err(|invalid| invalid.to_string());
     match (client.user.as_str(), client.group.as_str()) {
-        (user, "") => Ok((accounts.user)(name(user)?.as_str()).map_or(Who::Nobody, Who::User)),
-        ("", group) => {
-            let found = (accounts.group)(name(group)?.as_str());
-            Ok(found.map_or(Who::Nobody, |(gid, members)| Who::Group(gid, members)))
-        }
+        (user, "") => name(user).map(Who::User),
+        ("", group) => name(group).map(Who::Group),
         _ => Err(format!("client {:?} has a user and a group", client.name)),
     }
 }

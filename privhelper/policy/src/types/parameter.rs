@@ -1,8 +1,13 @@
 //! What a parameter of a command may be: each kind an explicit set of texts, one spelling for one value.
 
-use super::{PackageName, Pattern, TargetPath, UnitName, UserName};
+use super::package::PackageName;
+use super::path::TargetPath;
+use super::pattern::Pattern;
+use super::unit::UnitName;
+use super::user::UserName;
+use crate::error::Invalid;
+use core::net::IpAddr;
 use postern_proto::root::v1 as root;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 /// A parameter's kind with what the policy says of it.
@@ -51,7 +56,7 @@ impl ParameterKind {
     /// A field that is not what it must be, in words.
     pub fn new(wire: &root::Parameter) -> Result<Self, String> {
         use root::ParameterKind as Wire;
-        let patterns = |parse: fn(&str) -> Result<Pattern, crate::error::Invalid>| {
+        let patterns = |parse: fn(&str) -> Result<Pattern, Invalid>| {
             let parsed = wire.values.iter().map(|text| parse(text).map_err(|invalid| invalid.to_string()));
             parsed.collect::<Result<Vec<_>, _>>()
         };
@@ -74,7 +79,7 @@ impl ParameterKind {
             Wire::Path => {
                 let directories = wire.directories.iter().map(|text| TargetPath::new(text));
                 let files = wire.files.iter().map(|text| Pattern::new(text));
-                let words = |invalid: crate::error::Invalid| invalid.to_string();
+                let words = |invalid: Invalid| invalid.to_string();
                 Self::Path(
                     directories.collect::<Result<_, _>>().map_err(words)?,
                     files.collect::<Result<_, _>>().map_err(words)?,
@@ -85,7 +90,7 @@ impl ParameterKind {
         })
     }
 
-    /// Whether a value is of this kind. That it is a value at all, [`super::Arguments::is_value`] says.
+    /// Whether a value is of this kind. That it is a value at all, [`super::arguments::Arguments::is_value`] says.
     #[must_use]
     pub fn admits(&self, value: &str) -> bool {
         match self {

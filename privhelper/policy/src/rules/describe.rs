@@ -1,13 +1,17 @@
 //! What a client may know of the policy: its own rules, and the patterns near what it asked for.
 
-use super::{Decision, Peer, Policy, Rule, Selector};
+use super::accepted::Policy;
+use super::decision::Decision;
+use super::object::Selector;
+use super::rule::Rule;
+use crate::accounts::Identity;
 use crate::verb_id::VerbId;
 use std::sync::Arc;
 
 impl Policy {
-    /// Every rule that speaks of this peer, in the policy's order.
-    pub fn rules_of(&self, peer: Peer) -> impl Iterator<Item = &Arc<Rule>> {
-        let clients = self.clients_of(peer);
+    /// Every rule of the clients that this identity is, in the policy's order.
+    pub fn rules_of(&self, who: &Identity) -> impl Iterator<Item = &Arc<Rule>> {
+        let clients = self.clients_of(who);
         self.rules().iter().filter(move |rule| clients.contains(&rule.client.as_str()))
     }
 }

@@ -1,11 +1,9 @@
 //! Which files a rule reaches, and the limits of what is made of them.
 
 use crate::common::strings;
-use crate::policy::{decide, file, policy, said, site, written};
-use postern_helper::error::Code;
-use postern_helper::policy::Object;
-use postern_helper::types::{FileMode, TargetPath, UserName};
-use postern_helper::verb_id::VerbId;
+use crate::rules::{decide, file, policy, said, site, written};
+use postern_policy::types::{FileMode, TargetPath, UserName};
+use postern_policy::{Code, Object, VerbId};
 use postern_proto::root::v1 as root;
 
 #[test]
@@ -117,8 +115,8 @@ fn a_patch_counts_its_files_and_judges_each() {
     }];
     let policy = policy(rules);
     let patch = |paths: &[(&str, &[u8])]| {
-        let wishes = paths.iter().map(|(path, content)| (VerbId::FilePatch, written(path, content)));
-        decide(&policy, &wishes.collect::<Vec<_>>()).map(drop).map_err(|refusal| refusal.code)
+        let required_grants = paths.iter().map(|(path, content)| (VerbId::FilePatch, written(path, content)));
+        decide(&policy, &required_grants.collect::<Vec<_>>()).map(drop).map_err(|refusal| refusal.code)
     };
     assert_eq!(patch(&[("/srv/x/1.txt", b"a"), ("/srv/x/2.txt", b"a\n")]), Ok(()));
     assert_eq!(patch(&[("/srv/x/1.txt", b"a"), ("/srv/x/2.txt", b"b")]), Err(Code::LimitExceeded));

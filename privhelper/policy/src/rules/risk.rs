@@ -2,8 +2,7 @@
 //!
 //! For records and for people. It decides nothing.
 
-use super::Object;
-use crate::audit::Json;
+use super::object::{Object, RequiredGrant};
 use crate::verb_id::VerbId;
 
 /// What is at stake in one request.
@@ -16,17 +15,11 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// As records hold it.
-    #[must_use]
-    pub fn json(&self) -> Json {
-        Json::new().number("score", self.score).texts("capabilities", self.capabilities.iter().copied())
-    }
-
     /// The most that any element of a request puts at stake.
     #[must_use]
-    pub fn of(wishes: &[(VerbId, Object)]) -> Self {
+    pub fn of(grants: &[RequiredGrant]) -> Self {
         let mut risk = Self::default();
-        for (verb, object) in wishes {
+        for (verb, object) in grants {
             let (score, capability) = element(*verb, object);
             risk.score = risk.score.max(score);
             risk.capabilities.push(capability);

@@ -1,11 +1,14 @@
 //! What a decision is about, and which of it a rule selects.
 
-use super::Decision;
+use super::decision::Decision;
 use crate::types::{
     Arguments, CommandName, FileMode, PackageName, PackageVersion, Pattern, TargetPath, UnitName, UserName,
 };
 use crate::verb_id::VerbId;
 use std::sync::Arc;
+
+/// A verb on an object: each must be granted for a request to pass.
+pub type RequiredGrant = (VerbId, Object);
 
 /// What policy sees of one element of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,11 +66,18 @@ impl Object {
 
     /// The same without content, which only the decision on the request looks at.
     #[must_use]
-    pub fn without_content(mut self) -> Self {
-        if let Self::File { content, .. } = &mut self {
-            *content = None;
+    pub fn without_content(&self) -> Self {
+        match self.clone() {
+            Self::File { path, bytes, mode, owner, group, content: _ } => {
+                Self::File { path, bytes, content: None, mode, owner, group }
+            }
+            other @ (Self::Nothing
+            | Self::Package { .. }
+            | Self::AllPackages
+            | Self::Unit(_)
+            | Self::Command { .. }
+            | Self::Undo { .. }) => other,
         }
-        self
     }
 
     /// What a request about this is at least, whatever the rules say.
@@ -84,18 +94,24 @@ impl Object {
         }
     }
 
-    /// Whether it is the file of this path.
+    /// The path, if it is a file's.
     #[must_use]
-    pub fn is_file(&self, at: &TargetPath) -> bool {
+    pub fn path(&self) -> Option<&TargetPath> {
         match self {
-            Self::File { path, .. } => path == at,
+            Self::File { path, .. } => Some(path),
             Self::Nothing
             | Self::Package { .. }
             | Self::AllPackages
             | Self::Unit(_)
             | Self::Command { .. }
-            | Self::Undo { .. } => false,
+            | Self::Undo { .. } => None,
         }
+    }
+
+    /// Whether it is the file of this path.
+    #[must_use]
+    pub fn is_file(&self, at: &TargetPath) -> bool {
+        self.path() == Some(at)
     }
 
     /// What a person reads after the verb: never a value or content.

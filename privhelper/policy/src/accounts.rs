@@ -1,0 +1,55 @@
+//! The identity of a client: user and group names from the local account files.
+//!
+//! Callers read /etc/passwd and /etc/group at each decision, so that a changed membership holds at once. No NSS.
+
+/// Who asks: a uid with the names of its users and groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// As the kernel reports it.
+    pub uid: u32,
+    /// Every user name of this uid. Empty: no local account.
+    pub users: Vec<String>,
+    /// The primary groups of these users and every group that lists one of them.
+    pub groups: Vec<String>,
+}
+
+impl Identity {
+    /// Reads the text of passwd(5) and group(5). A line of another form names nobody.
+    #[must_use]
+    pub fn parse(uid: u32, passwd: &str, group: &str) -> Self {
+        let mut users = Vec::new();
+        let mut primary = Vec::new();
+        for line in passwd.lines() {
+            if let [name, _, user, gid, _, _, _] = *line.split(':').collect::<Vec<_>>()
+                && is_name(name)
+                && number(user) == Some(uid)
+                && let Some(gid) = number(gid)
+            {
+                users.push(name.to_owned());
+                primary.push(gid);
+            }
+        }
+        let mut groups = Vec::new();
+        for line in group.lines() {
+            if let [name, _, gid, members] = *line.split(':').collect::<Vec<_>>()
+                && is_name(name)
+                && let Some(gid) = number(gid)
+                && (primary.contains(&gid)
+                    || members.split(',').any(|member| users.iter().any(|u| u == member)))
+            {
+                groups.push(name.to_owned());
+            }
+        }
+        Self { uid, users, groups }
+    }
+}
+
+/// Not empty, and none of the `+` and `-` entries of NIS (nsswitch.conf(5)) or a comment.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with(['+', '-', '#']) && !text.contains(char::is_whitespace)
+}
+
+/// Digits alone: `u32::from_str` takes a sign.
+fn number(text: &str) -> Option<u32> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}

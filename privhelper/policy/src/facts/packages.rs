@@ -1,0 +1,175 @@
+//! Transactions of apt, step by step.
+
+use crate::error::Invalid;
+use crate::types::PackageName;
+use crate::verb_id::VerbId;
+use postern_proto::v1 as wire;
+use std::fmt;
+
+/// What is done to a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It was not installed.
+    Install,
+    /// To a later version.
+    Upgrade,
+    /// To an earlier version.
+    Downgrade,
+    /// The same version again.
+    Reinstall,
+    /// Its configuration stays.
+    Remove,
+    /// Its configuration goes too.
+    Purge,
+    /// It was unpacked before.
+    Configure,
+}
+
+impl Action {
+    /// "would be …".
+    #[must_use]
+    pub const fn done(self) -> &'static str {
+        match self {
+            Self::Install => "installed",
+            Self::Upgrade => "upgraded",
+            Self::Downgrade => "downgraded",
+            Self::Reinstall => "installed again",
+            Self::Remove => "removed",
+            Self::Purge => "purged",
+            Self::Configure => "configured",
+        }
+    }
+
+    /// The verb by which it is asked for on its own.
+    #[must_use]
+    pub const fn verb(self) -> VerbId {
+        match self {
+            Self::Install | Self::Downgrade | Self::Reinstall => VerbId::PackageInstall,
+            Self::Upgrade => VerbId::PackageUpgrade,
+            Self::Remove => VerbId::PackageRemove,
+            Self::Purge => VerbId::PackagePurge,
+            Self::Configure => VerbId::PackageRepair,
+        }
+    }
+}
+
+/// One package of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackageStep {
+    /// What is done.
+    pub action: Action,
+    /// Its name.
+    pub name: PackageName,
+    /// Its architecture, as apt says.
+    pub arch: String,
+    /// The installed version, or empty.
+    pub old: String,
+    /// The version to be, or empty.
+    pub new: String,
+    /// Every configured source that offers it; empty where that can't be told.
+    pub sources: Vec<Origin>,
+    /// Named in the request.
+    pub asked: bool,
+}
+
+/// An entry of apt's sources that offers a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// `FILE:NUMBER`, as apt says.
+    pub entry: String,
+    /// The repository's address in it.
+    pub uri: String,
+    /// What the file's entries say in `Signed-By`; empty where one of them says nothing.
+    pub keys: Vec<String>,
+}
+
+/// A transaction of apt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackageTransaction {
+    /// Sorted by name and architecture.
+    pub steps: Vec<PackageStep>,
+    /// To be fetched, as far as the simulation says.
+    pub download_bytes: u64,
+    /// Disk space used afterwards, as far as the simulation says.
+    pub disk_bytes: i64,
+    /// What an upgrade leaves at its version.
+    pub kept_back: Vec<PackageName>,
+}
+
+impl Action {
+    const fn wire(self) -> wire::Action {
+        match self {
+            Self::Install => wire::Action::Install,
+            Self::Upgrade => wire::Action::Upgrade,
+            Self::Downgrade => wire::Action::Downgrade,
+            Self::Reinstall => wire::Action::Reinstall,
+            Self::Remove => wire::Action::Remove,
+            Self::Purge => wire::Action::Purge,
+            Self::Configure => wire::Action::Configure,
+        }
+    }
+
+    const fn from_wire(action: wire::Action) -> Option<Self> {
+        match action {
+            wire::Action::Install => Some(Self::Install),
+            wire::Action::Upgrade => Some(Self::Upgrade),
+            wire::Action::Downgrade => Some(Self::Downgrade),
+            wire::Action::Reinstall => Some(Self::Reinstall),
+            wire::Action::Remove => Some(Self::Remove),
+            wire::Action::Purge => Some(Self::Purge),
+            wire::Action::Configure => Some(Self::Configure),
+            wire::Action::Unspecified => None,
+        }
+    }
+}
+
+impl PackageStep {
+    /// The step as messages hold it.
+    #[must_use]
+    pub fn wire(&self) -> wire::PackageStep {
+        wire::PackageStep {
+            action: self.action.wire().into(),
+            name: self.name.to_string(),
+            arch: self.arch.clone(),
+            old: self.old.clone(),
+            new: self.new.clone(),
+            sources: self.sources.iter().map(Origin::to_string).collect(),
+            asked: self.asked,
+        }
+    }
+
+    /// Reads the step that a job wrote.
+    ///
+    /// # Errors
+    /// The field that is not what it must be.
+    pub fn from_wire(step: &wire::PackageStep) -> Result<Self, Invalid> {
+        let sources = step.sources.iter().map(|text| Origin::new(text)).collect::<Option<_>>();
+        Ok(Self {
+            action: Action::from_wire(step.action()).ok_or(Invalid::new("action", "must be known"))?,
+            name: PackageName::new(&step.name)?,
+            arch: step.arch.clone(),
+            old: step.old.clone(),
+            new: step.new.clone(),
+            sources: sources.ok_or(Invalid::new("sources", "must each be an entry, a URI and keys"))?,
+            asked: step.asked,
+        })
+    }
+}
+
+impl Origin {
+    /// `ENTRY URI KEYS`; none if it is not that.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let words = text.split(' ').collect::<Vec<_>>();
+        let [entry, uri, keys] = *words.as_slice() else { return None };
+        let keys = if keys == "-" { Vec::new() } else { keys.split(',').map(str::to_owned).collect() };
+        Some(Self { entry: entry.to_owned(), uri: uri.to_owned(), keys })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = if self.keys.is_empty() { "-".to_owned() } else { self.keys.join(",") };
+        write!(f, "{} {} {keys}", self.entry, self.uri)
+    }
+}

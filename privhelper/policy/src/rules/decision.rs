@@ -1,0 +1,36 @@
+//! The three decisions of a rule.
+
+use postern_proto::v1 as wire;
+
+/// What a rule decides. The order is strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    /// Done without asking.
+    Allow,
+    /// Done when a person agrees.
+    Ask,
+    /// Never.
+    Deny,
+}
+
+impl Decision {
+    /// As messages hold it.
+    #[must_use]
+    pub const fn wire(self) -> wire::Decision {
+        match self {
+            Self::Allow => wire::Decision::Allow,
+            Self::Ask => wire::Decision::Ask,
+            Self::Deny => wire::Decision::Deny,
+        }
+    }
+
+    /// The word in policies and records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The outcome of a decision that lets a request through.
+
+use super::decision::Decision;
+use super::object::Object;
+use super::rule::Rule;
+use crate::verb_id::VerbId;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request waits for approval where no rule sets it: the policy's own default.
+const DEFAULT_TTL: Duration = Duration::from_secs(15 * 60);
+
+/// The proof that the policy lets a request through. Only this crate makes one:
+///
+/// ```compile_fail
+/// let forged = postern_policy::Grant { elements: Vec::new(), least: postern_policy::Decision::Allow };
+/// ```
+#[derive(Debug)]
+pub struct Grant {
+    pub(super) elements: Vec<Element>,
+    /// The lowest decision, whatever the rules say: the undo of an approved request needs approval too.
+    pub(super) least: Decision,
+}
+
+/// One element of a request with the rules that let it through.
+#[derive(Debug)]
+pub struct Element {
+    /// The verb that is granted.
+    pub verb: VerbId,
+    /// The object, without content.
+    pub object: Object,
+    /// The rules whose limits hold, in the policy's order.
+    pub rules: Vec<Arc<Rule>>,
+}
+
+impl Grant {
+    /// The grant of an operator's undo, which no rule decides.
+    #[must_use]
+    pub const fn of_operator() -> Self {
+        Self { elements: Vec::new(), least: Decision::Allow }
+    }
+
+    /// The elements of the request, then what the facts added to them.
+    #[must_use]
+    pub fn elements(&self) -> &[Element] {
+        &self.elements
+    }
+
+    /// The rules that are used: the first of each element.
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.elements.iter().filter_map(|element| element.rules.first())
+    }
+
+    /// The id of the rule that answers and records name: the first of those that decide. Empty for verbs that are open.
+    #[must_use]
+    pub fn rule_id(&self) -> &str {
+        let decision = self.decision();
+        let decides = self.rules().find(|rule| rule.decision == decision).or_else(|| self.rules().next());
+        decides.map_or("", |rule| rule.id.as_str())
+    }
+
+    /// The strictest decision of the rules used. Verbs that are open are allowed.
+    #[must_use]
+    pub fn decision(&self) -> Decision {
+        self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow).max(self.least)
+    }
+
+    /// How many people must approve: the most that any `ask` rule of the request requires.
+    #[must_use]
+    pub fn approvers(&self) -> u32 {
+        self.ask_rules().map(|rule| rule.approvers).max().unwrap_or(1)
+    }
+
+    /// How long the request waits for approval: the shortest time of any `ask` rule of the request.
+    #[must_use]
+    pub fn approval_ttl(&self) -> Duration {
+        self.ask_rules().map(|rule| rule.approval_ttl).min().unwrap_or(DEFAULT_TTL)
+    }
+
+    /// Rules that allow set neither, also where `least` requires approval.
+    fn ask_rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        let all = self.elements.iter().flat_map(|element| &element.rules);
+        all.filter(|rule| rule.decision == Decision::Ask)
+    }
+
+    /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.rules().map(|rule| rule.timeout).min().unwrap_or(Duration::from_secs(60))
+    }
+}

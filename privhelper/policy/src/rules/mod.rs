@@ -1,0 +1,24 @@
+//! The accepted policy and its decisions.
+
+mod accepted;
+mod command;
+mod decide;
+mod decision;
+mod describe;
+mod grant;
+mod limits;
+mod lines;
+mod object;
+pub mod protect;
+mod risk;
+mod rule;
+mod source;
+
+pub use accepted::{Client, Policy, Who};
+pub use command::Command;
+pub use decision::Decision;
+pub use grant::{Element, Grant};
+pub use object::{Object, RequiredGrant, Selector};
+pub use risk::Risk;
+pub use rule::{Rate, Rule};
+pub use source::Source;

@@ -1,0 +1,36 @@
+//! A rule with the defaults of CONTRACTS 5, and the identities that ask.
+
+use postern_policy::Identity;
+use postern_proto::root::v1 as root;
+
+/// Client `agent` by its user, client `group` by its group.
+pub fn agent() -> Identity {
+    Identity { uid: 990, users: strings(&["postern"]), groups: strings(&["postern", "helpers"]) }
+}
+
+pub fn stranger() -> Identity {
+    Identity { uid: 5, users: strings(&["games"]), groups: strings(&["games"]) }
+}
+
+pub fn rule(id: &str, verbs: &[&str]) -> root::Rule {
+    root::Rule {
+        id: id.to_owned(),
+        client: "agent".to_owned(),
+        verbs: strings(verbs),
+        decision: root::Decision::Allow.into(),
+        timeout_s: 20,
+        max_new_packages: 50,
+        depth: 1,
+        max_bytes: 1_048_576,
+        modes: strings(&["0644"]),
+        owners: strings(&["root"]),
+        groups: strings(&["root"]),
+        max_files: 20,
+        allow_create: true,
+        ..root::Rule::default()
+    }
+}
+
+pub fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
