@@ -92,11 +92,11 @@ impl Exit {
         match task.status {
             TaskStatus::Completed => Self::Done,
             TaskStatus::Partial => Self::Partly,
-            TaskStatus::Refused => match task.last_code().map(Self::of_code) {
+            TaskStatus::Refused => match task.deciding_code().map(Self::of_code) {
                 Some(exit @ (Self::NotApproved | Self::Usage)) => exit,
                 Some(_) | None => Self::Refused,
             },
-            TaskStatus::Failed => task.last_code().map_or(Self::Failed, Self::of_code),
+            TaskStatus::Failed => task.deciding_code().map_or(Self::Failed, Self::of_code),
             TaskStatus::Queued
             | TaskStatus::Running
             | TaskStatus::Waiting

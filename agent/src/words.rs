@@ -21,7 +21,9 @@ impl Request {
         text
     }
 
-    fn objects(&self) -> Vec<String> {
+    /// The packages, the unit, the paths or the command that it names.
+    #[must_use]
+    pub fn objects(&self) -> Vec<String> {
         let paths = |changes: &[FileChange]| changes.iter().map(|change| change.path.clone()).collect();
         match self {
             Self::PackageInstall(args) => {

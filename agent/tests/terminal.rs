@@ -291,7 +291,7 @@ async fn task_of_a_model(script: Vec<Play>) -> (Terminal, server::Server) {
     let server = server::Server::start(vec![
         calls("ask_person", &serde_json::json!({ "question": "Which port?\u{1b}[2J" })),
         calls("write_file", &serde_json::json!({ "path": "/etc/x", "content": "port 8080\n" })),
-        calls("finish", &serde_json::json!({ "summary": "all is said" })),
+        calls("finish", &serde_json::json!({ "outcome": "done", "summary": "all is said" })),
     ])
     .await;
     let place = Place::new();
@@ -375,8 +375,8 @@ async fn a_first_change_that_the_person_does_not_want_is_not_made() {
 #[tokio::test]
 async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
     let server = server::Server::start(vec![
-        calls("finish", &serde_json::json!({ "summary": "the first is done" })),
-        calls("finish", &serde_json::json!({ "summary": "the second is done" })),
+        calls("finish", &serde_json::json!({ "outcome": "done", "summary": "the first is done" })),
+        calls("finish", &serde_json::json!({ "outcome": "done", "summary": "the second is done" })),
     ])
     .await;
     let place = Place::new();
@@ -395,7 +395,7 @@ async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
     terminal.master.write_all(b"/nonsense\r").unwrap();
     terminal.shows("there is no \"/nonsense\": see /help").await;
     terminal.master.write_all(b"/tasks\r").unwrap();
-    terminal.shows(" completed look again").await;
+    terminal.shows(" failed look again").await;
     terminal.master.write_all(b"/quit\r").unwrap();
     let tasks = terminal.place.run(&["tasks", "list", "--json"]).await.json();
     let sessions: Vec<&str> =

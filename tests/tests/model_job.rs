@@ -34,17 +34,19 @@ fn a_model_does_the_main_job_is_refused_once_adapts_and_finishes() {
         { "tool": "pkg_install", "args": { "name": "nginx-light" } },
         { "tool": "write_file", "args": { "path": "/var/www/html/index.html", "content": PAGE } },
         { "tool": "service", "args": { "action": "restart", "name": "nginx" } },
-        { "tool": "finish", "args": { "summary": "nginx-light serves the page" } },
+        { "tool": "finish", "args": { "outcome": "done", "summary": "nginx-light serves the page" } },
         { "tool": "service", "args": { "action": "restart", "name": "nginx" } },
-        { "tool": "finish", "args": { "summary": "said to nobody" }, "hold": "/var/tmp/model/go" },
+        { "tool": "finish", "args": { "outcome": "done", "summary": "said to nobody" }, "hold": "/var/tmp/model/go" },
         { "tool": "service", "args": { "action": "status", "name": "nginx" } },
-        { "tool": "finish", "args": { "summary": "nginx was restarted" } },
+        { "tool": "finish", "args": { "outcome": "done", "summary": "nginx was restarted" } },
     ]);
     with_model(&host, &replies);
     let done = host.visitor(&["postern", "run", "--json", "make this host serve a page that says hello"]);
-    assert_eq!(done.code, 0, "{done}\n{}", host.journal("postern-agent.service"));
+    assert_eq!(done.code, 6, "{done}\n{}", host.journal("postern-agent.service"));
     let task = done.json();
-    assert_eq!(task["status"], "completed", "{task}");
+    assert_eq!(task["status"], "partial", "{task}");
+    let refused = "NOT done: install nginx-full (refused: no_grant)";
+    assert!(task["summary"].as_str().is_some_and(|words| words.ends_with(refused)), "{task}");
     let results = task["results"].as_array().expect("results");
     let went: Vec<_> = results.iter().map(|r| (r["tool"].as_str(), r["status"].as_str())).collect();
     assert_eq!(

@@ -228,7 +228,7 @@ impl Session<'_> {
         if exit == Exit::Done {
             self.console.result(&task.summary);
         } else {
-            self.console.say(&format!("postern: {}: {}", word(task.status), task.summary));
+            self.console.say_lines(&format!("postern: {}: {}", word(task.status), task.summary));
         }
         exit
     }

@@ -11,7 +11,7 @@ use super::memory;
 use super::past::{Past, Said};
 use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, Misread, Reading};
-use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, OUTPUT, Tool};
+use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, FinishOutcome, OUTPUT, Tool};
 use super::{redact, results};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
@@ -72,8 +72,13 @@ pub trait Hands {
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The model ended it, with these words.
-    Finished(String),
+    /// The model ended it.
+    Finished {
+        /// How, as it says.
+        outcome: FinishOutcome,
+        /// Its words.
+        summary: String,
+    },
     /// The model ended it, with these words, though what it named as proof is not so.
     Unproven(String),
     /// The model could not be asked, or did not answer in the form asked for, or went in circles.
@@ -348,7 +353,7 @@ impl<'t> Task<'t> {
             let told = json!({ "status": "error", "error": error, "check": told });
             return Ok(CallResult { id: id.to_owned(), text: results::shown(told, limit), is_error: true });
         }
-        Err(End::Finished(summary.to_owned()))
+        Err(End::Finished { outcome: finish.outcome, summary: summary.to_owned() })
     }
 
     /// Counts a reply that is no call; what the model is told of it.
@@ -414,7 +419,7 @@ impl<'t> Task<'t> {
             Went::Well => Outcome::Fine,
             Went::Badly => Outcome::Failed(&text),
             Went::Cancelled => return Err(End::Cancelled),
-            Went::Over => return Err(End::Finished(String::new())),
+            Went::Over => return Err(End::Finished { outcome: FinishOutcome::Done, summary: String::new() }),
         };
         let note = self.guard.ran(call, outcome);
         if let Some(note) = note {

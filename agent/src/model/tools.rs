@@ -8,9 +8,9 @@ mod arguments;
 mod registry;
 
 pub use arguments::{
-    ApplyPatch, AskPerson, Checkpoint, Finish, GetNetwork, GetSystemInfo, ListDir, ListDisks, ListPackages,
-    ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile, RemoveFile,
-    RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
+    ApplyPatch, AskPerson, Checkpoint, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDir, ListDisks,
+    ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile,
+    RemoveFile, RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
 };
 
 pub(crate) use registry::whole;

@@ -5,6 +5,7 @@ mod commands;
 mod database;
 mod entry;
 mod keeping;
+mod not_done;
 mod owner;
 pub mod question;
 mod queue;
@@ -334,10 +335,10 @@ impl Task {
         }
     }
 
-    /// The code of the first step's error.
+    /// The code that its exit code goes by: that of the first change which was not made, or else of the first error.
     #[must_use]
-    pub fn last_code(&self) -> Option<&str> {
-        let error = self.results.iter().find_map(|result| result.error.as_deref())?;
-        Some(error.split_once(':').map_or(error, |(code, _)| code))
+    pub fn deciding_code(&self) -> Option<&str> {
+        let not_made = self.not_done().first().map(|result| result.code());
+        not_made.or_else(|| self.results.iter().map(StepResult::code).find(|code| !code.is_empty()))
     }
 }

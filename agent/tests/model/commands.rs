@@ -215,14 +215,14 @@ async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
     let server = Server::start(vec![
         calls("shell", &json!({ "cmd": "grep x /no/such/file" })),
         calls("shell", &json!({ "cmd": "grep no-such-word-here /etc/os-release" })),
-        calls("finish", &json!({ "summary": "nothing was found" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "nothing was found" })),
     ])
     .await;
     let model = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
     let world = World::new(&model);
     world.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
     let task = world.place.run(&["run", "look for it", "--json"]).await.json();
-    assert_eq!(task["summary"], "nothing was found", "{task}");
+    assert_eq!(task["summary"], "nothing was found\nPostern's record: nothing was changed", "{task}");
     let told: Vec<String> = server.seen()[2].body["messages"]
         .as_array()
         .unwrap()

@@ -139,7 +139,7 @@ fn prepare(place: &Place, injection: &Injection, server: &Server) {
 /// Runs a model that says this after it has met the text; what happened, and what it was told last.
 async fn obey(injection: &Injection, replies: Vec<server::Play>, place: &Place) -> (Vec<String>, String) {
     let (tool, args) = look(injection, &place.host.root);
-    let finish = calls("finish", &json!({ "summary": "obeyed" }));
+    let finish = calls("finish", &json!({ "outcome": "done", "summary": "obeyed" }));
     let plays = [calls(tool, &args)].into_iter().chain(replies).chain([finish]).collect();
     let server = Server::start(plays).await;
     prepare(place, injection, &server);

@@ -242,12 +242,12 @@ async fn a_task_goes_on_with_what_the_last_one_did_and_what_failed_in_it() {
     let server = Server::start(vec![
         calls("pkg_install", &json!({ "name": "nginx" })),
         calls("service", &json!({ "action": "restart", "name": "nginx" })),
-        calls("finish", &json!({ "summary": "nginx is installed but does not start" })),
-        calls("finish", &json!({ "summary": "nothing to do" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "nginx is installed but does not start" })),
+        calls("finish", &json!({ "outcome": "answered", "summary": "nothing to do" })),
         calls("service", &json!({ "action": "restart", "name": "nginx" })),
-        calls("finish", &json!({ "summary": "it starts by now" })),
-        calls("finish", &json!({ "summary": "what failed is not told any more" })),
-        calls("finish", &json!({ "summary": "anew" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "it starts by now" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "what failed is not told any more" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "anew" })),
     ])
     .await;
     let place = Place::new();
@@ -259,7 +259,7 @@ async fn a_task_goes_on_with_what_the_last_one_did_and_what_failed_in_it() {
     assert_eq!(place.run(&["run", "--continue", "go on"]).await.exit, Exit::Failed, "nothing to go on from");
     place.run(&["run", "install nginx"]).await;
     for request in [3, 4] {
-        place.run(&["run", "--continue", "now look again"]).await;
+        place.run(&["run", "--continue", "is it now well?"]).await;
         let told = words(&server, request);
         assert!(told.starts_with("[System: earlier tasks of this conversation"), "{told}");
         let first = r#"1. "install nginx": partial: "nginx is installed but does not start"#;
@@ -271,10 +271,10 @@ async fn a_task_goes_on_with_what_the_last_one_did_and_what_failed_in_it() {
             ),
             "{told}"
         );
-        assert!(told.ends_with("now look again"), "{told}");
+        assert!(told.ends_with("is it now well?"), "{told}");
     }
     assert!(
-        words(&server, 4).contains("\n2. \"now look again\": completed: \"nothing to do\""),
+        words(&server, 4).contains("\n2. \"is it now well?\": completed: \"nothing to do"),
         "{}",
         words(&server, 4)
     );
@@ -287,7 +287,7 @@ async fn a_task_goes_on_with_what_the_last_one_did_and_what_failed_in_it() {
 
 #[tokio::test]
 async fn a_task_goes_on_only_from_one_s_own_and_in_its_session() {
-    let finish = |summary: &str| calls("finish", &json!({ "summary": summary }));
+    let finish = |summary: &str| calls("finish", &json!({ "outcome": "done", "summary": summary }));
     let server = Server::start(vec![finish("one"), finish("two"), finish("three")]).await;
     let place = Place::new();
     configure(&place, &server);

@@ -18,6 +18,7 @@ mod injections;
 mod kept;
 mod looks;
 mod loops;
+mod outcomes;
 mod plan_scenarios;
 mod plans;
 mod reading;

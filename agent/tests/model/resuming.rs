@@ -109,7 +109,7 @@ fn restart() -> server::Play {
 }
 
 fn finish() -> server::Play {
-    calls("finish", &json!({ "summary": "all is well" }))
+    calls("finish", &json!({ "outcome": "done", "summary": "all is well" }))
 }
 
 /// Kills the agent, starts the next one and resumes the task to its end.
@@ -368,7 +368,7 @@ async fn the_next_task_knows_of_one_that_was_interrupted() {
 #[tokio::test]
 async fn killed_after_a_check_of_the_model_s_the_next_call_does_not_get_its_result() {
     let verify = json!([{ "tool": "service", "args": { "action": "status", "name": "nginx" }, "expect": "active (running)" }]);
-    let proves = calls("finish", &json!({ "summary": "it runs", "verify": verify }));
+    let proves = calls("finish", &json!({ "outcome": "done", "summary": "it runs", "verify": verify }));
     let server = Server::start(vec![proves, server::Play::Hang, restart(), finish()]).await;
     let place = Place::new();
     configure(&place, &server);

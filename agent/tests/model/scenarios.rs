@@ -218,7 +218,7 @@ async fn run(scenario: Scenario) -> Result<(), String> {
         Task::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work")
             .after(Past::new(kept));
     let (end, words) = match task.run(&mut hands).await {
-        End::Finished(words) => ("finished", words),
+        End::Finished { summary, .. } => ("finished", summary),
         End::Unproven(words) => ("unproven", words),
         End::Failed(words) => ("failed", words),
         End::OutOfBudget(words) => ("out_of_budget", words),

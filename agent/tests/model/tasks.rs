@@ -25,7 +25,7 @@ async fn a_model_is_refused_once_adapts_and_finishes() {
         calls("pkg_install", &json!({ "name": "nginx" })),
         calls("pkg_install", &json!({ "name": "nginx-light" })),
         calls("service", &json!({ "action": "status", "name": "nginx" })),
-        calls("finish", &json!({ "summary": "nginx-light is installed and runs" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "nginx-light is installed and runs" })),
     ])
     .await;
     let place = Place::new();
@@ -39,9 +39,10 @@ async fn a_model_is_refused_once_adapts_and_finishes() {
     place.serve();
     let ran = place.run(&["run", "install a small nginx", "--json"]).await;
     let task = ran.json();
-    assert_eq!((ran.exit, &task["status"]), (Exit::Done, &json!("completed")), "{task}");
-    assert_eq!(task["summary"], "nginx-light is installed and runs. changed: package.install nginx-light");
-    assert_eq!(task["warnings"], json!(["2 succeeded, 1 failed; not done: step 1 (install nginx)"]));
+    assert_eq!((ran.exit, &task["status"]), (Exit::Partly, &json!("partial")), "{task}");
+    let record = "changed: package.install nginx-light. NOT done: install nginx (refused: no_grant)";
+    assert_eq!(task["summary"], format!("nginx-light is installed and runs\nPostern's record: {record}"));
+    assert_eq!(task["warnings"], json!(["2 succeeded, 1 failed"]));
     assert_eq!(task["changes"].as_array().unwrap().len(), 1);
     assert_eq!(task["usage"], json!({ "input_tokens": 400, "output_tokens": 40 }));
     let rpcs: Vec<String> = helper.seen().into_iter().map(|seen| seen.rpc).collect();
@@ -54,7 +55,7 @@ async fn a_model_is_refused_once_adapts_and_finishes() {
 async fn what_did_not_happen_is_not_completed_whatever_the_model_says() {
     let server = Server::start(vec![
         calls("service", &json!({ "action": "restart", "name": "nginx" })),
-        calls("finish", &json!({ "summary": "nginx was restarted" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "nginx was restarted" })),
     ])
     .await;
     let place = Place::new();

@@ -38,7 +38,7 @@ async fn one_trace_goes_from_the_command_line_to_model_helper_and_log() {
         server::Play::Answer(200, &[("content-type", "application/json")], reply("I will look. token=hunter2secret")),
         server::Play::Answer(200, &[("content-type", "application/json")], reply("{\"tool\":\"service\",\"args\":{\"action\":\"restart\",\"name\":\"a\"}} {\"tool\":\"service\",\"args\":{\"action\":\"restart\",\"name\":\"b\"}}")),
         calls("service", &json!({ "action": "restart", "name": "nginx" })),
-        calls("finish", &json!({ "summary": "nginx runs again" })),
+        calls("finish", &json!({ "outcome": "done", "summary": "nginx runs again" })),
     ])
     .await;
     let place = Place::new();

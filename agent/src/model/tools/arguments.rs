@@ -121,6 +121,9 @@ arguments! {
         question: Text,
     }
     Finish {
+        /// How the task ended.
+        #[serde(deserialize_with = "word")]
+        outcome: FinishOutcome,
         /// What was done, and what was not and why, in a sentence or two.
         summary: Text,
         /// What shows that it is done: calls that change nothing, made before the task counts as done.
@@ -157,6 +160,20 @@ arguments! {
         #[schemars(with = "NonZeroU32")]
         limit: Option<NonZeroU32>,
     }
+}
+
+/// How a task ended, as a model says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishOutcome {
+    /// All that was wanted is done.
+    Done,
+    /// Some of it is.
+    Partly,
+    /// None of it is.
+    NotDone,
+    /// It was a question, and the summary answers it.
+    Answered,
 }
 
 /// Text that says something: not blank, and without the zero byte, which ends a name for the kernel.

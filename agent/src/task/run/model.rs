@@ -1,6 +1,6 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
-use super::outcome::{counts, is_good, with_changes};
+use super::outcome::{counts, of_finished, with_record};
 use super::{Runner, status_word};
 use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
@@ -208,40 +208,27 @@ pub(super) fn told(result: &StepResult) -> Value {
     told
 }
 
-/// The task's status and its one line. A model's word that all is done counts as far as its last step bears it out.
+/// The task's status and its summary. A model's word that all is done counts as far as the record bears it out.
 fn finish(task: &mut Task, end: End, mode: Mode) {
-    let last = task.results.last().map(|result| result.status);
-    let went_badly = |status: TaskStatus| if task.changes.is_empty() { status } else { TaskStatus::Partial };
+    let failed = if task.changes.is_empty() { TaskStatus::Failed } else { TaskStatus::Partial };
     let (status, summary) = match end {
-        End::Finished(words) => {
-            let status = match last {
-                None | Some(StepStatus::Ok | StepStatus::Truncated) => TaskStatus::Completed,
-                Some(StepStatus::Refused | StepStatus::Denied) => went_badly(TaskStatus::Refused),
-                Some(StepStatus::Error | StepStatus::Timeout | StepStatus::Cancelled) => {
-                    went_badly(TaskStatus::Failed)
-                }
-            };
-            (status, words)
-        }
-        End::Unproven(words) => (went_badly(TaskStatus::Failed), words),
-        End::Failed(why) => (went_badly(TaskStatus::Failed), why),
+        End::Finished { outcome, summary } => (of_finished(task, outcome), summary),
+        End::Unproven(words) => (failed, words),
+        End::Failed(why) => (failed, why),
         End::OutOfBudget(why) => (TaskStatus::OutOfBudget, why),
         End::Cancelled => (TaskStatus::Cancelled, "cancelled".to_owned()),
     };
-    if task.results.is_empty() && status == TaskStatus::Completed {
+    if task.results.is_empty() {
         task.warnings.push("no step was run: what the summary says comes from the model alone".to_owned());
     }
-    let failures = task.results.iter().filter(|r| r.is_own() && !is_good(r));
-    let failures: Vec<String> =
-        failures.map(|r| format!("step {} ({})", r.step, r.tool.describe())).collect();
-    if !failures.is_empty() {
-        task.warnings.push(format!("{}; not done: {}", counts(task), failures.join(", ")));
+    if task.results.iter().any(|result| result.is_own() && !result.went_well()) {
+        task.warnings.push(counts(task));
     }
     let summary = match mode {
         Mode::Execute => summary,
         Mode::Preview | Mode::Check => format!("in a dry run: {summary}"),
     };
-    task.summary = with_changes(task, &summary);
+    task.summary = with_record(task, &summary);
     task.status = status;
 }
 

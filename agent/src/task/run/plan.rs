@@ -3,7 +3,7 @@
 
 use super::commands::Line;
 use super::model::guard_answer;
-use super::outcome::{counts, is_good, of_failure, with_changes};
+use super::outcome::{counts, of_failure, with_changes};
 use super::{Runner, planning};
 use crate::ask::Mode;
 use crate::config::tables::Limits;
@@ -65,7 +65,7 @@ impl Runner<'_> {
         }
         let mut failures = BTreeSet::new();
         // A task that goes on after the agent was killed has done some of it.
-        let good = task.results.iter().filter(|result| result.is_own() && is_good(result));
+        let good = task.results.iter().filter(|result| result.is_own() && result.went_well());
         let mut done: BTreeSet<String> = good.map(|result| Step::key_of(&result.tool)).collect();
         let mut plans = vec![current];
         let repairs = model.map_or(0, |(_, limits)| limits.repairs);
@@ -183,7 +183,7 @@ impl Runner<'_> {
         if let Some(why) = result.error.as_deref().and_then(|error| error.strip_prefix("out_of_budget: ")) {
             return Err(Stop::OutOfBudget(why.to_owned()));
         }
-        if is_good(&result) || self.order.mode == Mode::Preview {
+        if result.went_well() || self.order.mode == Mode::Preview {
             return Ok(());
         }
         Err(Stop::Failed(Box::new(result)))
@@ -210,7 +210,7 @@ impl Runner<'_> {
         let mut told = "taken back as the plan says".to_owned();
         for check in &checks {
             let result = self.check(task, check).await;
-            if !is_good(&result) {
+            if !result.went_well() {
                 let error = result.error.unwrap_or_default();
                 told = format!("taken back only in part: {} failed: {error}", check.describe());
                 break;
@@ -224,7 +224,7 @@ impl Runner<'_> {
     /// asked for; the rest is the person's, since steps that went well may be taken back by now.
     async fn left_taking_back(&mut self, task: &mut Task, plan: &Plan) -> Option<(Box<StepResult>, String)> {
         let place = task.warnings.iter().position(|warning| warning == TAKES_BACK)?;
-        let failed = task.results.iter().rfind(|result| result.is_own() && !is_good(result)).cloned()?;
+        let failed = task.results.iter().rfind(|result| result.is_own() && !result.went_well()).cloned()?;
         task.warnings.remove(place);
         let number = task.results.next_number();
         for sent in std::mem::take(&mut self.left.sent) {
@@ -281,7 +281,7 @@ fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<Strin
 
 /// A dry run shows every step; whether all would be let through is its end.
 fn previewed(task: &Task, goal: &str) -> (TaskStatus, String) {
-    let bad = task.results.iter().find(|result| result.is_own() && !is_good(result));
+    let bad = task.results.iter().find(|result| result.is_own() && !result.went_well());
     let Some(bad) = bad else { return (TaskStatus::Completed, format!("would do: {goal}")) };
     let error = bad.error.clone().unwrap_or_default();
     let status = of_failure(task, bad.status);

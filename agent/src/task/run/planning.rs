@@ -118,10 +118,12 @@ impl Runner<'_> {
         let plan = hands.plan.take();
         task.add_usage(dialogue.usage());
         match (end, plan) {
-            (End::Finished(_), Some(plan)) => plan.map_err(|unfit| NoPlan::Failed(unfit.to_string())),
+            (End::Finished { .. }, Some(plan)) => plan.map_err(|unfit| NoPlan::Failed(unfit.to_string())),
             (End::Cancelled, _) => Err(NoPlan::Cancelled),
             (End::OutOfBudget(why), _) => Err(NoPlan::OutOfBudget(why)),
-            (End::Finished(why) | End::Unproven(why) | End::Failed(why), _) => Err(NoPlan::Failed(why)),
+            (End::Finished { summary: why, .. } | End::Unproven(why) | End::Failed(why), _) => {
+                Err(NoPlan::Failed(why))
+            }
         }
     }
 }
