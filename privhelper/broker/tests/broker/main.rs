@@ -1,0 +1,6 @@
+//! The broker over Unix sockets of a temporary directory, with a gateway's end, a small recorder and a small probe.
+
+mod budget;
+mod frames;
+mod history;
+mod limits;
