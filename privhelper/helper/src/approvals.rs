@@ -129,7 +129,8 @@ impl Approvals {
         let inner = locked(&self.0);
         let question = inner.questions().find(|question| question.view.approval_id == id);
         let question = question.ok_or_else(unknown)?;
-        Ok(wire::OperatorShown { approval: Some(question.view.clone()), text: question.text.clone() })
+        let (approval, text) = (Some(question.view.clone()), question.text.clone());
+        Ok(wire::OperatorShown { approval, text, ..wire::OperatorShown::default() })
     }
 
     /// Tells this stream of everything that waits, comes to wait or stops waiting.

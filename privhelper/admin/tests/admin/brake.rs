@@ -47,6 +47,7 @@ fn undone(id: &str, code: &str) -> OperatorUndone {
         target: "/srv/x".to_owned(),
         code: code.to_owned(),
         message: if code.is_empty() { String::new() } else { "it was changed since".to_owned() },
+        ..OperatorUndone::default()
     }
 }
 

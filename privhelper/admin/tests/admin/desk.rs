@@ -80,7 +80,8 @@ impl Desk {
                 let wanted = OperatorShowRequest::decode(body).unwrap().approval_id;
                 match waiting.iter().find(|(approval, _)| approval.approval_id == wanted) {
                     Some((approval, text)) => {
-                        let shown = OperatorShown { approval: Some(approval.clone()), text: text.clone() };
+                        let (approval, text) = (Some(approval.clone()), text.clone());
+                        let shown = OperatorShown { approval, text, ..OperatorShown::default() };
                         vec![event(&shown), end(0, "")]
                     }
                     None => vec![end(5, "unknown_request: nothing of this id waits")],

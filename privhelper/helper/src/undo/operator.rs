@@ -46,6 +46,7 @@ pub fn run(helper: &Arc<Helper>, peer: Peer, request: &wire::OperatorUndoRequest
             target: target(&record),
             code,
             message,
+            inverse: Vec::new(),
         });
         if !is_done || !sink.is_open() {
             break;

@@ -180,7 +180,7 @@ fn root_links_what_is_listed() {
             listed.lines().collect::<Vec<_>>(),
             "{package}: what it links differs from deps.txt"
         );
-        assert!(linked.len() <= 24);
+        assert!(linked.iter().filter(|name| !name.starts_with("postern-")).count() <= 22);
         for bad in [
             "tokio",
             "tonic",
