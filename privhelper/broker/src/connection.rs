@@ -3,18 +3,16 @@
 //! A thread of its own reads it. At most one unfinished frame and eight open streams; anything else ends it and is
 //! recorded.
 
-use crate::budget::Class;
 use crate::call::Call;
-use crate::error::Error;
+use crate::dispatch;
 use crate::events::{EventSender, Grpc, Outbox, Streams};
 use crate::frame::{Assembler, Frame, Next, Violation};
 use crate::limit::Permit;
 use crate::state::State;
 use crate::sys::socket::{self, Peer};
-use crate::table;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use postern_policy::{Code, Denied};
-use postern_proto::frame::{BODY_MAX, STREAMS_MAX};
+use postern_proto::frame::STREAMS_MAX;
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -141,25 +139,20 @@ impl Channel<'_> {
     /// Decides about a body before it arrives: there must be memory for it and, if it is large, a grant.
     fn admit(&mut self, stream: u32, method: &str, body_len: usize) -> Result<Step, Violation> {
         let (state, peer) = (&self.connection.state, self.connection.peer);
-        let granted = if body_len > BODY_MAX { table::admit(state, peer.uid, method, body_len) } else { Ok(()) };
-        self.memory = granted.is_ok().then(|| state.bodies.take(peer.uid, body_len)).flatten();
+        if self.connection.has_left() {
+            return Ok(Step::End);
+        }
+        let admitted = dispatch::admit(state, peer.uid, method, body_len);
+        self.memory = admitted.is_ok().then(|| state.bodies.take(peer.uid, body_len)).flatten();
         if self.memory.is_some() {
             self.assembler.admit(body_len);
             return Ok(Step::On);
         }
         self.assembler.skip(body_len);
-        let Some(sender) = self.open(stream) else { return Err(Violation("stream")) };
-        match granted {
-            Ok(()) => {
-                state.note_refused(peer, method, Code::Busy);
-                sender.end(Grpc::ResourceExhausted, "too many requests are in memory; try again later");
-            }
-            Err(error) => {
-                let denied = state.admit(peer.uid, Class::Effect).err();
-                let mut call = Call::new(Arc::clone(state), peer, sender, table::name(method));
-                call.answer(Err(denied.map_or(error, Error::Recorded)));
-            }
-        }
+        let sender = self.open(stream)?;
+        let why = "too many requests are in memory; try again later";
+        let error = admitted.err().unwrap_or(Denied::new(Code::Busy, why).into());
+        dispatch::refuse(Call::new(state, peer, sender, method, None), method, error);
         Ok(Step::On)
     }
 
@@ -176,19 +169,23 @@ impl Channel<'_> {
             Frame::Request { stream, method, body } => (stream, method, body),
         };
         let room = self.streams.running() < STREAMS_MAX;
-        let Some(sender) = self.open(stream) else { return Err(Violation("stream")) };
+        let sender = self.open(stream)?;
         if !room {
             sender.end(Grpc::ResourceExhausted, "requests of streams that were left still run; try again later");
             return Ok(Step::On);
         }
         let memory = self.memory.take();
-        table::dispatch(self.connection, &method, body, sender, memory);
+        let (state, peer) = (&self.connection.state, self.connection.peer);
+        dispatch::dispatch(Call::new(state, peer, sender, &method, memory), &method, body);
         Ok(Step::On)
     }
 
-    /// Opens a stream; none if eight are open, or it is open already.
-    fn open(&self, stream: u32) -> Option<EventSender> {
+    /// Opens a stream, unless eight are open, or it is open already.
+    fn open(&self, stream: u32) -> Result<EventSender, Violation> {
         let (outbox, streams) = (Arc::clone(&self.outbox), Arc::clone(&self.streams));
-        self.streams.open(stream).then(|| EventSender::new(outbox, stream, streams))
+        if !self.streams.open(stream) {
+            return Err(Violation("a ninth stream, or one that is open"));
+        }
+        Ok(EventSender::new(outbox, stream, streams))
     }
 }

@@ -4,10 +4,10 @@ use crate::connection::Connection;
 use crate::error::Fault;
 use crate::limit::Permit;
 use crate::state::State;
-use crate::sys::socket;
+use crate::sys::{log, socket};
 use nix::errno::Errno;
 use postern_policy::Code;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn is_shortage(error: &io::Error) -> bool {
 fn accept(state: &Arc<State>, stream: UnixStream) {
     let Ok(peer) = socket::peer(&stream) else { return };
     let permit = state.connections.take(peer.uid, 1);
-    let Some(permit) = permit else { return state.note_refused(peer, "connect", Code::Busy) };
+    let Some(permit) = permit else { return state.turn_away(peer) };
     let shared = Arc::clone(state);
     let thread = std::thread::Builder::new().name("client".to_owned());
     let spawned = thread.spawn(move || {
@@ -56,7 +56,7 @@ fn serve(connection: &Connection, permit: Permit) -> Result<(), Fault> {
         state.identity(peer.uid).is_ok_and(|identity| !policy.clients_of(&identity).is_empty())
     });
     if !is_client {
-        state.note_refused(*peer, "connect", Code::UnknownClient);
+        state.note_refused(*peer, Code::UnknownClient);
         return Ok(());
     }
     // A client that has left already costs no gateway.
@@ -69,10 +69,4 @@ fn serve(connection: &Connection, permit: Permit) -> Result<(), Fault> {
     socket::drain(&end, GATEWAY_END);
     drop(permit);
     Ok(())
-}
-
-/// Writes one line to the journal.
-pub fn log(fault: &Fault) {
-    // Without a journal there is nobody to write to.
-    drop(writeln!(io::stderr(), "postern-broker: {fault}"));
 }

@@ -7,8 +7,8 @@ use nix::sys::prctl::set_dumpable;
 use nix::sys::stat::{Mode, umask};
 use postern_broker::error::Fault;
 use postern_broker::host::Host;
-use postern_broker::listen;
 use postern_broker::state::State;
+use postern_broker::{listen, sys};
 use postern_policy::Code;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
-            listen::log(&fault);
+            sys::log(&fault);
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@ use crate::sys::{locked, socket};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{Claim, Close, Hello, Note, Recall, Recalled};
+use postern_proto::v1 as wire;
 use prost::Message;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -102,6 +103,12 @@ impl Recorder {
         link::send(&mut stream, Kind::Recall, &recall(uid, request_id, Some(body), true))?;
         Ok(stream)
     }
+}
+
+/// Returns the recorded outcome of a request for who asks again.
+#[must_use]
+pub fn replayed(recalled: Recalled) -> wire::Completed {
+    wire::Completed { replayed: true, ..recalled.completed.unwrap_or_default() }
 }
 
 fn recall(uid: u32, request_id: &str, body: Option<[u8; 32]>, attach: bool) -> Recall {

@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::error::{Error, Fault};
-use crate::recorder::{Known, closed, decode, known};
+use crate::recorder::{Known, closed, decode, known, replayed};
 use crate::sys::socket;
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
@@ -66,7 +66,7 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
             }
             Kind::Recalled => match known(decode::<Recalled>(&payload)?)? {
                 Known::Running => call.attach(),
-                Known::Ended(recalled) => return Ok(Last::Completed(Box::new(recalled.replayed()))),
+                Known::Ended(recalled) => return Ok(Last::Completed(Box::new(replayed(*recalled)))),
                 Known::New => return Err(lost("the recorder ended before it began").into()),
             },
             Kind::Recorded => {
@@ -82,11 +82,10 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
 /// Asks a recorder that was started anew what became of the order. One that takes no id was nothing but a read.
 fn reattach(call: &Call) -> Result<UnixStream, Error> {
     let give_up = Instant::now().checked_add(RESTART);
-    while let Some(body) = call.body
-        && give_up.is_some_and(|at| Instant::now() < at)
-    {
+    while call.takes_id && give_up.is_some_and(|at| Instant::now() < at) {
         std::thread::sleep(STEP);
-        let stream = call.state.recorder.attach(call.peer.uid, &call.claim.request_id, body);
+        let (uid, id) = (call.peer.uid, &call.claim.request_id);
+        let stream = call.state.recorder.attach(uid, id, call.digest.array());
         // Whatever comes on it says more than the attempt.
         if let Some(stream) = stream.ok().filter(|stream| socket::readable(stream, RESTART)) {
             return Ok(stream);

@@ -14,6 +14,7 @@ use postern_proto::v1 as wire;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Most bytes of an accepted policy, and of an account file.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
@@ -21,6 +22,9 @@ const FILE_MAX: u64 = 16 * 1024 * 1024;
 const CONNECTIONS: (usize, usize) = (8, 32);
 /// Bytes of request bodies in memory: of one uid, and of all.
 const BODIES: (usize, usize) = (16 * 1024 * 1024, 64 * 1024 * 1024);
+
+/// Most connections that were turned away and wait to be recorded.
+const TURNED_AWAY_MAX: usize = 32;
 
 /// The broker.
 #[derive(Debug)]
@@ -40,6 +44,7 @@ pub struct State {
     /// What clients that attach to a waiting request see of its plan, by approval id.
     pub waiting: Mutex<HashMap<String, wire::Plan>>,
     budget: Mutex<Budget>,
+    turned_away: Mutex<Vec<Peer>>,
     policy: Mutex<(FileId, Option<Arc<Policy>>)>,
     /// Known to the broker alone: the recorder keeps keyed digests of requests.
     key: [u8; 32],
@@ -73,6 +78,7 @@ impl State {
             bodies: Limit::new(BODIES.0, BODIES.1),
             waiting: Mutex::default(),
             budget: Mutex::default(),
+            turned_away: Mutex::default(),
             policy: Mutex::default(),
             host,
         })
@@ -127,11 +133,12 @@ impl State {
         locked(&self.budget).admit(uid, class, limits, ((self.host.since_boot)(), self.host.unix()))
     }
 
-    /// Records how many requests were over a budget, once a minute for each uid.
-    pub fn report_suppressed(&self) {
+    /// Records what is recorded only now and then: requests over a budget, once a minute for each uid, and connections
+    /// that were turned away.
+    pub fn report(&self) {
         let over = locked(&self.budget).report((self.host.since_boot)());
         for (uid, over) in over {
-            let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             let claim = Claim {
                 event: "suppressed".to_owned(),
                 uid,
@@ -143,12 +150,28 @@ impl State {
             // A recorder that cannot write tells operators so itself.
             drop(self.recorder.note(claim));
         }
+        let turned_away = std::mem::take(&mut *locked(&self.turned_away));
+        turned_away.into_iter().for_each(|peer| self.note_refused(peer, Code::Busy));
     }
 
-    /// Records a refusal of what is no request of a verb.
-    pub fn note_refused(&self, peer: Peer, what: &str, code: Code) {
-        let (status, code) = ("refused".to_owned(), code.as_str().to_owned());
-        let claim = Claim { event: "refused".to_owned(), verb: what.to_owned(), status, code, ..of(peer) };
+    /// Remembers a connection that was dropped because its uid or all have too many. Waits for nobody.
+    pub fn turn_away(&self, peer: Peer) {
+        let mut turned_away = locked(&self.turned_away);
+        if turned_away.len() < TURNED_AWAY_MAX {
+            turned_away.push(peer);
+        }
+    }
+
+    /// Records a connection that was refused.
+    pub fn note_refused(&self, peer: Peer, code: Code) {
+        let word = |text: &str| text.to_owned();
+        let claim = Claim {
+            event: word("refused"),
+            verb: word("connect"),
+            status: word("refused"),
+            code: word(code.as_str()),
+            ..of(peer)
+        };
         // It is refused whether or not the log can take it.
         drop(self.admit(peer.uid, Class::Effect).map(|()| self.recorder.note(claim)));
     }

@@ -1,0 +1,198 @@
+//! Claims: what the audit log and people are told about a request, as the broker says it. Texts are bounded and hold no
+//! control characters.
+
+use crate::error::Error;
+use crate::order::Order;
+use crate::plan::Plan;
+use crate::request::{Change, Meta, Package, Request, To};
+use postern_policy::types::{PackageName, PackageVersion};
+use postern_policy::{Code, Facts, Grant, RequiredGrant, Risk, VerbId};
+use postern_proto::root::v1::Claim;
+use postern_proto::v1 as wire;
+use postern_record::Json;
+use std::collections::BTreeSet;
+
+/// Most bytes of a text.
+const TEXT_MAX: usize = 1024;
+
+/// A text without control characters and without marks that turn its direction, at most so long.
+fn text(text: &str) -> String {
+    let mut bounded = String::new();
+    for c in text.chars() {
+        // Escaped as in records, less what is escaped in every JSON.
+        let plain = c == '"' || c == '\\' || postern_record::json::escaped(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
+        if bounded.len().saturating_add(c.len_utf8()) > TEXT_MAX {
+            break;
+        }
+        bounded.push(if plain { c } else { '?' });
+    }
+    bounded
+}
+
+/// An object with braces; empty if it has no members.
+fn object(json: Json) -> String {
+    if json.members().is_empty() { String::new() } else { json.shortened().to_string() }
+}
+
+/// The request's id, as far as it is one: also a refused request has it.
+pub fn of_meta(claim: &mut Claim, meta: Option<&wire::Meta>) {
+    let id = meta.iter().flat_map(|meta| meta.request_id.chars()).take(36).collect::<String>();
+    claim.request_id = text(&id);
+}
+
+/// What the client says: its words, and the arguments by their wire names with content as size and digest.
+pub fn of_request(claim: &mut Claim, meta: &Meta, request: &Request) {
+    claim.request_id = meta.request_id.to_string();
+    claim.trace_id = meta.trace_id.as_str().to_owned();
+    claim.task = meta.task.as_str().to_owned();
+    claim.claimed_uid = meta.claimed_uid;
+    claim.reason = text(meta.reason.as_str());
+    let verb = VerbId::from_name(&claim.verb);
+    claim.args_json = object(args(verb, request));
+}
+
+/// What it is about, and what is at stake.
+pub fn of_grants(claim: &mut Claim, grants: &[RequiredGrant]) {
+    let mut targets = Vec::new();
+    for (verb, object) in grants {
+        if *verb != VerbId::RequestUndo && targets.last() != Some(&object.name()) {
+            targets.push(object.name());
+        }
+    }
+    claim.target = text(&targets.join(" "));
+    let risk = Risk::of(grants);
+    claim.risk_score = risk.score;
+    claim.capabilities = risk.capabilities.iter().map(ToString::to_string).collect();
+}
+
+/// What was decided.
+pub fn of_grant(claim: &mut Claim, grant: &Grant) {
+    grant.rule_id().clone_into(&mut claim.rule);
+    grant.decision().as_str().clone_into(&mut claim.decision);
+    claim.approvers = grant.approvers().max(1);
+}
+
+/// What would be done, and what an effect takes its turn by.
+pub fn of_plan(claim: &mut Claim, order: &Order, grant: &Grant, facts: &Facts, plan: &Plan) {
+    claim.plan_json = object(plan.json.clone());
+    claim.objects = objects(order, grant, facts).into_iter().collect();
+}
+
+/// The unit and all that its change affects; PID 1, where it reads its units anew; each directory in which an entry
+/// changes, and those that a validator sees; the package database.
+fn objects(order: &Order, grant: &Grant, facts: &Facts) -> BTreeSet<String> {
+    let mut objects = BTreeSet::new();
+    for change in order.request.changes() {
+        objects.insert(format!("dir:{}", change.path.split().0));
+        let rules = grant.rules().filter(|rule| !rule.validate.is_empty());
+        let granted = rules.filter_map(|rule| rule.selector.directory_of(order.verb, &change.path));
+        objects.extend(granted.map(|directory| format!("dir:{directory}")));
+    }
+    if let Facts::Unit(unit) = facts {
+        let others = unit.affected.iter().map(|other| &other.state.id);
+        objects.extend(others.chain([&unit.state.id]).map(|id| format!("unit:{id}")));
+    }
+    let reloads = [
+        VerbId::UnitEnable,
+        VerbId::UnitDisable,
+        VerbId::UnitMask,
+        VerbId::UnitUnmask,
+        VerbId::UnitDaemonReload,
+    ];
+    if reloads.contains(&order.verb) {
+        objects.insert("units".to_owned());
+    }
+    if matches!(order.request, Request::Packages(_)) && order.verb.is_effect() {
+        objects.insert("packages".to_owned());
+    }
+    objects
+}
+
+/// How a request ended that the broker records.
+pub fn of_outcome(claim: &mut Claim, event: &str, completed: &wire::Completed) {
+    event.clone_into(&mut claim.event);
+    if event == "served" {
+        let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
+        claim.status = status;
+        claim.code = text(&completed.code);
+    }
+}
+
+/// Why a request ended without an outcome.
+pub fn of_error(claim: &mut Claim, error: &Error) {
+    let (denied, detail) = match error {
+        Error::Denied(denied) | Error::Recorded(denied) => (denied.clone(), denied.message.clone()),
+        Error::Failed(fault) => (fault.denied(), fault.to_string()),
+        Error::Malformed => return,
+    };
+    if denied.code == Code::Denied {
+        "deny".clone_into(&mut claim.decision);
+    }
+    "refused".clone_into(&mut claim.event);
+    "refused".clone_into(&mut claim.status);
+    denied.code.as_str().clone_into(&mut claim.code);
+    claim.detail = text(&detail);
+    claim.missing = text(&denied.missing);
+}
+
+fn args(verb: Option<VerbId>, request: &Request) -> Json {
+    match request {
+        Request::Packages(packages) => packages_args(verb, &packages.packages),
+        Request::Unit(unit) => Json::new().text("unit", unit.unit.as_str()).flag("now", unit.now),
+        Request::Status(status) => {
+            let json = Json::new().text("unit", status.unit.as_str());
+            if status.journal_lines == 0 {
+                return json;
+            }
+            json.number("journal_lines", status.journal_lines).number("since_unix_s", status.since_unix_s)
+        }
+        Request::Read(read) => {
+            let json = Json::new().text("path", read.path.as_str());
+            json.number("offset", read.offset).number("limit", read.limit)
+        }
+        Request::List(path) => Json::new().text("path", path.as_str()),
+        Request::Changes(changes) => match changes.as_slice() {
+            [change] => change_args(change),
+            many => Json::new().objects("changes", many.iter().map(change_args)),
+        },
+        // Names alone: only the policy knows which value is a secret. The values are in the plan.
+        Request::Command(command) => {
+            let names = command.arguments.iter().map(|(name, _)| name);
+            Json::new().text("name", command.name.as_str()).texts("parameters", names)
+        }
+        Request::Result(of) | Request::Undo(of) => Json::new().text("of", of.as_str()),
+        Request::DaemonReload | Request::Describe => Json::new(),
+    }
+}
+
+fn packages_args(verb: Option<VerbId>, packages: &[Package]) -> Json {
+    if verb == Some(VerbId::PackageInstall) {
+        let package = |package: &Package| {
+            let version = package.version.as_ref().map(PackageVersion::as_str).unwrap_or_default();
+            Json::new().text("name", package.name.as_str()).text("version", version)
+        };
+        return Json::new().objects("packages", packages.iter().map(package));
+    }
+    let names = packages.iter().map(|package| &package.name).map(PackageName::as_str);
+    let all = verb == Some(VerbId::PackageUpgrade) && packages.is_empty();
+    Json::new().texts("names", names).flag("all", all)
+}
+
+fn change_args(change: &Change) -> Json {
+    let json = Json::new().text("path", change.path.as_str());
+    let json = match &change.to {
+        To::Content(content) => {
+            json.number("size", content.size).text("sha256", &content.sha256.to_string())
+        }
+        To::Removed => json.text("kind", "remove"),
+        To::Directory | To::Attributes => json,
+    };
+    let json = match &change.to {
+        To::Content(_) | To::Removed => json.text("expect", &change.expect.to_string()),
+        To::Directory | To::Attributes => json,
+    };
+    let or_empty = |name: Option<String>| name.unwrap_or_default();
+    json.text("mode", &or_empty(change.mode.map(|mode| mode.to_string())))
+        .text("owner", &or_empty(change.owner.as_ref().map(ToString::to_string)))
+        .text("group", &or_empty(change.group.as_ref().map(ToString::to_string)))
+}
