@@ -20,7 +20,9 @@ fn text(text: &str) -> String {
     let mut bounded = String::new();
     for c in text.chars() {
         // Escaped as in records, less what is escaped in every JSON.
-        let plain = c == '"' || c == '\\' || postern_record::json::escaped(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
+        let plain = c == '"'
+            || c == '\\'
+            || postern_record::json::escaped(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
         if bounded.len().saturating_add(c.len_utf8()) > TEXT_MAX {
             break;
         }
@@ -181,9 +183,7 @@ fn packages_args(verb: Option<VerbId>, packages: &[Package]) -> Json {
 fn change_args(change: &Change) -> Json {
     let json = Json::new().text("path", change.path.as_str());
     let json = match &change.to {
-        To::Content(content) => {
-            json.number("size", content.size).text("sha256", &content.sha256.to_string())
-        }
+        To::Content(content) => json.number("size", content.size).text("sha256", &content.sha256.to_string()),
         To::Removed => json.text("kind", "remove"),
         To::Directory | To::Attributes => json,
     };

@@ -124,8 +124,8 @@ fn check_expected(change: &Change, old: Option<&OldFile>, may_read: bool) -> Res
             return Err(Denied::new(Code::NotFound, format!("{path} does not exist")));
         }
         (To::Directory, Some(_)) => return exists(),
-        (To::Content(_) | To::Directory, None)
-        | (To::Content(_) | To::Removed | To::Attributes, Some(_)) => {}
+        (To::Content(_) | To::Directory, None) | (To::Content(_) | To::Removed | To::Attributes, Some(_)) => {
+        }
     }
     match (change.expect, old) {
         (Expect::Any, _) | (Expect::Absent, None) => return Ok(()),

@@ -3,7 +3,9 @@
 use crate::client::Client;
 use crate::order::Order;
 use crate::request::{Change, Request, To};
-use postern_policy::facts::{FileFacts, OldFile, Origin, PackageStep, PackageTransaction, UnitFacts, UnitState};
+use postern_policy::facts::{
+    FileFacts, OldFile, Origin, PackageStep, PackageTransaction, UnitFacts, UnitState,
+};
 use postern_policy::types::{Arguments, FileKind, FileMode, PackageName, TargetPath, UserName};
 use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, VerbId};
 use postern_proto::root::v1::Sandbox;
@@ -190,7 +192,8 @@ fn of_command(row: &Command, arguments: &Arguments) -> Result<Plan, Denied> {
     let also = also.chain(network.then(|| "with the network".to_owned())).collect::<Vec<_>>();
     let (name, user) = (row.name.to_string(), row.wire.user.clone());
     let json = Json::new().text("name", &name).texts("argv", argv.iter().map(String::as_str));
-    let json = json.text("user", &user).text("sandbox", sandbox).texts("also", also.iter().map(String::as_str));
+    let json =
+        json.text("user", &user).text("sandbox", sandbox).texts("also", also.iter().map(String::as_str));
     let command = Some(wire::CommandStep { name, argv, user });
     Ok(Plan {
         wire: wire::Plan { command, ..wire::Plan::default() },

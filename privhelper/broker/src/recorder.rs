@@ -76,7 +76,9 @@ impl Recorder {
         };
         let (stream, frame) = match answered {
             Ok(answered) => answered,
-            Err(_) => exchange(self.open().map_err(Fault::recorder)?, kind, message).map_err(Fault::recorder)?,
+            Err(_) => {
+                exchange(self.open().map_err(Fault::recorder)?, kind, message).map_err(Fault::recorder)?
+            }
         };
         *kept = (frame.0 != Kind::Close).then_some(stream);
         Ok(frame)

@@ -89,9 +89,8 @@ impl State {
     /// # Errors
     /// None is accepted, or it is damaged: nobody is a client.
     pub fn policy(&self) -> Result<Arc<Policy>, Error> {
-        let id = |file: std::fs::Metadata| {
-            (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec())
-        };
+        let id =
+            |file: std::fs::Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
         let now = std::fs::metadata(&self.host.accepted).map(id).unwrap_or_default();
         let mut known = locked(&self.policy);
         if known.0 != now {

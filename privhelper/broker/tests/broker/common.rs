@@ -66,7 +66,8 @@ pub fn unit(id: &str, unit: &str, verbs: &[&str]) -> root::Rule {
 
 pub fn accept(mut rules: root::Rules) -> Vec<u8> {
     rules.version = 1;
-    let user = |name: &str, user: &str| root::Client { name: name.into(), user: user.into(), group: String::new() };
+    let user =
+        |name: &str, user: &str| root::Client { name: name.into(), user: user.into(), group: String::new() };
     rules.clients.insert(0, user("agent", "postern"));
     // Far more than any test asks; the tests of budgets set their own.
     let plenty =
@@ -98,8 +99,10 @@ impl World {
         std::fs::create_dir(at.join("broker")).unwrap();
         std::fs::write(at.join("accepted.pb"), accept(rules)).unwrap();
         let line = |name: &str, uid: u32| format!("{name}:x:{uid}:{uid}::/nonexistent:/usr/sbin/nologin\n");
-        std::fs::write(at.join("passwd"), line("postern", CLIENT_UID) + &line("stranger", STRANGER_UID)).unwrap();
-        std::fs::write(at.join("group"), format!("helpers:x:4000100:postern\nown:x:{STRANGER_UID}:\n")).unwrap();
+        std::fs::write(at.join("passwd"), line("postern", CLIENT_UID) + &line("stranger", STRANGER_UID))
+            .unwrap();
+        std::fs::write(at.join("group"), format!("helpers:x:4000100:postern\nown:x:{STRANGER_UID}:\n"))
+            .unwrap();
         let recorder = FakeRecorder::listen(&at.join("recorder.sock"));
         let probe = FakeProbe::listen(&at.join("probe.sock"));
         let state = Arc::new(State::open(host(at)).unwrap());

@@ -2,8 +2,8 @@
 
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{
-    Claim, Close, CloseReason, Facts, FileFacts, Hello, Note, Order, Parked, ProbePackages, ProbeUnit, Recall,
-    Recalled, Recorded, RecorderExecute, RecorderInspect, SecretValues, UnitFacts, UnitState,
+    Claim, Close, CloseReason, Facts, FileFacts, Hello, Note, Order, Parked, ProbePackages, ProbeUnit,
+    Recall, Recalled, Recorded, RecorderExecute, RecorderInspect, SecretValues, UnitFacts, UnitState,
 };
 use postern_proto::v1 as wire;
 use prost::Message;
@@ -38,6 +38,7 @@ pub struct FakeRecorder {
     pub inspect: Mutex<Answers>,
     /// Connections that were opened.
     pub connections: Mutex<usize>,
+    streams: Mutex<Vec<UnixStream>>,
 }
 
 pub fn done() -> Recorded {
@@ -96,13 +97,19 @@ impl FakeRecorder {
                 }
             })),
             connections: Mutex::default(),
+            streams: Mutex::default(),
         });
         let shared = Arc::clone(&recorder);
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for mut stream in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
                 *shared.connections.lock().unwrap() += 1;
-                std::thread::spawn(move || shared.serve(stream));
+                shared.streams.lock().unwrap().push(stream.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    shared.serve(&mut stream);
+                    // A copy of it is kept: only a shutdown closes it.
+                    stream.shutdown(std::net::Shutdown::Both).ok();
+                });
             }
         });
         recorder
@@ -118,6 +125,13 @@ impl FakeRecorder {
         *self.inspect.lock().unwrap() = Box::new(answers);
     }
 
+    /// Closes every connection, as a recorder that dies does.
+    pub fn hang_up(&self) {
+        for stream in self.streams.lock().unwrap().drain(..) {
+            drop(stream.shutdown(std::net::Shutdown::Both));
+        }
+    }
+
     /// The events of all notes.
     pub fn events(&self) -> Vec<String> {
         self.notes.lock().unwrap().iter().map(|claim| claim.event.clone()).collect()
@@ -125,42 +139,47 @@ impl FakeRecorder {
 
     pub fn note(&self, event: &str) -> Claim {
         let notes = self.notes.lock().unwrap();
-        notes.iter().find(|claim| claim.event == event).cloned().unwrap_or_else(|| panic!("no {event}: {notes:?}"))
+        notes
+            .iter()
+            .find(|claim| claim.event == event)
+            .cloned()
+            .unwrap_or_else(|| panic!("no {event}: {notes:?}"))
     }
 
-    fn serve(&self, mut stream: UnixStream) {
-        let hello = link::read(&mut stream).unwrap().expect("a hello");
+    fn serve(&self, stream: &mut UnixStream) {
+        let hello = link::read(stream).unwrap().expect("a hello");
         assert_eq!(link::strict::<Hello>(&hello.1).unwrap().build, link::build());
-        while let Ok(Some((kind, payload))) = link::read(&mut stream) {
+        while let Ok(Some((kind, payload))) = link::read(stream) {
             match kind {
                 Kind::Note => {
                     self.notes.lock().unwrap().push(strict::<Note>(&payload).claim.unwrap());
-                    send(&mut stream, Kind::Recorded, &Recorded::default());
+                    send(stream, Kind::Recorded, &Recorded::default());
                 }
-                Kind::Recall => self.recall(&mut stream, strict(&payload)),
+                Kind::Recall => self.recall(stream, strict(&payload)),
                 Kind::RecorderInspect => {
                     let RecorderInspect { claim, order, body_sha256, content_bytes } = strict(&payload);
                     assert_eq!(content_bytes, 0, "no content follows an Inspect");
                     let arrived = arrived(claim, order, body_sha256);
                     self.inspected.lock().unwrap().push(arrived.clone());
-                    (self.inspect.lock().unwrap())(&arrived, &mut stream);
+                    (self.inspect.lock().unwrap())(&arrived, stream);
                     return;
                 }
                 Kind::RecorderExecute => {
-                    let RecorderExecute { claim, order, body_sha256, content_bytes, secrets } = strict(&payload);
+                    let RecorderExecute { claim, order, body_sha256, content_bytes, secrets } =
+                        strict(&payload);
                     let mut arrived = arrived(claim, order, body_sha256);
                     while (arrived.content.len() as u64) < content_bytes {
-                        let (kind, part) = link::read(&mut stream).unwrap().expect("content");
+                        let (kind, part) = link::read(stream).unwrap().expect("content");
                         assert_eq!(kind, Kind::Content);
                         arrived.content.extend(part);
                     }
                     if secrets {
-                        let (kind, payload) = link::read(&mut stream).unwrap().expect("secrets");
+                        let (kind, payload) = link::read(stream).unwrap().expect("secrets");
                         assert_eq!(kind, Kind::Secrets);
                         arrived.secrets = Some(strict(&payload));
                     }
                     self.executed.lock().unwrap().push(arrived.clone());
-                    (self.execute.lock().unwrap())(&arrived, &mut stream);
+                    (self.execute.lock().unwrap())(&arrived, stream);
                     return;
                 }
                 other => panic!("{other:?} from the broker"),

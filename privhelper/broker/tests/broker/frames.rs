@@ -29,7 +29,8 @@ fn frames(bytes: &[u8]) -> Vec<Frame> {
 
 #[test]
 fn assembles_frames_byte_by_byte_and_never_wants_more_than_their_own() {
-    let stream = [request("Helper/FileRead", b"body"), encode(7, CANCEL, b"").unwrap(), request("Helper/X", b"")];
+    let stream =
+        [request("Helper/FileRead", b"body"), encode(7, CANCEL, b"").unwrap(), request("Helper/X", b"")];
     let whole = |method: &str, body: &[u8]| Frame::Request {
         stream: 7,
         method: method.to_owned(),

@@ -7,3 +7,4 @@ mod fakes;
 mod frames;
 mod history;
 mod limits;
+mod requests;
