@@ -818,7 +818,7 @@ pub struct Inverse {
     /// Packages: exactly the recorded steps, compared under apt's lock.
     #[prost(message, optional, tag = "11")]
     pub steps: ::core::option::Option<PackageFacts>,
-    /// HMAC-SHA-256 under the family's key over this message with `mac` empty, 32 bytes.
+    /// HMAC-SHA-256 under the family's key over "postern mac 1\n" | "Inverse\n" | this message with `mac` empty, 32 bytes.
     #[prost(bytes = "vec", tag = "15")]
     pub mac: ::prost::alloc::vec::Vec<u8>,
 }
@@ -871,7 +871,7 @@ pub struct Staged {
     /// Validators that must agree, each with every copy that a rule of its names.
     #[prost(message, repeated, tag = "4")]
     pub validators: ::prost::alloc::vec::Vec<RequiredValidator>,
-    /// HMAC-SHA-256 under the validator key over this message with `mac` empty: files made it.
+    /// Under the validator key, as `Inverse.mac`: files made it.
     #[prost(bytes = "vec", tag = "15")]
     pub mac: ::prost::alloc::vec::Vec<u8>,
 }
@@ -891,7 +891,7 @@ pub struct RequiredValidator {
     #[prost(uint32, tag = "2")]
     pub copy: u32,
 }
-/// A validator agreed. HMAC-SHA-256 under the validator key (files and units alone can read it) over this message with `mac` empty.
+/// A validator agreed. Its MAC is under the validator key, which files and units alone can read.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Agreement {
     #[prost(bytes = "vec", tag = "1")]
@@ -955,7 +955,11 @@ pub struct RootExecute {
     pub envelope: ::core::option::Option<Envelope>,
     #[prost(bytes = "vec", tag = "2")]
     pub order: ::prost::alloc::vec::Vec<u8>,
+    /// One `Secrets` frame follows the content.
+    #[prost(bool, tag = "3")]
+    pub secrets: bool,
 }
+/// No content follows: it is decided without.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RootInspect {
     #[prost(bytes = "vec", tag = "1")]

@@ -36,6 +36,14 @@ impl Policy {
         Ok(Grant { elements, least })
     }
 
+    /// Checks that nothing of a request is protected: all that is decided of an operator's undo.
+    ///
+    /// # Errors
+    /// `protected`.
+    pub fn check_protected(&self, grants: &[RequiredGrant]) -> Result<(), Denied> {
+        grants.iter().try_for_each(|(verb, object)| self.protect.check_object(*verb, object))
+    }
+
     /// Whether the same client may also do `verb` to `object` without asking: for what an answer may contain.
     #[must_use]
     pub fn grants(&self, who: &Identity, verb: VerbId, object: &Object) -> bool {

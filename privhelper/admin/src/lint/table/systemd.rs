@@ -152,6 +152,7 @@ pub(super) const ROWS: &[Row] = &[
         Combined,
         "credentials such as systemd.extra-unit.*, ssh.authorized_keys.root and passwd.hashed-password.root are taken from here",
         &[
+            "/var/lib/systemd/credential.secret",
             "/etc/credstore*/**",
             "/run/credstore*/**",
             "/usr/lib/credstore*/**",

@@ -4,6 +4,7 @@ mod compose;
 mod facts;
 mod glob;
 mod output;
+mod protected;
 mod table;
 
 use crate::support::TestHost;

@@ -1,0 +1,77 @@
+//! Local accounts: names and numbers from passwd(5) and group(5). No NSS, read anew for each order.
+
+use crate::error::Fault;
+use crate::store;
+use postern_policy::Identity;
+use std::path::Path;
+
+/// Largest account file, in bytes.
+const MAX: u64 = 16 * 1024 * 1024;
+
+/// The text of the two files.
+#[derive(Debug)]
+pub struct Accounts {
+    passwd: String,
+    group: String,
+}
+
+impl Accounts {
+    /// Reads both files.
+    ///
+    /// # Errors
+    /// One is missing or cannot be read.
+    pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
+        let text = |path| {
+            let bytes = store::read(path, MAX)?.ok_or(Fault::Corrupt { what: "passwd or group" })?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Self { passwd: text(passwd)?, group: text(group)? })
+    }
+
+    /// Who has this uid.
+    #[must_use]
+    pub fn identity(&self, uid: u32) -> Identity {
+        Identity::parse(uid, &self.passwd, &self.group)
+    }
+
+    /// The uid of this user.
+    #[must_use]
+    pub fn user(&self, name: &str) -> Option<u32> {
+        number_of(&self.passwd, name)
+    }
+
+    /// The gid of this group.
+    #[must_use]
+    pub fn group(&self, name: &str) -> Option<u32> {
+        number_of(&self.group, name)
+    }
+
+    /// The name of this uid.
+    #[must_use]
+    pub fn user_name(&self, uid: u32) -> Option<&str> {
+        name_of(&self.passwd, uid)
+    }
+
+    /// The name of this gid.
+    #[must_use]
+    pub fn group_name(&self, gid: u32) -> Option<&str> {
+        name_of(&self.group, gid)
+    }
+}
+
+/// Name and number of each line: the first and the third field of both files.
+fn entries(text: &str) -> impl Iterator<Item = (&str, u32)> {
+    text.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty() && !name.starts_with(['+', '-', '#']))?;
+        Some((name, fields.nth(1)?.parse().ok()?))
+    })
+}
+
+fn number_of(text: &str, name: &str) -> Option<u32> {
+    entries(text).find(|(known, _)| *known == name).map(|(_, number)| number)
+}
+
+fn name_of(text: &str, number: u32) -> Option<&str> {
+    entries(text).find(|(_, known)| *known == number).map(|(name, _)| name)
+}

@@ -1,0 +1,211 @@
+//! Decides an order under the accepted policy: for its uid, with consent where a rule marks it `ask`.
+//!
+//! The broker decided the same before. Its word is not used: a captured broker can leave out orders, not add rights.
+
+use crate::accounts::Accounts;
+use crate::error::Fault;
+use crate::host::Host;
+use crate::mac::Key;
+use crate::receive::Ordered;
+use postern_policy::{Code, Decision, Denied, Facts, Grant, Identity, Object, Policy, RequiredGrant, VerbId};
+use postern_proto::link::approval_digest;
+use postern_proto::root::v1::{Envelope, Inverse, Outcome};
+use postern_proto::v1::Completed;
+use std::collections::BTreeSet;
+use std::io::Write;
+
+/// What the order is decided for, with the recorder's envelope.
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose<'a> {
+    /// An effect or a read: `ask` needs consent.
+    Act(Option<&'a Envelope>),
+    /// The facts of a change, before people are asked: `ask` counts as `allow`.
+    Facts(Option<&'a Envelope>),
+}
+
+/// Everything that a decision rests on.
+#[derive(Debug)]
+pub struct Authority<'a> {
+    host: &'a Host,
+    /// The accepted policy.
+    pub policy: &'a Policy,
+    /// The accounts as they are now.
+    pub accounts: &'a Accounts,
+    /// The order.
+    pub ordered: &'a Ordered,
+    /// Who asks.
+    pub who: Identity,
+    /// Of `request.undo`: the inverse that this program issued.
+    pub inverse: Option<&'a Inverse>,
+    envelope: Option<&'a Envelope>,
+    needs_consent: bool,
+}
+
+impl<'a> Authority<'a> {
+    /// Checks what holds for every order: the same policy, and for an undo an inverse of our own for this client.
+    ///
+    /// # Errors
+    /// `plan_changed`, `undo_gone`, `no_grant`, `invalid_argument`.
+    pub fn new(
+        host: &'a Host,
+        policy: &'a Policy,
+        accounts: &'a Accounts,
+        key: &Key,
+        ordered: &'a Ordered,
+        purpose: Purpose<'a>,
+    ) -> Result<Self, Denied> {
+        let (envelope, needs_consent) = match purpose {
+            Purpose::Act(envelope) => (envelope, true),
+            Purpose::Facts(envelope) => (envelope, false),
+        };
+        let order = &ordered.order;
+        if order.policy_digest != policy.digest().as_bytes() {
+            let why = "the policy was replaced after this request was decided; send it again";
+            return Err(Denied::new(Code::PlanChanged, why));
+        }
+        let is_undo = ordered.verb == VerbId::RequestUndo;
+        let inverse = order.inverse.as_ref();
+        if inverse.is_some() != is_undo {
+            let why = "an undo comes with its inverse, and nothing else does";
+            return Err(Denied::new(Code::InvalidArgument, why));
+        }
+        let by_operator = envelope.is_some_and(|envelope| envelope.by_operator);
+        if let Some(inverse) = inverse {
+            if inverse.family != host.family || !key.verifies(inverse) {
+                return Err(Denied::new(Code::UndoGone, "this helper did not issue the inverse"));
+            }
+            if inverse.uid != order.uid && !by_operator {
+                return Err(Denied::new(Code::UnknownRequest, "the request is another client's"));
+            }
+        } else if by_operator {
+            return Err(Denied::new(Code::NoGrant, "an operator may only undo"));
+        }
+        let who = accounts.identity(order.uid);
+        let authority = Self { host, policy, accounts, ordered, who, inverse, envelope, needs_consent };
+        if by_operator && let Some(envelope) = envelope {
+            authority.check_person(envelope.operator_uid)?;
+        }
+        Ok(authority)
+    }
+
+    /// Whether an operator undoes, whom no rule lets through.
+    #[must_use]
+    pub fn by_operator(&self) -> bool {
+        self.envelope.is_some_and(|envelope| envelope.by_operator)
+    }
+
+    /// The verb and body that take effect: the order's, or those of the inverse.
+    ///
+    /// # Errors
+    /// `unsupported`: the inverse is of a verb that this helper does not know.
+    pub fn effective(&self) -> Result<(VerbId, &'a [u8]), Denied> {
+        let Some(inverse) = self.inverse else { return Ok((self.ordered.verb, &self.ordered.order.body)) };
+        let verb = VerbId::from_name(&inverse.verb);
+        let verb = verb.ok_or_else(|| Denied::new(Code::Unsupported, "this helper cannot undo this"))?;
+        Ok((verb, &inverse.body))
+    }
+
+    /// Decides the request, before anything that it names is touched. `required` is what the effective verb and body
+    /// require; an undo requires besides that a rule which let the request through still lists `request.undo`.
+    ///
+    /// # Errors
+    /// As [`Policy::decide`]; `protected`; `not_approved`.
+    pub fn decide(&self, required: &[RequiredGrant]) -> Result<Grant, Denied> {
+        if self.by_operator() {
+            self.policy.check_protected(required)?;
+            return Ok(Grant::of_operator());
+        }
+        let mut all = Vec::with_capacity(required.len().saturating_add(1));
+        all.extend(self.inverse.map(|inverse| (VerbId::RequestUndo, self.undo_of(inverse))));
+        all.extend_from_slice(required);
+        let grant = self.policy.decide(&self.who, &all)?;
+        self.check_consent(&grant)?;
+        Ok(grant)
+    }
+
+    /// Decides the facts that root gathered itself, right before the effect.
+    ///
+    /// # Errors
+    /// As [`Policy::decide_facts`]; `not_approved`.
+    pub fn decide_facts(&self, grant: Grant, facts: &Facts) -> Result<Grant, Denied> {
+        let grant = self.policy.decide_facts(grant, &self.who, facts)?;
+        self.check_consent(&grant)?;
+        Ok(grant)
+    }
+
+    /// The undo of what a rule let through: the first of these rules that the client still has and that lists it.
+    fn undo_of(&self, inverse: &Inverse) -> Object {
+        let mut rules = self.policy.rules_of(&self.who);
+        let rule = rules.find(|rule| {
+            inverse.rules.contains(&rule.id)
+                && rule.verbs.contains(&VerbId::RequestUndo)
+                && rule.decision != Decision::Deny
+        });
+        let rule = rule.map(|rule| &rule.id).or_else(|| inverse.rules.first()).cloned().unwrap_or_default();
+        let least = if inverse.needs_person { Decision::Ask } else { Decision::Allow };
+        Object::Undo { rule, least }
+    }
+
+    /// Of an order that a rule marks `ask`: enough people approved these very bytes, under this policy and in this boot.
+    fn check_consent(&self, grant: &Grant) -> Result<(), Denied> {
+        if grant.decision() != Decision::Ask || !self.needs_consent {
+            return Ok(());
+        }
+        let denied = |why: &str| Err(Denied::new(Code::NotApproved, why));
+        let Some(envelope) = self.envelope else { return denied("nobody has approved this") };
+        let digest = self.policy.digest();
+        let wanted = approval_digest(&self.host.boot_id, digest.as_bytes(), &self.ordered.bytes);
+        if envelope.approved != wanted {
+            return denied("what was approved is not this order");
+        }
+        let approvers = envelope.approvers.iter().copied().collect::<BTreeSet<_>>();
+        approvers.iter().try_for_each(|uid| self.check_person(*uid))?;
+        if u32::try_from(approvers.len()).unwrap_or(u32::MAX) < grant.approvers() {
+            return denied("not all required approvers have approved");
+        }
+        Ok(())
+    }
+
+    /// No client approves or undoes with an operator's rights.
+    fn check_person(&self, uid: u32) -> Result<(), Denied> {
+        let is_client = !self.policy.clients_of(&self.accounts.identity(uid)).is_empty();
+        if is_client || (uid == self.ordered.order.uid && !self.by_operator()) {
+            return Err(Denied::new(Code::NotApproved, format!("uid {uid} is a client and no operator")));
+        }
+        Ok(())
+    }
+
+    /// Writes the witness line to the journal, right before the first effect. The recorder cannot write such a line.
+    ///
+    /// # Errors
+    /// It cannot be written; then there is no effect.
+    pub fn witness(&self, grant: &Grant) -> Result<(), Fault> {
+        let order = &self.ordered.order;
+        let (id, digest, decision) = (self.ordered.id, self.ordered.digest(), grant.decision().as_str());
+        // <5>: notice, sd-daemon(3).
+        let line = format!("<5>postern-act v1 {id} {digest} {} {} {decision}\n", order.uid, order.verb);
+        std::io::stderr().write_all(line.as_bytes()).map_err(Fault::io("write to the journal"))
+    }
+
+    /// The ids of the rules that let the order through, each once.
+    #[must_use]
+    pub fn rules(grant: &Grant) -> Vec<String> {
+        let ids = grant.rules().map(|rule| rule.id.clone()).collect::<BTreeSet<_>>();
+        ids.into_iter().collect()
+    }
+
+    /// Root's own statement of what it did.
+    #[must_use]
+    pub fn outcome(&self, grant: &Grant, objects: Vec<String>, completed: Completed) -> Outcome {
+        let (rule, decision) = (grant.rule_id().to_owned(), grant.decision().wire().into());
+        Outcome {
+            verb: self.ordered.order.verb.clone(),
+            uid: self.ordered.order.uid,
+            objects,
+            rule: rule.clone(),
+            decision,
+            completed: Some(Completed { rule, decision, ..completed }),
+            ..Outcome::default()
+        }
+    }
+}

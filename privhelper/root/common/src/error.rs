@@ -1,0 +1,138 @@
+//! Why an order ends without its effect: denied (the client is told), failed (the log is told), or not started.
+
+use postern_policy::{Code, Denied, Invalid};
+use postern_proto::root::v1::{Close, CloseReason};
+use postern_proto::v1 as wire;
+use std::{fmt, io};
+
+/// Something failed on this host, in words for the log and the journal.
+#[derive(Debug)]
+pub enum Fault {
+    /// A system call.
+    Io {
+        /// What it was for.
+        doing: &'static str,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// A program, or a kernel, that does not behave as it must.
+    Program {
+        /// Which and what.
+        what: String,
+    },
+    /// A file of our own state that this program did not write so.
+    Corrupt {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+impl Fault {
+    /// For `map_err`: a failed system call while `doing`.
+    pub fn io<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Io { doing, error: error.into() }
+    }
+
+    /// The code that the client gets.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Io { error, .. } => code_of(error.kind()),
+            Self::Program { .. } | Self::Corrupt { .. } => Code::Interrupted,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, error } => write!(f, "{doing}: {error}"),
+            Self::Program { what } => f.write_str(what),
+            Self::Corrupt { what } => write!(f, "{what} is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Kinds that a client can act on; every other is `interrupted`.
+fn code_of(kind: io::ErrorKind) -> Code {
+    const KNOWN: [(io::ErrorKind, Code); 4] = [
+        (io::ErrorKind::StorageFull, Code::NoSpace),
+        (io::ErrorKind::QuotaExceeded, Code::NoSpace),
+        (io::ErrorKind::ReadOnlyFilesystem, Code::ReadOnly),
+        (io::ErrorKind::NotFound, Code::NotFound),
+    ];
+    KNOWN.iter().find(|(known, _)| *known == kind).map_or(Code::Interrupted, |(_, code)| *code)
+}
+
+/// The kernel's words may name what the client may not know; they go to the log.
+const UNABLE: &str = "the helper could not do this; an operator finds the reason in the audit log";
+
+/// Why an order has no effect.
+#[derive(Debug)]
+pub enum Error {
+    /// Decided against.
+    Denied(Denied),
+    /// Failed.
+    Failed(Fault),
+    /// Nothing was done, and another process of this program can do it: the recorder sends the order once more.
+    NotStarted(Fault),
+}
+
+impl From<Denied> for Error {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::Denied(invalid.into())
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+impl Error {
+    /// The stable code and the words for the client.
+    #[must_use]
+    pub fn to_client(&self) -> (Code, String) {
+        match self {
+            Self::Denied(denied) => (denied.code, denied.message.clone()),
+            Self::Failed(fault) | Self::NotStarted(fault) => (fault.code(), UNABLE.to_owned()),
+        }
+    }
+
+    /// The words for the log alone.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Denied(denied) => denied.message.clone(),
+            Self::Failed(fault) | Self::NotStarted(fault) => fault.to_string(),
+        }
+    }
+
+    /// The last frame of a connection on which nothing was done.
+    #[must_use]
+    pub fn close(&self) -> Close {
+        let reason = match self {
+            Self::Denied(_) | Self::Failed(_) => CloseReason::Refused,
+            Self::NotStarted(_) => CloseReason::NotStarted,
+        };
+        let (code, message) = self.to_client();
+        Close { reason: reason.into(), code: code.as_str().to_owned(), message, detail: self.detail() }
+    }
+
+    /// The outcome of an effect that began and came to nothing.
+    #[must_use]
+    pub fn completed(&self) -> wire::Completed {
+        let (code, message) = self.to_client();
+        let status = wire::Status::Failed.into();
+        wire::Completed { status, code: code.as_str().to_owned(), message, ..wire::Completed::default() }
+    }
+}

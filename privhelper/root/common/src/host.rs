@@ -1,0 +1,127 @@
+//! Paths, accounts and clock as values, so that tests bring their own; and the accepted policy.
+
+use crate::accounts::Accounts;
+use crate::error::Fault;
+use crate::store;
+use postern_policy::Policy;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Largest accepted policy, in bytes.
+const POLICY_MAX: u64 = 16 * 1024 * 1024;
+
+/// The part of the host that every program of the root helper knows.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// `files` or `units`: the family in this program's inverses.
+    pub family: &'static str,
+    /// The accepted policy.
+    pub accepted: PathBuf,
+    /// The key of stages and agreements.
+    pub validator_key: PathBuf,
+    /// The program's own state directory.
+    pub state: PathBuf,
+    /// passwd(5).
+    pub passwd: PathBuf,
+    /// group(5).
+    pub group: PathBuf,
+    /// This boot's id, as approvals name it.
+    pub boot_id: String,
+    /// The owner of the program's state, and of whatever it relies on besides root.
+    pub owner_uid: u32,
+    /// The only uid that may connect.
+    pub peer_uid: u32,
+    /// The wall clock.
+    pub now: fn() -> SystemTime,
+}
+
+impl Host {
+    /// The installed host (CONTRACTS 1). Only the recorder may connect.
+    ///
+    /// # Errors
+    /// The account of the recorder or the boot id cannot be read.
+    pub fn real(family: &'static str, state: &str) -> Result<Self, Fault> {
+        let boot_id = store::read(Path::new("/proc/sys/kernel/random/boot_id"), 64)?.unwrap_or_default();
+        let policy = Path::new("/var/lib/postern-policy");
+        let mut host = Self {
+            family,
+            accepted: policy.join("accepted.pb"),
+            validator_key: policy.join("validator.key"),
+            state: state.into(),
+            passwd: "/etc/passwd".into(),
+            group: "/etc/group".into(),
+            boot_id: String::from_utf8_lossy(&boot_id).trim().to_owned(),
+            owner_uid: nix::unistd::Uid::effective().as_raw(),
+            peer_uid: 0,
+            now: SystemTime::now,
+        };
+        let peer = host.accounts()?.user("postern-audit");
+        host.peer_uid = peer.ok_or_else(|| Fault::Program { what: "no user postern-audit".to_owned() })?;
+        Ok(host)
+    }
+
+    /// Reads the accounts as they are now.
+    ///
+    /// # Errors
+    /// A file is missing or cannot be read.
+    pub fn accounts(&self) -> Result<Accounts, Fault> {
+        Accounts::read(&self.passwd, &self.group)
+    }
+}
+
+/// Tells one version of a file or directory from the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    place: (u64, u64),
+    content: (u64, i64, i64),
+}
+
+impl Identity {
+    /// Of the file at this path: device, inode, size and time of its content. None if there is none.
+    #[must_use]
+    pub fn of_file(path: &Path) -> Option<Self> {
+        let stat = std::fs::metadata(path).ok()?;
+        let content = (stat.size(), stat.mtime(), stat.mtime_nsec());
+        Some(Self { place: (stat.dev(), stat.ino()), content })
+    }
+
+    /// Of the directory at this path: device and inode alone. None if there is none.
+    #[must_use]
+    pub fn of_directory(path: &Path) -> Option<Self> {
+        let stat = std::fs::symlink_metadata(path).ok()?;
+        Some(Self { place: (stat.dev(), stat.ino()), content: (0, 0, 0) })
+    }
+}
+
+/// The accepted policy as it was loaded. Whoever accepts a connection compares it with the file first.
+#[derive(Debug)]
+pub struct ActivePolicy {
+    path: PathBuf,
+    loaded: Option<Identity>,
+    /// The rules. Without a file: those that admit nobody.
+    pub policy: Policy,
+}
+
+impl ActivePolicy {
+    /// Loads the accepted policy.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn load(host: &Host) -> Result<Self, Fault> {
+        let path = host.accepted.clone();
+        // Before the content: a file replaced in between is loaded again, never taken for the loaded one.
+        let loaded = Identity::of_file(&path);
+        let policy = match store::read(&path, POLICY_MAX)? {
+            Some(bytes) => Policy::load(&bytes).map_err(|what| Fault::Program { what })?,
+            None => Policy::default(),
+        };
+        Ok(Self { path, loaded, policy })
+    }
+
+    /// Whether the file is still the one that was loaded.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        Identity::of_file(&self.path) == self.loaded
+    }
+}

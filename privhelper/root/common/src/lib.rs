@@ -1,0 +1,24 @@
+//! What the programs of the root helper share: receiving an order, deciding it again, and keeping what became of it.
+//!
+//! Nothing here changes the host beyond the program's own state directory.
+
+pub mod accounts;
+pub mod authority;
+pub mod connection;
+pub mod error;
+pub mod host;
+pub mod mac;
+pub mod outcomes;
+pub mod receive;
+pub mod server;
+pub mod startup;
+pub mod store;
+
+pub use accounts::Accounts;
+pub use authority::{Authority, Purpose};
+pub use connection::Connection;
+pub use error::{Error, Fault};
+pub use host::{ActivePolicy, Host, Identity};
+pub use mac::Key;
+pub use outcomes::{OutcomeState, Outcomes};
+pub use receive::{OrderId, Ordered, Received};

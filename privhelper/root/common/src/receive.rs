@@ -1,0 +1,174 @@
+//! Receives one order: strict decode, limits before memory is taken, every content hashed once.
+
+use postern_policy::VerbId;
+use postern_policy::types::Digest;
+use postern_proto::link::{self, Kind};
+use postern_proto::root::v1::{
+    Acknowledge, CloseReason, Content, Envelope, Hello, Order, Outcomes, RootExecute, RootInspect,
+    SecretValue, SecretValues, Step,
+};
+use prost::Message;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::io::Read;
+use std::sync::Arc;
+
+/// Most bytes of all content of one order: a `file.patch`.
+const CONTENT_TOTAL: u64 = 8 * 1024 * 1024;
+
+/// The id of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OrderId(Digest);
+
+impl OrderId {
+    /// Reads 32 bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Digest::from_bytes(bytes).map(Self)
+    }
+
+    /// Reads 64 hex digits.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        Digest::from_hex(text).map(Self)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// 64 hex digits.
+impl fmt::Display for OrderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An order with what came after it.
+#[derive(Debug)]
+pub struct Ordered {
+    /// The order.
+    pub order: Order,
+    /// Its bytes: what people approve, and what the witness line holds the digest of.
+    pub bytes: Vec<u8>,
+    /// Its id.
+    pub id: OrderId,
+    /// Its verb.
+    pub verb: VerbId,
+    /// The content that `Order.contents` announced, each of that size and digest. Only with the step WHOLE.
+    pub contents: Vec<Arc<[u8]>>,
+    /// Values of secret parameters.
+    pub secrets: Vec<SecretValue>,
+}
+
+impl Ordered {
+    /// SHA-256 of the order's bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&[&self.bytes])
+    }
+}
+
+/// What the recorder wants.
+#[derive(Debug)]
+pub enum Received {
+    /// An effect, or a part of a validated one.
+    Execute(Envelope, Step, Ordered),
+    /// A read, or the facts of a change. The envelope comes where a rule marks a read `ask`.
+    Inspect(Option<Envelope>, Ordered),
+    /// What became of an order.
+    Outcomes(OrderId),
+    /// The recorder has written the order's outcome.
+    Acknowledge(OrderId),
+}
+
+/// Receives the greeting and one request.
+///
+/// # Errors
+/// `WrongBuild`, except for `Outcomes`; `Malformed` for everything else, a closed connection included.
+pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
+    let (kind, payload) = frame(from)?;
+    let hello: Hello = message(kind, Kind::Hello, &payload)?;
+    let (kind, payload) = frame(from)?;
+    if kind == Kind::Outcomes {
+        let Outcomes { order_id } = strict(&payload)?;
+        return Ok(Received::Outcomes(OrderId::from_bytes(&order_id).ok_or(CloseReason::Malformed)?));
+    }
+    if hello.build != link::build() {
+        return Err(CloseReason::WrongBuild);
+    }
+    if kind == Kind::Acknowledge {
+        let Acknowledge { order_id } = strict(&payload)?;
+        return Ok(Received::Acknowledge(OrderId::from_bytes(&order_id).ok_or(CloseReason::Malformed)?));
+    }
+    if kind == Kind::RootInspect {
+        let RootInspect { order, envelope } = strict(&payload)?;
+        return Ok(Received::Inspect(envelope, decode(order)?));
+    }
+    let RootExecute { envelope, order, secrets } = message(kind, Kind::RootExecute, &payload)?;
+    let envelope = envelope.ok_or(CloseReason::Malformed)?;
+    let step = Step::try_from(envelope.step).unwrap_or(Step::Unspecified);
+    let mut ordered = decode(order)?;
+    match step {
+        Step::Whole => {
+            ordered.contents = contents(from, &ordered.order.contents)?;
+            if secrets {
+                let (kind, payload) = frame(from)?;
+                ordered.secrets = message::<SecretValues>(kind, Kind::Secrets, &payload)?.values;
+            }
+        }
+        Step::Validate | Step::Commit => {}
+        Step::Unspecified => return Err(CloseReason::Malformed),
+    }
+    Ok(Received::Execute(envelope, step, ordered))
+}
+
+fn decode(bytes: Vec<u8>) -> Result<Ordered, CloseReason> {
+    let order: Order = strict(&bytes)?;
+    let id = OrderId::from_bytes(&order.order_id).ok_or(CloseReason::Malformed)?;
+    let verb = VerbId::from_name(&order.verb).ok_or(CloseReason::Malformed)?;
+    Ok(Ordered { order, bytes, id, verb, contents: Vec::new(), secrets: Vec::new() })
+}
+
+/// Reads the content frames of an order, each content to its announced size.
+fn contents(from: &mut impl Read, announced: &[Content]) -> Result<Vec<Arc<[u8]>>, CloseReason> {
+    let total = announced.iter().fold(0_u64, |sum, content| sum.saturating_add(content.size));
+    if total > CONTENT_TOTAL {
+        return Err(CloseReason::Malformed);
+    }
+    announced.iter().map(|announced| content(from, announced)).collect()
+}
+
+fn content(from: &mut impl Read, announced: &Content) -> Result<Arc<[u8]>, CloseReason> {
+    let size = usize::try_from(announced.size).map_err(|_| CloseReason::Malformed)?;
+    let mut content = Vec::with_capacity(size);
+    let mut hasher = Sha256::new();
+    while content.len() < size {
+        let (kind, part) = frame(from)?;
+        if kind != Kind::Content || part.is_empty() || part.len() > size.saturating_sub(content.len()) {
+            return Err(CloseReason::Malformed);
+        }
+        hasher.update(&part);
+        content.extend_from_slice(&part);
+    }
+    if hasher.finalize().as_slice() == announced.sha256 {
+        Ok(content.into())
+    } else {
+        Err(CloseReason::Malformed)
+    }
+}
+
+fn frame(from: &mut impl Read) -> Result<(Kind, Vec<u8>), CloseReason> {
+    link::read(from).ok().flatten().ok_or(CloseReason::Malformed)
+}
+
+fn message<M: Message + Default>(kind: Kind, wanted: Kind, payload: &[u8]) -> Result<M, CloseReason> {
+    if kind == wanted { strict(payload) } else { Err(CloseReason::Malformed) }
+}
+
+fn strict<M: Message + Default>(bytes: &[u8]) -> Result<M, CloseReason> {
+    link::strict(bytes).ok_or(CloseReason::Malformed)
+}

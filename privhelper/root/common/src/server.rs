@@ -1,0 +1,108 @@
+//! Accepts connections of the recorder's: one thread and one order each, until there is nothing to do.
+
+use crate::error::Fault;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How a server ends and what it bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Without a connection for so long the program ends.
+    pub idle: Duration,
+    /// Most connections at once; more wait in the socket's backlog.
+    pub connections: usize,
+    /// Longest wait for a frame of the recorder's, and for it to take one.
+    pub patience: Duration,
+}
+
+impl Limits {
+    /// The limits of an installed program.
+    pub const REAL: Self =
+        Self { idle: Duration::from_secs(45), connections: 16, patience: Duration::from_secs(30) };
+}
+
+/// Why a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing to do; or the next process must see what changed.
+    Idle,
+    /// Asked to stop.
+    Signal,
+}
+
+/// Serves until it is idle, `stop` can be read, or `is_current` is false right before a connection is accepted: that
+/// connection is the next process's. Returns when every order has ended.
+///
+/// # Errors
+/// The listener cannot be polled or accepted from.
+pub fn serve(
+    listener: &UnixListener,
+    stop: &impl AsFd,
+    limits: Limits,
+    peer_uid: u32,
+    is_current: impl Fn() -> bool,
+    handle: impl Fn(UnixStream) + Sync,
+) -> Result<Ended, Fault> {
+    listener.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;
+    let (handle, open) = (&handle, &AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        loop {
+            let is_full = open.load(Ordering::Acquire) >= limits.connections;
+            let [stopped, connected] = wait(listener, stop, limits.idle, is_full)?;
+            if stopped {
+                return Ok(Ended::Signal);
+            }
+            if !connected {
+                if !is_full && open.load(Ordering::Acquire) == 0 {
+                    return Ok(Ended::Idle);
+                }
+                continue;
+            }
+            if !is_current() {
+                return Ok(Ended::Idle);
+            }
+            let Ok((stream, _)) = listener.accept() else { continue };
+            let peer = getsockopt(&stream, PeerCredentials).map_err(Fault::io("ask who connects"))?;
+            if peer.uid() != peer_uid || set_patience(&stream, limits.patience).is_err() {
+                continue;
+            }
+            open.fetch_add(1, Ordering::AcqRel);
+            let work = move || {
+                handle(stream);
+                open.fetch_sub(1, Ordering::AcqRel);
+            };
+            if std::thread::Builder::new().name("order".to_owned()).spawn_scoped(scope, work).is_err() {
+                // The stream is closed: the recorder sees that nothing was received.
+                open.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    })
+}
+
+fn set_patience(stream: &UnixStream, patience: Duration) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))
+}
+
+/// Waits for a signal or a connection. With all threads busy only for a signal, and then not long.
+fn wait(
+    listener: &UnixListener,
+    stop: &impl AsFd,
+    idle: Duration,
+    is_full: bool,
+) -> Result<[bool; 2], Fault> {
+    let events = if is_full { PollFlags::empty() } else { PollFlags::POLLIN };
+    let mut fds = [PollFd::new(stop.as_fd(), PollFlags::POLLIN), PollFd::new(listener.as_fd(), events)];
+    let time = if is_full { Duration::from_millis(20) } else { idle };
+    let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+    match poll(&mut fds, timeout) {
+        Ok(_) => Ok(fds.map(|fd| fd.any().unwrap_or(false))),
+        Err(nix::errno::Errno::EINTR) => Ok([false, false]),
+        Err(errno) => Err(Fault::io("wait for a connection")(errno)),
+    }
+}

@@ -1,0 +1,90 @@
+//! Before the first order: drop what the process was given beyond its need.
+
+use crate::error::Fault;
+use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl::{set_dumpable, set_no_new_privs};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::stat::{Mode, umask};
+use std::os::fd::RawFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+/// Drops umask, working directory, core dumps, tracing by the same uid, new privileges, and every capability but these.
+///
+/// # Errors
+/// One of these capabilities is missing, or something cannot be dropped.
+pub fn drop_power(kept: &[Capability]) -> Result<(), Fault> {
+    umask(Mode::from_bits_truncate(0o077));
+    nix::unistd::chdir("/").map_err(Fault::io("change to /"))?;
+    set_dumpable(false).map_err(Fault::io("forbid tracing and core dumps"))?;
+    set_no_new_privs().map_err(Fault::io("forbid new privileges"))?;
+    let failed = |what: &str| Fault::Program { what: format!("{what}; does this run in its unit?") };
+    let wanted: CapsHashSet = kept.iter().copied().collect();
+    let had = caps::read(None, CapSet::Permitted).map_err(|_| failed("capabilities cannot be read"))?;
+    if !wanted.is_subset(&had) {
+        return Err(failed("a capability is missing"));
+    }
+    let nothing = CapsHashSet::new();
+    let sets = [
+        (CapSet::Ambient, &nothing),
+        (CapSet::Inheritable, &nothing),
+        (CapSet::Effective, &wanted),
+        (CapSet::Permitted, &wanted),
+    ];
+    for (set, value) in sets {
+        caps::set(None, set, value).map_err(|_| failed("capabilities cannot be dropped"))?;
+    }
+    Ok(())
+}
+
+/// Keeps SIGTERM and SIGINT for [`crate::server::serve`]. Before any thread is started: threads inherit it.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn hold_signals() -> Result<SignalFd, Fault> {
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
+    signals.thread_block().map_err(Fault::io("block signals"))?;
+    SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).map_err(Fault::io("make a signalfd"))
+}
+
+/// Takes the one socket that systemd passed, and closes every other inherited descriptor but the standard three.
+///
+/// # Errors
+/// There is not exactly one, or it is no listening Unix socket.
+pub fn listener() -> Result<UnixListener, Fault> {
+    // Descriptors from 3 on are those that systemd passed (sd_listen_fds(3)).
+    const FIRST_OTHER: RawFd = 4;
+    let mut given = listenfd::ListenFd::from_env();
+    if given.len() != 1 {
+        return Err(Fault::Program { what: "systemd must pass exactly one socket".to_owned() });
+    }
+    let listed = std::fs::read_dir("/proc/self/fd").map_err(Fault::io("list descriptors"))?;
+    let open = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
+    for fd in open.filter(|fd| *fd >= FIRST_OTHER).collect::<Vec<_>>() {
+        // The descriptor of this very listing is closed already.
+        nix::unistd::close(fd).ok();
+    }
+    let listener = given.take_unix_listener(0).map_err(Fault::io("take the socket"))?;
+    listener.ok_or_else(|| Fault::Program { what: "the socket that systemd passed is missing".to_owned() })
+}
+
+/// Refuses a directory of ours that others could change: it and every ancestor is root's or the owner's, and not
+/// writable by others.
+///
+/// # Errors
+/// The first that is not.
+pub fn check_ancestors(path: &Path, owner_uid: u32) -> Result<(), Fault> {
+    for (above, ancestor) in path.ancestors().enumerate() {
+        let stat = std::fs::symlink_metadata(ancestor).map_err(Fault::io("stat a directory of our state"))?;
+        let foreign = stat.uid() != owner_uid && stat.uid() != 0;
+        // On the way a sticky directory passes: others cannot replace a name of root's in it.
+        let writable = stat.mode() & 0o022 != 0 && (above == 0 || stat.mode() & 0o1000 == 0);
+        if foreign || writable || !stat.is_dir() {
+            let what = format!("{} must be a directory that others cannot write", ancestor.display());
+            return Err(Fault::Program { what });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Files of the program's own state directory, which nobody else can write.
+
+use crate::error::Fault;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// When a file must be on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When the call returns: it survives a power loss.
+    Synced,
+    /// When the kernel writes it: it survives a kill of this program.
+    Cached,
+}
+
+/// Makes a directory of mode 0700 if it is not there.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_directory(path: &Path) -> Result<(), Fault> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(Fault::io("make a directory of our own state"))
+}
+
+/// Reads a file; none if it is not there.
+///
+/// # Errors
+/// It cannot be read, or is larger than `max` bytes.
+pub fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Fault> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Fault::Io { doing: "open a file of our own state", error }),
+    };
+    let mut content = Vec::new();
+    let failed = "read a file of our own state";
+    file.take(max.saturating_add(1)).read_to_end(&mut content).map_err(Fault::io(failed))?;
+    if u64::try_from(content.len()).is_ok_and(|size| size > max) {
+        return Err(Fault::Corrupt { what: "a file of our own state (too large)" });
+    }
+    Ok(Some(content))
+}
+
+/// Makes an empty file; false if there is one already.
+///
+/// # Errors
+/// It cannot be made.
+pub fn claim(path: &Path) -> Result<bool, Fault> {
+    match create(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Fault::Io { doing: "make a file of our own state", error }),
+    }
+}
+
+/// Replaces a file as a whole, by a temporary name and a rename. `parts` are written one after the other.
+///
+/// # Errors
+/// Any step failed; the old file is still there.
+pub fn replace(path: &Path, parts: &[&[u8]], durability: Durability) -> Result<(), Fault> {
+    let failed = "write a file of our own state";
+    let temporary = path.with_extension("new");
+    remove(&temporary)?;
+    let mut file = create(&temporary).map_err(Fault::io(failed))?;
+    parts.iter().try_for_each(|part| file.write_all(part)).map_err(Fault::io(failed))?;
+    if durability == Durability::Synced {
+        file.sync_all().map_err(Fault::io("sync a file of our own state"))?;
+    }
+    renameat2(AT_FDCWD, &temporary, AT_FDCWD, path, RenameFlags::empty()).map_err(Fault::io(failed))?;
+    if durability == Durability::Synced {
+        let directory = File::open(path.parent().unwrap_or(Path::new("/")));
+        let synced = directory.and_then(|directory| directory.sync_all());
+        synced.map_err(Fault::io("sync a directory of our own state"))?;
+    }
+    Ok(())
+}
+
+/// Removes a file, if it is there.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove(path: &Path) -> Result<(), Fault> {
+    match unlinkat(AT_FDCWD, path, UnlinkatFlags::NoRemoveDir) {
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err(Fault::io("remove a file of our own state")(errno)),
+    }
+}
+
+/// The paths in a directory.
+///
+/// # Errors
+/// It cannot be read.
+pub fn list(path: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let failed = "list a directory of our own state";
+    let entries = std::fs::read_dir(path).map_err(Fault::io(failed))?;
+    entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(Fault::io(failed))
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+    #[expect(clippy::disallowed_methods, reason = "paths of the program's own state alone")]
+    options.open(path)
+}

@@ -1,0 +1,33 @@
+//! Outcomes by order id.
+
+use crate::support::World;
+use postern_proto::root::v1::Outcome;
+use postern_root::{Error, OrderId, OutcomeState, Outcomes};
+
+#[test]
+fn an_order_begins_once_and_its_outcome_stays_until_it_is_acknowledged() {
+    let world = World::new(Vec::new());
+    let directory = world.host.state.join("outcomes");
+    let outcomes = Outcomes::open(&directory).unwrap();
+    let (id, other) = (OrderId::from_bytes(&[1; 32]).unwrap(), OrderId::from_bytes(&[2; 32]).unwrap());
+    assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Unknown);
+    outcomes.begin(id).unwrap();
+    outcomes.begin(other).unwrap();
+    assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Running);
+    outcomes.acknowledge(id).unwrap();
+    assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Running, "what runs cannot be acknowledged");
+    assert!(
+        matches!(outcomes.begin(id), Err(Error::Denied(denied)) if denied.code.as_str() == "request_id_conflict")
+    );
+    let outcome = Outcome { uid: 5, ..Outcome::default() };
+    outcomes.end(id, &outcome).unwrap();
+    assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Ended(Box::new(outcome)));
+    assert!(outcomes.begin(id).is_err());
+    // A process that is killed while it writes an outcome leaves a temporary file.
+    std::fs::write(directory.join(format!("{other}.new")), b"half").unwrap();
+    let next = Outcomes::open(&directory).unwrap();
+    assert_eq!(next.running().unwrap(), [other]);
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 2);
+    next.acknowledge(id).unwrap();
+    assert_eq!(next.state(id).unwrap(), OutcomeState::Unknown);
+}
