@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::events::{EventSender, Grpc};
 use crate::history::Question;
 use crate::limit::Permit;
-use crate::request::{Meta, Request, decode, split};
+use crate::request::{Change, Meta, Request, decode, split};
 use crate::state::{State, of};
 use crate::sys::locked;
 use crate::sys::socket::Peer;
@@ -102,7 +102,7 @@ impl Call {
         };
         drop(bytes);
         // Content counts by its digest, which is known.
-        let contents = decoded.request.iter().flat_map(Request::changes).filter_map(|change| change.digest());
+        let contents = decoded.request.iter().flat_map(Request::changes).filter_map(Change::digest);
         let contents = contents.flat_map(|digest| digest.array()).collect::<Vec<_>>();
         let (meta, rest) = split(&decoded.body);
         self.canonical = self.state.digest(&[verb.name().as_bytes(), &[0], rest, &contents]);

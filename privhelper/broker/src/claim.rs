@@ -45,12 +45,15 @@ pub fn of_meta(claim: &mut Claim, meta: Option<&wire::Meta>) {
 /// What the client says: its words, and the arguments by their wire names with content as size and digest.
 pub fn of_request(claim: &mut Claim, meta: &Meta, request: &Request) {
     claim.request_id = meta.request_id.to_string();
-    claim.trace_id = meta.trace_id.as_str().to_owned();
-    claim.task = meta.task.as_str().to_owned();
+    meta.trace_id.as_str().clone_into(&mut claim.trace_id);
+    meta.task.as_str().clone_into(&mut claim.task);
     claim.claimed_uid = meta.claimed_uid;
     claim.reason = text(meta.reason.as_str());
     let verb = VerbId::from_name(&claim.verb);
     claim.args_json = object(args(verb, request));
+    if let Request::Undo(of) = request {
+        claim.undo_of = of.to_string();
+    }
 }
 
 /// What it is about, and what is at stake.

@@ -88,7 +88,7 @@ impl Connection {
 
 impl Channel<'_> {
     fn step(&mut self) -> Result<Step, Violation> {
-        let wanted = match self.assembler.next()? {
+        let wanted = match self.assembler.needs()? {
             Next::Bytes(wanted) => wanted,
             Next::Admit { stream, method, body_len } => return self.admit(stream, &method, body_len),
             Next::Whole(frame) => return self.take(frame),

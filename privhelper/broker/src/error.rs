@@ -16,6 +16,17 @@ pub enum Error {
     Malformed,
 }
 
+impl Error {
+    /// The same refusal where the recorder has not written it, so that the broker does.
+    #[must_use]
+    pub fn unrecorded(self) -> Self {
+        match self {
+            Self::Recorded(denied) => Self::Denied(denied),
+            Self::Denied(_) | Self::Failed(_) | Self::Malformed => self,
+        }
+    }
+}
+
 /// A failure of this host or of another program of Postern.
 #[derive(Debug)]
 pub struct Fault {
@@ -36,6 +47,8 @@ impl Fault {
     }
 
     /// For `map_err`: the recorder does not answer.
+    #[expect(clippy::needless_pass_by_value, reason = "`map_err` passes the error itself")]
+    #[must_use]
     pub fn recorder(error: io::Error) -> Self {
         Self::new(Code::AuditUnavailable, format!("recorder: {error}"))
     }

@@ -79,10 +79,7 @@ fn is_as_left(now: &root::Facts, left: &root::Facts) -> bool {
 pub fn files(call: &mut Call, client: &Client, order: &Order, _: &Grant) -> Result<Gathered, Error> {
     let stream = send_inspect(call, order, "")?;
     // No record is made of it: the broker makes that of the refusal.
-    let last = follow(call, stream, FILES_TIME).map_err(|error| match error {
-        Error::Recorded(denied) => Error::Denied(denied),
-        other @ (Error::Denied(_) | Error::Failed(_) | Error::Malformed) => other,
-    })?;
+    let last = follow(call, stream, FILES_TIME).map_err(Error::unrecorded)?;
     let Last::Facts(wire) = last else { return Err(invalid("an outcome instead of facts")) };
     let changes = order.request.changes();
     let files = wire.files.iter().zip(changes).map(|(file, change)| file_from_wire(file, change));
@@ -146,7 +143,15 @@ pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gat
     let (unit, action, now, journal_lines) = match &order.request {
         Request::Unit(change) => (&change.unit, action(order.verb), change.now, 0),
         Request::Status(status) => (&status.unit, "status", false, status.journal_lines),
-        _ => return Err(invalid("facts of a unit for another verb")),
+        Request::Packages(_)
+        | Request::DaemonReload
+        | Request::Read(_)
+        | Request::List(_)
+        | Request::Changes(_)
+        | Request::Command(_)
+        | Request::Describe
+        | Request::Result(_)
+        | Request::Undo(_) => return Err(invalid("facts of a unit for another verb")),
     };
     let asked = if action == "status" { "" } else { action };
     let question = ProbeUnit { unit: unit.to_string(), action: asked.to_owned(), now };

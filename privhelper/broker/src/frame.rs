@@ -72,7 +72,7 @@ impl Assembler {
     ///
     /// # Errors
     /// A head, a method or a length that no gateway of ours sends.
-    pub fn next(&mut self) -> Result<Next, Violation> {
+    pub fn needs(&mut self) -> Result<Next, Violation> {
         if self.skipping > 0 {
             return Ok(Next::Bytes(self.skipping));
         }

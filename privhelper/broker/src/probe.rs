@@ -21,14 +21,11 @@ const ANSWER_TIME: Duration = Duration::from_secs(180);
 pub fn ask(socket: &Path, kind: Kind, question: &impl Message) -> Result<Facts, Error> {
     let (kind, payload) = exchange(socket, kind, question)
         .map_err(|error| Fault::new(Code::Interrupted, format!("probe: {error}")))?;
-    match kind {
-        Kind::Facts => decode(&payload),
-        _ => Err(match closed(kind, &payload) {
-            // The recorder knows nothing of it: the broker records it.
-            Error::Recorded(denied) => Error::Denied(denied),
-            error => error,
-        }),
+    if kind == Kind::Facts {
+        return decode(&payload);
     }
+    // The recorder knows nothing of it: the broker records it.
+    Err(closed(kind, &payload).unrecorded())
 }
 
 fn exchange(socket: &Path, kind: Kind, question: &impl Message) -> io::Result<(Kind, Vec<u8>)> {

@@ -48,10 +48,7 @@ impl Recorder {
     /// The log cannot take it: the client must not get what was to be recorded.
     pub fn note(&self, claim: Claim) -> Result<(), Error> {
         let (kind, payload) = self.call(Kind::Note, &Note { claim: Some(claim) })?;
-        match kind {
-            Kind::Recorded => Ok(()),
-            _ => Err(closed(kind, &payload)),
-        }
+        if kind == Kind::Recorded { Ok(()) } else { Err(closed(kind, &payload)) }
     }
 
     /// Returns what is known of a request id. `body` is the keyed digest of the request; none = only ask.
@@ -61,10 +58,7 @@ impl Recorder {
     pub fn recall(&self, uid: u32, request_id: &str, body: Option<[u8; 32]>) -> Result<Known, Error> {
         let recall = recall(uid, request_id, body, false);
         let (kind, payload) = self.call(Kind::Recall, &recall)?;
-        match kind {
-            Kind::Recalled => known(decode(&payload)?),
-            _ => Err(closed(kind, &payload)),
-        }
+        if kind == Kind::Recalled { known(decode(&payload)?) } else { Err(closed(kind, &payload)) }
     }
 
     /// One frame and its answer on the kept connection. A connection that the recorder has closed is opened anew, once.

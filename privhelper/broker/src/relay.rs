@@ -74,7 +74,22 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
                 return Ok(Last::Completed(Box::new(recorded.completed.unwrap_or_default())));
             }
             Kind::Facts => return Ok(Last::Facts(Box::new(decode(&payload)?))),
-            _ => return Err(closed(kind, &payload)),
+            Kind::Close
+            | Kind::Hello
+            | Kind::Recall
+            | Kind::Note
+            | Kind::RecorderInspect
+            | Kind::RecorderExecute
+            | Kind::RootInspect
+            | Kind::RootExecute
+            | Kind::Outcomes
+            | Kind::Acknowledge
+            | Kind::Content
+            | Kind::Secrets
+            | Kind::ProbeUnit
+            | Kind::ProbePackages
+            | Kind::Outcome
+            | Kind::OutcomesReply => return Err(closed(kind, &payload)),
         }
     }
 }

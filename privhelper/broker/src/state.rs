@@ -9,7 +9,7 @@ use crate::recorder::Recorder;
 use crate::sys::{locked, socket::Peer, store};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied, Identity, Policy};
-use postern_proto::root::v1::Claim;
+use postern_proto::root::v1::{AuditLimits, Claim};
 use postern_proto::v1 as wire;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -60,14 +60,10 @@ impl State {
     /// It cannot be read or written.
     pub fn open(host: Host) -> Result<Self, Fault> {
         let path = host.directory.join("key");
-        let key = match store::read(&path, 32)? {
-            Some(key) => key,
-            None => {
-                let key = store::random()?;
-                store::replace(&path, &key)?;
-                key.to_vec()
-            }
-        };
+        if store::read(&path, 32)?.is_none() {
+            store::replace(&path, &store::random()?)?;
+        }
+        let key = store::read(&path, 32)?.unwrap_or_default();
         let damaged = |_| Fault::new(Code::Interrupted, format!("{} is damaged; remove it", path.display()));
         Ok(Self {
             key: key.try_into().map_err(damaged)?,
@@ -128,7 +124,7 @@ impl State {
     /// `rate_limited`.
     pub fn admit(&self, uid: u32, class: Class) -> Result<(), Denied> {
         let limits = self.policy().map(|policy| Limits::new(policy.audit(), class));
-        let limits = limits.unwrap_or_else(|_| Limits::new(&Default::default(), class));
+        let limits = limits.unwrap_or_else(|_| Limits::new(&AuditLimits::default(), class));
         locked(&self.budget).admit(uid, class, limits, ((self.host.since_boot)(), self.host.unix()))
     }
 
@@ -150,7 +146,9 @@ impl State {
             drop(self.recorder.note(claim));
         }
         let turned_away = std::mem::take(&mut *locked(&self.turned_away));
-        turned_away.into_iter().for_each(|peer| self.note_refused(peer, Code::Busy));
+        for peer in turned_away {
+            self.note_refused(peer, Code::Busy);
+        }
     }
 
     /// Remembers a connection that was dropped because its uid or all have too many. Waits for nobody.

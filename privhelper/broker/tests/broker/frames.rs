@@ -11,7 +11,7 @@ fn request(method: &str, body: &[u8]) -> Vec<u8> {
 fn frames(bytes: &[u8]) -> Vec<Frame> {
     let (mut assembler, mut rest, mut frames) = (Assembler::default(), bytes, Vec::new());
     loop {
-        match assembler.next().unwrap() {
+        match assembler.needs().unwrap() {
             Next::Admit { body_len, .. } => assembler.admit(body_len),
             Next::Whole(frame) => frames.push(frame),
             Next::Bytes(wanted) => {
@@ -47,7 +47,7 @@ fn asks_before_any_byte_of_a_body_and_drops_one_that_is_not_admitted() {
     let prefix = HEAD + 1 + "Helper/FilePatch".len();
     let mut at = 0;
     let admit = loop {
-        match assembler.next().unwrap() {
+        match assembler.needs().unwrap() {
             Next::Bytes(wanted) => {
                 assembler.push(&refused[at..at + wanted]);
                 at += wanted;
@@ -60,14 +60,14 @@ fn asks_before_any_byte_of_a_body_and_drops_one_that_is_not_admitted() {
     assembler.skip(100_000);
     assert!(assembler.is_unfinished() && assembler.bytes().is_empty());
     while at < refused.len() {
-        let Next::Bytes(wanted) = assembler.next().unwrap() else { panic!("a dropped body became a frame") };
+        let Next::Bytes(wanted) = assembler.needs().unwrap() else { panic!("a dropped body became a frame") };
         let count = wanted.min(4096);
         assembler.push(&refused[at..at + count]);
         at += count;
     }
     assert!(!assembler.is_unfinished() && assembler.bytes().is_empty(), "nothing of it was kept");
     assembler.push(&taken[..HEAD]);
-    assert_eq!(assembler.next(), Ok(Next::Bytes(1)), "the next frame begins");
+    assert_eq!(assembler.needs(), Ok(Next::Bytes(1)), "the next frame begins");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn limits_a_body_by_its_method_before_it_arrives() {
         assembler.push(&head.encode());
         assembler.push(&[u8::try_from(method.len()).unwrap()]);
         assembler.push(method.as_bytes());
-        assembler.next().map(|next| matches!(next, Next::Admit { body_len, .. } if body_len == len))
+        assembler.needs().map(|next| matches!(next, Next::Admit { body_len, .. } if body_len == len))
     };
     assert_eq!(next("Helper/UnitStart", 65_536), Ok(true));
     assert_eq!(next("Helper/UnitStart", 65_537), Err(Violation("body too large")));
@@ -103,6 +103,6 @@ fn rejects_frames_that_no_gateway_sends() {
     for bytes in cases {
         let mut assembler = Assembler::default();
         assembler.push(&bytes);
-        assert!(assembler.next().is_err(), "{bytes:?}");
+        assert!(assembler.needs().is_err(), "{bytes:?}");
     }
 }
