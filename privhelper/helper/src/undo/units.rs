@@ -58,7 +58,7 @@ impl Unit {
             UnitAction::Mask => VerbId::UnitMask,
             UnitAction::Unmask => VerbId::UnitUnmask,
         };
-        self.actions().into_iter().map(|action| (verb(action), Object::Unit(self.unit.clone()))).collect()
+        self.actions().into_iter().map(|action| (verb(action), Object::unit(self.unit.clone()))).collect()
     }
 
     fn change(&self) -> Change {

@@ -20,7 +20,7 @@ impl Rule {
         match facts {
             Facts::None | Facts::Files(_) => Ok(()),
             Facts::Packages(packages) => self.holds_packages(verb, packages, sources),
-            Facts::Unit(unit) => self.holds_unit(verb, unit),
+            Facts::Unit(unit) => self.holds_unit(unit),
         }
     }
 
@@ -100,12 +100,7 @@ impl Rule {
         (!granted).then_some(key)
     }
 
-    fn holds_unit(&self, verb: VerbId, plan: &UnitFacts) -> Result<(), Denied> {
-        if verb == VerbId::UnitStatus && plan.journal_lines > self.journal_lines {
-            let (id, lines) = (&self.id, self.journal_lines);
-            let why = format!("rule {id} grants {lines} lines of the journal (`journal_lines`)");
-            return Err(Denied::new(Code::LimitExceeded, why));
-        }
+    fn holds_unit(&self, plan: &UnitFacts) -> Result<(), Denied> {
         if plan.affected.is_empty() || self.allow_cascade {
             return Ok(());
         }
