@@ -6,12 +6,14 @@ use crate::error::Error;
 use crate::events::{EventSender, Grpc};
 use crate::history::Question;
 use crate::limit::Permit;
-use crate::request::{Change, Meta, Request, decode, split};
+use crate::meta::{Meta, split};
+use crate::order::Order;
 use crate::state::{State, of};
 use crate::sys::locked;
 use crate::sys::socket::Peer;
+use postern_policy::request::without_contents;
 use postern_policy::types::Digest;
-use postern_policy::{Code, Decision, Denied, Grant, VerbId};
+use postern_policy::{Code, Decision, Denied, Grant, Request, VerbId};
 use postern_proto::root::v1::Claim;
 use postern_proto::v1::{self as wire, event};
 use std::sync::Arc;
@@ -91,26 +93,29 @@ impl Call {
         }
     }
 
-    /// Decodes the message strictly; returns its arguments with the body of their order.
+    /// Decodes the message strictly, and makes the order of it.
     ///
     /// # Errors
     /// It is malformed, or an argument is invalid.
-    pub fn decode(&mut self, verb: VerbId, bytes: Vec<u8>) -> Result<(Meta, Request, Vec<u8>), Error> {
-        let Some(decoded) = decode(verb, &bytes) else {
+    pub fn decode(&mut self, verb: VerbId, family: &str, bytes: Vec<u8>) -> Result<(Meta, Order), Error> {
+        let decoded = Request::decode(verb, &bytes).zip(without_contents(verb, &bytes));
+        let Some(((wire, request), body)) = decoded else {
             self.state.note_malformed(self.peer, &self.claim.verb, &bytes);
             return Err(Error::Malformed);
         };
         drop(bytes);
+        claim::of_meta(&mut self.claim, wire.as_ref());
+        let meta = Meta::new(wire)?;
+        let (head, rest) = split(&body);
+        let (head, rest) = (head.to_vec(), rest.to_vec());
+        let order = Order::new(self.peer.uid, meta.request_id.as_str(), family, request?, body);
         // Content counts by its digest, which is known.
-        let contents = decoded.request.iter().flat_map(Request::changes).filter_map(Change::digest);
-        let contents = contents.flat_map(|digest| digest.array()).collect::<Vec<_>>();
-        let (meta, rest) = split(&decoded.body);
-        self.canonical = self.state.digest(&[verb.name().as_bytes(), &[0], rest, &contents]);
-        self.digest = self.state.digest(&[self.canonical.as_bytes(), meta]);
-        claim::of_meta(&mut self.claim, decoded.meta.as_ref());
-        let (meta, request) = (Meta::new(decoded.meta)?, decoded.request?);
-        claim::of_request(&mut self.claim, &meta, &request);
-        Ok((meta, request, decoded.body))
+        let contents = order.wire.contents.iter().flat_map(|content| content.sha256.clone());
+        let contents = contents.collect::<Vec<_>>();
+        self.canonical = self.state.digest(&[verb.name().as_bytes(), &[0], &rest, &contents]);
+        self.digest = self.state.digest(&[self.canonical.as_bytes(), &head]);
+        claim::of_request(&mut self.claim, &meta, &order);
+        Ok((meta, order))
     }
 
     /// Finds out who asks, under the policy and the account files as they are now.

@@ -2,12 +2,13 @@
 //! control characters.
 
 use crate::error::Error;
+use crate::meta::Meta;
 use crate::order::Order;
 use crate::plan::Plan;
-use crate::request::{Change, Meta, Package, Request, To};
-use postern_policy::types::{PackageName, PackageVersion};
-use postern_policy::{Code, Facts, Grant, RequiredGrant, Risk, VerbId};
-use postern_proto::root::v1::Claim;
+use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest};
+use postern_policy::types::{Digest, PackageName, PackageVersion};
+use postern_policy::{Code, Facts, Grant, Request, RequiredGrant, Risk, VerbId};
+use postern_proto::root::v1::{Claim, Content};
 use postern_proto::v1 as wire;
 use postern_record::Json;
 use std::collections::BTreeSet;
@@ -43,15 +44,14 @@ pub fn of_meta(claim: &mut Claim, meta: Option<&wire::Meta>) {
 }
 
 /// What the client says: its words, and the arguments by their wire names with content as size and digest.
-pub fn of_request(claim: &mut Claim, meta: &Meta, request: &Request) {
+pub fn of_request(claim: &mut Claim, meta: &Meta, order: &Order) {
     claim.request_id = meta.request_id.to_string();
     meta.trace_id.as_str().clone_into(&mut claim.trace_id);
     meta.task.as_str().clone_into(&mut claim.task);
     claim.claimed_uid = meta.claimed_uid;
     claim.reason = text(meta.reason.as_str());
-    let verb = VerbId::from_name(&claim.verb);
-    claim.args_json = object(args(verb, request));
-    if let Request::Undo(of) = request {
+    claim.args_json = object(args(order));
+    if let Request::Undo(of) = &order.request {
         claim.undo_of = of.to_string();
     }
 }
@@ -87,7 +87,7 @@ pub fn of_plan(claim: &mut Claim, order: &Order, grant: &Grant, facts: &Facts, p
 /// changes, and those that a validator sees; the package database.
 fn objects(order: &Order, grant: &Grant, facts: &Facts) -> BTreeSet<String> {
     let mut objects = BTreeSet::new();
-    for change in order.request.changes() {
+    for (change, _) in order.changes() {
         objects.insert(format!("dir:{}", change.path.split().0));
         let rules = grant.rules().filter(|rule| !rule.validate.is_empty());
         let granted = rules.filter_map(|rule| rule.selector.directory_of(order.verb, &change.path));
@@ -140,25 +140,26 @@ pub fn of_error(claim: &mut Claim, error: &Error) {
     claim.missing = text(&denied.missing);
 }
 
-fn args(verb: Option<VerbId>, request: &Request) -> Json {
-    match request {
-        Request::Packages(packages) => packages_args(verb, &packages.packages),
+fn args(order: &Order) -> Json {
+    match &order.request {
+        Request::Packages(packages) => packages_args(packages),
         Request::Unit(unit) => Json::new().text("unit", unit.unit.as_str()).flag("now", unit.now),
-        Request::Status(status) => {
+        Request::UnitStatus(status) => {
             let json = Json::new().text("unit", status.unit.as_str());
             if status.journal_lines == 0 {
                 return json;
             }
-            json.number("journal_lines", status.journal_lines).number("since_unix_s", status.since_unix_s)
+            let since = status.since.as_secs();
+            json.number("journal_lines", status.journal_lines).number("since_unix_s", since)
         }
-        Request::Read(read) => {
+        Request::FileRead(read) => {
             let json = Json::new().text("path", read.path.as_str());
             json.number("offset", read.offset).number("limit", read.limit)
         }
-        Request::List(path) => Json::new().text("path", path.as_str()),
-        Request::Changes(changes) => match changes.as_slice() {
-            [change] => change_args(change),
-            many => Json::new().objects("changes", many.iter().map(change_args)),
+        Request::FileList(path) => Json::new().text("path", path.as_str()),
+        Request::Files(files) => match files.changes.as_slice() {
+            [_] => order.changes().map(change_args).next().unwrap_or_default(),
+            _ => Json::new().objects("changes", order.changes().map(change_args)),
         },
         // Names alone: only the policy knows which value is a secret. The values are in the plan.
         Request::Command(command) => {
@@ -170,29 +171,29 @@ fn args(verb: Option<VerbId>, request: &Request) -> Json {
     }
 }
 
-fn packages_args(verb: Option<VerbId>, packages: &[Package]) -> Json {
-    if verb == Some(VerbId::PackageInstall) {
-        let package = |package: &Package| {
+fn packages_args(request: &PackagesRequest) -> Json {
+    if request.verb == VerbId::PackageInstall {
+        let package = |package: &NamedPackage| {
             let version = package.version.as_ref().map(PackageVersion::as_str).unwrap_or_default();
             Json::new().text("name", package.name.as_str()).text("version", version)
         };
-        return Json::new().objects("packages", packages.iter().map(package));
+        return Json::new().objects("packages", request.packages.iter().map(package));
     }
-    let names = packages.iter().map(|package| &package.name).map(PackageName::as_str);
-    let all = verb == Some(VerbId::PackageUpgrade) && packages.is_empty();
+    let names = request.packages.iter().map(|package| &package.name).map(PackageName::as_str);
+    let all = request.verb == VerbId::PackageUpgrade && request.packages.is_empty();
     Json::new().texts("names", names).flag("all", all)
 }
 
-fn change_args(change: &Change) -> Json {
-    let json = Json::new().text("path", change.path.as_str());
-    let json = match &change.to {
-        To::Content(content) => json.number("size", content.size).text("sha256", &content.sha256.to_string()),
-        To::Removed => json.text("kind", "remove"),
-        To::Directory | To::Attributes => json,
-    };
-    let json = match &change.to {
-        To::Content(_) | To::Removed => json.text("expect", &change.expect.to_string()),
-        To::Directory | To::Attributes => json,
+fn change_args((change, content): (&FileChange, Option<&Content>)) -> Json {
+    let mut json = Json::new().text("path", change.path.as_str());
+    if let Some(content) = content {
+        let sha256 = Digest::from_bytes(&content.sha256).unwrap_or_default();
+        json = json.number("size", content.size).text("sha256", &sha256.to_string());
+    }
+    json = match &change.to {
+        NewState::Content(_) => json.text("expect", &change.expect.to_string()),
+        NewState::Removed => json.text("kind", "remove").text("expect", &change.expect.to_string()),
+        NewState::Directory | NewState::Attributes => json,
     };
     let or_empty = |name: Option<String>| name.unwrap_or_default();
     json.text("mode", &or_empty(change.mode.map(|mode| mode.to_string())))

@@ -23,7 +23,7 @@ impl Client {
     /// Whether the client may ask for a unit's state without asking anybody.
     #[must_use]
     pub fn may_see(&self, unit: &str) -> bool {
-        let unit = UnitName::new(unit).map(Object::Unit);
+        let unit = UnitName::new(unit).map(Object::unit);
         unit.is_ok_and(|unit| self.policy.grants(&self.identity, VerbId::UnitStatus, &unit))
     }
 }

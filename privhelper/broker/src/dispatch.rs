@@ -3,7 +3,7 @@
 use crate::budget::Class;
 use crate::call::Call;
 use crate::error::Error;
-use crate::request::peek;
+use crate::meta::peek;
 use crate::run::run;
 use crate::state::State;
 use crate::table::{Verb, find};

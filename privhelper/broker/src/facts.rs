@@ -8,12 +8,12 @@ use crate::order::Order;
 use crate::perform::send_inspect;
 use crate::probe;
 use crate::relay::{Last, follow};
-use crate::request::{Change, Request, To};
 use postern_policy::facts::{
     Action, AffectedUnit, FileFacts, OldFile, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
+use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, PackageName};
-use postern_policy::{Code, Denied, Facts, Grant, VerbId};
+use postern_policy::{Code, Denied, Facts, Grant, Request, VerbId};
 use postern_proto::link::Kind;
 use postern_proto::root::v1::{self as root, PackageFlags, ProbePackages, ProbeUnit};
 use std::time::Duration;
@@ -81,19 +81,19 @@ pub fn files(call: &mut Call, client: &Client, order: &Order, _: &Grant) -> Resu
     // No record is made of it: the broker makes that of the refusal.
     let last = follow(call, stream, FILES_TIME).map_err(Error::unrecorded)?;
     let Last::Facts(wire) = last else { return Err(invalid("an outcome instead of facts")) };
-    let changes = order.request.changes();
-    let files = wire.files.iter().zip(changes).map(|(file, change)| file_from_wire(file, change));
-    let files = files.collect::<Result<Vec<_>, Error>>()?;
-    if files.len() != changes.len() || wire.files.len() != changes.len() {
+    let changes = order.changes().map(|(change, _)| change).collect::<Vec<_>>();
+    if wire.files.len() != changes.len() {
         return Err(invalid("facts of other files"));
     }
-    for (change, file) in changes.iter().zip(&files) {
+    let files = wire.files.iter().zip(&changes).map(|(file, change)| file_from_wire(file, change));
+    let files = files.collect::<Result<Vec<_>, Error>>()?;
+    for (change, file) in changes.into_iter().zip(&files) {
         check_expected(change, file.old.as_ref(), client.may_read(&change.path))?;
     }
     Ok((*wire, Facts::Files(files)))
 }
 
-fn file_from_wire(file: &root::FileFacts, change: &Change) -> Result<FileFacts, Error> {
+fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFacts, Error> {
     if file.path != change.path.as_str() {
         return Err(invalid("facts of another file"));
     }
@@ -113,16 +113,16 @@ fn file_from_wire(file: &root::FileFacts, change: &Change) -> Result<FileFacts, 
 
 /// Checks that what is there is what the change needs and its writer expects. A client that may not read the file gets
 /// no digest of it.
-fn check_expected(change: &Change, old: Option<&OldFile>, may_read: bool) -> Result<(), Denied> {
+fn check_expected(change: &FileChange, old: Option<&OldFile>, may_read: bool) -> Result<(), Denied> {
     let path = &change.path;
     let exists = || Err(Denied::new(Code::AlreadyExists, format!("{path} exists")));
     match (&change.to, old) {
-        (To::Removed | To::Attributes, None) => {
+        (NewState::Removed | NewState::Attributes, None) => {
             return Err(Denied::new(Code::NotFound, format!("{path} does not exist")));
         }
-        (To::Directory, Some(_)) => return exists(),
-        (To::Content(_) | To::Directory, None) | (To::Content(_) | To::Removed | To::Attributes, Some(_)) => {
-        }
+        (NewState::Directory, Some(_)) => return exists(),
+        (NewState::Content(_) | NewState::Directory, None)
+        | (NewState::Content(_) | NewState::Removed | NewState::Attributes, Some(_)) => {}
     }
     match (change.expect, old) {
         (Expect::Any, _) | (Expect::Absent, None) => return Ok(()),
@@ -142,12 +142,12 @@ fn check_expected(change: &Change, old: Option<&OldFile>, may_read: bool) -> Res
 pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gathered, Error> {
     let (unit, action, now, journal_lines) = match &order.request {
         Request::Unit(change) => (&change.unit, action(order.verb), change.now, 0),
-        Request::Status(status) => (&status.unit, "status", false, status.journal_lines),
-        Request::Packages(_)
+        Request::UnitStatus(status) => (&status.unit, "status", false, status.journal_lines),
+        Request::Files(_)
+        | Request::FileRead(_)
+        | Request::FileList(_)
         | Request::DaemonReload
-        | Request::Read(_)
-        | Request::List(_)
-        | Request::Changes(_)
+        | Request::Packages(_)
         | Request::Command(_)
         | Request::Describe
         | Request::Result(_)

@@ -2,14 +2,12 @@
 
 use crate::error::Error;
 use crate::recorder::{Known, Recorder};
-use crate::request::{Change, NewContent, Request, To, decode_order};
 use crate::sys::store;
+use postern_policy::request::{FileChange, NewState, split_secrets, undo_grants};
 use postern_policy::types::Digest;
-use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, RequiredGrant, VerbId};
+use postern_policy::{Code, Decision, Denied, Grant, Policy, Request, RequiredGrant, VerbId};
 use postern_proto::link;
 use postern_proto::root::v1::{self as root, Content, Facts, SecretValue, SecretValues};
-use postern_proto::v1 as wire;
-use prost::Message;
 use std::sync::Arc;
 
 /// An order with what travels beside it.
@@ -28,16 +26,16 @@ pub struct Order {
 }
 
 impl Order {
-    /// An order of a request of `uid`. `of` is the verb, its family, the arguments, and the message without content.
+    /// An order of a request of `uid`, whose message without content is `body`.
     #[must_use]
-    pub fn new(uid: u32, request_id: &str, of: (VerbId, &'static str, Request, Vec<u8>)) -> Self {
-        let (verb, family, request, body) = of;
+    pub fn new(uid: u32, request_id: &str, family: &str, request: Request, body: Vec<u8>) -> Self {
+        let verb = request.verb();
         let wire = root::Order {
             order_id: link::order_id(uid, request_id).to_vec(),
             uid,
             verb: verb.name().to_owned(),
             body,
-            contents: contents(request.changes()),
+            contents: contents(&request),
             ..root::Order::default()
         };
         Self { wire, verb, family: family.to_owned(), request, secrets: Vec::new() }
@@ -63,13 +61,10 @@ impl Order {
         };
         let damaged = || gone("how to undo this request is not known any more");
         self.verb = VerbId::from_name(&inverse.verb).ok_or_else(damaged)?;
-        let content = |content: &Content| {
-            let sha256 = Digest::from_bytes(&content.sha256)?;
-            Some(NewContent { size: content.size, sha256, bytes: None })
-        };
-        let contents = inverse.contents.iter().map(content).collect::<Option<Vec<_>>>();
-        let decoded = contents.and_then(|contents| decode_order(self.verb, &inverse.body, contents));
-        self.request = decoded.and_then(|decoded| decoded.request.ok()).ok_or_else(damaged)?;
+        // Its content is root's already, which decides it: here its size and digest are known.
+        let contents = inverse.contents.iter().map(|_| Arc::default()).collect();
+        let decoded = Request::decode_order(self.verb, &inverse.body, contents);
+        self.request = decoded.and_then(Result::ok).ok_or_else(damaged)?;
         self.family.clone_from(&inverse.family);
         self.wire.inverse = Some(inverse);
         Ok(self)
@@ -79,11 +74,10 @@ impl Order {
     /// through must let its undo be asked for. What a person approved is asked again.
     #[must_use]
     pub fn required_grants(&self) -> Vec<RequiredGrant> {
-        let request = self.request.required_grants(self.verb);
+        let request = self.request.required_grants();
         let Some(inverse) = &self.wire.inverse else { return request };
         let least = if inverse.needs_person { Decision::Ask } else { Decision::Allow };
-        let rule = |rule: &String| (VerbId::RequestUndo, Object::Undo { rule: rule.clone(), least });
-        inverse.rules.iter().map(rule).chain(request).collect()
+        undo_grants(&inverse.rules, least).into_iter().chain(request).collect()
     }
 
     /// Replaces the values of secret parameters by commitments, so that no digest of the order tells a guess.
@@ -91,20 +85,14 @@ impl Order {
     /// # Errors
     /// The kernel has no random numbers.
     pub fn commit_secrets(&mut self, policy: &Policy) -> Result<(), Error> {
-        let Request::Command(command) = &mut self.request else { return Ok(()) };
-        let row = policy.command(command.name.as_str()).filter(|_| self.wire.inverse.is_none());
-        let mut message: wire::CommandRunRequest = link::strict(&self.wire.body).ok_or(Error::Malformed)?;
-        for parameter in &mut message.parameters {
-            if !row.is_some_and(|row| row.is_secret(&parameter.name)) {
-                continue;
-            }
-            let random = store::random()?;
-            let commitment = Digest::of(&[&random, parameter.value.as_bytes()]).to_string();
-            let value = std::mem::replace(&mut parameter.value, commitment).into_bytes();
-            let (parameter, random) = (parameter.name.clone(), random.to_vec());
-            self.secrets.push(SecretValue { parameter, random, value });
+        let Request::Command(command) = &self.request else { return Ok(()) };
+        if self.wire.inverse.is_some() {
+            return Ok(());
         }
-        self.wire.body = message.encode_to_vec();
+        if let Some(row) = policy.command(command.name.as_str()) {
+            let split = split_secrets(row, &self.wire.body, store::random)?;
+            (self.wire.body, self.secrets) = split.ok_or(Error::Malformed)?;
+        }
         Ok(())
     }
 
@@ -116,14 +104,23 @@ impl Order {
         self.wire.facts = Some(facts);
     }
 
+    /// Returns the changes of files, each with the size and digest of its new content. Empty for other verbs.
+    pub fn changes(&self) -> impl Iterator<Item = (&FileChange, Option<&Content>)> {
+        let changes = if let Request::Files(files) = &self.request { files.changes.as_slice() } else { &[] };
+        let inverse = self.wire.inverse.as_ref();
+        let mut contents = inverse.map_or(&self.wire.contents, |inverse| &inverse.contents).iter();
+        changes.iter().map(move |change| {
+            let is_content = matches!(change.to, NewState::Content(_));
+            (change, if is_content { contents.next() } else { None })
+        })
+    }
+
     /// Returns the content that follows the order. That of an undo is root's already.
     #[must_use]
     pub fn content(&self) -> Vec<Arc<[u8]>> {
-        let contents = self.request.changes().iter().filter_map(|change| match &change.to {
-            To::Content(content) => content.bytes.clone(),
-            To::Removed | To::Directory | To::Attributes => None,
-        });
-        contents.collect()
+        let Request::Files(files) = &self.request else { return Vec::new() };
+        let contents = files.contents().filter(|_| self.wire.inverse.is_none());
+        contents.cloned().collect()
     }
 
     /// Returns the frame of secrets; none if the verb has none. `command.run` always has one.
@@ -134,12 +131,12 @@ impl Order {
     }
 }
 
-fn contents(changes: &[Change]) -> Vec<Content> {
-    let content = |change: &Change| match &change.to {
-        To::Content(content) => {
-            Some(Content { size: content.size, sha256: content.sha256.as_bytes().to_vec() })
-        }
-        To::Removed | To::Directory | To::Attributes => None,
+/// Sizes and digests of new content.
+fn contents(request: &Request) -> Vec<Content> {
+    let Request::Files(files) = request else { return Vec::new() };
+    let content = |bytes: &Arc<[u8]>| Content {
+        size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        sha256: Digest::of(&[bytes]).as_bytes().to_vec(),
     };
-    changes.iter().filter_map(content).collect()
+    files.contents().map(content).collect()
 }

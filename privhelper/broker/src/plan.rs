@@ -2,13 +2,13 @@
 
 use crate::client::Client;
 use crate::order::Order;
-use crate::request::{Change, Request, To};
 use postern_policy::facts::{
     FileFacts, OldFile, Origin, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
-use postern_policy::types::{Arguments, FileKind, FileMode, PackageName, TargetPath, UserName};
-use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, VerbId};
-use postern_proto::root::v1::Sandbox;
+use postern_policy::request::{FileChange, NewState};
+use postern_policy::types::{Arguments, Digest, FileKind, FileMode, PackageName, TargetPath, UserName};
+use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
+use postern_proto::root::v1::{Content, Sandbox};
 use postern_proto::v1 as wire;
 use postern_record::Json;
 
@@ -32,7 +32,7 @@ impl Plan {
         }
         Ok(match facts {
             Facts::None => Self::default(),
-            Facts::Files(files) => of_files(order.request.changes(), files),
+            Facts::Files(files) => of_files(order, files),
             Facts::Unit(unit) => of_unit(unit),
             Facts::Packages(packages) => of_packages(packages),
         })
@@ -60,36 +60,42 @@ impl Plan {
     }
 }
 
-fn of_files(changes: &[Change], files: &[FileFacts]) -> Plan {
-    let both = || changes.iter().zip(files.iter().map(|file| file.old.as_ref()));
+/// A change with its new content and what is there now.
+type Step<'a> = ((&'a FileChange, Option<&'a Content>), Option<&'a OldFile>);
+
+fn of_files(order: &Order, files: &[FileFacts]) -> Plan {
+    let steps = || order.changes().zip(files.iter().map(|file| file.old.as_ref()));
     Plan {
-        wire: wire::Plan {
-            files: both().map(|(change, old)| file_step(change, old)).collect(),
-            ..wire::Plan::default()
-        },
-        json: Json::new().objects("files", both().map(|(change, old)| file_json(change, old))),
+        wire: wire::Plan { files: steps().map(file_step).collect(), ..wire::Plan::default() },
+        json: Json::new().objects("files", steps().map(file_json)),
     }
 }
 
-const fn file_action(change: &Change, old: Option<&OldFile>) -> (&'static str, wire::ChangeKind) {
+const fn file_action(change: &FileChange, old: Option<&OldFile>) -> (&'static str, wire::ChangeKind) {
     match (&change.to, old) {
-        (To::Content(_), _) => ("write", wire::ChangeKind::Write),
-        (To::Removed, Some(OldFile { kind: FileKind::Directory, .. })) => {
+        (NewState::Content(_), _) => ("write", wire::ChangeKind::Write),
+        (NewState::Removed, Some(OldFile { kind: FileKind::Directory, .. })) => {
             ("remove-directory", wire::ChangeKind::Remove)
         }
-        (To::Removed, _) => ("remove", wire::ChangeKind::Remove),
-        (To::Directory, _) => ("make-directory", wire::ChangeKind::Unspecified),
-        (To::Attributes, _) => ("set-attributes", wire::ChangeKind::Unspecified),
+        (NewState::Removed, _) => ("remove", wire::ChangeKind::Remove),
+        (NewState::Directory, _) => ("make-directory", wire::ChangeKind::Unspecified),
+        (NewState::Attributes, _) => ("set-attributes", wire::ChangeKind::Unspecified),
     }
 }
 
 /// The mode afterwards: what is asked for, else what is kept, else the default.
-fn mode(change: &Change, old: Option<&OldFile>) -> FileMode {
-    let default = if matches!(change.to, To::Directory) { FileMode::DIRECTORY } else { FileMode::DEFAULT };
+fn mode(change: &FileChange, old: Option<&OldFile>) -> FileMode {
+    let is_directory = matches!(change.to, NewState::Directory);
+    let default = if is_directory { FileMode::DIRECTORY } else { FileMode::DEFAULT };
     change.mode.or(old.map(|old| old.attributes.mode)).unwrap_or(default)
 }
 
-fn file_step(change: &Change, old: Option<&OldFile>) -> wire::FileStep {
+/// A digest in hex.
+fn hex(content: &Content) -> String {
+    Digest::from_bytes(&content.sha256).map(|digest| digest.to_string()).unwrap_or_default()
+}
+
+fn file_step(((change, content), old): Step<'_>) -> wire::FileStep {
     let mut step = wire::FileStep {
         path: change.path.to_string(),
         kind: file_action(change, old).1.into(),
@@ -98,10 +104,10 @@ fn file_step(change: &Change, old: Option<&OldFile>) -> wire::FileStep {
     if let Some(old) = old.filter(|old| old.kind == FileKind::File) {
         (step.old_sha256, step.old_size) = (old.sha256.to_string(), old.size);
     }
-    if let To::Content(content) = &change.to {
-        (step.new_sha256, step.new_size) = (content.sha256.to_string(), content.size);
+    if let Some(content) = content {
+        (step.new_sha256, step.new_size) = (hex(content), content.size);
     }
-    if !matches!(change.to, To::Removed) {
+    if change.to != NewState::Removed {
         let root = if old.is_none() { "root" } else { "" };
         let name =
             |name: &Option<UserName>| name.as_ref().map_or_else(|| root.to_owned(), ToString::to_string);
@@ -111,19 +117,19 @@ fn file_step(change: &Change, old: Option<&OldFile>) -> wire::FileStep {
     step
 }
 
-fn file_json(change: &Change, old: Option<&OldFile>) -> Json {
+fn file_json(((change, content), old): Step<'_>) -> Json {
     let mut json = Json::new().text("path", change.path.as_str()).text("action", file_action(change, old).0);
     if let Some(old) = old.filter(|old| old.kind == FileKind::File) {
         json = json.number("old_size", old.size).text("old_sha256", &old.sha256.to_string());
     }
-    if let To::Content(content) = &change.to {
-        json = json.number("new_size", content.size).text("new_sha256", &content.sha256.to_string());
+    if let Some(content) = content {
+        json = json.number("new_size", content.size).text("new_sha256", &hex(content));
     }
     let mode = mode(change, old);
     if let Some(old) = old.filter(|old| old.attributes.mode != mode) {
         json = json.text("old_mode", &old.attributes.mode.to_string());
     }
-    if matches!(change.to, To::Removed) { json } else { json.text("mode", &mode.to_string()) }
+    if change.to == NewState::Removed { json } else { json.text("mode", &mode.to_string()) }
 }
 
 fn of_unit(unit: &UnitFacts) -> Plan {

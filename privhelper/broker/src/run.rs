@@ -4,10 +4,9 @@ use crate::call::{Call, Outcome};
 use crate::claim;
 use crate::error::Error;
 use crate::facts;
-use crate::order::Order;
+use crate::meta::Mode;
 use crate::perform;
 use crate::plan::Plan;
-use crate::request::Mode;
 use crate::table::{self, Verb};
 use postern_policy::{Decision, Grant};
 use postern_proto::v1 as wire;
@@ -17,10 +16,9 @@ use postern_proto::v1 as wire;
 /// # Errors
 /// It is malformed or refused, or something failed.
 pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error> {
-    let (meta, request, body) = call.decode(verb.id, body)?; // strict; validated types from here on
+    let (meta, order) = call.decode(verb.id, verb.family, body)?; // strict; validated types from here on
     let client = call.client()?;
     let (policy, who) = (&client.policy, &client.identity);
-    let order = Order::new(call.peer.uid, &call.claim.request_id, (verb.id, verb.family, request, body));
     let mut order = order.with_inverse(&call.state.recorder)?; // an undo is decided as what it does
     let grants = order.required_grants();
     claim::of_grants(&mut call.claim, &grants);

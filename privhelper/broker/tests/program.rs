@@ -1,4 +1,5 @@
 //! The program: what it refuses to start with, and what it has dropped once it serves.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test stops at the first surprise")]
 
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;

@@ -138,7 +138,7 @@ fn membership_in_a_group_counts_at_each_request() {
 #[test]
 fn ends_the_connection_for_a_ninth_stream() {
     let world = World::new(vec![site(&["file.write"])]);
-    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let (release, held) = std::sync::mpsc::channel::<()>();
     world.recorder.on_inspect(move |_, _| {
         held.recv().ok();
     });
@@ -149,7 +149,7 @@ fn ends_the_connection_for_a_ninth_stream() {
     }
     while channel.frame().is_some() {}
     assert_eq!(world.recorder.events(), ["malformed"]);
-    drop(hold);
+    drop(release);
 }
 
 #[test]

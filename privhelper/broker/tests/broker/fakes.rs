@@ -2,8 +2,9 @@
 
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{
-    Claim, Close, CloseReason, Facts, FileFacts, Hello, Note, Order, Parked, ProbePackages, ProbeUnit,
-    Recall, Recalled, Recorded, RecorderExecute, RecorderInspect, SecretValues, UnitFacts, UnitState,
+    Claim, Close, CloseReason, Facts, FileFacts, Hello, Note, Order, PackageFacts, Parked, ProbePackages,
+    ProbeUnit, Recall, Recalled, Recorded, RecorderExecute, RecorderInspect, SecretValues, UnitFacts,
+    UnitState,
 };
 use postern_proto::v1 as wire;
 use prost::Message;
@@ -246,7 +247,11 @@ impl FakeProbe {
         let answers: ProbeAnswers = Box::new(|question, stream| match question {
             Question::Unit(unit) => send(stream, Kind::Facts, &of_unit(state(&unit.unit, "active"))),
             Question::Packages(_) => {
-                send(stream, Kind::Facts, &Facts { packages: Some(Default::default()), ..Facts::default() });
+                send(
+                    stream,
+                    Kind::Facts,
+                    &Facts { packages: Some(PackageFacts::default()), ..Facts::default() },
+                );
             }
         });
         let probe = Arc::new(Self { asked: Mutex::default(), answers: Mutex::new(answers) });

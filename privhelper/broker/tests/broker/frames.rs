@@ -42,7 +42,8 @@ fn assembles_frames_byte_by_byte_and_never_wants_more_than_their_own() {
 
 #[test]
 fn asks_before_any_byte_of_a_body_and_drops_one_that_is_not_admitted() {
-    let (refused, taken) = (request("Helper/FilePatch", &[b'x'; 100_000]), request("Helper/FileRead", b"y"));
+    let (refused, taken) =
+        (request("Helper/FilePatch", &vec![b'x'; 100_000]), request("Helper/FileRead", b"y"));
     let mut assembler = Assembler::default();
     let prefix = HEAD + 1 + "Helper/FilePatch".len();
     let mut at = 0;

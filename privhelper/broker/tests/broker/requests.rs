@@ -280,12 +280,10 @@ fn who_attaches_to_a_waiting_request_sees_its_plan_and_leaves_alone() {
     let request = start("x.service");
     let known = root::Recalled { state: "running".to_owned(), ..Default::default() };
     let id = request.meta.clone().unwrap().request_id;
-    world
-        .state
-        .waiting
-        .lock()
-        .unwrap()
-        .insert("a-1".to_owned(), wire::Plan { units: vec![Default::default()], ..Default::default() });
+    world.state.waiting.lock().unwrap().insert(
+        "a-1".to_owned(),
+        wire::Plan { units: vec![wire::UnitStep::default()], ..Default::default() },
+    );
     world.recorder.ids.lock().unwrap().insert(id, known);
     let mut channel = world.connect(CLIENT_UID);
     channel.send("Helper/UnitStart", &request.encode_to_vec());
@@ -710,7 +708,7 @@ fn a_patch_of_many_files_is_one_order_with_one_content_each() {
     assert_eq!(world.ask("Helper/FilePatch", &patch).completed().status(), Status::Done);
     let Arrived { order, content, claim, .. } = executed(&world).remove(0);
     assert_eq!(order.contents.iter().map(|content| content.size).collect::<Vec<_>>(), [300_000, 0]);
-    assert_eq!(content, [b'a'; 300_000]);
+    assert_eq!(content, vec![b'a'; 300_000]);
     assert_eq!(claim.target, "/srv/site/a /srv/site/c /srv/site/b /srv/site/c");
     assert_eq!(world.state.bodies.used(), 0);
 }
