@@ -29,3 +29,4 @@ pub mod run;
 pub mod state;
 pub mod sys;
 pub mod table;
+pub mod text;

@@ -1,7 +1,8 @@
 //! What every request carries.
 
+use crate::text::{Reason, TaskId, TraceId};
 use postern_policy::Invalid;
-use postern_policy::types::{Reason, RequestId, TaskId, TraceId};
+use postern_policy::types::RequestId;
 use postern_proto::v1 as wire;
 use prost::{Message, decode_length_delimiter};
 use std::time::Duration;
