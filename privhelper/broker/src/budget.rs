@@ -93,12 +93,18 @@ impl Budget {
             window.add(now);
             return Ok(());
         };
-        let before = account.over.unwrap_or(Suppressed { count: 0, first: unix, last: unix });
-        account.over = Some(Suppressed { count: before.count.saturating_add(1), last: unix, ..before });
+        self.suppress(uid, unix);
         // How long to wait is a field of its own, which whoever shows the message adds.
         let message = format!("rate limit reached ({most} {what} a {name} for uid {uid})");
         let retry_after_s = u32::try_from(wait).unwrap_or(u32::MAX);
         Err(Denied { retry_after_s, ..Denied::new(Code::RateLimited, message) })
+    }
+
+    /// Counts a request that gets no record of its own.
+    pub fn suppress(&mut self, uid: u32, unix: Duration) {
+        let over = &mut self.0.entry(uid).or_default().over;
+        let before = over.unwrap_or(Suppressed { count: 0, first: unix, last: unix });
+        *over = Some(Suppressed { count: before.count.saturating_add(1), last: unix, ..before });
     }
 
     /// Takes what was over the budgets of uids of which nothing was reported for a minute.

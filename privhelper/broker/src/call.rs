@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 /// People may take at least this long: shorter questions could follow each other without end.
 const APPROVAL_MIN: Duration = Duration::from_secs(60);
 
+/// The longest wait for a turn that the recorder takes, in milliseconds.
+const WAIT_MAX_MS: u64 = 60 * 60 * 1000;
+
 /// How a request ends.
 #[derive(Debug)]
 pub enum Outcome {
@@ -126,8 +129,9 @@ impl Call {
         let policy = self.state.policy()?;
         let identity = self.state.identity(self.peer.uid)?;
         self.claim.policy = policy.digest().to_string();
-        self.claim.client = policy.clients_of(&identity).join("+");
-        if self.claim.client.is_empty() {
+        let client = policy.clients_of(&identity).join("+");
+        self.claim.client = claim::text(&client, claim::TEXT_MAX);
+        if client.is_empty() {
             let why = format!("uid {} is no client of the policy", self.peer.uid);
             return Err(Denied::new(Code::UnknownClient, why).into());
         }
@@ -138,7 +142,8 @@ impl Call {
     pub fn decided(&mut self, meta: &Meta, grant: &Grant) {
         claim::of_grant(&mut self.claim, grant);
         self.limit = meta.wait.map_or(grant.timeout(), |wait| wait.min(grant.timeout()));
-        self.claim.wait_ms = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX).max(1);
+        let wait_ms = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        self.claim.wait_ms = wait_ms.clamp(1, WAIT_MAX_MS);
         let ttl = grant.approval_ttl();
         let ttl = meta.wait.map_or(ttl, |wait| wait.max(APPROVAL_MIN).min(ttl));
         self.claim.approval_ttl_s = ttl.as_secs();
@@ -213,7 +218,7 @@ impl Call {
         let unsupported = Denied::new(Code::Unsupported, "this helper has no such verb");
         claim::of_error(&mut self.claim, &Error::Denied(unsupported));
         // It is refused whether or not the log can take it.
-        drop(self.state.recorder.note(self.claim.clone()));
+        drop(self.state.note(self.claim.clone()));
         self.sender.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");
     }
 
@@ -228,7 +233,7 @@ impl Call {
                     completed.duration_us = self.claim.duration_us;
                 }
                 claim::of_outcome(&mut self.claim, event, &completed);
-                match self.state.recorder.note(self.claim.clone()) {
+                match self.state.note(self.claim.clone()) {
                     Ok(()) => self.sender.finish(event::Kind::Completed(*completed)),
                     Err(error) => self.refuse(error),
                 }
@@ -240,7 +245,7 @@ impl Call {
             }
             Err(error @ (Error::Denied(_) | Error::Failed(_))) => {
                 claim::of_error(&mut self.claim, &error);
-                let noted = self.state.recorder.note(self.claim.clone());
+                let noted = self.state.note(self.claim.clone());
                 self.refuse(noted.err().unwrap_or(error));
             }
         }

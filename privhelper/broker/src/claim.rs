@@ -6,25 +6,28 @@ use crate::meta::Meta;
 use crate::order::Order;
 use crate::plan::Plan;
 use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest};
-use postern_policy::types::{Digest, PackageName, PackageVersion};
+use postern_policy::types::{Digest, PackageName, PackageVersion, RequestId};
 use postern_policy::{Code, Facts, Grant, Request, RequiredGrant, Risk, VerbId};
 use postern_proto::root::v1::{Claim, Content};
 use postern_proto::v1 as wire;
 use postern_record::Json;
 use std::collections::BTreeSet;
 
-/// Most bytes of a text.
-const TEXT_MAX: usize = 1024;
+/// Most bytes of a text. The recorder accepts no longer one.
+pub const TEXT_MAX: usize = 500;
+/// Most bytes of the texts that say what a request is about, or why it failed.
+const LONG_MAX: usize = 4096;
 
 /// A text without control characters and without marks that turn its direction, at most so long.
-fn text(text: &str) -> String {
+#[must_use]
+pub fn text(text: &str, most: usize) -> String {
     let mut bounded = String::new();
     for c in text.chars() {
         // Escaped as in records, less what is escaped in every JSON.
         let plain = c == '"'
             || c == '\\'
             || postern_record::json::escaped(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
-        if bounded.len().saturating_add(c.len_utf8()) > TEXT_MAX {
+        if bounded.len().saturating_add(c.len_utf8()) > most {
             break;
         }
         bounded.push(if plain { c } else { '?' });
@@ -37,10 +40,10 @@ fn object(json: Json) -> String {
     if json.members().is_empty() { String::new() } else { json.shortened().to_string() }
 }
 
-/// The request's id, as far as it is one: also a refused request has it.
+/// The request's id, if it is one: also a refused request has it.
 pub fn of_meta(claim: &mut Claim, meta: Option<&wire::Meta>) {
-    let id = meta.iter().flat_map(|meta| meta.request_id.chars()).take(36).collect::<String>();
-    claim.request_id = text(&id);
+    let id = meta.and_then(|meta| RequestId::new(&meta.request_id).ok());
+    claim.request_id = id.map(|id| id.to_string()).unwrap_or_default();
 }
 
 /// What the client says: its words, and the arguments by their wire names with content as size and digest.
@@ -49,7 +52,7 @@ pub fn of_request(claim: &mut Claim, meta: &Meta, order: &Order) {
     meta.trace_id.as_str().clone_into(&mut claim.trace_id);
     meta.task.as_str().clone_into(&mut claim.task);
     claim.claimed_uid = meta.claimed_uid;
-    claim.reason = text(meta.reason.as_str());
+    claim.reason = text(meta.reason.as_str(), TEXT_MAX);
     claim.args_json = object(args(order));
     if let Request::Undo(of) = &order.request {
         claim.undo_of = of.to_string();
@@ -64,7 +67,7 @@ pub fn of_grants(claim: &mut Claim, grants: &[RequiredGrant]) {
             targets.push(object.name());
         }
     }
-    claim.target = text(&targets.join(" "));
+    claim.target = text(&targets.join(" "), LONG_MAX);
     let risk = Risk::of(grants);
     claim.risk_score = risk.score;
     claim.capabilities = risk.capabilities.iter().map(ToString::to_string).collect();
@@ -119,7 +122,7 @@ pub fn of_outcome(claim: &mut Claim, event: &str, completed: &wire::Completed) {
     if event == "served" {
         let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
         claim.status = status;
-        claim.code = text(&completed.code);
+        claim.code = text(&completed.code, TEXT_MAX);
     }
 }
 
@@ -136,8 +139,8 @@ pub fn of_error(claim: &mut Claim, error: &Error) {
     "refused".clone_into(&mut claim.event);
     "refused".clone_into(&mut claim.status);
     denied.code.as_str().clone_into(&mut claim.code);
-    claim.detail = text(&detail);
-    claim.missing = text(&denied.missing);
+    claim.detail = text(&detail, LONG_MAX);
+    claim.missing = text(&denied.missing, TEXT_MAX);
 }
 
 fn args(order: &Order) -> Json {

@@ -70,10 +70,12 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
                 Known::New => return Err(lost("the recorder ended before it began").into()),
             },
             Kind::Recorded => {
-                let recorded: Recorded = decode(&payload)?;
-                return Ok(Last::Completed(Box::new(recorded.completed.unwrap_or_default())));
+                let Recorded { completed, facts } = decode(&payload)?;
+                return Ok(match facts {
+                    Some(facts) => Last::Facts(Box::new(facts)),
+                    None => Last::Completed(Box::new(completed.unwrap_or_default())),
+                });
             }
-            Kind::Facts => return Ok(Last::Facts(Box::new(decode(&payload)?))),
             Kind::Close
             | Kind::Hello
             | Kind::Recall
@@ -89,7 +91,8 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
             | Kind::ProbeUnit
             | Kind::ProbePackages
             | Kind::Outcome
-            | Kind::OutcomesReply => return Err(closed(kind, &payload)),
+            | Kind::OutcomesReply
+            | Kind::Facts => return Err(closed(kind, &payload)),
         }
     }
 }

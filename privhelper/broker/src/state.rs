@@ -128,6 +128,19 @@ impl State {
         locked(&self.budget).admit(uid, class, limits, ((self.host.since_boot)(), self.host.unix()))
     }
 
+    /// Records what is no order. One that is over the log's own budget is counted with those over the broker's.
+    ///
+    /// # Errors
+    /// The log does not take it.
+    pub fn note(&self, claim: Claim) -> Result<(), Error> {
+        let uid = claim.uid;
+        let noted = self.recorder.note(claim);
+        if matches!(&noted, Err(Error::Recorded(denied)) if denied.code == Code::RateLimited) {
+            locked(&self.budget).suppress(uid, self.host.unix());
+        }
+        noted
+    }
+
     /// Records what is recorded only now and then: requests over a budget, once a minute for each uid, and connections
     /// that were turned away.
     pub fn report(&self) {
@@ -143,7 +156,7 @@ impl State {
                 ..Claim::default()
             };
             // A recorder that cannot write tells operators so itself.
-            drop(self.recorder.note(claim));
+            drop(self.note(claim));
         }
         let turned_away = std::mem::take(&mut *locked(&self.turned_away));
         for peer in turned_away {
@@ -170,7 +183,7 @@ impl State {
             ..of(peer)
         };
         // It is refused whether or not the log can take it.
-        drop(self.admit(peer.uid, Class::Effect).map(|()| self.recorder.note(claim)));
+        drop(self.admit(peer.uid, Class::Effect).map(|()| self.note(claim)));
     }
 
     /// Records bytes that are no request: size and digest, never the text.
@@ -180,7 +193,7 @@ impl State {
         let (event, verb) = ("malformed".to_owned(), method.to_owned());
         let claim = Claim { event, verb, size, sha256, ..of(peer) };
         // The connection ends either way.
-        drop(self.admit(peer.uid, Class::Effect).map(|()| self.recorder.note(claim)));
+        drop(self.admit(peer.uid, Class::Effect).map(|()| self.note(claim)));
     }
 }
 

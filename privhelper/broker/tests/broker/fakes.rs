@@ -52,6 +52,11 @@ pub fn send(stream: &mut UnixStream, kind: Kind, message: &impl Message) {
     drop(link::send(stream, kind, message));
 }
 
+/// Answers with facts about files.
+pub fn facts(stream: &mut UnixStream, facts: Facts) {
+    send(stream, Kind::Recorded, &Recorded { completed: None, facts: Some(facts) });
+}
+
 pub fn close(stream: &mut UnixStream, code: &str, message: &str) {
     let (code, message) = (code.to_owned(), message.to_owned());
     let reason = CloseReason::Refused.into();
@@ -92,7 +97,7 @@ impl FakeRecorder {
             execute: Mutex::new(Box::new(|_, stream| send(stream, Kind::Recorded, &done()))),
             inspect: Mutex::new(Box::new(|arrived, stream| {
                 if arrived.claim.event.is_empty() {
-                    send(stream, Kind::Facts, &absent(arrived));
+                    facts(stream, absent(arrived));
                 } else {
                     send(stream, Kind::Recorded, &done());
                 }

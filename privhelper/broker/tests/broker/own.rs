@@ -1,7 +1,7 @@
 //! Verbs about the client's own affairs: `policy.describe` and `request.undo`.
 
 use crate::common::{CLIENT_UID, World, asked, describe, meta, new_id, rule, site, strings, unit};
-use crate::fakes::{Arrived, Question, of_unit, park, send, state};
+use crate::fakes::{Arrived, Question, facts, of_unit, park, send, state};
 use postern_policy::types::Digest;
 use postern_proto::link::Kind;
 use postern_proto::root::v1 as root;
@@ -148,7 +148,7 @@ fn write_back() -> root::Inverse {
 fn files_as_left(world: &World) {
     world.recorder.on_inspect(|arrived, stream| {
         assert_eq!((arrived.order.verb.as_str(), arrived.claim.family.as_str()), ("request.undo", "files"));
-        send(stream, Kind::Facts, &arrived.order.inverse.clone().unwrap().left.unwrap());
+        facts(stream, arrived.order.inverse.clone().unwrap().left.unwrap());
     });
 }
 
@@ -242,9 +242,9 @@ fn undoes_nothing_that_has_changed_since_or_cannot_be_undone() {
     let of = known(&world, write_back());
     let code = |of: &str| world.ask("Helper/RequestUndo", &undo(of, Mode::Execute)).refused().code.clone();
     world.recorder.on_inspect(|arrived, stream| {
-        let mut facts = arrived.order.inverse.clone().unwrap().left.unwrap();
-        facts.files[0].sha256 = vec![8; 32];
-        send(stream, Kind::Facts, &facts);
+        let mut other = arrived.order.inverse.clone().unwrap().left.unwrap();
+        other.files[0].sha256 = vec![8; 32];
+        facts(stream, other);
     });
     assert_eq!(code(&of), "undo_conflict");
     let change =
