@@ -97,7 +97,9 @@ pub fn recall(call: &mut Call) -> Result<Option<Outcome>, Error> {
 /// As [`follow`].
 pub fn finish(call: &mut Call, stream: UnixStream) -> Result<Outcome, Error> {
     match follow(call, stream, call.limit)? {
-        Last::Completed(completed) if completed.replayed || call.is_attached() => Ok(Outcome::Recorded(completed)),
+        Last::Completed(completed) if completed.replayed || call.is_attached() => {
+            Ok(Outcome::Recorded(completed))
+        }
         // The recorder has the plan as text alone; the client gets what it may see of it.
         Last::Completed(completed) => {
             let plan = Some(call.plan.clone());
