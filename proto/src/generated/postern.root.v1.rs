@@ -1404,9 +1404,10 @@ pub struct Xattr {
     #[prost(bytes = "vec", tag = "2")]
     pub value: ::prost::alloc::vec::Vec<u8>,
 }
-/// undo/<uid>-<order id>: what files were before an order changed them. It is written before the first of them changes, so
-/// that after a kill it also says how far the change came. On the disk: the length of this message as u32 little-endian,
-/// the message, then what each replaced file held, in the order of the entries.
+/// What files were before an order changed them: written before the first of them changes, so that after a kill it says
+/// how far the change came. It is the note of an order under way (outcomes/<order id>), and begins the undo copy
+/// undo/<uid>-<order id>: its length as u32 little-endian, the message, then what each replaced file held, in the order of
+/// the entries.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Journal {
     #[prost(message, repeated, tag = "1")]
@@ -1414,9 +1415,6 @@ pub struct Journal {
     /// The outcome once everything is in place.
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<Outcome>,
-    /// The content follows; without it this is for recovery alone.
-    #[prost(bool, tag = "3")]
-    pub has_content: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct JournalEntry {

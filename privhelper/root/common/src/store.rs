@@ -46,15 +46,19 @@ pub fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Fault> {
     Ok(Some(content))
 }
 
-/// Makes an empty file; false if there is one already.
+/// Makes a file; false if there is one already. A kill may leave it with a part of its content.
 ///
 /// # Errors
 /// It cannot be made.
-pub fn claim(path: &Path) -> Result<bool, Fault> {
-    match create(path) {
-        Ok(_) => Ok(true),
+pub fn claim(path: &Path, parts: &[&[u8]]) -> Result<bool, Fault> {
+    let made = create(path).and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
+    match made {
+        Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Fault::Io { doing: "make a file of our own state", error }),
+        Err(error) => {
+            remove(path)?;
+            Err(Fault::Io { doing: "make a file of our own state", error })
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! Landlock knows no chmod or chown: the filter has only the calls on descriptors, and Landlock decides which can be had.
 
 use crate::path::{Directory, open_granted};
-use crate::state::Host;
 use caps::{CapSet, Capability, CapsHashSet};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -14,7 +13,7 @@ use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sys::stat::Mode;
 use postern_policy::{Decision, Policy, Selector, VerbId};
-use postern_root::{Error, Fault};
+use postern_root::{Fault, Host};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -60,8 +59,8 @@ pub fn confine(host: &Host, policy: &Policy) -> Result<(), Fault> {
         let opened = nix::fcntl::open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
         opened.map_err(Fault::io("open what the program needs"))
     };
-    granted.push((open(&host.common.state)?, change_rights() | AccessFs::MakeSym));
-    for accounts in [&host.common.passwd, &host.common.group] {
+    granted.push((open(&host.state)?, change_rights() | AccessFs::MakeSym));
+    for accounts in [&host.passwd, &host.group] {
         granted.push((open(accounts)?, AccessFs::ReadFile.into()));
     }
     let rights = granted.iter().map(|(fd, rights)| (fd, *rights));
@@ -106,27 +105,15 @@ fn restrict<'a>(
     rules.restrict_self().map(drop)
 }
 
-/// Runs `work` on a thread of its own that can only read, and only below these directories.
+/// Gives up writing, on the calling thread and for good: it can only read, and only below these directories.
 ///
 /// # Errors
-/// The error of `work`; a fault if the thread or its confinement cannot be had.
-pub fn reading<T: Send>(
-    directories: &[Directory],
-    work: impl FnOnce() -> Result<T, Error> + Send,
-) -> Result<T, Error> {
-    std::thread::scope(|scope| {
-        let confined = move || {
-            let failed = |what: String| Fault::Program { what };
-            restrict(directories.iter().map(|directory| (directory, read_rights())))
-                .map_err(|error| failed(format!("Landlock: {error}")))?;
-            drop_capabilities().map_err(|error| failed(format!("capabilities: {error}")))?;
-            work()
-        };
-        let thread = std::thread::Builder::new().name("inspect".to_owned()).spawn_scoped(scope, confined);
-        let thread = thread.map_err(Fault::io("start a thread"))?;
-        let ended = || Err(Fault::Program { what: "a thread that reads ended".to_owned() }.into());
-        thread.join().unwrap_or_else(|_| ended())
-    })
+/// The kernel cannot enforce it.
+pub fn give_up_writing(directories: &[Directory]) -> Result<(), Fault> {
+    let failed = |what: String| Fault::Program { what };
+    restrict(directories.iter().map(|directory| (directory, read_rights())))
+        .map_err(|error| failed(format!("Landlock: {error}")))?;
+    drop_capabilities().map_err(|error| failed(format!("capabilities: {error}")))
 }
 
 /// Capabilities are a thread's own (capabilities(7)). Reading takes the one that passes by modes.

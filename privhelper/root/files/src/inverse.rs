@@ -26,7 +26,7 @@ pub fn after(plan: &Plan<'_>) -> root::FileFacts {
         To::Removed | To::RemovedDirectory => root::FileFacts { path, ..root::FileFacts::default() },
         To::Directory => root::FileFacts { directory: true, ..exists },
         To::Attributes => {
-            let before = &plan.opened.facts;
+            let before = &plan.facts;
             root::FileFacts { directory: before.directory, size: before.size, ..exists }
         }
         To::Content(content, sha256) => {
@@ -56,20 +56,19 @@ pub fn inverse(
     authority: &Authority<'_>,
     grant: &Grant,
     plans: &[Plan<'_>],
-    has_content: bool,
 ) -> Result<Option<root::Inverse>, Fault> {
     let Some((verb, body, contents)) = request(authority, plans) else { return Ok(None) };
-    let id = authority.ordered.id;
+    let has_content = plans.iter().any(|plan| plan.replaced.is_some());
     let inverse = root::Inverse {
         family: "files".to_owned(),
-        order_id: id.as_bytes().to_vec(),
+        order_id: authority.ordered.id.as_bytes().to_vec(),
         uid: authority.ordered.order.uid,
         rules: Authority::rules(grant),
         verb: verb.name().to_owned(),
         body,
         contents,
         left: Some(root::Facts { files: plans.iter().rev().map(after).collect(), ..root::Facts::default() }),
-        content_id: if has_content { id.as_bytes().to_vec() } else { Vec::new() },
+        content_id: if has_content { authority.ordered.id.as_bytes().to_vec() } else { Vec::new() },
         // What a person approved is asked again before it is undone.
         needs_person: grant.decision() == Decision::Ask,
         ..root::Inverse::default()
@@ -97,7 +96,7 @@ fn request(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Option<Parts> {
 fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
     let (meta, path) = (None, plan.change.path().to_string());
     let Back { mode, owner, group } = Back::of(accounts, plan)?;
-    let (verb, body) = match (&plan.change.to, plan.opened.old) {
+    let (verb, body) = match (&plan.change.to, plan.old) {
         (To::Attributes, _) if plan.change.asked.mode.is_some() => {
             (VerbId::FileSetMode, wire::FileSetModeRequest { meta, path, mode }.encode_to_vec())
         }
@@ -123,7 +122,7 @@ fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
 /// One file as it was, with the announcement of its content.
 fn file(accounts: &Accounts, plan: &Plan<'_>) -> Option<(wire::FileChange, Option<root::Content>)> {
     let (path, expect) = (plan.change.path().to_string(), "any".to_owned());
-    let Some(old) = plan.opened.old else {
+    let Some(old) = plan.old else {
         let kind = wire::ChangeKind::Remove.into();
         return Some((wire::FileChange { path, kind, expect, ..Default::default() }, None));
     };
@@ -143,7 +142,7 @@ struct Back {
 impl Back {
     /// None if an owner has no name on this host.
     fn of(accounts: &Accounts, plan: &Plan<'_>) -> Option<Self> {
-        let Some(old) = plan.opened.old.map(|old| old.attributes) else {
+        let Some(old) = plan.old.map(|old| old.attributes) else {
             return Some(Self { mode: String::new(), owner: String::new(), group: String::new() });
         };
         let is_gone = matches!(plan.change.to, To::Removed | To::RemovedDirectory);

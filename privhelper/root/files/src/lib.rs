@@ -10,7 +10,7 @@ mod order;
 pub mod path;
 mod plan;
 mod read;
-mod recover;
+pub mod recover;
 mod stage;
 mod state;
 pub mod swap;
@@ -19,22 +19,32 @@ mod tree;
 mod undo_store;
 pub mod xattr;
 
-pub use state::{Host, State};
+pub use state::State;
 
-use postern_policy::VerbId;
+use postern_policy::{Policy, VerbId};
 use postern_proto::root::v1::Step;
-use postern_root::{Connection, Error, Received};
+use postern_root::{Connection, Error, Fault, Host, Received};
 use std::io::{Read, Write};
 
-/// Serves one connection of the recorder's: one order.
-pub fn serve<S: Read + Write + Send>(state: &State, stream: S) {
+/// Opens the state, confines the process with `confine`, and then settles what an earlier process left under way.
+///
+/// # Errors
+/// The state or the policy cannot be used, or the process cannot be confined.
+pub fn open(host: Host, confine: impl FnOnce(&Host, &Policy) -> Result<(), Fault>) -> Result<State, Fault> {
+    let state = State::open(host, confine)?;
+    recover::recover_all(&state)?;
+    Ok(state)
+}
+
+/// Serves one connection of the recorder's: one order. The thread must end with it, for an inspection gives up writing.
+pub fn serve<S: Read + Write>(state: &State, stream: S) {
     let mut connection = Connection::new(stream);
     let Some(received) = connection.receive() else { return };
     let answered = match received {
         Received::Execute(envelope, step, ordered) => {
             let outcome = order::execute(state, &envelope, step, &ordered);
             if step == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
-                stage::discard(state, &envelope);
+                state.stages.discard(&envelope);
             }
             outcome.map(|outcome| connection.outcome(&outcome))
         }

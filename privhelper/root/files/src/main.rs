@@ -1,8 +1,8 @@
 //! `postern-files`: started by its socket under its own uid, with three capabilities; ends when it is idle.
 
 use caps::Capability;
-use postern_files::{Host, State, confine, serve};
-use postern_root::{Fault, server, startup};
+use postern_files::{confine, open, serve};
+use postern_root::{Fault, Host, server, startup};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -25,8 +25,8 @@ fn run() -> Result<(), Fault> {
     startup::drop_power(&CAPABILITIES)?;
     let signals = startup::hold_signals()?;
     let listener = startup::listener()?;
-    let state = State::open(Host::real()?, confine::confine)?;
-    let peer_uid = state.host.common.peer_uid;
+    let state = open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
+    let peer_uid = state.host.peer_uid;
     let is_current = || state.is_current();
     let handle = |stream| serve(&state, stream);
     server::serve(&listener, &signals, server::Limits::REAL, peer_uid, is_current, handle).map(drop)

@@ -4,8 +4,8 @@ use crate::change::{self, Change, To};
 use crate::confine;
 use crate::effect;
 use crate::inverse::is_as_left;
-use crate::plan::{self, Opened};
-use crate::stage;
+use crate::plan::{self, Plan};
+use crate::stage::Validation;
 use crate::state::State;
 use crate::undo_store::Kept;
 use crate::xattr::ExtendedAttributes;
@@ -22,19 +22,19 @@ use std::sync::{Arc, PoisonError};
 /// # Errors
 /// Nothing was changed.
 pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered) -> Result<Outcome, Error> {
-    let accounts = state.host.common.accounts()?;
-    let (host, policy) = (&state.host.common, &state.active.policy);
+    let accounts = state.host.accounts()?;
+    let (host, policy) = (&state.host, &state.active.policy);
     let authority =
         Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Act(Some(envelope)))?;
     // Before anything that the order names is opened, and before an undo reads a byte of what it brings back.
     let is_known = authority.inverse.is_none() && step == Step::Whole;
     let contents = if is_known { ordered.contents.clone() } else { unknown(&authority) };
     let (mut grant, mut changes) = change::decide(&authority, contents)?;
-    let validators = stage::validators(&grant, &changes);
+    let validation = Validation::of(&grant, &changes);
     if !is_known {
         let kept = kept(state, &authority)?;
         let contents = match step {
-            Step::Commit => stage::commit(state, &authority, envelope, &changes, &validators)?,
+            Step::Commit => state.stages.commit(&authority, envelope, &changes, &validation)?,
             Step::Whole => contents_of(kept.as_ref(), &changes)?,
             Step::Validate | Step::Unspecified => {
                 return Err(Denied::new(Code::Unsupported, "files has no such step").into());
@@ -49,13 +49,13 @@ pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered
     }
     let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
     let directories = plan::open_directories(&changes, state.host.root_uid)?;
-    let opened = plan::open_all(&changes, &directories, state.host.root_uid)?;
-    compare(&authority, &opened)?;
-    let grant = authority.decide_facts(grant, &plan::facts(&changes, &opened))?;
-    let plans = plan::plan(&authority, &changes, opened)?;
-    let is_effect = plans.iter().any(|plan| !plan.is_unchanged);
-    if step == Step::Whole && is_effect && !validators.is_empty() {
-        let staged = stage::stage(state, &authority, &plans, &directories, validators)?;
+    let plans = plan::plan_all(&authority, &changes, &directories, state.host.root_uid)?;
+    compare(&authority, &plans)?;
+    let grant = authority.decide_facts(grant, &plan::facts(&plans))?;
+    plans.iter().try_for_each(|plan| plan.check_expected(&authority))?;
+    let is_effect = plans.iter().any(|plan| !plan.is_unchanged());
+    if step == Step::Whole && is_effect && !validation.validators.is_empty() {
+        let staged = state.stages.stage(&authority, &plans, validation)?;
         let objects = plans.iter().map(|plan| plan.change.path().to_string()).collect();
         let outcome = authority.outcome(&grant, objects, wire::Completed::default());
         return Ok(Outcome { staged: Some(staged), ..outcome });
@@ -68,18 +68,18 @@ pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered
 /// # Errors
 /// The change is refused, or its paths are.
 pub fn inspect(state: &State, envelope: Option<&Envelope>, ordered: &Ordered) -> Result<root::Facts, Error> {
-    let accounts = state.host.common.accounts()?;
-    let (host, policy) = (&state.host.common, &state.active.policy);
+    let accounts = state.host.accounts()?;
+    let (host, policy) = (&state.host, &state.active.policy);
     let authority = Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Facts(envelope))?;
     let (grant, changes) = change::decide(&authority, unknown(&authority))?;
     let directories = plan::open_directories(&changes, state.host.root_uid)?;
-    let opened =
-        confine::reading(&directories, || plan::open_all(&changes, &directories, state.host.root_uid))?;
+    confine::give_up_writing(&directories)?;
+    let plans = plan::plan_all(&authority, &changes, &directories, state.host.root_uid)?;
     if let Some(inverse) = authority.inverse {
-        check_left(inverse, &opened)?;
+        check_left(inverse, &plans)?;
     }
-    authority.decide_facts(grant, &plan::facts(&changes, &opened))?;
-    let files = opened.into_iter().map(|opened| opened.facts).collect();
+    authority.decide_facts(grant, &plan::facts(&plans))?;
+    let files = plans.into_iter().map(|plan| plan.facts).collect();
     Ok(root::Facts { files, ..root::Facts::default() })
 }
 
@@ -89,22 +89,22 @@ fn unknown(authority: &Authority<'_>) -> Vec<Arc<[u8]>> {
 }
 
 /// What is there must be what was decided about and perhaps approved; for an undo, what the effect left.
-fn compare(authority: &Authority<'_>, opened: &[Opened]) -> Result<(), Denied> {
+fn compare(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Result<(), Denied> {
     if let Some(inverse) = authority.inverse {
-        check_left(inverse, opened)?;
+        check_left(inverse, plans)?;
     }
     let decided = authority.ordered.order.facts.as_ref().map(|facts| facts.files.as_slice());
-    if opened.iter().map(|opened| &opened.facts).eq(decided.unwrap_or_default()) {
+    if plans.iter().map(|plan| &plan.facts).eq(decided.unwrap_or_default()) {
         return Ok(());
     }
     let why = "a file changed after the request was decided; send it again";
     Err(Denied::new(Code::PreconditionFailed, why))
 }
 
-fn check_left(inverse: &root::Inverse, opened: &[Opened]) -> Result<(), Denied> {
+fn check_left(inverse: &root::Inverse, plans: &[Plan<'_>]) -> Result<(), Denied> {
     let left = inverse.left.as_ref().map(|left| left.files.as_slice()).unwrap_or_default();
-    let is_left = |(opened, left): (&Opened, _)| is_as_left(&opened.facts, left);
-    if left.len() == opened.len() && opened.iter().zip(left).all(is_left) {
+    let is_left = |(plan, left): (&Plan<'_>, _)| is_as_left(&plan.facts, left);
+    if left.len() == plans.len() && plans.iter().zip(left).all(is_left) {
         return Ok(());
     }
     Err(Denied::new(Code::UndoConflict, "a file has changed since; nothing is undone"))
@@ -116,8 +116,7 @@ fn kept(state: &State, authority: &Authority<'_>) -> Result<Option<Kept>, Error>
         return Ok(None);
     };
     let id = OrderId::from_bytes(&inverse.content_id).ok_or_else(gone)?;
-    let kept = state.undo.read(id)?.filter(|kept| kept.journal.has_content);
-    Ok(Some(kept.ok_or_else(gone)?))
+    Ok(Some(state.undo.read(id)?.ok_or_else(gone)?))
 }
 
 fn gone() -> Denied {

@@ -13,13 +13,20 @@ use postern_policy::types::TargetPath;
 use postern_policy::{Code, Denied};
 use postern_root::{Error, Fault};
 use rustix::fs::{AtFlags, StatxFlags, statx};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
+/// Never follows a link.
+const PLAIN: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_CLOEXEC);
 /// Opens a name without any effect on it, and without its content.
-pub const LOOK: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+pub const LOOK: OFlag = OFlag::O_PATH.union(PLAIN);
+/// Opens a file for reading.
+pub const FILE: OFlag = OFlag::O_NONBLOCK.union(PLAIN);
 /// Opens a directory for listing and syncing.
-const READ: OFlag =
-    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+pub const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(PLAIN);
+/// Makes a file.
+const NEW: OFlag = OFlag::O_WRONLY.union(OFlag::O_CREAT).union(OFlag::O_EXCL).union(PLAIN);
 
 /// Device and inode.
 pub type FileId = (u32, u32, u64);
@@ -72,6 +79,14 @@ pub fn open<P: NixPath + ?Sized>(at: impl AsFd, name: &P, flags: OFlag) -> nix::
     openat(at, name, flags, Mode::empty())
 }
 
+/// Makes a file of mode 0600 in a directory.
+///
+/// # Errors
+/// As openat(2).
+pub fn create<P: NixPath + ?Sized>(at: impl AsFd, name: &P) -> nix::Result<File> {
+    openat(at, name, NEW, Mode::S_IRUSR | Mode::S_IWUSR).map(File::from)
+}
+
 /// An open directory.
 #[derive(Debug)]
 pub struct Directory {
@@ -85,6 +100,16 @@ impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Opens a directory of our own state.
+///
+/// # Errors
+/// It is not there.
+pub fn open_own(path: &Path) -> Result<Directory, Fault> {
+    let fd = nix::fcntl::open(path, DIRECTORY, Mode::empty()).map_err(Fault::io("open our own state"))?;
+    let mount = facts(&fd)?.mount;
+    Ok(Directory { fd, mount })
 }
 
 /// Opens a rule's directory from `/`.
@@ -103,7 +128,7 @@ pub fn open_granted(directory: &TargetPath, root_uid: u32) -> Result<Directory, 
         })?;
         check_owner(&at, root_uid, parts.peek().is_some(), || format!("{part:?} in {path}"))?;
     }
-    let fd = open(&at, ".", READ).map_err(Fault::io("open a granted directory"))?;
+    let fd = open(&at, ".", DIRECTORY).map_err(Fault::io("open a granted directory"))?;
     check_file_system(&fd, directory)?;
     let mount = facts(&fd)?.mount;
     Ok(Directory { fd, mount })
@@ -123,9 +148,9 @@ impl Directory {
     /// # Errors
     /// `directory_missing`, `unsafe_path`.
     pub fn open_below(&self, below: &str, root_uid: u32) -> Result<Self, Error> {
-        let mut at = open(self, ".", READ).map_err(Fault::io("open a directory"))?;
+        let mut at = open(self, ".", DIRECTORY).map_err(Fault::io("open a directory"))?;
         for part in below.split('/').filter(|part| !part.is_empty()) {
-            let next = open(&at, part, READ).map_err(|errno| {
+            let next = open(&at, part, DIRECTORY).map_err(|errno| {
                 let link = || link(&at, part).unwrap_or_else(|| format!("{part:?} is no directory"));
                 not_opened(errno, || format!("{part:?} does not exist"), link)
             })?;

@@ -26,14 +26,14 @@ const BYTES_MAX: usize = 128 * 1024;
 ///
 /// # Errors
 /// The read is refused, or failed.
-pub fn read<S: Read + Write + Send>(
+pub fn read<S: Read + Write>(
     state: &State,
     envelope: Option<&Envelope>,
     ordered: &Ordered,
     connection: &mut Connection<S>,
 ) -> Result<Outcome, Error> {
-    let accounts = state.host.common.accounts()?;
-    let (host, policy) = (&state.host.common, &state.active.policy);
+    let accounts = state.host.accounts()?;
+    let (host, policy) = (&state.host, &state.active.policy);
     let authority = Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Act(envelope))?;
     let request = authority.request(Vec::new())?;
     let grant = authority.decide(&request.required_grants())?;
@@ -50,20 +50,19 @@ pub fn read<S: Read + Write + Send>(
         directory.ok_or_else(|| Denied::new(Code::NoGrant, "no rule's directory holds this path"))?;
     // A listed directory may be the rule's own.
     let below = path.below(directory).unwrap_or_default();
-    let directories = [open_granted(directory, state.host.root_uid)?];
-    let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
-    let completed = confine::reading(&directories, || {
-        let [directory] = &directories;
-        match range {
-            None => list(&accounts, &path, &directory.open_below(below, state.host.root_uid)?),
-            Some((offset, limit)) => {
-                let parent = directory.open_parent(below, state.host.root_uid)?;
-                let missing = || Denied::new(Code::NotFound, format!("{path} does not exist"));
-                let file = open_target(&parent, path.split().1, &[FileKind::File])?.ok_or_else(missing)?;
-                send(&accounts, &path, &file, (offset, limit), max, connection)
-            }
+    let root_uid = state.host.root_uid;
+    let directory = open_granted(directory, root_uid)?;
+    confine::give_up_writing(std::slice::from_ref(&directory))?;
+    let completed = match range {
+        None => list(&accounts, &path, &directory.open_below(below, root_uid)?)?,
+        Some((offset, limit)) => {
+            let parent = directory.open_parent(below, root_uid)?;
+            let missing = || Denied::new(Code::NotFound, format!("{path} does not exist"));
+            let file = open_target(&parent, path.split().1, &[FileKind::File])?.ok_or_else(missing)?;
+            let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
+            send(&accounts, &path, &file, (offset, limit), max, connection)?
         }
-    })?;
+    };
     Ok(authority.outcome(&grant, vec![path.to_string()], completed))
 }
 
@@ -76,10 +75,10 @@ fn send<S: Read + Write>(
     max: u64,
     connection: &mut Connection<S>,
 ) -> Result<wire::Completed, Error> {
-    let sha256 = if file.size <= max { file.sha256()?.to_string() } else { String::new() };
+    let sha256 = if file.facts.size <= max { file.sha256()?.to_string() } else { String::new() };
     let mut rest = if limit == 0 { max } else { max.min(limit.into()) };
     let mut offset =
-        u64::try_from(offset).unwrap_or_else(|_| file.size.saturating_sub(offset.unsigned_abs()));
+        u64::try_from(offset).unwrap_or_else(|_| file.facts.size.saturating_sub(offset.unsigned_abs()));
     let (mut part, mut next) = (vec![0; PART], vec![0; PART]);
     let mut now = file.read_at(&mut part, offset)?.len();
     while now > 0 && rest > 0 {

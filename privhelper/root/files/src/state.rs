@@ -5,36 +5,9 @@ use crate::undo_store::UndoStore;
 use postern_policy::types::TargetPath;
 use postern_policy::{Policy, Selector};
 use postern_root::host::Identity;
-use postern_root::{ActivePolicy, Error, Fault, Key, Outcomes, startup, store};
+use postern_root::{ActivePolicy, Error, Fault, Host, Key, Outcomes, store};
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::{Duration, UNIX_EPOCH};
-
-/// This host, as postern-files knows it.
-#[derive(Debug, Clone)]
-pub struct Host {
-    /// What all programs of the root helper know.
-    pub common: postern_root::Host,
-    /// The owner of granted directories: 0, and another in tests.
-    pub root_uid: u32,
-}
-
-impl Host {
-    /// The installed host (CONTRACTS 1).
-    ///
-    /// # Errors
-    /// The account of the recorder or the boot id cannot be read.
-    pub fn real() -> Result<Self, Fault> {
-        let common = postern_root::Host::real("files", "/var/lib/postern-files")?;
-        Ok(Self { common, root_uid: 0 })
-    }
-
-    /// Time since 1970.
-    #[must_use]
-    pub fn unix(&self) -> Duration {
-        (self.common.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
-    }
-}
 
 /// The state of the program.
 #[derive(Debug)]
@@ -45,8 +18,6 @@ pub struct State {
     pub active: ActivePolicy,
     /// What inverses are authenticated with.
     pub key: Key,
-    /// What stages and agreements are authenticated with; none before the first `policy apply`.
-    pub validator_key: Option<Key>,
     /// Outcomes that the recorder has not acknowledged.
     pub outcomes: Outcomes,
     /// What changes replaced.
@@ -60,7 +31,7 @@ pub struct State {
 }
 
 impl State {
-    /// Opens the state, confines the process with `confine`, and then settles what an earlier process left under way.
+    /// Opens the state, and confines the process with `confine`.
     ///
     /// # Errors
     /// The state or the policy cannot be used, or the process cannot be confined.
@@ -68,31 +39,28 @@ impl State {
         host: Host,
         confine: impl FnOnce(&Host, &Policy) -> Result<(), Fault>,
     ) -> Result<Self, Fault> {
-        let at = &host.common.state;
+        let at = &host.state;
         store::make_directory(at)?;
-        startup::check_ancestors(at, host.common.owner_uid)?;
         // Before the policy is read: a directory that is replaced in between ends the process.
-        let active = ActivePolicy::load(&host.common)?;
+        let active = ActivePolicy::load(&host)?;
         let mut confined_to = directories(&active.policy)
             .map(|path| (path.as_str().into(), Identity::of_inode(path.as_str().as_ref())))
             .collect::<Vec<(PathBuf, _)>>();
-        for accounts in [&host.common.passwd, &host.common.group] {
+        for accounts in [&host.passwd, &host.group] {
             confined_to.push((accounts.clone(), Identity::of_inode(accounts)));
         }
+        let validator_key = Key::read(&host.validator_key)?;
         let state = Self {
             key: Key::open(&at.join("key"))?,
-            validator_key: Key::read(&host.common.validator_key)?,
             outcomes: Outcomes::open(&at.join("outcomes"))?,
             undo: UndoStore::open(&at.join("undo"))?,
-            stages: Stages::open(&at.join("stage"))?,
+            stages: Stages::open(at.join("stage"), validator_key, host.root_uid, host.now)?,
             effect: Mutex::new(()),
             confined_to,
             active,
             host,
         };
         confine(&state.host, &state.active.policy)?;
-        state.stages.expire(state.host.unix())?;
-        crate::recover::recover_all(&state)?;
         Ok(state)
     }
 

@@ -1,9 +1,8 @@
 //! An existing file or directory that a change or a read names, opened and checked on its descriptor.
 
-use crate::path::{self, Directory, FileId, LOOK, case_folded, folds_case, link};
-use crate::xattr::{ExtendedAttributes, check_capability, names};
+use crate::path::{self, Directory, LOOK, case_folded, folds_case, link};
+use crate::xattr::names;
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
 use nix::sys::stat::SFlag;
 use postern_policy::types::{Attributes, Digest, FileKind, FileMode};
 use postern_policy::{Code, Denied};
@@ -21,16 +20,14 @@ pub const PART: usize = 64 * 1024;
 pub struct OpenTarget {
     /// Opened for reading.
     pub file: File,
-    /// Which file it is: the file that is replaced must be the one that was read.
-    pub id: FileId,
+    /// As it was when it was opened: the file that is replaced must be the one that was read.
+    pub facts: path::Facts,
     /// File or directory.
     pub kind: FileKind,
-    /// In bytes.
-    pub size: u64,
     /// Mode, owner, group.
     pub attributes: Attributes,
-    /// Last change of content.
-    pub mtime: (i64, u32),
+    /// The names of its extended attributes, sorted.
+    pub attribute_names: Vec<String>,
 }
 
 /// Opens the file or directory `name`; none if there is none.
@@ -59,8 +56,7 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         }
         _ => return Err(special("no regular file")),
     };
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let fd = path::open(parent, name, flags).map_err(|errno| {
+    let fd = path::open(parent, name, path::FILE).map_err(|errno| {
         let is_another = [Errno::ELOOP, Errno::ENOENT].contains(&errno);
         if is_another { changed() } else { Fault::io("open a file")(errno).into() }
     })?;
@@ -75,16 +71,17 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         return Err(case_folded(name));
     }
     let mode = FileMode::of_stat(facts.mode).ok_or_else(|| special("setuid, setgid or sticky"))?;
-    check_capability(&fd, name)?;
+    let names = names(&fd)?;
+    let mut attribute_names: Vec<_> =
+        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    attribute_names.sort_unstable();
+    // It gives power to the process that runs it.
+    if attribute_names.iter().any(|name| name == "security.capability") {
+        return Err(special("a file with capabilities (security.capability)"));
+    }
     let (uid, gid) = facts.owner;
-    Ok(Some(OpenTarget {
-        file: File::from(fd),
-        id: facts.id,
-        kind,
-        size: facts.size,
-        attributes: Attributes { mode, uid, gid },
-        mtime: facts.mtime,
-    }))
+    let attributes = Attributes { mode, uid, gid };
+    Ok(Some(OpenTarget { file: File::from(fd), facts, kind, attributes, attribute_names }))
 }
 
 fn denied(why: String) -> Error {
@@ -113,25 +110,6 @@ pub fn hash(mut file: &File) -> Result<Digest, Fault> {
 }
 
 impl OpenTarget {
-    /// The extended attributes that a file in its place takes over; `name` is its own.
-    ///
-    /// # Errors
-    /// `special_file` if one cannot be kept.
-    pub fn extended_attributes(&self, name: &str) -> Result<ExtendedAttributes, Error> {
-        ExtendedAttributes::of(&self.file, name)
-    }
-
-    /// The names of its extended attributes, sorted.
-    ///
-    /// # Errors
-    /// They cannot be listed.
-    pub fn attribute_names(&self) -> Result<Vec<String>, Error> {
-        let mut names: Vec<_> =
-            names(&self.file)?.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        names.sort_unstable();
-        Ok(names)
-    }
-
     /// Reads up to `part.len()` bytes at `offset`; fewer at the end of the file.
     ///
     /// # Errors
@@ -154,7 +132,8 @@ impl OpenTarget {
     /// # Errors
     /// `precondition_failed` if it is shorter now; or it cannot be read.
     pub fn content(&self) -> Result<Vec<u8>, Error> {
-        let size = usize::try_from(self.size).map_err(|_| Fault::Corrupt { what: "the size of a file" })?;
+        let size =
+            usize::try_from(self.facts.size).map_err(|_| Fault::Corrupt { what: "the size of a file" })?;
         let mut content = vec![0; size];
         match self.file.read_exact_at(&mut content, 0) {
             Ok(()) => Ok(content),
@@ -166,7 +145,7 @@ impl OpenTarget {
     /// Whether nobody has written into it since it was opened.
     #[must_use]
     pub fn is_unwritten(&self) -> bool {
-        let same = |now: path::Facts| (now.size, now.mtime) == (self.size, self.mtime);
+        let same = |now: path::Facts| (now.size, now.mtime) == (self.facts.size, self.facts.mtime);
         self.kind == FileKind::Directory || path::facts(&self.file).is_ok_and(same)
     }
 }

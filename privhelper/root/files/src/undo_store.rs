@@ -1,4 +1,4 @@
-//! The undo store: what orders replaced, below `undo/`, bounded for each client; and the journals of orders under way.
+//! The undo store: what orders replaced, below `undo/`, bounded for each client.
 //!
 //! A copy younger than a day is never given up for another: the change that would need its place is refused, so that
 //! no client can push out what a person may still want back.
@@ -16,12 +16,14 @@ use std::time::Duration;
 /// How long a copy is kept in any case: as long as the id of its request.
 const SAFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// One file of the store. Its name is `<uid>-<order id>`, with `.journal` where no content is kept.
+const FULL: &str = "the undo copies of this client are full, and none is older than a day; undo something, wait, or \
+                    have an operator raise `max_count` or `max_bytes` of [undo]";
+
+/// One file of the store. Its name is `<uid>-<order id>`.
 #[derive(Debug)]
 struct Entry {
     uid: u32,
     id: OrderId,
-    name: String,
     size: u64,
     /// By this host's clock: the time in a request id is its client's word.
     written: Duration,
@@ -70,24 +72,22 @@ impl UndoStore {
         let mut copies = Vec::new();
         for path in store::list(directory)? {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let parts = name.split_once('-').and_then(|(uid, rest)| {
-                let id = OrderId::from_hex(rest.strip_suffix(".journal").unwrap_or(rest))?;
-                Some((uid.parse().ok()?, id))
-            });
+            let parts = name.split_once('-');
+            let parts = parts.and_then(|(uid, id)| Some((uid.parse().ok()?, OrderId::from_hex(id)?)));
             let Some((uid, id)) = parts else {
                 store::remove(&path)?;
                 continue;
             };
             let facts = std::fs::symlink_metadata(&path).map_err(Fault::io("stat an undo copy"))?;
             let written = Duration::from_secs(u64::try_from(facts.mtime()).unwrap_or(0));
-            copies.push(Entry { uid, id, name, size: facts.len(), written });
+            copies.push(Entry { uid, id, size: facts.len(), written });
         }
         copies.sort_by_key(|copy| copy.written);
         Ok(Self { directory: directory.to_owned(), copies: Mutex::new(copies) })
     }
 
-    /// Writes the journal of an order that is about to change files. With content it is an undo copy, on the disk when
-    /// this returns; the oldest copies of the same client make room for it.
+    /// Keeps what the files of an order held, with its journal, on the disk when this returns. The oldest copies of the
+    /// same client make room for it.
     ///
     /// # Errors
     /// `undo_full` if those are younger than a day; or it cannot be written.
@@ -99,7 +99,6 @@ impl UndoStore {
         limits: UndoLimits,
         now: Duration,
     ) -> Result<(), Error> {
-        let mut copies = self.copies();
         let header = journal.encode_to_vec();
         let length =
             u32::try_from(header.len()).map_err(|_| Fault::Corrupt { what: "a journal" })?.to_le_bytes();
@@ -107,44 +106,31 @@ impl UndoStore {
         parts.extend(contents.iter().map(Vec::as_slice));
         let size = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add);
         let size = u64::try_from(size).unwrap_or(u64::MAX);
-        let (name, durability) = if journal.has_content {
-            self.make_room(&mut copies, uid, size, limits, now)?;
-            (format!("{uid}-{id}"), Durability::Synced)
-        } else {
-            (format!("{uid}-{id}.journal"), Durability::Cached)
-        };
-        store::replace(&self.directory.join(&name), &parts, durability)?;
-        copies.push(Entry { uid, id, name, size, written: now });
-        Ok(())
-    }
-
-    fn make_room(
-        &self,
-        copies: &mut Vec<Entry>,
-        uid: u32,
-        size: u64,
-        limits: UndoLimits,
-        now: Duration,
-    ) -> Result<(), Error> {
+        let mut copies = self.copies();
+        let is_older = |copy: &Entry, age| now.saturating_sub(copy.written) > age;
         let age = Duration::from_secs(limits.max_age_s).max(SAFE);
-        while let Some(old) = copies.iter().position(|copy| is_older(copy, age, now)) {
-            self.discard(copies, old)?;
+        while let Some(old) = copies.iter().position(|copy| is_older(copy, age)) {
+            self.discard(&mut copies, old)?;
         }
         loop {
             let own = || copies.iter().filter(|copy| copy.uid == uid);
             let bytes = own().map(|copy| copy.size).fold(size, u64::saturating_add);
             let fits = u32::try_from(own().count()).is_ok_and(|count| count < limits.max_count);
             if fits && bytes <= limits.max_bytes {
-                return Ok(());
+                break;
             }
-            let oldest = copies.iter().position(|copy| copy.uid == uid && is_older(copy, SAFE, now));
-            let Some(oldest) = oldest else {
-                let why = "the undo copies of this client are full, and none is older than a day; undo something, \
-                           wait, or have an operator raise `max_count` or `max_bytes` of [undo]";
-                return Err(Denied::new(Code::UndoFull, why).into());
-            };
-            self.discard(copies, oldest)?;
+            let oldest = copies.iter().position(|copy| copy.uid == uid && is_older(copy, SAFE));
+            let oldest = oldest.ok_or_else(|| Denied::new(Code::UndoFull, FULL))?;
+            self.discard(&mut copies, oldest)?;
         }
+        let entry = Entry { uid, id, size, written: now };
+        store::replace(&self.path(&entry), &parts, Durability::Synced)?;
+        copies.push(entry);
+        Ok(())
+    }
+
+    fn path(&self, entry: &Entry) -> PathBuf {
+        self.directory.join(format!("{}-{}", entry.uid, entry.id))
     }
 
     /// Reads the journal of an order, with content where it is kept; none if there is none.
@@ -152,9 +138,9 @@ impl UndoStore {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub fn read(&self, id: OrderId) -> Result<Option<Kept>, Fault> {
-        let name = self.copies().iter().find(|copy| copy.id == id).map(|copy| copy.name.clone());
-        let Some(name) = name else { return Ok(None) };
-        let Some(mut bytes) = store::read(&self.directory.join(name), u64::MAX)? else { return Ok(None) };
+        let path = self.copies().iter().find(|copy| copy.id == id).map(|copy| self.path(copy));
+        let content = path.map(|path| store::read(&path, u64::MAX)).transpose()?.flatten();
+        let Some(mut bytes) = content else { return Ok(None) };
         let damaged = || Fault::Corrupt { what: "an undo copy" };
         let (length, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| damaged())?;
@@ -162,24 +148,6 @@ impl UndoStore {
             rest.get(..length).and_then(|header| Journal::decode(header).ok()).ok_or_else(damaged)?;
         bytes.drain(..length.saturating_add(4));
         Ok(Some(Kept { journal, content: bytes }))
-    }
-
-    /// Whether there is a journal or copy of an order.
-    #[must_use]
-    pub fn has(&self, id: OrderId) -> bool {
-        self.copies().iter().any(|copy| copy.id == id)
-    }
-
-    /// Gives up every journal without content: its order has ended.
-    ///
-    /// # Errors
-    /// One cannot be removed.
-    pub fn forget_journals(&self) -> Result<(), Fault> {
-        let mut copies = self.copies();
-        while let Some(at) = copies.iter().position(|copy| copy.name.ends_with(".journal")) {
-            self.discard(&mut copies, at)?;
-        }
-        Ok(())
     }
 
     /// Gives up the journal and copy of an order.
@@ -196,14 +164,10 @@ impl UndoStore {
 
     fn discard(&self, copies: &mut Vec<Entry>, at: usize) -> Result<(), Fault> {
         let copy = copies.remove(at);
-        store::remove(&self.directory.join(copy.name))
+        store::remove(&self.path(&copy))
     }
 
     fn copies(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn is_older(copy: &Entry, age: Duration, now: Duration) -> bool {
-    now.saturating_sub(copy.written) > age
 }

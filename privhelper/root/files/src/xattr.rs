@@ -38,17 +38,6 @@ pub fn names(file: impl AsFd) -> Result<Vec<Vec<u8>>, Error> {
     Ok(list.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// Refuses a file that gives capabilities to the process that runs it.
-///
-/// # Errors
-/// `special_file`; or its attributes cannot be listed.
-pub fn check_capability(file: impl AsFd, of: &str) -> Result<(), Error> {
-    if names(file)?.iter().any(|name| name == b"security.capability") {
-        return Err(refused(format!("{of:?} has capabilities (security.capability)")));
-    }
-    Ok(())
-}
-
 impl ExtendedAttributes {
     /// Reads those of an open file, `of` that name.
     ///

@@ -160,6 +160,8 @@ fn an_attribute_that_the_kernel_refuses_leaves_the_old_file() {
     let step = Step { parent: &site, name, temporary, old: Some(&old), new, attributes: Some(&attributes) };
     let error = swap::stage(&[step]).unwrap_err();
     assert_eq!(error.to_client().0.as_str(), "special_file");
+    // Whoever staged it cleans up.
+    swap::remove(&site, temporary).unwrap();
     assert_eq!((fs::read(&path).unwrap(), names(&world.path("site"))), (b"old".to_vec(), vec!["a".into()]));
 }
 

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::errno::Errno;
-use postern_files::{State, confine};
+use postern_files::{confine, open};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::Status;
 use postern_root::startup;
@@ -57,7 +57,7 @@ fn reaches_nothing_but_the_granted_directories_and_its_own_state() {
     fs::write(at.join("public/file"), "x").unwrap();
     let before = tries(&at, 0);
     assert!(before.iter().all(|(_, failed)| failed.is_none()), "the attempts are real: {before:?}");
-    let _state = State::open(host(&at), confine::confine).unwrap();
+    let _state = open(host(&at), confine::confine).unwrap();
     for (name, failed) in tries(&at, 1) {
         assert_eq!(failed, Some(ErrorKind::PermissionDenied), "{name}");
     }
@@ -99,7 +99,7 @@ fn refuses_system_calls_that_it_has_no_use_for() {
     let file = fs::File::create(at.join("site/file")).unwrap();
     let before = unused(&file, &at);
     assert!(before.iter().all(|(_, errno)| *errno != Some(Errno::EPERM)), "{before:?}");
-    let _state = State::open(host(&at), confine::confine).unwrap();
+    let _state = open(host(&at), confine::confine).unwrap();
     for (name, errno) in unused(&file, &at) {
         assert_eq!(errno, Some(Errno::EPERM), "{name}");
     }
@@ -207,18 +207,23 @@ fn an_inspection_can_write_nothing() {
     let open =
         || postern_files::path::open_granted(&directory, nix::unistd::Uid::effective().as_raw()).unwrap();
     fs::write(at.join("site/file"), "x").unwrap();
-    let tried = postern_files::confine::reading(&[open()], || {
-        fs::read(at.join("site/file")).unwrap();
-        let written = [
-            fs::write(at.join("site/file"), "y").is_ok(),
-            fs::write(at.join("site/new"), "y").is_ok(),
-            fs::create_dir(at.join("site/dir")).is_ok(),
-            fs::remove_file(at.join("site/file")).is_ok(),
-            fs::read(at.join("passwd")).is_ok(),
-        ];
-        Ok((written, caps::read(None, CapSet::Permitted).unwrap()))
+    let tried = std::thread::spawn({
+        let at = at.clone();
+        let directories = [open()];
+        move || {
+            confine::give_up_writing(&directories).unwrap();
+            fs::read(at.join("site/file")).unwrap();
+            let written = [
+                fs::write(at.join("site/file"), "y").is_ok(),
+                fs::write(at.join("site/new"), "y").is_ok(),
+                fs::create_dir(at.join("site/dir")).is_ok(),
+                fs::remove_file(at.join("site/file")).is_ok(),
+                fs::read(at.join("passwd")).is_ok(),
+            ];
+            (written, caps::read(None, CapSet::Permitted).unwrap())
+        }
     });
-    let (written, kept) = tried.unwrap();
+    let (written, kept) = tried.join().unwrap();
     assert_eq!(written, [false; 5]);
     assert!(kept.iter().all(|capability| *capability == Capability::CAP_DAC_OVERRIDE), "{kept:?}");
     assert!(fs::write(at.join("site/file"), "y").is_ok(), "the confinement spread to this thread");

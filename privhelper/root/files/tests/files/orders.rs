@@ -106,8 +106,8 @@ fn a_change_of_the_policy_ends_the_process_before_it_accepts_and_during_an_order
     assert!(world.state().is_current());
     // The same rules again: a new file, and so a new process.
     let copy = world.path("copy");
-    fs::copy(&world.host.common.accepted, &copy).unwrap();
-    fs::rename(&copy, &world.host.common.accepted).unwrap();
+    fs::copy(&world.host.accepted, &copy).unwrap();
+    fs::rename(&copy, &world.host.accepted).unwrap();
     assert!(!world.state().is_current());
     let stale = root::Order { policy_digest: vec![1; 32], ..order.clone() };
     assert_eq!(world.execute(&stale, &contents, whole()).refused().reason(), root::CloseReason::NotStarted);
@@ -144,8 +144,7 @@ fn what_a_rule_marks_ask_needs_consent_to_these_very_bytes() {
     let digest = world.state().active.policy.digest();
     let consent = |order: &root::Order| root::Envelope {
         approvers: vec![OPERATOR],
-        approved: approval_digest(&world.host.common.boot_id, digest.as_bytes(), &order.encode_to_vec())
-            .to_vec(),
+        approved: approval_digest(&world.host.boot_id, digest.as_bytes(), &order.encode_to_vec()).to_vec(),
         ..whole()
     };
     let (other, others) = ready(&world, "site/a", b"evil");

@@ -3,9 +3,11 @@
 use crate::support::{World, all_verbs, names, read, write, write_expecting};
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use postern_files::path::open_granted;
-use postern_files::swap::{self, New, Step, SwapError};
-use postern_files::target::open_target;
+use postern_files::recover::take_up;
+use postern_files::swap::{self, New, Step};
+use postern_files::target::{OpenTarget, open_target};
 use postern_policy::types::{Attributes, FileKind, FileMode, TargetPath};
+use postern_proto::root::v1 as root;
 use postern_root::Error;
 use std::fs;
 use std::io::Write;
@@ -42,13 +44,9 @@ fn write_once(base: &TargetPath, content: &[u8]) -> Result<(), Error> {
     let (name, temporary, old) = ("file", ".temporary", old.as_ref());
     let step =
         Step { parent: &parent, name, temporary, old, new: New::File(content, attributes), attributes: None };
-    swap::stage(&[step])?;
-    match swap::swap(&[step]) {
-        Ok(None) => Ok(()),
-        Ok(Some(error)) => panic!("{error:?}"),
-        Err(SwapError::TakenBack(error)) => Err(error),
-        Err(SwapError::Torn(detail)) => panic!("{detail}"),
-    }
+    let done = swap::stage(&[step]).and_then(|()| swap::swap(&[step]));
+    swap::clear(&[step]).unwrap();
+    done
 }
 
 #[test]
@@ -152,7 +150,7 @@ fn two_writers_that_expect_what_they_have_read_lose_no_update() {
 
 /// What a change that meets another writer in the middle leaves: the three files as they were.
 #[test]
-fn a_patch_that_fails_at_its_last_file_takes_the_others_back() {
+fn a_patch_that_fails_at_its_last_file_is_taken_back() {
     let world = World::new(|at| vec![all_verbs(at)]);
     let site = TargetPath::new(&world.text("site")).unwrap();
     let site = open_granted(&site, world.host.root_uid).unwrap();
@@ -168,20 +166,80 @@ fn a_patch_that_fails_at_its_last_file_takes_the_others_back() {
     let step =
         |name, temporary, old, new| Step { parent: &site, name, temporary, old, new, attributes: None };
     let file = New::File(b"new", b.attributes);
-    for last in [file, New::Nothing] {
+    let facts = |name: &str, exists| root::FileFacts {
+        path: world.text(&format!("site/{name}")),
+        exists,
+        mode: 0o644,
+        uid: b.attributes.uid,
+        gid: b.attributes.gid,
+        sha256: postern_policy::types::Digest::of(&[b"new"]).as_bytes().to_vec(),
+        ..root::FileFacts::default()
+    };
+    let entry = |name, temporary: &str, old: Option<&OpenTarget>, stays| root::JournalEntry {
+        before: Some(facts(name, old.is_some())),
+        after: Some(facts(name, stays)),
+        inode: old.map_or(0, |old| old.facts.id.2),
+        temporary: temporary.to_owned(),
+        ..root::JournalEntry::default()
+    };
+    for (last, stays) in [(file, true), (New::Nothing, false)] {
         let steps =
             [step("a", ".1", None, file), step("b", ".2", Some(&b), file), step("c", ".3", Some(&c), last)];
+        let entries = [
+            entry("a", ".1", None, true),
+            entry("b", ".2", Some(&b), true),
+            entry("c", ".3", Some(&c), stays),
+        ];
         swap::stage(&steps).unwrap();
-        match swap::swap(&steps) {
-            Err(SwapError::TakenBack(error)) => {
-                assert_eq!(error.to_client().0.as_str(), "precondition_failed");
-            }
-            other => panic!("{other:?}"),
-        }
+        let error = swap::swap(&steps).unwrap_err();
+        assert_eq!(error.to_client().0.as_str(), "precondition_failed");
+        assert!(!take_up(&entries, [&site; 3].into_iter()).unwrap());
         assert_eq!(names(&world.path("site")), ["b", "c"], "nothing new and nothing temporary is left");
         let content = |name: &str| fs::read_to_string(world.path(&format!("site/{name}"))).unwrap();
         assert_eq!((content("b"), content("c")), ("b".to_owned(), "theirs".to_owned()));
         assert_eq!(fs::metadata(world.path("site/b")).unwrap().ino(), inode, "the very file is back");
+    }
+}
+
+/// As after a kill between an exchange that met another's file and the look at it.
+#[test]
+fn recovery_gives_back_a_file_of_anothers_that_was_taken_away() {
+    let world = World::new(|at| vec![all_verbs(at)]);
+    let site = TargetPath::new(&world.text("site")).unwrap();
+    let site = open_granted(&site, world.host.root_uid).unwrap();
+    let path = |name: &str| world.path(&format!("site/{name}"));
+    for stays in [true, false] {
+        fs::write(path("a"), "old").unwrap();
+        let old = open_target(&site, "a", KINDS).unwrap().unwrap();
+        fs::write(path("theirs"), "theirs").unwrap();
+        fs::rename(path("theirs"), path("a")).unwrap();
+        let facts = |exists, content: &[u8]| root::FileFacts {
+            path: world.text("site/a"),
+            exists,
+            mode: old.attributes.mode.bits(),
+            uid: old.attributes.uid,
+            gid: old.attributes.gid,
+            sha256: postern_policy::types::Digest::of(&[content]).as_bytes().to_vec(),
+            ..root::FileFacts::default()
+        };
+        let entry = root::JournalEntry {
+            before: Some(facts(true, b"old")),
+            after: Some(facts(stays, b"new")),
+            inode: old.facts.id.2,
+            temporary: ".1".to_owned(),
+            ..root::JournalEntry::default()
+        };
+        if stays {
+            fs::write(path(".1"), "new").unwrap();
+            renameat2(AT_FDCWD, &path(".1"), AT_FDCWD, &path("a"), RenameFlags::RENAME_EXCHANGE).unwrap();
+        } else {
+            fs::rename(path("a"), path(".1")).unwrap();
+        }
+        assert!(!take_up(&[entry], [&site].into_iter()).unwrap());
+        assert_eq!(
+            (names(&world.path("site")), fs::read(path("a")).unwrap()),
+            (vec!["a".to_owned()], b"theirs".to_vec())
+        );
     }
 }
 
@@ -197,7 +255,8 @@ fn a_writer_who_appends_meanwhile_loses_nothing() {
     let steps =
         [Step { parent: &site, name: "log", temporary: ".1", old: Some(&seen), new, attributes: None }];
     swap::stage(&steps).unwrap();
-    assert!(matches!(swap::swap(&steps), Err(SwapError::TakenBack(_))));
+    assert!(swap::swap(&steps).is_err());
+    swap::remove(&site, ".1").unwrap();
     assert_eq!(
         (names(&world.path("site")), fs::read(world.path("site/log")).unwrap()),
         (vec!["log".to_owned()], b"one\ntwo\n".to_vec())

@@ -145,7 +145,7 @@ fn a_read_that_a_rule_marks_ask_needs_consent() {
         assert_eq!((refused.code(), refused.events.len()), ("not_approved", 0));
         let bytes = prost::Message::encode_to_vec(&order);
         let digest = world.state().active.policy.digest();
-        let approved = approval_digest(&world.host.common.boot_id, digest.as_bytes(), &bytes).to_vec();
+        let approved = approval_digest(&world.host.boot_id, digest.as_bytes(), &bytes).to_vec();
         let envelope = root::Envelope { approvers: vec![OPERATOR], approved, ..whole() };
         assert_eq!(world.inspect(&order, Some(envelope)).status(), Status::Done);
     }

@@ -67,12 +67,3 @@ fn an_order_that_never_began_is_unknown_also_after_a_restart() {
     assert_eq!(world.outcomes(&order.order_id), ("unknown".to_owned(), None));
     assert!(names(&world.path("state/outcomes")).is_empty());
 }
-
-#[test]
-fn journals_without_content_are_gone_at_the_next_start() {
-    let mut world = world();
-    let name = format!("state/undo/{CLIENT}-{}.journal", "ab".repeat(32));
-    fs::write(world.path(&name), "half").unwrap();
-    world.restart();
-    assert!(!world.path(&name).exists());
-}

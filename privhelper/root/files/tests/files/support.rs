@@ -1,11 +1,11 @@
 //! A host in a temporary directory, and a recorder that sends orders.
 
-use postern_files::{Host, State, serve};
+use postern_files::{State, open, serve};
 use postern_policy::types::Digest;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, event};
-use postern_root::ActivePolicy;
+use postern_root::{ActivePolicy, Host};
 use prost::Message;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -101,7 +101,7 @@ pub fn accepted(mut rules: root::Rules) -> Vec<u8> {
 
 /// The host of a world at this place.
 pub fn host(at: &Path) -> Host {
-    let common = postern_root::Host {
+    Host {
         family: "files",
         accepted: at.join("accepted.pb"),
         validator_key: at.join("validator.key"),
@@ -110,25 +110,25 @@ pub fn host(at: &Path) -> Host {
         group: at.join("group"),
         boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
         owner_uid: own_uid(),
+        root_uid: own_uid(),
         peer_uid: own_uid(),
         now: SystemTime::now,
-    };
-    Host { common, root_uid: own_uid() }
+    }
 }
 
 /// Makes what a host has before the program starts.
 fn make(at: &Path, rules: impl FnOnce(&Path) -> root::Rules) -> Host {
     let host = host(at);
+    std::fs::create_dir(at.join("site")).unwrap();
+    std::fs::set_permissions(at.join("site"), PermissionsExt::from_mode(0o755)).unwrap();
     let (uid, gid) = (own_uid(), own_gid());
     let passwd = format!(
         "root:x:{uid}:{gid}::/:/bin/sh\npostern:x:{CLIENT}:4000001::/:/bin/sh\nother:x:{OTHER}:4000002::/:/bin/sh\noperator:x:{OPERATOR}:4000003::/:/bin/sh\n"
     );
-    std::fs::write(&host.common.passwd, passwd).unwrap();
-    std::fs::write(&host.common.group, format!("root:x:{gid}:\nhelpers:x:4000100:postern\n")).unwrap();
-    std::fs::write(&host.common.validator_key, VALIDATOR_KEY).unwrap();
-    std::fs::write(&host.common.accepted, accepted(rules(at))).unwrap();
-    std::fs::create_dir(at.join("site")).unwrap();
-    std::fs::set_permissions(at.join("site"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(&host.passwd, passwd).unwrap();
+    std::fs::write(&host.group, format!("root:x:{gid}:\nhelpers:x:4000100:postern\n")).unwrap();
+    std::fs::write(&host.validator_key, VALIDATOR_KEY).unwrap();
+    std::fs::write(&host.accepted, accepted(rules(at))).unwrap();
     host
 }
 
@@ -176,7 +176,7 @@ impl World {
     pub fn with(rules: impl FnOnce(&Path) -> root::Rules) -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let host = make(directory.path(), rules);
-        let state = State::open(host.clone(), |_, _| Ok(())).unwrap();
+        let state = open(host.clone(), |_, _| Ok(())).unwrap();
         Self {
             path: directory.path().to_owned(),
             _directory: Some(directory),
@@ -189,7 +189,7 @@ impl World {
     /// A world in an empty directory that is there.
     pub fn at(path: &Path, rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
         let host = make(path, |at| root::Rules { rules: rules(at), ..root::Rules::default() });
-        let state = State::open(host.clone(), |_, _| Ok(())).unwrap();
+        let state = open(host.clone(), |_, _| Ok(())).unwrap();
         Self { path: path.to_owned(), _directory: None, host, state: Some(state), confined: None }
     }
     /// A world that is there already, and the program on a thread that is confined as its process is.
@@ -198,9 +198,9 @@ impl World {
         let (connect, connections) = mpsc::channel::<UnixStream>();
         let theirs = host.clone();
         std::thread::spawn(move || {
-            let state = State::open(theirs, postern_files::confine::confine).unwrap();
+            let state = open(theirs, postern_files::confine::confine).unwrap();
             for stream in connections {
-                serve(&state, stream);
+                std::thread::scope(|scope| scope.spawn(|| serve(&state, stream)).join().unwrap());
             }
         });
         Self { path: path.to_owned(), _directory: None, host, state: None, confined: Some(connect) }
@@ -208,7 +208,7 @@ impl World {
 
     /// The digest of the policy as it is accepted now.
     pub fn policy_digest(&self) -> Vec<u8> {
-        ActivePolicy::load(&self.host.common).unwrap().policy.digest().as_bytes().to_vec()
+        ActivePolicy::load(&self.host).unwrap().policy.digest().as_bytes().to_vec()
     }
 
     pub fn state(&self) -> &State {
@@ -218,14 +218,14 @@ impl World {
     /// Ends the program and starts it anew.
     pub fn restart(&mut self) {
         self.state = None;
-        self.state = Some(State::open(self.host.clone(), |_, _| Ok(())).unwrap());
+        self.state = Some(open(self.host.clone(), |_, _| Ok(())).unwrap());
     }
 
     /// Replaces the policy, and starts anew.
     pub fn apply(&mut self, rules: Vec<root::Rule>) {
         let new = self.path("accepted.new");
         std::fs::write(&new, accepted(root::Rules { rules, ..root::Rules::default() })).unwrap();
-        std::fs::rename(new, &self.host.common.accepted).unwrap();
+        std::fs::rename(new, &self.host.accepted).unwrap();
         self.restart();
     }
 

@@ -203,7 +203,7 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
     let mut world = World::new(|at| vec![root::Rule { decision: ask, ..all_verbs(at) }]);
     let path = world.text("site/a");
     let approved = |world: &World, order: &root::Order| {
-        let (id, policy) = (&world.host.common.boot_id, world.state().active.policy.digest());
+        let (id, policy) = (&world.host.boot_id, world.state().active.policy.digest());
         let bytes = prost::Message::encode_to_vec(order);
         let approved = postern_proto::link::approval_digest(id, policy.as_bytes(), &bytes).to_vec();
         root::Envelope { approvers: vec![OPERATOR], approved, ..whole() }
@@ -233,11 +233,11 @@ fn an_operator_undoes_what_no_rule_grants_but_nothing_protected_and_no_client_do
     assert_eq!(world.inspect(&order, Some(by_client)).code(), "not_approved");
     let protect = root::Protect { paths: vec![world.text("site")], ..root::Protect::default() };
     let rules = root::Rules { rules: vec![read_only], protect: Some(protect), ..root::Rules::default() };
-    let unprotected = fs::read(&world.host.common.accepted).unwrap();
-    fs::write(&world.host.common.accepted, crate::support::accepted(rules)).unwrap();
+    let unprotected = fs::read(&world.host.accepted).unwrap();
+    fs::write(&world.host.accepted, crate::support::accepted(rules)).unwrap();
     world.restart();
     assert_eq!(world.operator_undo(done.inverse()).code(), "protected");
-    fs::write(&world.host.common.accepted, unprotected).unwrap();
+    fs::write(&world.host.accepted, unprotected).unwrap();
     world.restart();
     let undone = world.operator_undo(done.inverse());
     assert_eq!((undone.status(), undone.outcome.as_ref().unwrap().uid), (Status::Done, OPERATOR));

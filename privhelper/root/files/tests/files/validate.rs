@@ -17,7 +17,7 @@ fn world() -> World {
 }
 
 fn validator_key(world: &World) -> Key {
-    Key::read(&world.host.common.validator_key).unwrap().unwrap()
+    Key::read(&world.host.validator_key).unwrap().unwrap()
 }
 
 /// An order with facts, its content, and what was staged for it.
@@ -301,6 +301,33 @@ fn a_patch_over_two_directories_is_staged_as_a_whole_and_removals_too() {
     assert_eq!(removed.outcome.unwrap().staged.unwrap().validators.len(), 1);
 }
 
+/// A removal by a patch is granted by two rules; each may name a validator, over its own directory.
+#[test]
+fn the_validator_of_every_rule_that_grants_a_path_must_agree() {
+    let world = World::new(|at| {
+        let site = at.join("site").to_str().unwrap().to_owned();
+        let inner = format!("{site}/inner");
+        fs::create_dir(&inner).unwrap();
+        let of = |id: &str, directory: String, verb: &str| root::Rule {
+            directories: vec![directory],
+            files: strings(&["*"]),
+            depth: 2,
+            ..rule(id, &[verb])
+        };
+        let validate = "agrees".to_owned();
+        vec![of("patch", inner, "file.patch"), root::Rule { validate, ..of("remove", site, "file.remove") }]
+    });
+    fs::write(world.path("site/inner/a"), "old").unwrap();
+    let (order, staged) = staged(&world, &patch(vec![away(&world.text("site/inner/a"))]));
+    let required = &staged.validators[0];
+    assert_eq!((staged.validators.len(), required.name.as_str()), (1, "agrees"));
+    let number = usize::try_from(required.copy).unwrap();
+    assert_eq!(staged.copies[number].live, world.text("site"));
+    assert!(names(&copy(&world, &staged, number).join("inner")).is_empty());
+    assert_eq!(commit(&world, &order, &staged, Vec::new()).code(), "validation_failed");
+    assert!(world.path("site/inner/a").exists());
+}
+
 #[test]
 fn what_changes_no_content_and_what_changes_nothing_asks_no_validator() {
     let world = world();
@@ -317,7 +344,7 @@ fn what_changes_no_content_and_what_changes_nothing_asks_no_validator() {
 fn without_a_validator_key_nothing_is_staged() {
     let mut world = world();
     assert_eq!(VALIDATOR_KEY.len(), 32);
-    fs::remove_file(&world.host.common.validator_key).unwrap();
+    fs::remove_file(&world.host.validator_key).unwrap();
     world.restart();
     assert_eq!(world.ask(&write(&world.text("site/a"), b"new")).code(), "unsupported");
     assert!(names(&world.path("state/stage")).is_empty());
