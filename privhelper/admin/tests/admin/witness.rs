@@ -16,8 +16,7 @@ fn id(number: u32) -> String {
 
 /// The id and digest of an order, as root writes them.
 fn order(number: u32) -> (String, String) {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    (hex(&order_id(UID, &id(number))), hex(&[number.try_into().unwrap(); 32]))
+    (crate::desk::hex(&order_id(UID, &id(number))), crate::desk::hex(&[number.try_into().unwrap(); 32]))
 }
 
 /// Members of a record of a request.
@@ -202,10 +201,8 @@ fn lines_of_others_do_not_count() {
 #[test]
 fn a_journal_that_cannot_be_asked_is_no_witness() {
     let host = TestHost::new("");
-    let (ran, _) = {
-        fs::write(host.host.log.join("audit.jsonl"), &sample().bytes).unwrap();
-        (host.run(&["audit", "verify", "--journal"]), ())
-    };
+    fs::write(host.host.log.join("audit.jsonl"), &sample().bytes).unwrap();
+    let ran = host.run(&["audit", "verify", "--journal"]);
     assert_eq!(
         (ran.exit, ran.err.contains("--journal: there is no journal")),
         (Exit::Failed, true),
