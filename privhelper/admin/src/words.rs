@@ -103,9 +103,9 @@ const LIMITS: &[(&str, Words)] = &[
         let is_some = !command.is_empty();
         is_some.then(|| narrow(When::Plan, format!("only if `{command}` agrees")))
     }),
-    ("backup", |rule, _| {
-        let words = "what was there before is not kept, so it cannot be undone";
-        (rule.backup() == root::Backup::None).then(|| wide(When::Run, words.to_owned()))
+    ("keep_for_undo", |rule, _| {
+        let words = "the replaced content is not kept, so that it cannot be undone";
+        rule.no_undo_copy.then(|| wide(When::Run, words.to_owned()))
     }),
     ("rate", |rule, _| {
         let window = duration(rule.rate_window_s);

@@ -49,7 +49,7 @@ enum First<V: Verb> {
     /// The answer is there: an earlier outcome, or a mere check.
     Answered(Event, Box<wire::Completed>),
     /// The policy lets it through.
-    Go(Meta, V, Arc<Policy>, Box<Identity>, Grant, Vec<RequiredGrant>),
+    Go(Meta, V, Arc<Policy>, Box<(Identity, Grant)>, Vec<RequiredGrant>),
 }
 
 /// Runs one request. What needs no waiting is done on the connection's own thread, the rest on another.
@@ -72,10 +72,10 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
     let watchers = Arc::new(Watchers::of(sink.clone()));
     let digests = Digests { digest, canonical };
-    let (meta, verb, policy, who, by, required_grants) =
+    let (meta, verb, policy, granted, required_grants) =
         match first_steps::<V>(&helper, peer, wire, digests, &sink, &mut record) {
-            Ok(First::Go(meta, verb, policy, who, by, required_grants)) => {
-                (meta, verb, policy, who, by, required_grants)
+            Ok(First::Go(meta, verb, policy, granted, required_grants)) => {
+                (meta, verb, policy, granted, required_grants)
             }
             Ok(First::Attached) => return Ok(()),
             Ok(First::Answered(event, completed)) => {
@@ -87,6 +87,7 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
                 return Ok(());
             }
         };
+    let (who, by) = *granted;
     let (decision, rule) = (by.decision().wire().into(), by.rule_id().to_owned());
     watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
     let Some(place) = helper.running.take(peer.uid) else {
@@ -98,7 +99,7 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
         helper,
         peer,
         meta,
-        who: *who,
+        who,
         policy,
         watchers,
         record,
@@ -173,7 +174,7 @@ fn first_steps<V: Verb>(
     }
     let required_grants =
         required_grants.into_iter().map(|(verb, object)| (verb, object.without_content())).collect();
-    Ok(First::Go(meta, verb, policy, Box::new(who), by, required_grants))
+    Ok(First::Go(meta, verb, policy, Box::new((who, by)), required_grants))
 }
 
 /// What is known of this id: its outcome, or that it runs or waits, and the caller is attached to it.

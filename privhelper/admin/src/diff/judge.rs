@@ -185,7 +185,7 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
             }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
-            Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
+            Facts::Files(vec![FileFacts { path: path.clone(), old: None, xattrs: Vec::new() }])
         }
         (
             Plan::Nothing

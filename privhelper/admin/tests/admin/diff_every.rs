@@ -187,7 +187,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
             Facts::Unit(Box::new(UnitFacts { state, affected, ..UnitFacts::default() }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
-            Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
+            Facts::Files(vec![FileFacts { path: path.clone(), old: None, xattrs: Vec::new() }])
         }
         _ => Facts::None,
     };

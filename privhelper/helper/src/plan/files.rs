@@ -152,7 +152,8 @@ impl FilePlan {
 
 impl Planned for FilesPlan {
     fn facts(&self) -> Facts {
-        let facts = |file: &FilePlan| FileFacts { path: file.path.clone(), old: file.old };
+        let facts =
+            |file: &FilePlan| FileFacts { path: file.path.clone(), old: file.old, xattrs: Vec::new() };
         Facts::Files(self.files.iter().map(facts).collect())
     }
 

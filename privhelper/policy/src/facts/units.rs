@@ -1,7 +1,18 @@
 //! Units as systemd reports them.
 
+use super::text::word;
+use crate::error::Invalid;
+use crate::types::UnitName;
+use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
 use std::collections::BTreeSet;
+
+/// Most names of a unit, and most affected units.
+const NAMES_MAX: usize = 64;
+const AFFECTED_MAX: usize = 256;
+
+/// What may happen to an affected unit.
+const EFFECTS: [&str; 6] = ["start", "stop", "restart", "reload", "enable", "disable"];
 
 /// The state of a unit as systemd reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,5 +105,82 @@ impl UnitState {
             was_enabled: String::new(),
             exit_status: self.exit_status,
         }
+    }
+}
+
+impl UnitState {
+    fn to_wire(&self) -> root::UnitState {
+        let state = self.clone();
+        root::UnitState {
+            id: state.id,
+            names: state.names,
+            load: state.load,
+            active: state.active,
+            sub: state.sub,
+            enabled: state.enabled,
+            result: state.result,
+            main_pid: state.main_pid,
+            since_unix_us: state.since_unix_us,
+            memory_bytes: state.memory_bytes,
+            exit_status: state.exit_status,
+            invocation: state.invocation,
+        }
+    }
+
+    fn from_wire(wire: &root::UnitState) -> Result<Self, Invalid> {
+        let name = |name: &String| UnitName::new(name).map(|name| name.to_string());
+        let is_hex = wire.invocation.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if wire.names.len() > NAMES_MAX || !is_hex || !matches!(wire.invocation.len(), 0 | 32) {
+            return Err(Invalid::new("unit", "has too many names or an invocation that is no id"));
+        }
+        Ok(Self {
+            id: name(&wire.id)?,
+            names: wire.names.iter().map(name).collect::<Result<_, _>>()?,
+            load: word(&wire.load)?,
+            active: word(&wire.active)?,
+            sub: word(&wire.sub)?,
+            enabled: word(&wire.enabled)?,
+            result: word(&wire.result)?,
+            main_pid: wire.main_pid,
+            since_unix_us: wire.since_unix_us,
+            memory_bytes: wire.memory_bytes,
+            exit_status: wire.exit_status,
+            invocation: wire.invocation.clone(),
+        })
+    }
+}
+
+impl UnitFacts {
+    /// The facts as orders hold them: without what the request itself says.
+    #[must_use]
+    pub fn to_wire(&self) -> root::UnitFacts {
+        let affected = |other: &AffectedUnit| root::AffectedUnit {
+            unit: Some(other.state.to_wire()),
+            effect: other.verb.to_owned(),
+        };
+        root::UnitFacts {
+            unit: Some(self.state.to_wire()),
+            affected: self.affected.iter().map(affected).collect(),
+        }
+    }
+
+    /// Reads facts that another program wrote.
+    ///
+    /// # Errors
+    /// The field that is not what it must be.
+    pub fn from_wire(wire: &root::UnitFacts) -> Result<Self, Invalid> {
+        let state = |unit: &Option<root::UnitState>| {
+            UnitState::from_wire(unit.as_ref().ok_or(Invalid::new("unit", "must be there"))?)
+        };
+        let affected = |other: &root::AffectedUnit| {
+            let verb = EFFECTS.into_iter().find(|word| *word == other.effect);
+            let verb = verb.ok_or(Invalid::new("effect", "must be known"))?;
+            Ok(AffectedUnit { verb, state: state(&other.unit)? })
+        };
+        if wire.affected.len() > AFFECTED_MAX {
+            return Err(Invalid::new("affected", "must be at most 256 units"));
+        }
+        let affected = wire.affected.iter().map(affected).collect::<Result<_, _>>()?;
+        Ok(Self { state: state(&wire.unit)?, affected, ..Self::default() })
     }
 }

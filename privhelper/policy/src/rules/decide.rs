@@ -3,7 +3,9 @@
 use super::accepted::Policy;
 use super::decision::Decision;
 use super::describe;
-use super::grant::{Element, Grant};
+use super::element::Element;
+use super::flags::PackageFlags;
+use super::grant::Grant;
 use super::object::{Object, RequiredGrant};
 use super::rule::Rule;
 use crate::accounts::Identity;
@@ -33,7 +35,7 @@ impl Policy {
             elements.push(Element { verb: *verb, object: object.without_content(), rules });
         }
         let least = grants.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
-        Ok(Grant { elements, least })
+        Ok(Grant { flags: PackageFlags::of(&elements), elements, least })
     }
 
     /// Checks that nothing of a request is protected: all that is decided of an operator's undo.
@@ -71,7 +73,8 @@ impl Policy {
     pub fn decide_facts(&self, grant: Grant, who: &Identity, facts: &Facts) -> Result<Grant, Denied> {
         self.protect.check_facts(facts)?;
         let clients = self.client_indexes(who);
-        let Grant { mut elements, least } = grant;
+        let facts = &grant.marked(facts);
+        let Grant { mut elements, flags, least } = grant;
         match facts {
             Facts::None | Facts::Files(_) => {}
             Facts::Unit(unit) => {
@@ -122,10 +125,10 @@ impl Policy {
                 if created.contains(&index) {
                     rule.holds_new_file(verb, object)?;
                 }
-                rule.holds_facts(verb, facts, &self.sources)
+                rule.holds_facts(verb, facts, flags, &self.sources)
             })?;
         }
-        Ok(Grant { elements, least })
+        Ok(Grant { elements, flags, least })
     }
 
     /// What a rule denies by name does not come along with something else either, neither by the request's verbs nor

@@ -1,5 +1,6 @@
 //! Limits that only the facts of a request can break.
 
+use super::flags::PackageFlags;
 use super::object::Object;
 use super::rule::{Rule, list};
 use super::source::Source;
@@ -13,13 +14,19 @@ impl Rule {
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
-    pub fn holds_facts(&self, verb: VerbId, facts: &Facts, sources: &[Source]) -> Result<(), Denied> {
+    pub(super) fn holds_facts(
+        &self,
+        verb: VerbId,
+        facts: &Facts,
+        flags: PackageFlags,
+        sources: &[Source],
+    ) -> Result<(), Denied> {
         if verb == VerbId::RequestUndo {
             return Ok(());
         }
         match facts {
             Facts::None | Facts::Files(_) => Ok(()),
-            Facts::Packages(packages) => self.holds_packages(verb, packages, sources),
+            Facts::Packages(packages) => self.holds_packages(verb, packages, flags, sources),
             Facts::Unit(unit) => self.holds_unit(unit),
         }
     }
@@ -28,6 +35,7 @@ impl Rule {
         &self,
         verb: VerbId,
         plan: &PackageTransaction,
+        flags: PackageFlags,
         sources: &[Source],
     ) -> Result<(), Denied> {
         let refused = |what: String| Err(Denied::new(Code::PlanRefused, what));
@@ -41,6 +49,12 @@ impl Rule {
             return refused(format!(
                 "{} {} would come from {from}; rule {id} grants packages from {granted} only (`sources`)",
                 step.name, step.new
+            ));
+        }
+        if flags.recommends && !self.recommends {
+            let id = &self.id;
+            return refused(format!(
+                "recommended packages come along; rule {id} does not grant it (`recommends`)"
             ));
         }
         let new = plan.steps.iter().filter(|step| step.action == Action::Install).count();

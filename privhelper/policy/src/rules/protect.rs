@@ -16,65 +16,28 @@ pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.ser
 pub const OWN_PACKAGES: [&str; 1] = ["postern"];
 /// Packages that no transaction may remove or bring back to an earlier version: what the helper stands on. A job
 /// refuses the same for all that is essential or required, and for the kernel that runs.
-pub const PACKAGES: [&str; 8] =
-    ["systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring"];
+#[rustfmt::skip]
+pub const PACKAGES: [&str; 8] = [
+    "systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring",
+];
 /// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
 /// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
+#[rustfmt::skip]
 pub const DIRECTORIES: [&str; 37] = [
-    "/etc/postern/",
-    "/var/lib/postern/",
-    "/var/lib/postern-helper/",
-    "/var/log/postern/",
-    "/proc/",
-    "/sys/",
-    "/dev/",
-    "/run/",
-    "/boot/",
-    "/usr/bin/",
-    "/usr/sbin/",
-    "/usr/lib/",
-    "/usr/libexec/",
-    "/etc/systemd/",
-    "/etc/init.d/",
-    "/etc/udev/",
-    "/etc/tmpfiles.d/",
-    "/etc/sysusers.d/",
-    "/etc/modprobe.d/",
-    "/etc/modules-load.d/",
-    "/etc/sudoers.d/",
-    "/etc/polkit-1/",
-    "/etc/dbus-1/",
-    "/etc/pam.d/",
-    "/etc/security/",
-    "/etc/cron.",
-    "/var/spool/cron/",
-    "/var/spool/anacron/",
-    "/etc/apt/",
-    "/etc/dpkg/",
-    "/var/lib/dpkg/",
-    "/var/lib/apt/",
-    "/var/cache/apt/",
-    "/etc/ld.so.",
-    "/etc/binfmt.d/",
-    "/usr/local/lib/systemd/",
-    "/var/lib/systemd/",
+    "/etc/postern/", "/var/lib/postern/", "/var/lib/postern-helper/", "/var/log/postern/", "/proc/",
+    "/sys/", "/dev/", "/run/", "/boot/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/",
+    "/etc/systemd/", "/etc/init.d/", "/etc/udev/", "/etc/tmpfiles.d/", "/etc/sysusers.d/",
+    "/etc/modprobe.d/", "/etc/modules-load.d/", "/etc/sudoers.d/", "/etc/polkit-1/", "/etc/dbus-1/",
+    "/etc/pam.d/", "/etc/security/", "/etc/cron.", "/var/spool/cron/", "/var/spool/anacron/", "/etc/apt/",
+    "/etc/dpkg/", "/var/lib/dpkg/", "/var/lib/apt/", "/var/cache/apt/", "/etc/ld.so.", "/etc/binfmt.d/",
+    "/usr/local/lib/systemd/", "/var/lib/systemd/",
 ];
 /// Files that no file verb touches, nor their backups (`/etc/passwd-`).
+#[rustfmt::skip]
 pub const FILES: [&str; 14] = [
-    "/etc/passwd",
-    "/etc/shadow",
-    "/etc/group",
-    "/etc/gshadow",
-    "/etc/subuid",
-    "/etc/subgid",
-    "/etc/sudoers",
-    "/etc/sudo.conf",
-    "/etc/doas.conf",
-    "/etc/nsswitch.conf",
-    "/etc/pam.conf",
-    "/etc/crontab",
-    "/etc/anacrontab",
-    "/etc/environment",
+    "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/subuid", "/etc/subgid",
+    "/etc/sudoers", "/etc/sudo.conf", "/etc/doas.conf", "/etc/nsswitch.conf", "/etc/pam.conf",
+    "/etc/crontab", "/etc/anacrontab", "/etc/environment",
 ];
 
 /// What a policy adds to these lists (`[protect]`).

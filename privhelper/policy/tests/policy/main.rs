@@ -12,7 +12,9 @@
 mod accounts;
 mod commands;
 mod common;
+mod facts;
 mod files;
+mod flags;
 mod patterns;
 mod plans;
 mod requests;
