@@ -14,7 +14,7 @@ pub use accounts::Identity;
 pub use error::{Code, Denied, Invalid};
 pub use facts::Facts;
 pub use rules::{
-    Client, Command, Decision, Element, Grant, Object, Policy, Rate, RequiredGrant, Risk, Rule, Selector,
-    Source, Who,
+    Client, Command, Consent, Decision, Element, Grant, Object, Policy, Rate, RequiredGrant, Risk, Rule,
+    Selector, Source, Who,
 };
 pub use verb_id::VerbId;

@@ -1,12 +1,14 @@
 //! What a request would touch: plain data that callers gather and the policy decides.
 
+pub mod affected;
 mod files;
 mod packages;
 mod units;
 
+pub use affected::AffectedUnit;
 pub use files::{FileFacts, OldFile};
 pub use packages::{Action, Origin, PackageStep, PackageTransaction};
-pub use units::{AffectedUnit, UnitFacts, UnitState};
+pub use units::{UnitFacts, UnitState};
 
 /// The facts of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Units as systemd reports them.
 
+use super::affected::AffectedUnit;
+use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
 use std::collections::BTreeSet;
 
@@ -67,13 +69,12 @@ pub struct UnitFacts {
     pub journal_lines: u32,
 }
 
-/// A unit that is changed along with another.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AffectedUnit {
-    /// What is done to it.
-    pub verb: &'static str,
-    /// Before the effect.
-    pub state: UnitState,
+impl UnitFacts {
+    /// What happens to which unit along: what must not have changed before the request acts.
+    #[must_use]
+    pub fn effects(&self) -> BTreeSet<(VerbId, &str)> {
+        self.affected.iter().map(|other| (other.verb, other.state.id.as_str())).collect()
+    }
 }
 
 impl UnitState {

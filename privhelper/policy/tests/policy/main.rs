@@ -7,9 +7,12 @@
 )]
 
 mod accounts;
+mod affected;
 mod commands;
 mod common;
 mod files;
 mod patterns;
 mod plans;
 mod rules;
+mod unit_facts;
+mod units;
