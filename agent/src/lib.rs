@@ -35,6 +35,7 @@ mod sse;
 mod task;
 pub mod tool;
 pub mod trace;
+mod undo;
 mod words;
 
 pub use exit::Exit;

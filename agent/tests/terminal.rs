@@ -411,3 +411,45 @@ async fn without_a_command_there_is_a_prompt_whose_lines_are_one_session() {
     let (exit, screen) = terminal.end().await;
     assert_eq!(exit, "0", "{screen}");
 }
+
+/// `undo last` on a terminal, of a file after which nginx was reloaded; the agent's own helper goes on.
+async fn undo_on_a_terminal() -> (Terminal, FakeHelper) {
+    let changed = || {
+        let status = Status::Done.into();
+        Play::Events(vec![completed(v1::Completed { status, undoable: true, ..v1::Completed::default() })])
+    };
+    let place = Place::new();
+    let helper = place.helper(vec![changed(), changed()]);
+    place.serve();
+    let order = "write 'x' to /etc/nginx/a and reload nginx";
+    assert_eq!(place.run(&["run", order]).await.exit, postern_agent::Exit::Done);
+    for play in [Play::Events(vec![ended(Status::Previewed, "")]), changed(), changed()] {
+        helper.add(play);
+    }
+    (Terminal::run(place, &["undo", "last"], Vec::new(), Arc::default()), helper)
+}
+
+#[tokio::test]
+async fn undo_last_is_shown_and_asked_about_at_a_terminal_and_so_is_the_reload_after_it() {
+    let (mut terminal, helper) = undo_on_a_terminal().await;
+    terminal.shows("takes back: file.write /etc/nginx/a at ").await;
+    terminal.shows("take this back? [y]es, [n]o: ").await;
+    terminal.master.write_all(b"y\n").unwrap();
+    terminal.shows("nginx.service still runs with it; reload it? [y]es, [n]o: ").await;
+    terminal.master.write_all(b"y\n").unwrap();
+    terminal.shows("reloaded nginx.service").await;
+    assert_eq!(terminal.end().await.0, "0");
+    let rpcs: Vec<String> = helper.seen().into_iter().map(|seen| seen.rpc).collect();
+    assert_eq!(rpcs, ["FileWrite", "UnitReload", "RequestUndo", "RequestUndo", "UnitReload"]);
+}
+
+#[tokio::test]
+async fn a_no_at_the_terminal_takes_nothing_back() {
+    let (mut terminal, helper) = undo_on_a_terminal().await;
+    terminal.shows("take this back? [y]es, [n]o: ").await;
+    terminal.master.write_all(b"n\n").unwrap();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "1", "{screen}");
+    assert!(screen.contains("nothing was taken back"), "{screen}");
+    assert_eq!(helper.seen().len(), 3, "the third only showed what would be");
+}

@@ -50,7 +50,7 @@ fn measure(criterion: &mut Criterion, name: &str, policy: &Policy, verb: VerbId,
 }
 
 fn decisions(criterion: &mut Criterion) {
-    let unit = |name: &str| Object::Unit(UnitName::new(name).expect("a unit"));
+    let unit = |name: &str| Object::unit(UnitName::new(name).expect("a unit"));
     let restart = VerbId::UnitRestart;
     let ends = units(|number| format!("app-{number:04}-*.service"));
     measure(criterion, "1000 unit rules, star at the end", &ends, restart, unit("app-0999-web.service"));

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::report::Report;
 use crate::request::Request;
 use crate::show::{self, FileView, Later};
+use crate::undo::UndoGrants;
 use tokio::sync::mpsc;
 
 impl Session<'_> {
@@ -31,7 +32,12 @@ impl Session<'_> {
             ask.id.clone_from(id);
         }
         let door = self.door();
-        (self.follow(&door, &ask).await, ask)
+        let mut outcome = self.follow(&door, &ask).await;
+        // Where nobody reads it, it is not found out.
+        if !self.global.quiet || self.global.json.is_some() {
+            UndoGrants::default().settle(&door, &ask, &mut outcome).await;
+        }
+        (outcome, ask)
     }
 
     /// A request under an id of its own.

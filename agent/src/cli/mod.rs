@@ -19,6 +19,7 @@ mod shell;
 mod tasks;
 mod terminal;
 mod typed;
+mod undo;
 mod verbs;
 mod view;
 
@@ -68,7 +69,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
     let mut session = Session { host, console, global: cli.global, conversation: None };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
-        Some(Command::Serve) => session.run(Command::Serve).await,
+        Some(Command::Serve) => Box::pin(session.run(Command::Serve)).await,
         Some(command) => Box::pin(trace::within(trace, session.run(command))).await,
         None => Box::pin(session.conversation()).await,
     };
@@ -122,10 +123,7 @@ impl Session<'_> {
             },
             Command::File(File::Patch(patch)) => self.patch(patch).await,
             Command::File(File::Edit { path }) => self.edit(path).await,
-            Command::Undo { id } => match self.whole_id(&id).await {
-                Ok(of) => self.typed(Request::RequestUndo(Of { of }), self.mode()).await,
-                Err(fault) => self.fail(&fault),
-            },
+            Command::Undo { id, task } => Box::pin(self.undo(id, task)).await,
             Command::Result { id } => match self.whole_id(&id).await {
                 Ok(of) => self.typed(Request::RequestResult(Of { of }), self.mode()).await,
                 Err(fault) => self.fail(&fault),
@@ -149,10 +147,11 @@ impl Session<'_> {
             Command::Command { name, parameters } => {
                 typed::command(name, &parameters, &mut self.console.input)
             }
-            Command::Undo { id } => Ok(Request::RequestUndo(Of { of: id })),
+            Command::Undo { id: Some(of), task: None } => Ok(Request::RequestUndo(Of { of })),
             Command::Result { id } => Ok(Request::RequestResult(Of { of: id })),
             Command::Run { .. }
             | Command::Plan { .. }
+            | Command::Undo { .. }
             | Command::Tasks { .. }
             | Command::Can { .. }
             | Command::Health

@@ -121,8 +121,13 @@ pub enum Command {
     },
     /// Undo one of your requests
     Undo {
-        /// Its request id, the beginning of it, or "last" for your newest change that was not undone
-        id: String,
+        /// Its request id, the beginning of it, or "last" for the newest change of your last task; it is shown first, and
+        /// at a terminal you are asked
+        #[arg(required_unless_present = "task")]
+        id: Option<String>,
+        /// All changes of this task, the newest first; units that took them up are reloaded
+        #[arg(long, value_name = "ID", conflicts_with = "id")]
+        task: Option<String>,
     },
     /// The recorded outcome of one of your requests
     Result {

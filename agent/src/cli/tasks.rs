@@ -18,6 +18,7 @@ use crate::show::Later;
 use crate::task::question::Person;
 use crate::task::{Commands, Left, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
 use crate::tool::Tool;
+use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -141,8 +142,9 @@ impl Session<'_> {
                 turn: &mut turn,
                 left: Left::default(),
                 commands: &commands,
+                undo_grants: UndoGrants::default(),
                 budget: Budget::new(&config.limits),
-                whole_id: &only_whole,
+                earlier: &|id: &str| Ok(Earlier { id: only_whole(id)?, followers: Vec::new() }),
                 on: &mut on,
             };
             Box::pin(runner.work(&mut task, None)).await;

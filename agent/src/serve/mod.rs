@@ -19,8 +19,11 @@ use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
-use crate::task::{Author, Care, Commands, Consents, Owner, Place, Queue, Runner, Store, Task, Turn, Work};
+use crate::task::{
+    Author, Care, Commands, Consents, Group, Owner, Place, Queue, Runner, Store, Task, Turn, Work,
+};
 use crate::trace::{self, Trace};
+use crate::undo::{Earlier, UndoGrants};
 use crate::{Host, config};
 use axum::body::to_bytes;
 use axum::extract::connect_info::ConnectInfo;
@@ -227,7 +230,13 @@ async fn carry_out(
     let is_the_persons = !entry.order.steps.is_empty() || matches!(entry.order.work, Work::CarryOut(_));
     let author = if is_the_persons { Author::Person } else { Author::Model };
     let care = Some(Care::new(&own.consents, format!("{owner:?} {session}"), author));
-    let whole_id = |id: &str| store.requests.find(owner, id).map_err(|why| why.fault(id));
+    let earlier = |id: &str| {
+        let id = store.requests.find(owner, id).map_err(|why| why.fault(id))?;
+        let changes = store.requests.changes(owner, Group::Request(&id));
+        let followers =
+            changes.into_iter().find(|change| change.request_id == id).map(|change| change.followers);
+        Ok(Earlier { id, followers: followers.unwrap_or_default() })
+    };
     let runner = Runner {
         door: &door,
         local: &own.local,
@@ -241,8 +250,9 @@ async fn carry_out(
         turn: &mut turn,
         left,
         commands: &own.commands,
+        undo_grants: UndoGrants::default(),
         budget: Budget::new(&own.limits),
-        whole_id: &whole_id,
+        earlier: &earlier,
         on: &mut on,
     };
     let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));

@@ -2,15 +2,16 @@
 //! is the agent; whom it asks for goes along as a claim.
 
 use super::connections::named_trace;
+use super::tasks::find as find_task;
 use super::{App, Caller, Failure, bad_body, fault};
 use crate::ask::{Ask, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
-use crate::task::{Effect, NotOne, Owner};
+use crate::task::{Asked, Effect, Group, NotOne, Owner, Part, Right};
 use crate::trace::{self, Trace};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{ConnectInfo, Path, State};
+use axum::extract::{ConnectInfo, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 /// One typed request.
 #[derive(Deserialize, ToSchema)]
@@ -117,7 +118,7 @@ pub async fn ask(
 }
 
 #[utoipa::path(get, path = "/requests/{id}", params(("id" = String, Path, description = "the beginning of it, or `last`")), responses(
-    (status = 200, body = Object),
+    (status = 200, body = Asked),
     (status = "4XX", body = Failure),
 ))]
 /// The whole id of a request of one's own.
@@ -127,15 +128,56 @@ pub async fn find(
     Path(id): Path<String>,
 ) -> Response {
     match app.store.requests.find(peer.0, &id) {
-        Ok(id) => Json(json!({ "request_id": id })).into_response(),
-        Err(why) => {
-            let status = match why {
-                NotOne::Unknown => StatusCode::NOT_FOUND,
-                NotOne::Several | NotOne::Open(_) => StatusCode::CONFLICT,
-            };
-            let Fault { code, message } = why.fault(&id);
-            fault(status, &code, &message)
+        Ok(id) => {
+            let changes = app.store.requests.changes(peer.0, Group::Request(&id));
+            match changes.into_iter().find(|change| change.request_id == id) {
+                Some(change) => Json(change).into_response(),
+                // It only looked, or took something back.
+                None => Json(json!({ "request_id": id })).into_response(),
+            }
         }
+        Err(why) => not_one(why, &id),
+    }
+}
+
+fn not_one(why: NotOne, id: &str) -> Response {
+    let status = match why {
+        NotOne::Unknown => StatusCode::NOT_FOUND,
+        NotOne::Several | NotOne::Open(_) | NotOne::NoneLeft(_) => StatusCode::CONFLICT,
+    };
+    let Fault { code, message } = why.fault(id);
+    fault(status, &code, &message)
+}
+
+/// Which changes are listed.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Changes {
+    /// A task's id or the beginning of it, or `last`: what belongs to the newest change.
+    of: String,
+}
+
+#[utoipa::path(get, path = "/requests", params(Changes), responses(
+    (status = 200, body = Vec<Asked>),
+    (status = "4XX", body = Failure),
+))]
+/// The changes that belong together, the oldest first, and what they left behind.
+pub async fn list(
+    State(app): State<Arc<App>>,
+    ConnectInfo(peer): Caller,
+    Query(Changes { of }): Query<Changes>,
+) -> Response {
+    let requests = &app.store.requests;
+    if of == "last" {
+        return match requests.find(peer.0, "last") {
+            Ok(_) => Json(requests.changes(peer.0, Group::Newest)).into_response(),
+            Err(why) => not_one(why, "last"),
+        };
+    }
+    match find_task(&app, peer.0, Right::Control, &of) {
+        Ok(entry) => Json(requests.changes(peer.0, Group::Task(&entry.id()))).into_response(),
+        Err(answer) => *answer,
     }
 }
 
@@ -147,7 +189,9 @@ fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
     if effect == Effect::Possible {
-        match app.store.requests.claim(owner, &ask.id, is_undo, effect, None) {
+        let target = ask.request.target();
+        let part = Part { task: "", step: 0, verb: ask.request.verb(), target: &target };
+        match app.store.requests.claim(owner, &ask.id, is_undo, effect, Some(&part)) {
             Ok(true) => {}
             Ok(false) => return refuse("request_id_conflict", "this request id is taken"),
             Err(why) => return refuse("internal", &why),

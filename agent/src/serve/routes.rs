@@ -47,6 +47,7 @@ routes! {
     post "/tasks/{id}/resume" tasks::resume;
     post "/plan" tasks::plan;
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
+    get "/requests" requests::list;
     get "/requests/{id}" requests::find;
     get "/health" health::health;
     get "/openapi.json" document;

@@ -418,7 +418,8 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
     }
 }
 
-fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<Entry>, Box<Response>> {
+/// A task that somebody has this right over; else the answer that says why not.
+pub(super) fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<Entry>, Box<Response>> {
     match app.store.find(who, right, id) {
         Find::One(entry) => Ok(entry),
         Find::None => {

@@ -15,4 +15,4 @@ pub use outcome::{found, unit_state};
 pub use refusal::{ending, next_step, refusal};
 pub use table::Table;
 pub use text::{json, line, lines};
-pub use waiting::{Later, clock, waiting};
+pub use waiting::{Later, clock, time_of, waiting};

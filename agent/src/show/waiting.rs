@@ -26,6 +26,13 @@ pub fn clock(unix_s: u64) -> String {
     at.strftime(format).to_string()
 }
 
+/// The time of day at which a request was made, by its id.
+#[must_use]
+pub fn time_of(request_id: &str) -> Option<String> {
+    let (unix_s, _) = uuid::Uuid::try_parse(request_id).ok()?.get_timestamp()?.to_unix();
+    Some(clock(unix_s))
+}
+
 /// Who can approve, until when, and what the person can do meanwhile. `who` is in words.
 #[must_use]
 pub fn waiting(approval_id: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {

@@ -21,7 +21,7 @@ pub use entry::Entry;
 pub use keeping::Left;
 pub use owner::{Owner, Right};
 pub use queue::{Place, Queue};
-pub use requests::{Effect, NotOne, Requests};
+pub use requests::{Asked, Effect, Group, NotOne, Part, Requests, State};
 pub use run::Runner;
 pub(crate) use run::request;
 pub use store::{Find, Store};

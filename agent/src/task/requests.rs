@@ -4,10 +4,12 @@ use super::Owner;
 use super::database::{Database, Wait};
 use super::entry::text;
 use crate::event::{Event, Fault, Status};
+use crate::undo::{Follower, followers, has_inverse};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use utoipa::ToSchema;
 
 /// Requests whose owner is remembered: as many as the helper keeps outcomes for.
 const KEPT: i64 = 10_000;
@@ -16,10 +18,15 @@ const KEPT: i64 = 10_000;
 pub struct Requests(Arc<Database>);
 
 /// What a request left behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing that could be undone: it only looked, was refused, failed or was taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing: it only looked, was refused or failed.
     Nothing,
+    /// It was done, and there is nothing to take back.
+    Done,
+    /// A change that was taken back.
+    Undone,
     /// Its person left, or the helper was lost: perhaps it is done, perhaps it will be.
     Unknown,
     /// A change that stands.
@@ -35,6 +42,8 @@ pub enum NotOne {
     Several,
     /// What became of the newest is not known: an older one is not what is meant.
     Open(String),
+    /// Nothing of the person's last task can be taken back, or is not taken back already.
+    NoneLeft(String),
 }
 
 /// Whether a request may change something.
@@ -57,6 +66,11 @@ impl NotOne {
                 let why = "what became of your newest request is not known yet: see";
                 Fault::new("unknown_request", format!("{why} `postern result {newest}`"))
             }
+            (Self::NoneLeft(task), _) => {
+                let why = "nothing is left to take back of your last task";
+                let more = "for what you did before it give its id, or a task: `postern undo --task ID`";
+                Fault::new("unknown_request", format!("{why} ({task}); {more}"))
+            }
             (Self::Several, _) => Fault::new("invalid_argument", "several of your requests begin so"),
             (Self::Unknown, "last") => {
                 Fault::new("unknown_request", "this agent remembers no change of yours that could be undone")
@@ -73,6 +87,8 @@ impl ToSql for State {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         let word = match self {
             Self::Nothing => "nothing",
+            Self::Done => "done",
+            Self::Undone => "undone",
             Self::Unknown => "unknown",
             Self::Change => "change",
         };
@@ -84,11 +100,45 @@ impl FromSql for State {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         match value.as_str()? {
             "nothing" => Ok(Self::Nothing),
+            "done" => Ok(Self::Done),
+            "undone" => Ok(Self::Undone),
             "unknown" => Ok(Self::Unknown),
             "change" => Ok(Self::Change),
             other => Err(FromSqlError::Other(format!("{other:?} is no state of a request").into())),
         }
     }
+}
+
+/// A change that was asked for, as its person is told of it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Asked {
+    /// The request's id.
+    pub request_id: String,
+    /// The verb.
+    pub verb: String,
+    /// What it is about.
+    pub target: String,
+    /// What it left behind.
+    #[schema(value_type = String)]
+    pub state: State,
+    /// The task that it was a step of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The units that took the change up, where it was one of files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub followers: Vec<Follower>,
+}
+
+/// Changes that belong together: those of one task, or what was asked for outside of tasks since the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group<'g> {
+    /// That of the person's newest change.
+    Newest,
+    /// That of a task, by its whole id.
+    Task(&'g str),
+    /// That of a request, by its whole id.
+    Request(&'g str),
 }
 
 /// The step of a task that a request is of.
@@ -183,9 +233,16 @@ impl Requests {
 
     /// Remembers how a request ended; `undoes` is the one that it takes back.
     pub fn settle(&self, id: &str, undoes: Option<&str>, end: &Event) {
-        let (is_done, undoable) = match end {
-            Event::Completed(done) => (matches!(done.status, Status::Done | Status::Partly), done.undoable),
-            Event::Refused(_) => (false, false),
+        let verb = self.0.read(|sql| {
+            let mut verb = sql.prepare("SELECT verb FROM requests WHERE id = ?")?;
+            verb.query_row([id], |row| row.get::<_, Option<String>>(0)).optional()
+        });
+        let verb = verb.flatten().unwrap_or_default();
+        let state = match end {
+            Event::Completed(done) if !matches!(done.status, Status::Done | Status::Partly) => State::Nothing,
+            Event::Completed(done) if has_inverse(&verb, done) => State::Change,
+            Event::Completed(_) => State::Done,
+            Event::Refused(_) => State::Nothing,
             // No answer of the helper's: what became of it is not known.
             Event::Error(_)
             | Event::Accepted(_)
@@ -195,36 +252,81 @@ impl Requests {
                 return;
             }
         };
-        let state = if is_done && undoable { State::Change } else { State::Nothing };
+        let is_gone = matches!(end, Event::Completed(done) if done.code == "undo_gone")
+            || matches!(end, Event::Refused(refused) if refused.code == "undo_gone");
+        let undone = match state {
+            State::Change | State::Done => Some(State::Undone),
+            // It is not tried for ever.
+            State::Nothing | State::Undone | State::Unknown if is_gone => Some(State::Done),
+            State::Nothing | State::Undone | State::Unknown => None,
+        };
         // Not written, it stays unknown: what is asked for then is its recorded outcome.
         let _ = self.0.write(Wait::ForKernel, |sql| {
             let mut settle = sql.prepare("UPDATE requests SET state = ? WHERE id = ?")?;
             settle.execute(params![state, id])?;
-            match undoes.filter(|_| is_done) {
-                Some(undone) => settle.execute(params![State::Nothing, undone]),
+            match undoes.zip(undone) {
+                Some((of, undone)) => settle.execute(params![undone, of]),
                 None => Ok(0),
             }
         });
     }
 
-    /// A person's request by its id, the beginning of it, or `last`: the newest change that stands and is no undo
-    /// itself, so that asking again goes one further back.
-    pub fn find(&self, owner: Owner, id: &str) -> Result<String, NotOne> {
+    /// The changes of a group that a person asked for, the oldest first; no undo is among them.
+    pub fn changes(&self, owner: Owner, group: Group<'_>) -> Vec<Asked> {
         let owner = text(&owner);
+        let newest = "SELECT seq, task FROM requests WHERE owner = ?1 AND is_effect AND NOT is_undo
+                      AND state <> 'nothing' ORDER BY seq DESC LIMIT 1";
+        let (of, id) = match group {
+            Group::Newest => (newest, ""),
+            Group::Task(id) => ("SELECT 0 AS seq, seq AS task FROM tasks WHERE ?1 <> '' AND id = ?2", id),
+            Group::Request(id) => ("SELECT seq, task FROM requests WHERE owner = ?1 AND id = ?2", id),
+        };
+        // Outside of tasks the group ends at the next task of the same person, on both sides.
+        let rows = format!(
+            "WITH it AS ({of}), others AS (
+                 SELECT r.seq AS seq FROM requests r WHERE r.owner = ?1 AND r.is_effect AND NOT r.is_undo
+                     AND r.state <> 'nothing' AND r.task IS NOT NULL
+             )
+             SELECT r.id, coalesce(r.verb, ''), coalesce(r.target, ''), r.state, tasks.id
+             FROM it JOIN requests r ON r.task = it.task OR (it.task IS NULL AND r.task IS NULL
+                 AND r.seq > coalesce((SELECT max(seq) FROM others WHERE others.seq < it.seq), 0)
+                 AND r.seq < coalesce((SELECT min(seq) FROM others WHERE others.seq > it.seq), 9223372036854775807))
+             LEFT JOIN tasks ON tasks.seq = r.task
+             WHERE r.owner = ?1 AND r.is_effect AND NOT r.is_undo AND ?2 = ?2 ORDER BY r.seq"
+        );
+        let mut asked: Vec<Asked> = self.0.read(|sql| {
+            let mut rows = sql.prepare(&rows)?;
+            let rows = rows.query_map([&*owner, id], |row| {
+                let (request_id, verb, target) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let (state, task) = (row.get(3)?, row.get(4)?);
+                Ok(Asked { request_id, verb, target, state, task, followers: Vec::new() })
+            })?;
+            rows.collect()
+        });
+        for at in 0..asked.len() {
+            let (before, after) = asked.split_at_mut(at + 1);
+            let happened = after.iter().filter(|later| matches!(later.state, State::Done | State::Change));
+            if let Some(one) = before.last_mut() {
+                one.followers = followers(&one.verb, happened.map(|later| (&*later.verb, &*later.target)));
+            }
+        }
+        asked
+    }
+
+    /// A person's request by its id, the beginning of it, or `last`: the newest change that stands of those that
+    /// belong together, so that asking again goes one further back and never into another task.
+    pub fn find(&self, owner: Owner, id: &str) -> Result<String, NotOne> {
         if id == "last" {
-            let newest: Option<(String, State)> = self.0.read(|sql| {
-                let newest =
-                    "SELECT id, state FROM requests WHERE owner = ? AND state <> 'nothing' AND NOT is_undo
-                              ORDER BY seq DESC LIMIT 1";
-                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                sql.prepare(newest)?.query_row([&owner], row).optional()
-            });
-            return match newest {
-                Some((id, State::Change)) => Ok(id),
-                Some((open, State::Unknown | State::Nothing)) => Err(NotOne::Open(open)),
-                None => Err(NotOne::Unknown),
+            let changes = self.changes(owner, Group::Newest);
+            let task = changes.last().and_then(|change| change.task.clone());
+            let is_open = |change: &&Asked| matches!(change.state, State::Change | State::Unknown);
+            return match changes.into_iter().rfind(|change| is_open(&change)) {
+                Some(Asked { request_id, state: State::Unknown, .. }) => Err(NotOne::Open(request_id)),
+                Some(Asked { request_id, .. }) => Ok(request_id),
+                None => Err(task.map_or(NotOne::Unknown, NotOne::NoneLeft)),
             };
         }
+        let owner = text(&owner);
         let found: Vec<String> = self.0.read(|sql| {
             let like = "SELECT id FROM requests WHERE owner = ?2 AND substr(id, 1, length(?1)) = ?1 LIMIT 2";
             let mut like = sql.prepare(like)?;

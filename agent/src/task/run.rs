@@ -21,8 +21,9 @@ pub(crate) use requests::request;
 
 use super::question::Person;
 use super::{Care, Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use crate::args::Of;
 use crate::ask::{Door, Mode, Outcome};
-use crate::event::{Event, Fault, Status};
+use crate::event::{Completed, Event, Fault, Status};
 use crate::exit::Exit;
 use crate::local::Local;
 use crate::model::budget::Budget;
@@ -30,6 +31,7 @@ use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::FileView;
 use crate::tool::Tool;
+use crate::undo::{Earlier, UndoGrants, has_inverse};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use tokio::sync::watch;
@@ -73,10 +75,12 @@ pub struct Runner<'a> {
     pub left: Left,
     /// What it needs for commands of its own.
     pub commands: &'a Commands,
+    /// What may be taken back of what it changes.
+    pub undo_grants: UndoGrants,
     /// What the task may cost; what programs in its commands ask for counts too.
     pub budget: Budget,
-    /// Finds the whole id of an earlier request.
-    pub whole_id: &'a (dyn Fn(&str) -> Result<String, Fault> + Send + Sync),
+    /// Finds an earlier request by its id, the beginning of it or `last`.
+    pub earlier: &'a (dyn Fn(&str) -> Result<Earlier, Fault> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
     pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send),
 }
@@ -174,14 +178,23 @@ impl Runner<'_> {
             && matches!(done.status, Status::Done | Status::Partly | Status::Interrupted)
             && request.is_effect()
         {
-            task.changes.push(Change {
-                request_id: outcome.id.clone(),
-                verb: request.verb().to_owned(),
-                target: request.target(),
-                undo: done.undoable.then(|| outcome.id.clone()),
-            });
+            let (done, id) = (done.clone(), outcome.id.clone());
+            let undo = self.undo_id(task, request.verb(), &id, &done).await;
+            let (verb, target) = (request.verb().to_owned(), request.target());
+            task.changes.push(Change { request_id: id, verb, target, undo });
         }
         outcome
+    }
+}
+
+impl Runner<'_> {
+    /// The id to take a change back by, where its inverse exists and is granted.
+    async fn undo_id(&mut self, task: &Task, verb: &str, id: &str, done: &Completed) -> Option<String> {
+        if !has_inverse(verb, done) {
+            return None;
+        }
+        let ask = self.prepare(task, 1, Request::RequestUndo(Of { of: id.to_owned() }), Mode::Check);
+        self.undo_grants.is_granted(self.door, &ask, verb, id).await.then(|| id.to_owned())
     }
 }
 

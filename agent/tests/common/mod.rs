@@ -57,6 +57,43 @@ impl Seen {
     }
 }
 
+/// What the fake helper says to an agent that asks whether a change can be taken back. It is no part of the script
+/// and not among what was seen.
+#[derive(Clone, Copy, Default)]
+pub enum Undo {
+    /// Granted.
+    #[default]
+    Granted,
+    /// A rule lists `request.undo`, but this undo is refused, with this code.
+    Refused(&'static str),
+    /// No rule lists it.
+    NotListed,
+}
+
+impl Undo {
+    fn answer(self, seen: &Seen) -> Option<Vec<v1::event::Kind>> {
+        if seen.meta().reason != "whether the change can be taken back" {
+            return None;
+        }
+        if seen.rpc == "PolicyDescribe" {
+            let listed = if matches!(self, Self::NotListed) { "file.read" } else { "request.undo" };
+            let verbs = postern_agent::VERBS.iter().filter(|verb| **verb != "request.undo").chain([&listed]);
+            let verbs = verbs.map(|verb| (*verb).to_owned()).collect();
+            let grants =
+                vec![v1::Grant { verbs, decision: v1::Decision::Allow.into(), ..v1::Grant::default() }];
+            let description = Some(v1::Description { client: "agent".into(), grants });
+            let status = v1::Status::Done.into();
+            return Some(vec![completed(v1::Completed { status, description, ..v1::Completed::default() })]);
+        }
+        assert_eq!((seen.rpc.as_str(), seen.meta().mode()), ("RequestUndo", v1::Mode::Check));
+        Some(match self {
+            Self::Granted => vec![ended(v1::Status::Previewed, "")],
+            Self::Refused(code) => vec![refused(code)],
+            Self::NotListed => unreachable!("nothing is asked where no rule lists it"),
+        })
+    }
+}
+
 type Script = Arc<Mutex<VecDeque<Play>>>;
 type Record = Arc<Mutex<Vec<Seen>>>;
 
@@ -64,6 +101,7 @@ type Record = Arc<Mutex<Vec<Seen>>>;
 pub struct FakeHelper {
     pub script: Script,
     pub seen: Record,
+    pub undo: Arc<Mutex<Undo>>,
     listening: tokio::task::JoinHandle<()>,
 }
 
@@ -73,14 +111,15 @@ impl FakeHelper {
         let listener = UnixListener::bind(socket).expect("bind");
         let script: Script = Arc::new(Mutex::new(script.into()));
         let seen = Record::default();
-        let (s, r) = (Arc::clone(&script), Arc::clone(&seen));
+        let undo = Arc::new(Mutex::new(Undo::default()));
+        let (s, r, u) = (Arc::clone(&script), Arc::clone(&seen), Arc::clone(&undo));
         let listening = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.expect("accept");
-                tokio::spawn(connection(stream, Arc::clone(&s), Arc::clone(&r)));
+                tokio::spawn(connection(stream, Arc::clone(&s), Arc::clone(&r), Arc::clone(&u)));
             }
         });
-        Self { script, seen, listening }
+        Self { script, seen, undo, listening }
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -97,12 +136,13 @@ impl FakeHelper {
     }
 }
 
-async fn connection(stream: tokio::net::UnixStream, script: Script, record: Record) {
+async fn connection(stream: tokio::net::UnixStream, script: Script, record: Record, undo: Arc<Mutex<Undo>>) {
     let broken = Arc::new(Notify::new());
     let kill = Arc::clone(&broken);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (script, record, kill) = (Arc::clone(&script), Arc::clone(&record), Arc::clone(&kill));
-        async move { Ok::<_, std::convert::Infallible>(answer(request, script, record, kill).await) }
+        let undo = *undo.lock().unwrap();
+        async move { Ok::<_, std::convert::Infallible>(answer(request, script, record, kill, undo).await) }
     });
     let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service);
@@ -117,10 +157,11 @@ async fn answer(
     script: Script,
     record: Record,
     kill: Arc<Notify>,
+    undo: Undo,
 ) -> Response<tonic::body::Body> {
     assert_eq!(request.uri().authority().map(http::uri::Authority::as_str), Some("localhost"));
     let rpc = request.uri().path().strip_prefix("/postern.v1.Helper/").expect("the service").to_owned();
-    let handler = Handler { rpc, script, record, kill };
+    let handler = Handler { rpc, script, record, kill, undo };
     tonic::server::Grpc::new(Raw).server_streaming(handler, request).await
 }
 
@@ -129,6 +170,7 @@ struct Handler {
     script: Script,
     record: Record,
     kill: Arc<Notify>,
+    undo: Undo,
 }
 
 type Events = tokio_stream::wrappers::UnboundedReceiverStream<Result<Vec<u8>, Status>>;
@@ -141,13 +183,14 @@ impl tonic::server::ServerStreamingService<Vec<u8>> for Handler {
     fn call(&mut self, request: tonic::Request<Vec<u8>>) -> Self::Future {
         let body = request.into_inner();
         let seen = Seen { rpc: self.rpc.clone(), body };
-        self.record.lock().unwrap().push(seen.clone());
-        let mut script = self.script.lock().unwrap();
-        let play = match script.front() {
-            Some(Play::Decide(policy)) => Some(Play::Events(policy(&seen))),
-            _ => script.pop_front(),
-        };
-        drop(script);
+        let play = self.undo.answer(&seen).map(Play::Events).or_else(|| {
+            self.record.lock().unwrap().push(seen.clone());
+            let mut script = self.script.lock().unwrap();
+            match script.front() {
+                Some(Play::Decide(policy)) => Some(Play::Events(policy(&seen))),
+                _ => script.pop_front(),
+            }
+        });
         let kill = Arc::clone(&self.kill);
         Box::pin(async move {
             let (to, stream) = tokio::sync::mpsc::unbounded_channel();

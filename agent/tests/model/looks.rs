@@ -311,8 +311,8 @@ async fn the_helper_answers_what_is_its_own() {
 async fn a_change_is_told_with_the_id_that_takes_it_back() {
     let place = Place::new();
     let done = || Play::Events(vec![unit(Status::Done, "nginx.service", "active", "running")]);
-    let restart = ("service", json!({ "action": "restart", "name": "nginx" }));
-    let asked = [restart, ("undo", json!({ "request_id": "last" }))];
+    let stop = ("service", json!({ "action": "stop", "name": "nginx" }));
+    let asked = [stop, ("undo", json!({ "request_id": "last" }))];
     let results = told(&place, &asked, vec![done(), done()]).await;
     let id = results[0]["undo"].as_str().unwrap();
     assert!(uuid_like(id), "{id}");

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod error;
 pub mod facts;
+pub mod request;
 pub mod rules;
 pub mod types;
 pub mod verb_id;
@@ -13,6 +14,7 @@ pub mod verb_id;
 pub use accounts::Identity;
 pub use error::{Code, Denied, Invalid};
 pub use facts::Facts;
+pub use request::Request;
 pub use rules::{
     Client, Command, Consent, Decision, Element, Grant, Object, Policy, Rate, RequiredGrant, Risk, Rule,
     Selector, Source, Who,

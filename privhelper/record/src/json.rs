@@ -5,6 +5,8 @@ use sha2::{Digest, Sha256};
 
 /// Most bytes of a record's object.
 const OBJECT_MAX: usize = 16 * 1024;
+/// Deepest nesting of an object that is read.
+const DEPTH_MAX: usize = 8;
 
 /// An object under construction. Members keep the order in which they are added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +17,15 @@ impl Json {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Reads an object in the form that this type writes, and no other: what another program wrote cannot end a record.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if !object(text, DEPTH_MAX)?.is_empty() {
+            return None;
+        }
+        text.strip_prefix('{')?.strip_suffix('}').map(|members| Self(members.to_owned()))
     }
 
     /// Adds a text. An empty text is left out.
@@ -155,4 +166,59 @@ fn quote(out: &mut String, text: &str) {
         }
     }
     out.push('"');
+}
+
+/// Returns what follows the object that the text begins with.
+fn object(text: &str, depth: usize) -> Option<&str> {
+    items(text.strip_prefix('{')?, '}', |rest| value(string(rest)?.strip_prefix(':')?, depth))
+}
+
+/// Returns what follows one or more items and the end of their list.
+fn items(text: &str, end: char, item: impl Fn(&str) -> Option<&str>) -> Option<&str> {
+    let mut rest = item(text)?;
+    while let Some(more) = rest.strip_prefix(',') {
+        rest = item(more)?;
+    }
+    rest.strip_prefix(end)
+}
+
+fn value(text: &str, depth: usize) -> Option<&str> {
+    let depth = depth.checked_sub(1)?;
+    match text.chars().next()? {
+        '"' => string(text),
+        '{' => object(text, depth),
+        '[' => items(text.strip_prefix('[')?, ']', |rest| value(rest, depth)),
+        't' => text.strip_prefix("true"),
+        _ => {
+            let end = text.find([',', '}', ']'])?;
+            let (number, rest) = text.split_at_checked(end)?;
+            (number.parse::<i128>().ok()?.to_string() == number).then_some(rest)
+        }
+    }
+}
+
+/// Returns what follows a text whose escapes are those that [`quote`] writes.
+fn string(text: &str) -> Option<&str> {
+    let mut rest = text.strip_prefix('"')?;
+    let mut plain = String::new();
+    loop {
+        let end = rest.find(['"', '\\'])?;
+        let (before, after) = rest.split_at_checked(end)?;
+        plain.push_str(before);
+        if let Some(rest) = after.strip_prefix('"') {
+            let mut quoted = String::new();
+            quote(&mut quoted, &plain);
+            return text.strip_prefix(quoted.as_str()).filter(|after| *after == rest);
+        }
+        let escape = after.strip_prefix('\\')?;
+        let (c, after) = match escape.strip_prefix('u') {
+            Some(code) => {
+                let (digits, after) = code.split_at_checked(4)?;
+                (char::from_u32(u32::from_str_radix(digits, 16).ok()?)?, after)
+            }
+            None => (escape.chars().next()?, escape.strip_prefix(['"', '\\'])?),
+        };
+        plain.push(c);
+        rest = after;
+    }
 }

@@ -7,6 +7,7 @@ use crate::event::{Event, Fault};
 use crate::patching::{Old, Unread, read_of, resolve};
 use crate::request::Request;
 use crate::task::{StepStatus, Task};
+use crate::undo::Earlier;
 use postern_patch::{Kind, parse};
 
 impl Runner<'_> {
@@ -65,8 +66,16 @@ impl Runner<'_> {
     /// Takes an earlier request back.
     pub(super) async fn undo(&mut self, task: &mut Task, number: usize, id: &str) -> Outcome {
         let request = |of: String| Request::RequestUndo(Of { of });
-        match (self.whole_id)(id) {
-            Ok(of) => self.ask(task, number, request(of), self.order.mode).await,
+        match (self.earlier)(id) {
+            Ok(Earlier { id, followers }) => {
+                let mut outcome = self.ask(task, number, request(id), self.order.mode).await;
+                if step_status(&outcome.end, false) == StepStatus::Ok && self.order.mode == Mode::Execute {
+                    for follower in &followers {
+                        outcome.stdout.extend_from_slice(format!("{}\n", follower.advice()).as_bytes());
+                    }
+                }
+                outcome
+            }
             Err(fault) => self.not_asked(task, number, request(id.to_owned()), fault),
         }
     }

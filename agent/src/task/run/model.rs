@@ -21,6 +21,7 @@ use crate::show;
 use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
+use crate::undo::UndoGrants;
 use serde_json::{Value, json};
 
 const SYSTEM: &str = "You administer one Debian host for a person by calling tools, one step after the other. \
@@ -68,6 +69,7 @@ impl Runner<'_> {
         if let Event::Completed(done) = self.door.ask(&ask, &mut |_| {}).await.end
             && let Some(description) = &done.description
         {
+            self.undo_grants = UndoGrants::of(description);
             text.push_str("\nWhat you may do, by the verbs of the policy:\n");
             text.push_str(&show::grants(description));
         }

@@ -83,7 +83,8 @@ impl Runner<'_> {
             && matches!(done.status, Status::Done | Status::Partly | Status::Interrupted)
             && task.changes.iter().all(|change| change.request_id != sent.id)
         {
-            let undo = done.undoable.then(|| sent.id.clone());
+            let done = done.clone();
+            let undo = self.undo_id(task, &sent.verb, &sent.id, &done).await;
             task.changes.push(Change { request_id: sent.id, verb: sent.verb, target: sent.target, undo });
         }
         outcome

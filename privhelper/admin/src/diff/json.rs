@@ -99,7 +99,7 @@ fn request(probe: &Probe) -> Value {
                 put("version", version.as_str().into());
             }
         }
-        Object::Unit(name) => put("unit", name.as_str().into()),
+        Object::Unit { name, .. } => put("unit", name.as_str().into()),
         Object::File { path, bytes, content, mode, owner, group } => {
             put("path", path.as_str().into());
             if let Some(mode) = mode {

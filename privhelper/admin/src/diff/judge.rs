@@ -98,7 +98,7 @@ impl Court {
     /// What this policy says of the request and of what it would come to.
     #[must_use]
     pub fn decide(&self, verb: VerbId, probe: &Probe) -> Outcome {
-        let required_grants = [(verb, probe.object.clone())];
+        let required_grants = [(verb, object(probe))];
         let granted = self.policy.decide(&self.who, &required_grants);
         let granted =
             granted.and_then(|granted| self.policy.decide_facts(granted, &self.who, &facts(verb, probe)));
@@ -134,6 +134,16 @@ impl Court {
     }
 }
 
+/// What is asked for: lines of a journal are a part of the request.
+fn object(probe: &Probe) -> Object {
+    match (&probe.plan, &probe.object) {
+        (Plan::Journal { lines }, Object::Unit { name, .. }) => {
+            Object::Unit { name: name.clone(), journal_lines: *lines }
+        }
+        (_, object) => object.clone(),
+    }
+}
+
 /// The facts as the verbs would gather them.
 fn facts(verb: VerbId, probe: &Probe) -> Facts {
     match (&probe.plan, &probe.object) {
@@ -165,7 +175,7 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
             );
             Facts::Packages(PackageTransaction { steps, ..PackageTransaction::default() })
         }
-        (Plan::Unit { cascade }, Object::Unit(name)) => {
+        (Plan::Unit { cascade }, Object::Unit { name, .. }) => {
             let state = |id: &str| UnitState { id: id.to_owned(), ..UnitState::default() };
             let other = cascade.then(|| AffectedUnit {
                 verb: VerbId::UnitStop,
@@ -177,10 +187,6 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
                 affected: other.into_iter().collect(),
                 ..UnitFacts::default()
             }))
-        }
-        (Plan::Journal { lines }, Object::Unit(name)) => {
-            let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-            Facts::Unit(Box::new(UnitFacts { state, journal_lines: *lines, ..UnitFacts::default() }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
             Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
@@ -194,7 +200,7 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
             Object::Nothing
             | Object::Package { .. }
             | Object::AllPackages
-            | Object::Unit(_)
+            | Object::Unit { .. }
             | Object::File { .. }
             | Object::Command { .. }
             | Object::Undo { .. },

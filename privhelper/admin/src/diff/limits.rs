@@ -65,13 +65,13 @@ impl Limits<'_> {
                 let new = u32::from(self.verb == VerbId::PackageInstall);
                 Plan::Packages { new, upgrades: false, removals: false, downgrades: false }
             }
-            Object::Unit(_) if has("allow_cascade") => Plan::Unit { cascade: false },
-            Object::Unit(_) if has("journal_lines") => Plan::Journal { lines: 0 },
+            Object::Unit { .. } if has("allow_cascade") => Plan::Unit { cascade: false },
+            Object::Unit { .. } if has("journal_lines") => Plan::Journal { lines: 0 },
             Object::File { .. } if has("allow_create") => Plan::File { create: false },
             Object::Nothing
             | Object::Package { .. }
             | Object::AllPackages
-            | Object::Unit(_)
+            | Object::Unit { .. }
             | Object::File { .. }
             | Object::Command { .. }
             | Object::Undo { .. } => Plan::Nothing,

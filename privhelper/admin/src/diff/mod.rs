@@ -229,7 +229,7 @@ impl<'a> Comparison<'a> {
             Object::Nothing
             | Object::Package { .. }
             | Object::AllPackages
-            | Object::Unit(_)
+            | Object::Unit { .. }
             | Object::File { .. }
             | Object::Undo { .. } => Vec::new(),
         });

@@ -184,7 +184,7 @@ fn units(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget)
         patterns.tell_apart(text, Star::NotAt);
     }
     patterns.explore(&UNIT, budget, |name, members, apart| {
-        found.add(UnitName::new(name).ok().map(Object::Unit), apart, members);
+        found.add(UnitName::new(name).ok().map(Object::unit), apart, members);
     })
 }
 

@@ -81,7 +81,7 @@ pub fn probes(
             limits.versions(&mut probes, budget)?;
             limits.transactions(&mut probes, budget)?;
         }
-        Object::Unit(_) => {
+        Object::Unit { .. } => {
             if limits.vary("allow_cascade", |rule| rule.allow_cascade) {
                 spread(&mut probes, "allow_cascade", &[true], budget, |probe, cascade| {
                     probe.plan = Plan::Unit { cascade: *cascade };
@@ -122,7 +122,7 @@ fn is_request(verb: VerbId, object: &Object) -> bool {
         Object::Nothing
         | Object::Package { .. }
         | Object::AllPackages
-        | Object::Unit(_)
+        | Object::Unit { .. }
         | Object::File { .. }
         | Object::Command { .. }
         | Object::Undo { .. } => true,

@@ -15,7 +15,7 @@ pub fn example(probe: &Probe) -> String {
     let mut words = vec![probe.object.name().to_owned()];
     let mut say = |text: String| words.push(text);
     match &probe.object {
-        Object::Nothing | Object::AllPackages | Object::Unit(_) | Object::Undo { .. } => {}
+        Object::Nothing | Object::AllPackages | Object::Unit { .. } | Object::Undo { .. } => {}
         Object::Command { arguments, .. } => {
             for (name, value) in arguments.iter() {
                 say(format!("{name}={value}"));

@@ -106,7 +106,7 @@ impl Target {
                 let version = version.as_deref().map(PackageVersion::new).transpose()?;
                 Ok(Object::Package { name: PackageName::new(name)?, version })
             }
-            Self::Unit(name) => Ok(Object::Unit(UnitName::new(name)?)),
+            Self::Unit(name) => Ok(Object::unit(UnitName::new(name)?)),
             Self::File(file) => Ok(Object::File {
                 path: TargetPath::new(&file.path)?,
                 bytes: file.bytes,

@@ -127,7 +127,7 @@ fn objects(example: Table<'_>, kind: Kind) -> Result<Vec<Object>, String> {
         }
         Kind::Units => {
             let name = example.text("unit").ok_or_else(|| missing("unit"))?;
-            Ok(vec![Object::Unit(UnitName::new(name.value).map_err(invalid)?)])
+            Ok(vec![Object::unit(UnitName::new(name.value).map_err(invalid)?)])
         }
         Kind::Files => {
             let path = example.text("path").ok_or_else(|| missing("path"))?;
@@ -176,7 +176,7 @@ fn protected(table: Table<'_>, rule: &Whole, policy: &Policy) {
             Kind::Packages => {
                 PackageName::new(text.value).ok().map(|name| Object::Package { name, version: None })
             }
-            Kind::Units => UnitName::new(text.value).ok().map(Object::Unit),
+            Kind::Units => UnitName::new(text.value).ok().map(Object::unit),
             Kind::Files => TargetPath::new(&format!("{}/x", text.value)).ok().map(Object::read),
         };
         let Some(object) = object else {

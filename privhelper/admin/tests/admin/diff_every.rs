@@ -105,7 +105,7 @@ fn package(name: &PackageName, requests: &mut Vec<Request>) {
 }
 
 fn unit(name: &UnitName, requests: &mut Vec<Request>) {
-    let object = Object::Unit(name.clone());
+    let object = Object::unit(name.clone());
     for lines in [0, 1, 3] {
         let plan = Plan::Journal { lines };
         requests.push(Request { verb: VerbId::UnitStatus, object: object.clone(), plan });
@@ -167,13 +167,19 @@ fn words(letters: &str, longest: usize) -> Vec<String> {
 
 /// What the helper says, written again from its functions alone.
 fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
-    let required_grants = [(request.verb, request.object.clone())];
+    let object = match (&request.plan, &request.object) {
+        (Plan::Journal { lines }, Object::Unit { name, .. }) => {
+            Object::Unit { name: name.clone(), journal_lines: *lines }
+        }
+        (_, object) => object.clone(),
+    };
+    let required_grants = [(request.verb, object)];
     let facts = match (&request.plan, &request.object) {
         (
             Plan::Packages { new, upgrades, removals, downgrades },
             Object::Package { .. } | Object::AllPackages,
         ) => Facts::Packages(transaction(request, *new, [*upgrades, *removals, *downgrades])),
-        (Plan::Unit { cascade }, Object::Unit(name)) => {
+        (Plan::Unit { cascade }, Object::Unit { name, .. }) => {
             let other = UnitState { id: "c.service".to_owned(), ..UnitState::default() };
             let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
             let affected = if *cascade {
@@ -182,10 +188,6 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
                 Vec::new()
             };
             Facts::Unit(Box::new(UnitFacts { state, affected, ..UnitFacts::default() }))
-        }
-        (Plan::Journal { lines }, Object::Unit(name)) => {
-            let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-            Facts::Unit(Box::new(UnitFacts { state, journal_lines: *lines, ..UnitFacts::default() }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
             Facts::Files(vec![FileFacts { path: path.clone(), old: None }])

@@ -250,7 +250,7 @@ fn a_user_in_the_group_of_another_client_is_both() {
     let explained = json(&host, "unit.restart nginx");
     assert_eq!(explained["clients"], serde_json::json!(["agent", "web-team"]));
     let policy = Policy::load(&host.accepted().unwrap()).unwrap();
-    let required_grant = (VerbId::UnitRestart, Object::Unit(UnitName::new("nginx.service").unwrap()));
+    let required_grant = (VerbId::UnitRestart, Object::unit(UnitName::new("nginx.service").unwrap()));
     assert_eq!(policy.decide(&agent(), &[required_grant]).unwrap().rule_id(), "web-unit");
     assert_eq!(explained["elements"][0]["rule"]["id"], "web-unit");
     assert_eq!(explained["elements"][0]["also"][0]["id"], "team-restart");

@@ -140,7 +140,7 @@ fn a_refusal_counts_for_the_rule_that_the_helper_names_in_its_words() {
     // The very words of the helper of today, so that a change of them is noticed here.
     let host = site::host();
     let policy = Policy::load(&host.accepted().unwrap()).unwrap();
-    let unit = Object::Unit(UnitName::new("ssh.service").unwrap());
+    let unit = Object::unit(UnitName::new("ssh.service").unwrap());
     let path = TargetPath::new("/var/www/html/x.html").unwrap();
     let big = Object::File { path, bytes: 1 << 30, content: None, mode: None, owner: None, group: None };
     let mut log = Log::new();

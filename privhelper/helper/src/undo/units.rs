@@ -45,7 +45,7 @@ impl Unit {
     }
 
     pub(super) fn required_grants(&self) -> Vec<RequiredGrant> {
-        let grant = |action: UnitAction| (action.verb(), Object::Unit(self.unit.clone()));
+        let grant = |action: UnitAction| (action.verb(), Object::unit(self.unit.clone()));
         self.actions().into_iter().map(grant).collect()
     }
 

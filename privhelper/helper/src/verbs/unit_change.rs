@@ -34,7 +34,7 @@ impl Change {
 
     /// With `now` what is done at once must be granted too.
     fn required_grants(&self, id: VerbId) -> Vec<RequiredGrant> {
-        let object = || Object::Unit(self.unit.clone());
+        let object = || Object::unit(self.unit.clone());
         let at_once = if id == VerbId::UnitEnable { VerbId::UnitStart } else { VerbId::UnitStop };
         let mut required_grants = vec![(id, object())];
         if self.now {

@@ -105,7 +105,7 @@ impl Verb for Status {
     }
 
     fn required_grants(&self, _: &Helper, _: u32) -> Result<Vec<RequiredGrant>, Denied> {
-        Ok(vec![(Self::ID, Object::Unit(self.unit.clone()))])
+        Ok(vec![(Self::ID, Object::Unit { name: self.unit.clone(), journal_lines: self.journal.most })])
     }
 
     fn args(&self) -> Json {

@@ -56,7 +56,7 @@ impl Policy {
     pub fn journal_lines(&self, who: &Identity, unit: &UnitState) -> u32 {
         let clients = self.client_indexes(who);
         let lines = |name: &str| -> Option<u32> {
-            let object = Object::Unit(UnitName::new(name).ok()?);
+            let object = Object::unit(UnitName::new(name).ok()?);
             let rules = self.element(&clients, VerbId::UnitStatus, &object, 0).ok()?;
             rules.iter().filter(|rule| rule.decision == Decision::Allow).map(|rule| rule.journal_lines).max()
         };
@@ -77,18 +77,21 @@ impl Policy {
             Facts::Unit(unit) => {
                 for other in &unit.affected {
                     for name in other.state.all_names() {
-                        let object = Object::Unit(UnitName::new_or_template(name)?);
+                        let object = Object::unit(UnitName::new_or_template(name)?);
                         self.not_denied(&clients, &elements, &other.verbs(), &object)?;
                     }
                 }
                 // Each name counts like one that was asked for, with its rule's limits and strictness.
                 let mut aliases = Vec::new();
-                for name in unit.state.all_names() {
-                    let object = Object::Unit(UnitName::new(name)?);
-                    let is_other = |named: &Object| matches!(named, Object::Unit(_)) && *named != object;
-                    for Element { verb, .. } in elements.iter().filter(|element| is_other(&element.object)) {
-                        let rules = self.element(&clients, *verb, &object, 0)?;
-                        aliases.push(Element { verb: *verb, object: object.clone(), rules });
+                for alias in unit.state.all_names() {
+                    for Element { verb, object, .. } in &elements {
+                        let Object::Unit { name, journal_lines } = object else { continue };
+                        if name.as_str() != alias {
+                            let (name, journal_lines) = (UnitName::new(alias)?, *journal_lines);
+                            let object = Object::Unit { name, journal_lines };
+                            let rules = self.element(&clients, *verb, &object, 0)?;
+                            aliases.push(Element { verb: *verb, object, rules });
+                        }
                     }
                 }
                 elements.extend(aliases);

@@ -21,7 +21,7 @@ impl Rule {
         match facts {
             Facts::None | Facts::Files(_) => Ok(()),
             Facts::Packages(packages) => self.holds_packages(verb, packages, sources),
-            Facts::Unit(unit) => self.holds_unit(verb, unit),
+            Facts::Unit(unit) => self.holds_unit(unit),
         }
     }
 
@@ -101,12 +101,7 @@ impl Rule {
         (!granted).then_some(key)
     }
 
-    fn holds_unit(&self, verb: VerbId, plan: &UnitFacts) -> Result<(), Denied> {
-        if verb == VerbId::UnitStatus && plan.journal_lines > self.journal_lines {
-            let (id, lines) = (&self.id, self.journal_lines);
-            let why = format!("rule {id} grants {lines} lines of the journal (`journal_lines`)");
-            return Err(Denied::new(Code::LimitExceeded, why));
-        }
+    fn holds_unit(&self, plan: &UnitFacts) -> Result<(), Denied> {
         let cascade = plan.affected.iter().filter(|other| other.is_cascade());
         let others = cascade.map(|other| other.state.id.as_str()).collect::<Vec<_>>();
         if others.is_empty() || self.allow_cascade {

@@ -25,7 +25,12 @@ pub enum Object {
     /// Every installed package, for `package.upgrade` of all. Each one that changes is decided with the plan.
     AllPackages,
     /// A unit.
-    Unit(UnitName),
+    Unit {
+        /// Its name.
+        name: UnitName,
+        /// Lines of its journal that are asked for.
+        journal_lines: u32,
+    },
     /// A file, with what the request would make of it.
     File {
         /// Where.
@@ -58,6 +63,12 @@ pub enum Object {
 }
 
 impl Object {
+    /// The unit, without its journal.
+    #[must_use]
+    pub const fn unit(name: UnitName) -> Self {
+        Self::Unit { name, journal_lines: 0 }
+    }
+
     /// The file as a reader sees it.
     #[must_use]
     pub fn read(path: TargetPath) -> Self {
@@ -67,45 +78,23 @@ impl Object {
     /// The same without content, which only the decision on the request looks at.
     #[must_use]
     pub fn without_content(&self) -> Self {
-        match self.clone() {
-            Self::File { path, bytes, mode, owner, group, content: _ } => {
-                Self::File { path, bytes, content: None, mode, owner, group }
-            }
-            other @ (Self::Nothing
-            | Self::Package { .. }
-            | Self::AllPackages
-            | Self::Unit(_)
-            | Self::Command { .. }
-            | Self::Undo { .. }) => other,
+        let mut object = self.clone();
+        if let Self::File { content, .. } = &mut object {
+            *content = None;
         }
+        object
     }
 
     /// What a request about this is at least, whatever the rules say.
     #[must_use]
-    pub fn least(&self) -> Decision {
-        match self {
-            Self::Undo { least, .. } => *least,
-            Self::Nothing
-            | Self::Package { .. }
-            | Self::AllPackages
-            | Self::Unit(_)
-            | Self::File { .. }
-            | Self::Command { .. } => Decision::Allow,
-        }
+    pub const fn least(&self) -> Decision {
+        if let Self::Undo { least, .. } = self { *least } else { Decision::Allow }
     }
 
     /// The path, if it is a file's.
     #[must_use]
-    pub fn path(&self) -> Option<&TargetPath> {
-        match self {
-            Self::File { path, .. } => Some(path),
-            Self::Nothing
-            | Self::Package { .. }
-            | Self::AllPackages
-            | Self::Unit(_)
-            | Self::Command { .. }
-            | Self::Undo { .. } => None,
-        }
+    pub const fn path(&self) -> Option<&TargetPath> {
+        if let Self::File { path, .. } = self { Some(path) } else { None }
     }
 
     /// Whether it is the file of this path.
@@ -121,7 +110,7 @@ impl Object {
             Self::Nothing => "",
             Self::Package { name, .. } => name.as_str(),
             Self::AllPackages => "--all",
-            Self::Unit(name) => name.as_str(),
+            Self::Unit { name, .. } => name.as_str(),
             Self::File { path, .. } => path.as_str(),
             Self::Command { name, .. } => name.as_str(),
             Self::Undo { rule, .. } => rule,
@@ -160,52 +149,35 @@ impl Selector {
     /// Whether this is about the object. An undo is selected by its rule and not here.
     #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
-        match (self, object) {
-            (Self::Nothing, Object::Nothing) => true,
-            (Self::Packages(patterns), Object::Package { name, .. }) => {
-                patterns.iter().any(|pattern| pattern.matches(name.as_str()))
+        match self {
+            Self::Nothing => matches!(object, Object::Nothing),
+            Self::Packages(patterns) => {
+                let name = if let Object::Package { name, .. } = object { Some(name) } else { None };
+                let is_all = *object == Object::AllPackages;
+                let is_named = |pattern: &Pattern| name.is_some_and(|name| pattern.matches(name.as_str()));
+                patterns.iter().any(|pattern| is_named(pattern) || (is_all && pattern.as_str() == "*"))
             }
-            (Self::Packages(patterns), Object::AllPackages) => {
-                patterns.iter().any(|pattern| pattern.as_str() == "*")
-            }
-            (Self::Units(patterns), Object::Unit(name)) => {
+            Self::Units(patterns) => {
+                let Object::Unit { name, .. } = object else { return false };
                 patterns.iter().any(|pattern| pattern.matches_unit(name.as_str()))
             }
-            (Self::Files { .. }, Object::File { path, .. }) => self.directory_of(verb, path).is_some(),
-            (Self::Commands { names, parameters }, Object::Command { name, arguments }) => {
-                let one_of =
-                    |patterns: &[Pattern], value: &str| patterns.iter().any(|pattern| pattern.matches(value));
-                names.iter().any(|pattern| pattern.matches(name.as_str()))
-                    && parameters.iter().all(|(name, patterns)| {
-                        arguments.get(name).is_some_and(|value| one_of(patterns, value))
-                    })
+            Self::Files { .. } => object.path().is_some_and(|path| self.directory_of(verb, path).is_some()),
+            Self::Commands { names, parameters } => {
+                let Object::Command { name, arguments } = object else { return false };
+                let is_value = |(name, patterns): &(String, Vec<Pattern>)| {
+                    let value = arguments.get(name);
+                    value.is_some_and(|value| patterns.iter().any(|pattern| pattern.matches(value)))
+                };
+                names.iter().any(|pattern| pattern.matches(name.as_str())) && parameters.iter().all(is_value)
             }
-            (
-                Self::Nothing
-                | Self::Packages(_)
-                | Self::Units(_)
-                | Self::Files { .. }
-                | Self::Commands { .. },
-                Object::Nothing
-                | Object::Package { .. }
-                | Object::AllPackages
-                | Object::Unit(_)
-                | Object::File { .. }
-                | Object::Command { .. }
-                | Object::Undo { .. },
-            ) => false,
         }
     }
 
     /// The directory through which this reaches the path, if it does.
     #[must_use]
     pub fn directory_of(&self, verb: VerbId, path: &TargetPath) -> Option<&TargetPath> {
-        match self {
-            Self::Files { directories, depth, files } => {
-                directories.iter().find(|directory| reaches(directory, *depth, files, verb, path))
-            }
-            Self::Nothing | Self::Packages(_) | Self::Units(_) | Self::Commands { .. } => None,
-        }
+        let Self::Files { directories, depth, files } = self else { return None };
+        directories.iter().find(|directory| reaches(directory, *depth, files, verb, path))
     }
 }
 

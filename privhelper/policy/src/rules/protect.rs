@@ -112,7 +112,7 @@ impl Protect {
                 let stays = matches!(verb, VerbId::PackageInstall | VerbId::PackageUpgrade);
                 verb.is_effect() && (self.has_package(name) || (!stays && PACKAGES.contains(&name)))
             }
-            Object::Unit(name) => {
+            Object::Unit { name, .. } => {
                 let restarts = matches!(verb, VerbId::UnitRestart | VerbId::UnitTryRestart);
                 let is_free =
                     restarts && RESTARTABLE.contains(&name.as_str()) && !self.names_unit(name.as_str());

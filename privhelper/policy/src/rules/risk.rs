@@ -63,13 +63,5 @@ fn element(verb: VerbId, object: &Object) -> (u32, &'static str) {
 /// Below /etc, /usr, /opt or /var/lib, where programs look for what they are to do.
 fn is_configuration(object: &Object) -> bool {
     const PLACES: [&str; 5] = ["/etc/", "/usr/", "/opt/", "/var/lib/", "/root/"];
-    match object {
-        Object::File { path, .. } => PLACES.iter().any(|place| path.as_str().starts_with(place)),
-        Object::Nothing
-        | Object::Package { .. }
-        | Object::AllPackages
-        | Object::Unit(_)
-        | Object::Command { .. }
-        | Object::Undo { .. } => false,
-    }
+    object.path().is_some_and(|path| PLACES.iter().any(|place| path.as_str().starts_with(place)))
 }

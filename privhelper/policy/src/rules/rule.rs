@@ -134,14 +134,10 @@ impl Rule {
     /// Whether the rule speaks of this verb on this object.
     #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
-        let is_selected = match object {
-            Object::Undo { rule, .. } => verb == VerbId::RequestUndo && *rule == self.id,
-            Object::Nothing
-            | Object::Package { .. }
-            | Object::AllPackages
-            | Object::Unit(_)
-            | Object::File { .. }
-            | Object::Command { .. } => verb != VerbId::RequestUndo && self.selector.selects(verb, object),
+        let is_selected = if let Object::Undo { rule, .. } = object {
+            verb == VerbId::RequestUndo && *rule == self.id
+        } else {
+            verb != VerbId::RequestUndo && self.selector.selects(verb, object)
         };
         is_selected && self.verbs.contains(&verb)
     }
@@ -152,9 +148,13 @@ impl Rule {
     /// `limit_exceeded` with the limit's name.
     pub fn holds(&self, object: &Object) -> Result<(), Denied> {
         match object {
+            Object::Unit { journal_lines, .. } if *journal_lines > self.journal_lines => {
+                let (id, lines) = (&self.id, self.journal_lines);
+                Err(over(format!("rule {id} grants {lines} lines of the journal (`journal_lines`)")))
+            }
             Object::Nothing
             | Object::AllPackages
-            | Object::Unit(_)
+            | Object::Unit { .. }
             | Object::Command { .. }
             | Object::Undo { .. } => Ok(()),
             Object::Package { version, .. } => self.holds_version(version.as_ref()),

@@ -25,7 +25,7 @@ impl Policy {
     pub fn visible_steps(&self, who: &Identity, facts: &UnitFacts, consent: Consent) -> Vec<wire::UnitStep> {
         let is_given = consent == Consent::Given;
         let sees_name = |name: &str| {
-            let object = UnitName::new(name).map(Object::Unit);
+            let object = UnitName::new(name).map(Object::unit);
             object.is_ok_and(|object| self.grants(who, VerbId::UnitStatus, &object))
         };
         let sees = |unit: &UnitState| unit.all_names().into_iter().all(sees_name);

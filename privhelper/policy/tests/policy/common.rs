@@ -2,6 +2,7 @@
 
 use postern_policy::Identity;
 use postern_proto::root::v1 as root;
+use postern_proto::v1 as wire;
 
 /// Client `agent` by its user, client `group` by its group.
 pub fn agent() -> Identity {
@@ -33,4 +34,9 @@ pub fn rule(id: &str, verbs: &[&str]) -> root::Rule {
 
 pub fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(ToString::to_string).collect()
+}
+
+pub fn meta() -> wire::Meta {
+    let request_id = "019d0000-0000-7000-8000-000000000000".to_owned();
+    wire::Meta { request_id, mode: wire::Mode::Execute.into(), ..wire::Meta::default() }
 }

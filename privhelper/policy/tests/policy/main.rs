@@ -1,6 +1,9 @@
 //! What the policy decides, and which texts it accepts.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
     clippy::indexing_slicing,
     clippy::as_conversions,
     reason = "a test stops at the first surprise"
@@ -13,6 +16,7 @@ mod common;
 mod files;
 mod patterns;
 mod plans;
+mod requests;
 mod rules;
 mod unit_facts;
 mod units;

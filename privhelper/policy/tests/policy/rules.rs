@@ -40,7 +40,7 @@ pub fn decided(rule: root::Rule, decision: root::Decision) -> root::Rule {
 }
 
 pub fn unit(name: &str) -> Object {
-    Object::Unit(UnitName::new(name).unwrap())
+    Object::unit(UnitName::new(name).unwrap())
 }
 
 pub fn package(name: &str) -> Object {

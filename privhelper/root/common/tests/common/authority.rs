@@ -13,7 +13,7 @@ fn start() -> Vec<RequiredGrant> {
 }
 
 fn unit(verb: VerbId, name: &str) -> Vec<RequiredGrant> {
-    vec![(verb, Object::Unit(UnitName::new(name).unwrap()))]
+    vec![(verb, Object::unit(UnitName::new(name).unwrap()))]
 }
 
 fn decide(

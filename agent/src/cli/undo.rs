@@ -1,0 +1,310 @@
+//! `undo`: what is taken back is shown before it is, stays within one task, and is not left in the memory of a service.
+
+use super::Session;
+use crate::agent_client::AgentClient;
+use crate::args::{Of, Unit};
+use crate::ask::{Mode, Outcome};
+use crate::event::{Event, Fault};
+use crate::exit::Exit;
+use crate::request::Request;
+use crate::show;
+use crate::task::{Asked, State};
+use crate::undo::Follower;
+use hyper::Method;
+use serde::Serialize;
+use serde_json::json;
+use std::collections::HashSet;
+
+/// A change that is not taken back for one of these is passed over: it has no inverse, or none that may be asked for.
+const PASSED_OVER: &[&str] =
+    &["denied", "limit_exceeded", "no_grant", "protected", "undo_gone", "unsupported"];
+
+/// What came of the changes of a task.
+#[derive(Default, Serialize)]
+struct Summary {
+    undone: Vec<String>,
+    passed_over: Vec<Left>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<Left>,
+    reloaded: Vec<Follower>,
+}
+
+/// A change that stands.
+#[derive(Serialize)]
+struct Left {
+    request_id: String,
+    verb: String,
+    target: String,
+    code: String,
+}
+
+impl Left {
+    fn new(change: &Asked, code: &str) -> Self {
+        let Asked { request_id, verb, target, .. } = change.clone();
+        Self { request_id, verb, target, code: code.to_owned() }
+    }
+}
+
+impl Session<'_> {
+    pub(super) async fn undo(&mut self, id: Option<String>, task: Option<String>) -> Exit {
+        match (id.as_deref(), task) {
+            (_, Some(task)) => self.undo_task(&task).await,
+            (Some("last"), None) if !self.global.direct => self.undo_last().await,
+            (id, None) => self.undo_one(id.unwrap_or_default()).await,
+        }
+    }
+
+    /// Takes one request back that its person has named.
+    async fn undo_one(&mut self, id: &str) -> Exit {
+        let of = match self.whole_id(id).await {
+            Ok(of) => of,
+            Err(fault) => return self.fail(&fault),
+        };
+        // The agent may not know it any more; the helper says so.
+        let known = if self.global.direct { None } else { self.change(&of).await };
+        let followers = known.map(|change| change.followers).unwrap_or_default();
+        let exit = self.typed(undo_of(&of), self.mode()).await;
+        if exit == Exit::Done && self.mode() == Mode::Execute { self.offer(&followers).await } else { exit }
+    }
+
+    /// Takes the newest change back of those that belong together. What cannot be is told and passed over.
+    async fn undo_last(&mut self) -> Exit {
+        let changes = match self.changes("last").await {
+            Ok(changes) => changes,
+            Err(fault) => return self.fail(&fault),
+        };
+        let mut last = None;
+        for change in changes.iter().rev().filter(|change| change.state == State::Change) {
+            let foreseen = self.foreseen(change).await;
+            if is_passed_over(&foreseen) {
+                self.pass_over(change, &foreseen);
+                last = Some(foreseen);
+                continue;
+            }
+            if Exit::of_end(&foreseen.end) != Exit::Done || self.mode() == Mode::Preview {
+                return self.ended(&foreseen, Mode::Preview);
+            }
+            self.tell(change, &foreseen);
+            if !self.agrees("take this back?").await {
+                return self.fail(&Fault::new("cancelled", "nothing was taken back"));
+            }
+            let exit = self.typed(undo_of(&change.request_id), Mode::Execute).await;
+            return if exit == Exit::Done { self.offer(&change.followers).await } else { exit };
+        }
+        match last {
+            Some(refused) => self.ended(&refused, Mode::Preview),
+            None => self.fail(&Fault::new("unknown_request", "nothing is left to take back")),
+        }
+    }
+
+    /// Takes all changes of a task back, the newest first, up to the first one that has been changed since.
+    async fn undo_task(&mut self, task: &str) -> Exit {
+        if self.global.direct {
+            let why = "the agent knows which requests are a task's: leave --direct out";
+            return self.fail(&Fault::new("invalid_argument", why));
+        }
+        if self.global.request_id.is_some() {
+            let why = "--request-id is for one request; a task's changes are taken back by one each";
+            return self.fail(&Fault::new("invalid_argument", why));
+        }
+        let changes = match self.changes(task).await {
+            Ok(changes) => changes,
+            Err(fault) => return self.fail(&fault),
+        };
+        let open: Vec<&Asked> = changes.iter().rev().filter(|change| change.state == State::Change).collect();
+        if open.is_empty() {
+            return self
+                .fail(&Fault::new("unknown_request", "the task changed nothing that is left to take back"));
+        }
+        for change in &open {
+            let foreseen = self.foreseen(change).await;
+            self.tell(change, &foreseen);
+        }
+        if self.mode() == Mode::Preview {
+            return Exit::Done;
+        }
+        if !self.agrees("take all of this back?").await {
+            return self.fail(&Fault::new("cancelled", "nothing was taken back"));
+        }
+        let mut summary = Summary::default();
+        let (mut followers, mut stopped, mut end) = (Vec::new(), HashSet::new(), Exit::Done);
+        for change in open {
+            let outcome = self.follow_up(undo_of(&change.request_id), Mode::Execute).await;
+            match Exit::of_end(&outcome.end) {
+                Exit::Done => {
+                    summary.undone.push(change.request_id.clone());
+                    self.note(&format!("took back {} {}", change.verb, change.target));
+                    if change.verb == "unit.start" {
+                        stopped.insert(change.target.clone());
+                    }
+                    followers.extend(change.followers.clone());
+                }
+                _ if is_passed_over(&outcome) => {
+                    self.pass_over(change, &outcome);
+                    summary.passed_over.push(Left::new(change, code(&outcome)));
+                }
+                exit => {
+                    // What came before it stands on what it left.
+                    self.ended_in_words(&outcome);
+                    summary.failed = Some(Left::new(change, code(&outcome)));
+                    end = exit;
+                    break;
+                }
+            }
+        }
+        if summary.undone.is_empty() && end == Exit::Done {
+            end = Exit::Refused;
+        }
+        followers.retain(|follower: &Follower| !stopped.contains(&follower.target));
+        for follower in distinct(followers) {
+            if self.reload(&follower).await == Exit::Done {
+                summary.reloaded.push(follower);
+            } else {
+                end = Exit::Failed;
+            }
+        }
+        if end != Exit::Done && !summary.undone.is_empty() {
+            end = Exit::Partly;
+        }
+        if self.global.json.is_some() {
+            self.console.json(&json!({ "v": 1, "task": task, "undo": summary }));
+        }
+        end
+    }
+
+    /// Offers the reload of what still runs with a change that was taken back; without a person to ask it is said.
+    async fn offer(&mut self, followers: &[Follower]) -> Exit {
+        let mut end = Exit::Done;
+        for follower in followers {
+            let question = format!("{} still runs with it; {} it?", follower.target, follower.action());
+            if self.is_attended() && self.agrees(&question).await {
+                end = self.reload(follower).await;
+            } else {
+                self.note(&follower.advice());
+            }
+        }
+        end
+    }
+
+    async fn reload(&mut self, follower: &Follower) -> Exit {
+        let unit = Unit { unit: follower.target.clone() };
+        let request = match follower.action() {
+            "reload" => Request::UnitReload(unit),
+            _ => Request::UnitRestart(unit),
+        };
+        let outcome = self.follow_up(request, Mode::Execute).await;
+        let exit = Exit::of_end(&outcome.end);
+        if exit == Exit::Done {
+            self.note(&format!("{}ed {}", follower.action(), follower.target));
+        } else {
+            self.ended_in_words(&outcome);
+        }
+        exit
+    }
+
+    async fn foreseen(&mut self, change: &Asked) -> Outcome {
+        self.follow_up(undo_of(&change.request_id), Mode::Preview).await
+    }
+
+    /// A request beside the one that was ordered, under an id of its own.
+    async fn follow_up(&mut self, request: Request, mode: Mode) -> Outcome {
+        let (door, ask) = (self.door(), self.prepare(request, mode));
+        self.follow(&door, &ask).await
+    }
+
+    /// Shows what would be taken back, and what that does as far as it can be foreseen.
+    fn tell(&mut self, change: &Asked, foreseen: &Outcome) {
+        if self.is_silent() {
+            return;
+        }
+        let task = change.task.as_deref().map(|id| format!(" of the task {id}")).unwrap_or_default();
+        let at = show::time_of(&change.request_id).map(|at| format!(" at {at}")).unwrap_or_default();
+        self.console.say(&format!("takes back: {} {}{at}{task}", change.verb, change.target));
+        match &foreseen.end {
+            Event::Completed(_) if Exit::of_end(&foreseen.end) == Exit::Done => {
+                self.console.say_lines(&show::found(foreseen, None));
+            }
+            _ => self.console.say(&format!("  cannot be foreseen: {}", why(foreseen))),
+        }
+    }
+
+    fn pass_over(&mut self, change: &Asked, outcome: &Outcome) {
+        let Asked { verb, target, .. } = change;
+        self.note(&format!("not taken back: {verb} {target}: {}", why(outcome)));
+    }
+
+    fn note(&mut self, text: &str) {
+        if !self.is_silent() {
+            self.console.say(text);
+        }
+    }
+
+    fn ended_in_words(&mut self, outcome: &Outcome) {
+        if self.global.json.is_none() {
+            self.print(outcome, Mode::Execute);
+        }
+    }
+
+    /// Whether the person wants it; without a terminal they have said so by the command.
+    async fn agrees(&mut self, question: &str) -> bool {
+        if !self.is_attended() {
+            return true;
+        }
+        let answer = self.answer(&format!("{question} [y]es, [n]o: ")).await;
+        answer.is_ok_and(|answer| matches!(answer.as_str(), "y" | "yes"))
+    }
+
+    /// The changes that belong together, the oldest first.
+    async fn changes(&mut self, of: &str) -> Result<Vec<Asked>, Fault> {
+        let is_id = !of.is_empty() && of.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        if !is_id && of != "last" {
+            return Err(Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
+        }
+        let agent = AgentClient::new(&self.host.agent_socket);
+        let answer = self.call(&agent, Method::GET, &format!("/requests?of={of}"), None).await?;
+        serde_json::from_value(answer.body).map_err(|error| Fault::new("internal", error.to_string()))
+    }
+
+    /// A change that the agent knows.
+    async fn change(&mut self, id: &str) -> Option<Asked> {
+        let agent = AgentClient::new(&self.host.agent_socket);
+        let answer = self.call(&agent, Method::GET, &format!("/requests/{id}"), None).await.ok()?;
+        serde_json::from_value(answer.body).ok()
+    }
+}
+
+fn undo_of(id: &str) -> Request {
+    Request::RequestUndo(Of { of: id.to_owned() })
+}
+
+fn distinct(followers: Vec<Follower>) -> Vec<Follower> {
+    let mut distinct: Vec<Follower> = Vec::new();
+    for follower in followers {
+        if !distinct.iter().any(|known| known.target == follower.target) {
+            distinct.push(follower);
+        }
+    }
+    distinct
+}
+
+fn is_passed_over(outcome: &Outcome) -> bool {
+    PASSED_OVER.contains(&code(outcome))
+}
+
+fn code(outcome: &Outcome) -> &str {
+    match &outcome.end {
+        Event::Completed(done) => &done.code,
+        Event::Refused(refused) => &refused.code,
+        Event::Error(fault) => &fault.code,
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => "",
+    }
+}
+
+fn why(outcome: &Outcome) -> String {
+    match &outcome.end {
+        Event::Completed(done) => format!("{}: {}", done.code, done.message),
+        Event::Refused(refused) => show::refusal(refused, &outcome.explain),
+        Event::Error(fault) => format!("{}: {}", fault.code, fault.message),
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => String::new(),
+    }
+}

@@ -1,0 +1,53 @@
+//! Failures of this host, with the words for the log and the code for the client.
+
+use postern_policy::{Code, Denied};
+use std::{fmt, io};
+
+/// A failure of this host.
+#[derive(Debug)]
+pub enum Fault {
+    /// A call of the operating system.
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The audit log cannot take a record.
+    Audit(io::Error),
+    /// A file of the recorder does not have the form that it writes.
+    Corrupt {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+impl Fault {
+    /// For `map_err`: an error of the operating system while `doing`.
+    pub fn io<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Io { doing, error: error.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, error } => write!(f, "{doing}: {error}"),
+            Self::Audit(error) => write!(f, "audit log: {error}"),
+            Self::Corrupt { what } => write!(f, "{what} is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Fault> for Denied {
+    /// The kernel's words may name what the client may not know, so the client gets a code alone.
+    fn from(fault: Fault) -> Self {
+        let code = match fault {
+            Fault::Audit(_) => Code::AuditUnavailable,
+            Fault::Io { .. } | Fault::Corrupt { .. } => Code::Interrupted,
+        };
+        Self::new(code, "the recorder could not do this; an operator finds the reason in its journal")
+    }
+}

@@ -1,0 +1,23 @@
+//! Postern's recorder: the audit log, request ids, people's consent, and the only way to the root helper.
+//!
+//! It treats orders as opaque bytes, so it parses nothing that a client wrote. An effect takes the path of
+//! [`work::execute`]: consent, turn, `begin` on disk, root, `end` on disk.
+
+pub mod approvals;
+pub mod broker;
+pub mod claims;
+pub mod fault;
+pub mod host;
+pub mod limit;
+pub mod listen;
+pub mod log;
+pub mod operator;
+pub mod policy;
+pub mod requests;
+pub mod root;
+pub mod state;
+pub mod subscribers;
+pub mod sys;
+pub mod turns;
+pub mod undo;
+pub mod work;

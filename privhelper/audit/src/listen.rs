@@ -1,0 +1,86 @@
+//! The two sockets: who connects is what the kernel says, before a byte is read.
+
+use crate::fault::Fault;
+use crate::host::Host;
+use crate::limit::Limit;
+use crate::state::State;
+use crate::sys::sockets::{self, Peer};
+use crate::{broker, operator};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most connections of the broker: each order that runs or waits has one.
+const BROKER_MAX: usize = 160;
+/// Most connections of one operator, and of all. They have threads of their own, so clients cannot keep them out.
+const OPERATOR_MAX: [usize; 2] = [8, 32];
+/// The pause after an accept that failed (EMFILE, ENOMEM) or a thread that could not be had.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Takes systemd's sockets, told apart by the name that the kernel gives them.
+///
+/// # Errors
+/// One is missing.
+pub fn sockets(host: &Host) -> Result<(UnixListener, UnixListener), Fault> {
+    let mut given = listenfd::ListenFd::from_env();
+    let mut listeners = (0..given.len())
+        .filter_map(|index| given.take_unix_listener(index).ok().flatten())
+        .collect::<Vec<_>>();
+    let mut one = |path: &Path| {
+        let is = |listener: &UnixListener| {
+            listener.local_addr().ok().is_some_and(|address| address.as_pathname() == Some(path))
+        };
+        let at = listeners.iter().position(is);
+        at.map(|at| listeners.swap_remove(at))
+            .ok_or(Fault::Corrupt { what: "what systemd passed (a socket is missing)" })
+    };
+    Ok((one(&host.recorder_socket)?, one(&host.operator_socket)?))
+}
+
+/// Serves both sockets on threads, and does what is due every second.
+///
+/// # Errors
+/// No thread can be had.
+pub fn start(state: &Arc<State>, broker: UnixListener, operators: UnixListener) -> Result<(), Fault> {
+    let shared = Arc::clone(state);
+    spawn("tick", move || {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            shared.tick();
+        }
+    })?;
+    let (shared, limit) = (Arc::clone(state), Limit::new(BROKER_MAX, BROKER_MAX));
+    spawn("broker", move || accept(&broker, &limit, &shared, broker::serve))?;
+    let [each, total] = OPERATOR_MAX;
+    let (shared, limit) = (Arc::clone(state), Limit::new(each, total));
+    spawn("operators", move || accept(&operators, &limit, &shared, operator::serve))
+}
+
+/// Accepts one connection after the other. A connection that cannot be served is closed; its peer asks again.
+fn accept(
+    listener: &UnixListener,
+    limit: &Arc<Limit>,
+    state: &Arc<State>,
+    serve: fn(&State, UnixStream, Peer),
+) {
+    loop {
+        let accepted = listener.accept().map_err(Fault::io("accept a connection")).and_then(|(stream, _)| {
+            let peer = sockets::peer(&stream).map_err(Fault::io("read SO_PEERCRED"))?;
+            let Some(permit) = limit.take(peer.uid, 1) else { return Ok(()) };
+            let state = Arc::clone(state);
+            spawn("connection", move || {
+                serve(&state, stream, peer);
+                drop(permit);
+            })
+        });
+        if accepted.is_err() {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(Fault::io("start a thread"))
+}

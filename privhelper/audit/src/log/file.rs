@@ -1,0 +1,234 @@
+//! The file that lines go to: space behind its end is reserved, and foreign changes are noticed.
+
+use super::record::Payer;
+use crate::fault::Fault;
+use crate::sys::files::{self, FileFacts};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The last line is looked for in the last 16 MiB; no record is longer.
+const TAIL: u64 = 16 * 1024 * 1024;
+/// Space that clients cannot use: operators' records.
+const RESERVE: u64 = 1024 * 1024;
+/// Space is allocated in pieces, because each call costs time.
+const PIECE: u64 = 256 * 1024;
+/// Space of one `end` at its longest: an inverse and an outcome in hex, and the members.
+pub const END_MAX: u64 = 640 * 1024;
+
+/// The file that is written.
+#[derive(Debug)]
+pub struct LogFile {
+    path: PathBuf,
+    file: File,
+    /// As the recorder left it.
+    known: FileFacts,
+    /// Up to here space is allocated.
+    room: u64,
+    /// Effects that have begun: each has space for its end.
+    ends: u64,
+    dirty: bool,
+    /// Its last line has no LF.
+    cut: bool,
+    /// A failed write may have left bytes behind the end.
+    rest: bool,
+}
+
+impl LogFile {
+    /// Opens the log in this directory; creates it if absent.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(directory: &Path) -> Result<Self, Fault> {
+        let path = directory.join("audit.jsonl");
+        let file = files::open_log(&path).map_err(Fault::Audit)?;
+        let known = files::facts(&file).map_err(Fault::Audit)?;
+        let mut log =
+            Self { path, file, known, room: known.size, ends: 0, dirty: true, cut: false, rest: false };
+        log.cut = log.tail(1)?.is_some_and(|tail| tail.bytes.last().is_some_and(|last| *last != b'\n'));
+        Ok(log)
+    }
+
+    /// Begins the next line with the LF that the bytes before it lack.
+    pub fn end_line(&mut self) {
+        self.cut = true;
+    }
+
+    /// Returns its last bytes; none if it is empty.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn tail(&self, most: u64) -> Result<Option<Bytes>, Fault> {
+        tail(&self.file, self.known.size, most)
+    }
+
+    /// Changes how many effects have space for their end.
+    pub fn reserve_ends(&mut self, change: impl FnOnce(u64) -> u64) {
+        self.ends = change(self.ends);
+    }
+
+    /// Appends one line.
+    ///
+    /// # Errors
+    /// It cannot be written, or the rest of the disk is not for this payer. The log then ends as before.
+    pub fn append(&mut self, line: &str, payer: Payer) -> Result<(), Fault> {
+        let bytes = [if self.cut { "\n" } else { "" }, line].concat();
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.take_room(size, payer)?;
+        if let Err(error) = self.file.write_all(bytes.as_bytes()) {
+            self.rest = true;
+            drop(self.remove_rest());
+            return Err(Fault::Audit(error));
+        }
+        self.known.size = self.known.size.saturating_add(size);
+        (self.dirty, self.cut) = (true, false);
+        Ok(())
+    }
+
+    /// Space behind the end that is not for what clients begin.
+    fn reserved(&self) -> u64 {
+        self.ends.saturating_mul(END_MAX).saturating_add(RESERVE)
+    }
+
+    /// Makes sure of space for these bytes and, if a client pays, of the reserve behind them.
+    fn take_room(&mut self, size: u64, payer: Payer) -> Result<(), Fault> {
+        let reserve = if payer == Payer::Client { self.reserved() } else { 0 };
+        let end = |more: u64| self.known.size.saturating_add(size).saturating_add(more);
+        let wanted = end(reserve);
+        if wanted <= self.room {
+            return Ok(());
+        }
+        // Only what is new: on tmpfs a failed fallocate(2) gives back all of its range.
+        let from = self.room.max(self.known.size);
+        let take = |to: u64| files::allocate(&self.file, from, to.saturating_sub(from)).map(|()| to);
+        match take(end(self.reserved()).saturating_add(PIECE)).or_else(|_| take(wanted)) {
+            Ok(taken) => self.room = taken,
+            // A file system that cannot allocate has no reserve.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.room = u64::MAX,
+            Err(error) if payer == Payer::Client => return Err(Fault::Audit(error)),
+            // Into the reserve; the write says if that is used up too.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Cuts off what a failed write left, so that nobody takes it for foreign bytes.
+    fn remove_rest(&mut self) -> io::Result<()> {
+        if self.rest && files::facts(&self.file)?.size > self.known.size {
+            self.file.set_len(self.known.size)?;
+            self.room = self.known.size;
+        }
+        self.rest = false;
+        Ok(())
+    }
+
+    /// Reopens the file if another process touched it, and says what was done.
+    ///
+    /// # Errors
+    /// It cannot be examined or opened.
+    pub fn watch(&mut self) -> Result<Option<String>, Fault> {
+        self.remove_rest().map_err(Fault::Audit)?;
+        let known = self.known;
+        let what = match files::facts_at(&self.path).map_err(Fault::Audit)? {
+            None => "was removed or renamed".to_owned(),
+            Some(now) if now.id != known.id => "was replaced by another".to_owned(),
+            Some(now) if now.size < known.size => {
+                format!("was cut from {} bytes to {}", known.size, now.size)
+            }
+            Some(now) if now.size > known.size => {
+                format!("has {} bytes that the recorder did not write", now.size.saturating_sub(known.size))
+            }
+            Some(_) => return Ok(None),
+        };
+        *self = Self { ends: self.ends, ..Self::open(self.directory())? };
+        Ok(Some(format!("the file {what}")))
+    }
+
+    /// Makes appended lines durable (fdatasync(2)).
+    ///
+    /// # Errors
+    /// The kernel could not write them.
+    pub fn sync(&mut self) -> Result<(), Fault> {
+        if self.dirty {
+            self.file.sync_data().map_err(Fault::Audit)?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+
+    /// Renames the file and goes on with a new one, which has the same space reserved.
+    ///
+    /// # Errors
+    /// It cannot be renamed, or no new one be made; the next [`Self::watch`] finds what is there.
+    pub fn rotate(&mut self, name: &str) -> Result<(), Fault> {
+        self.sync()?;
+        let directory = self.directory().to_owned();
+        let (away, new) = (directory.join(name), directory.join("audit.jsonl.new"));
+        if files::facts_at(&away).map_err(Fault::Audit)?.is_some() {
+            return Err(Fault::Audit(io::ErrorKind::AlreadyExists.into()));
+        }
+        // Made first: on a full disk the old one goes on.
+        let made = files::open_log(&new).map_err(Fault::Audit)?;
+        match files::allocate(&made, 0, self.reserved()) {
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(Fault::Audit(error)),
+            Ok(()) | Err(_) => {}
+        }
+        // Frees what was allocated behind the end; a failure costs that space alone.
+        drop(self.file.set_len(self.known.size));
+        files::rename(&self.path, &away).map_err(Fault::Audit)?;
+        files::rename(&new, &self.path).map_err(Fault::Audit)?;
+        *self = Self { ends: self.ends, ..Self::open(&directory)? };
+        Ok(())
+    }
+
+    /// Returns its first bytes as text.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn head(&self) -> Result<String, Fault> {
+        let mut bytes = [0; 64];
+        let read = self.file.read_at(&mut bytes, 0).map_err(Fault::Audit)?;
+        Ok(String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned())
+    }
+
+    /// Returns what is known of the file.
+    pub fn facts(&self) -> FileFacts {
+        self.known
+    }
+
+    /// Returns its directory.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+}
+
+/// The last bytes of a file.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Whether none are before them.
+    pub is_all: bool,
+}
+
+/// Returns the last bytes of a rotated log; none if it is empty.
+///
+/// # Errors
+/// It cannot be read.
+pub fn tail_of(path: &Path) -> Result<Option<Bytes>, Fault> {
+    let file = File::open(path).map_err(Fault::Audit)?;
+    let size = files::facts(&file).map_err(Fault::Audit)?.size;
+    tail(&file, size, TAIL)
+}
+
+fn tail(mut file: &File, size: u64, most: u64) -> Result<Option<Bytes>, Fault> {
+    let from = size.saturating_sub(most.min(TAIL));
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from)).map_err(Fault::Audit)?;
+    file.take(most).read_to_end(&mut bytes).map_err(Fault::Audit)?;
+    Ok((!bytes.is_empty()).then_some(Bytes { bytes, is_all: from == 0 }))
+}
+
+/// All of the last line and more.
+pub const WHOLE: u64 = TAIL;

@@ -1,0 +1,195 @@
+//! The seal's keys on this host, and what to do when they and the log do not match.
+
+use super::Location;
+use super::chain::End;
+use crate::fault::Fault;
+use crate::sys::files::{self, Slot};
+use postern_policy::types::Digest;
+use postern_seal::{Epoch, Public, RunningKeys, Tip};
+use std::path::Path;
+
+/// Most bytes of either file.
+const FILE_MAX: u64 = 4096;
+
+/// The active keys; none before `audit keygen`.
+#[derive(Debug)]
+pub struct KeyStore {
+    location: Location,
+    active: Option<(RunningKeys, Slot)>,
+}
+
+/// After which record the log goes on, and what does not match.
+#[derive(Debug)]
+pub struct Found {
+    /// Number and hash of the last record.
+    pub last: (u64, Digest),
+    /// Each one sentence.
+    pub tampered: Vec<String>,
+}
+
+/// A signature of the log's last record, and the keys that it names.
+#[derive(Debug)]
+pub struct Signed {
+    /// What is signed.
+    pub tip: Tip,
+    /// The key that checks it.
+    pub public: Public,
+    /// The signature.
+    pub signature: String,
+}
+
+impl KeyStore {
+    /// Goes on with the keys of this boot, or begins an epoch. `end` is the log's last record.
+    ///
+    /// # Errors
+    /// The files cannot be read or written.
+    pub fn open(location: &Location, end: &End) -> Result<(Self, Found), Fault> {
+        let mut store = Self { location: location.clone(), active: None };
+        let mut found = Found { last: (end.seq, end.hash), tampered: Vec::new() };
+        let mut tell = |what: &str| found.tampered.push(what.to_owned());
+        if !end.is_whole {
+            tell("the last record was changed: its hash is not that of its bytes");
+        }
+        let running = read(&location.running)?.as_deref().and_then(RunningKeys::decode);
+        let next = read(&location.next)?;
+        let epoch = next.as_deref().and_then(Epoch::decode);
+        if next.is_some() && epoch.is_none() {
+            tell("seal/next is no seed of an epoch");
+        }
+        match (running.filter(|running| running.boot_id == location.boot_id), epoch) {
+            (Some(running), epoch) => {
+                let (running, mismatch) = matched(running, end);
+                if let Some(what) = &mismatch {
+                    tell(what);
+                }
+                match epoch {
+                    // Killed between the two files: the seed of the running epoch must not stay.
+                    Some(epoch) if epoch.number == running.epoch => store.put_next(&epoch.next())?,
+                    Some(epoch) if epoch.number == running.epoch.saturating_add(1) => {}
+                    Some(_) | None => tell("seal/next is not the seed of the epoch after this one"),
+                }
+                found.last = (running.seq, running.hash);
+                store.activate(running)?;
+            }
+            (None, Some(epoch)) => {
+                if end.seal.is_some() && end.boot_id == location.boot_id {
+                    tell("the keys of this boot are gone: a new epoch begins");
+                }
+                if end.seq == 0 && epoch.number > 0 {
+                    tell("the log is gone: there were records, and none are left");
+                }
+                store.begin(&epoch, end.seq, end.hash)?;
+            }
+            (None, None) if end.seal.is_some() => {
+                tell("the seal's seed is gone: what follows is unsealed until `postern-admin audit keygen`");
+            }
+            (None, None) => {}
+        }
+        Ok((store, found))
+    }
+
+    /// Begins an epoch after this record: the keys first, then the seed moves on, then the first record.
+    fn begin(&mut self, epoch: &Epoch, seq: u64, hash: Digest) -> Result<(), Fault> {
+        self.activate(RunningKeys::begin(epoch, &self.location.boot_id, seq, hash))?;
+        self.put_next(&epoch.next())
+    }
+
+    fn activate(&mut self, running: RunningKeys) -> Result<(), Fault> {
+        let slot = Slot::open(&self.location.running).map_err(Fault::Audit)?;
+        slot.write(&running.encode()).map_err(Fault::Audit)?;
+        self.active = Some((running, slot));
+        Ok(())
+    }
+
+    fn put_next(&self, epoch: &Epoch) -> Result<(), Fault> {
+        let slot = Slot::open(&self.location.next).map_err(Fault::Audit)?;
+        slot.write_through(&epoch.encode()).map_err(Fault::Audit)
+    }
+
+    /// Begins the first epoch once `audit keygen` has made its seed.
+    ///
+    /// # Errors
+    /// The files cannot be read or written.
+    pub fn take_up(&mut self, seq: u64, hash: Digest) -> Result<bool, Fault> {
+        if self.active.is_some() {
+            return Ok(false);
+        }
+        let next = read(&self.location.next)?.as_deref().and_then(Epoch::decode);
+        next.map_or(Ok(false), |epoch| self.begin(&epoch, seq, hash).map(|()| true))
+    }
+
+    /// Returns the epoch and the number of its first record.
+    #[must_use]
+    pub fn epoch(&self) -> Option<(u64, u64)> {
+        self.active.as_ref().map(|(running, _)| (running.epoch, running.since))
+    }
+
+    /// Returns the seal of the next record.
+    #[must_use]
+    pub fn seal(&self, hash: Digest) -> Option<Digest> {
+        self.active.as_ref().map(|(running, _)| running.key.seal(hash))
+    }
+
+    /// Signs the log's last record.
+    #[must_use]
+    pub fn sign(&self) -> Option<Signed> {
+        let RunningKeys { epoch, seq, hash, signer, boots, .. } = &self.active.as_ref()?.0;
+        let next = signer.next().public();
+        let tip = Tip { epoch: *epoch, seq: *seq, hash: *hash, next, boots: *boots };
+        Some(Signed { tip, public: signer.public(), signature: signer.sign(&tip) })
+    }
+
+    /// Evolves the keys after a record was appended, so that no effect of it finds the key that sealed it.
+    ///
+    /// # Errors
+    /// They cannot be written. In memory they have evolved all the same.
+    pub fn evolve(&mut self, seq: u64, hash: Digest, is_signature: bool) -> Result<(), Fault> {
+        let Some((running, slot)) = &mut self.active else {
+            return Ok(());
+        };
+        evolve(running, seq, hash, is_signature);
+        slot.write(&running.encode()).map_err(Fault::Audit)
+    }
+
+    /// Says what a person must know of the seal.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let unsealed = || "the audit log is unsealed: see `postern-admin audit keygen`".to_owned();
+        self.active.is_none().then(unsealed).into_iter().collect()
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+    files::read(path, FILE_MAX).map_err(Fault::io("read the seal's keys"))
+}
+
+fn evolve(running: &mut RunningKeys, seq: u64, hash: Digest, is_signature: bool) {
+    running.key = running.key.next();
+    if is_signature {
+        running.signer = running.signer.next();
+    }
+    (running.seq, running.hash) = (seq, hash);
+}
+
+/// Returns the keys after the log's last record, and what does not match. The keys name the end: where the log
+/// differs it was changed, and the chain goes on from the record that the keys name.
+fn matched(mut running: RunningKeys, end: &End) -> (RunningKeys, Option<String>) {
+    if (end.seq, end.hash) == (running.seq, running.hash) {
+        return (running, None);
+    }
+    // Killed between the append and the keys.
+    let is_next = end.seq == running.seq.saturating_add(1) && end.prev == running.hash;
+    if is_next && end.seal == Some(running.key.seal(end.hash)) {
+        evolve(&mut running, end.seq, end.hash, end.is_signature);
+        return (running, None);
+    }
+    let (seq, last) = (running.seq, end.seq);
+    let what = match last.cmp(&seq) {
+        std::cmp::Ordering::Less => format!("records {} to {seq} are gone", last.saturating_add(1)),
+        std::cmp::Ordering::Equal => format!("record {seq} is not the one that was written"),
+        std::cmp::Ordering::Greater => {
+            format!("records {} to {last} are not the recorder's", seq.saturating_add(1))
+        }
+    };
+    (running, Some(what))
+}

@@ -1,0 +1,126 @@
+//! The log's upkeep, once a second and at the end: `suppressed` records, signed tips, rotation.
+
+use super::budget::Due;
+use super::chain::{Chain, rotated};
+use super::record::{Event, Record};
+use super::{AuditLog, Limits, journal};
+use crate::fault::Fault;
+use crate::sys::locked;
+use postern_record::{Json, rfc3339};
+use std::time::SystemTime;
+
+/// Most notes in `status`; the log has all.
+const NOTES_MAX: usize = 16;
+
+impl AuditLog {
+    /// Does what is due. What fails is tried again a second later.
+    pub fn tick(&self) {
+        let limits = *locked(&self.limits);
+        // Whatever fails here also refuses the next effect.
+        drop(self.sync());
+        drop(self.tell_suppressed(Due::Minutely));
+        drop(self.take_up_seal());
+        if let Err(fault) = self.rotate(limits) {
+            self.remark(format!("the audit log cannot be rotated: {fault}"));
+        }
+        let now = (self.since_boot)();
+        let mut last = locked(&self.tip);
+        if now.saturating_sub(*last) >= limits.tip_interval {
+            *last = now;
+            drop(self.sign());
+        }
+    }
+
+    /// Signs the last record, and sends its number and hash to the journal.
+    ///
+    /// # Errors
+    /// The log cannot take the signature.
+    pub fn sign(&self) -> Result<(), Fault> {
+        let mut chain = self.watched()?;
+        self.sign_in(&mut chain)?;
+        let (seq, hash) = chain.tip();
+        journal::send_tip(&self.journal, seq, hash);
+        Ok(())
+    }
+
+    /// Records the end, signed.
+    ///
+    /// # Errors
+    /// The log cannot take it.
+    pub fn stop(&self) -> Result<(), Fault> {
+        self.tell_suppressed(Due::All)?;
+        self.durable(Event::Stop, &Record::default())?;
+        self.sign()
+    }
+
+    fn sign_in(&self, chain: &mut Chain) -> Result<(), Fault> {
+        if let Some(appended) = chain.sign(self.unix())? {
+            journal::send(&self.journal, Event::Sealed, &Record::default(), &appended);
+        }
+        Ok(())
+    }
+
+    fn tell_suppressed(&self, due: Due) -> Result<(), Fault> {
+        let over = locked(&self.budget).over(due, (self.since_boot)());
+        for (key, told) in over {
+            let own = Json::new().number("uid", key.0).number("count", told.count);
+            let own = own.text("first", &rfc3339(told.first)).text("last", &rfc3339(told.last));
+            self.note(Event::Suppressed, &Record { own, ..Record::default() })?;
+            locked(&self.budget).told(key, told, (self.since_boot)());
+        }
+        Ok(())
+    }
+
+    /// Begins the first epoch once `audit keygen` was run, with a signature of the log so far.
+    fn take_up_seal(&self) -> Result<(), Fault> {
+        let mut chain = locked(&self.chain);
+        if chain.take_up_seal()? { self.sign_in(&mut chain) } else { Ok(()) }
+    }
+
+    fn rotate(&self, limits: Limits) -> Result<(), Fault> {
+        let now = (self.now)();
+        let mut chain = locked(&self.chain);
+        let facts = chain.facts();
+        let is_old = |made: SystemTime| now.duration_since(made).is_ok_and(|age| age >= limits.max_age);
+        if facts.size == 0 || (facts.size < limits.max_bytes && !facts.made.is_some_and(is_old)) {
+            return Ok(());
+        }
+        self.sign_in(&mut chain)?;
+        let name = chain.rotate()?;
+        let files = rotated(chain.directory())?;
+        let surplus = files.len().saturating_sub(limits.keep_files);
+        let is_past = |written: SystemTime| now.duration_since(written).is_ok_and(|age| age > limits.keep);
+        let past = files.iter().take(surplus).take_while(|file| file.written.is_some_and(is_past)).count();
+        // Names only what is removed now: a removal by somebody else must not look regular.
+        let kept = files.get(past).filter(|_| past > 0).map(|first| first.first);
+        self.begin_file(&mut chain, &name, kept)?;
+        let removed = files.iter().take(past).try_for_each(|file| std::fs::remove_file(&file.path));
+        removed.map_err(Fault::io("remove an old audit log"))
+    }
+
+    /// Records the first record of a file: which file has those before it, and from which number on they are kept.
+    pub(super) fn begin_file(&self, chain: &mut Chain, name: &str, kept: Option<u64>) -> Result<(), Fault> {
+        let own = Json::new().text("file", name);
+        let own = match kept {
+            Some(kept) => own.number("kept", kept),
+            None => own,
+        };
+        self.append(chain, Event::Rotated, &Record { own, ..Record::default() })?;
+        chain.sync()
+    }
+
+    /// Records that others changed the log, and keeps a note for `status`.
+    pub(super) fn tampered(&self, chain: &mut Chain, what: &str) -> Result<(), Fault> {
+        let outcome = Json::new().text("detail", what);
+        let appended = self.append(chain, Event::Tampered, &Record { outcome, ..Record::default() })?;
+        self.remark(format!("the audit log was tampered with (record {}): {what}", appended.seq));
+        chain.sync()
+    }
+
+    pub(super) fn remark(&self, note: String) {
+        let mut notes = locked(&self.notes);
+        if notes.len() < NOTES_MAX && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Request ids: an effect runs at most once per (uid, request id), across restarts. The audit log holds them.
+
+use crate::log::IDS;
+use crate::subscribers::Subscribers;
+use crate::sys::locked;
+use postern_policy::types::RequestId;
+use postern_policy::{Code, Denied};
+use postern_proto::link::INVERSE_MAX;
+use postern_proto::root::v1::{Inverse, Recalled, RequestState};
+use postern_proto::v1::{self as wire, Completed, Status};
+use prost::Message;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Oldest id that is accepted, in milliseconds.
+const AGE_MS: u64 = 24 * 60 * 60 * 1000;
+/// Furthest ahead of our clock that an id may be, in milliseconds.
+const AHEAD_MS: u64 = 5 * 60 * 1000;
+/// A longer outcome is kept without its plan; then without its packages; then with the paths of its files alone, as
+/// many as fit.
+const OUTCOME_MAX: usize = 16 * 1024;
+/// Most ids of one uid; operators' undos are counted apart.
+const IDS_MAX: usize = 4_000;
+/// Most bytes that are kept of one uid.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What a request may come to need: an inverse, an outcome, and the rest.
+const EACH_MAX: usize = INVERSE_MAX + OUTCOME_MAX + 8 * 1024;
+
+type Key = (u32, String);
+
+#[derive(Debug)]
+struct Entry {
+    state: RequestState,
+    /// Who follows it while it runs.
+    running: Option<Arc<Subscribers>>,
+    undone: bool,
+}
+
+/// Why an id cannot be taken.
+#[derive(Debug)]
+pub enum Taken {
+    /// This is known of it.
+    Known(Box<Recalled>),
+    /// It runs.
+    Running(Arc<Subscribers>),
+    /// Too many are kept.
+    Full(Denied),
+}
+
+/// The request ids of the last 25 hours.
+#[derive(Debug, Default)]
+pub struct Requests(Mutex<HashMap<Key, Entry>>);
+
+impl Requests {
+    /// Adds a state that the log holds.
+    pub fn restore(&self, state: RequestState) {
+        let mut entries = locked(&self.0);
+        let key = (state.uid, state.request_id.clone());
+        let entry = Entry { state: state.clone(), running: Some(Arc::default()), undone: false };
+        let entry = entries.entry(key).or_insert(entry);
+        let is_done = state.completed.as_ref().is_some_and(is_done);
+        if state.completed.is_some() {
+            (entry.state.completed, entry.state.inverse) = (state.completed, state.inverse);
+            entry.running = None;
+        } else {
+            entry.state = state;
+        }
+        let undoes = (entry.state.undoes_uid, entry.state.undoes.clone());
+        if let Some(undone) = entries.get_mut(&undoes).filter(|_| is_done) {
+            undone.undone = true;
+        }
+    }
+
+    /// Returns what runs or waits, with who follows it.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<(RequestState, Arc<Subscribers>)> {
+        let entries = locked(&self.0);
+        let unfinished = entries.values().filter(|entry| entry.state.completed.is_none());
+        unfinished
+            .filter_map(|entry| Some((entry.state.clone(), Arc::clone(entry.running.as_ref()?))))
+            .collect()
+    }
+
+    /// Returns what is known of an id, and who follows it if it runs. Without `digest` it is only asked for.
+    #[must_use]
+    pub fn recall(
+        &self,
+        uid: u32,
+        id: &RequestId,
+        digest: Option<&[u8]>,
+        now: Duration,
+    ) -> (Recalled, Option<Arc<Subscribers>>) {
+        let state = |state: &str| Recalled { state: state.to_owned(), ..Recalled::default() };
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let entries = locked(&self.0);
+        let Some(entry) = entries.get(&(uid, id.to_string())) else {
+            let is_old = id.unix_ms().saturating_add(AGE_MS) < now_ms;
+            let is_ahead = id.unix_ms() > now_ms.saturating_add(AHEAD_MS);
+            let unknown = if is_old || is_ahead { "expired" } else { "new" };
+            return (state(if digest.is_some() { unknown } else { "unknown" }), None);
+        };
+        if digest.is_some_and(|digest| digest != entry.state.body_sha256) {
+            return (state("conflict"), None);
+        }
+        if let Some(running) = &entry.running {
+            return (state("running"), Some(Arc::clone(running)));
+        }
+        let completed = entry.state.completed.clone();
+        let inverse = Inverse::decode(entry.state.inverse.as_slice()).ok();
+        let inverse = inverse.filter(|_| !entry.state.inverse.is_empty());
+        (Recalled { completed, inverse, undone: entry.undone, ..state("ended") }, None)
+    }
+
+    /// Takes an id, in memory: its first record makes it durable.
+    ///
+    /// # Errors
+    /// It is known already, or too many are kept.
+    pub fn take(&self, state: RequestState, running: &Arc<Subscribers>, now: Duration) -> Result<(), Taken> {
+        let invalid = |invalid: postern_policy::Invalid| Taken::Full(invalid.into());
+        let id = RequestId::new(&state.request_id).map_err(invalid)?;
+        let (known, follows) = self.recall(state.uid, &id, Some(&state.body_sha256), now);
+        if let Some(running) = follows {
+            return Err(Taken::Running(running));
+        }
+        if known.state != "new" {
+            return Err(Taken::Known(Box::new(known)));
+        }
+        let mut entries = locked(&self.0);
+        let oldest = now.saturating_sub(IDS);
+        entries.retain(|_, entry| entry.running.is_some() || begun(&entry.state) >= oldest);
+        let own = entries
+            .values()
+            .filter(|entry| (entry.state.uid, entry.state.by_operator) == (state.uid, state.by_operator));
+        let size = |entry: &Entry| if entry.running.is_some() { EACH_MAX } else { entry.state.encoded_len() };
+        let (count, bytes) = own.fold((1, EACH_MAX), |(count, bytes): (usize, usize), entry| {
+            (count.saturating_add(1), bytes.saturating_add(size(entry)))
+        });
+        if count > IDS_MAX || bytes > BYTES_MAX {
+            let why =
+                "too many requests of this user are kept (4,000 or 16 MiB within 25 h); ask again later";
+            return Err(Taken::Full(Denied::new(Code::RateLimited, why)));
+        }
+        let key = (state.uid, state.request_id.clone());
+        entries.insert(key, Entry { state, running: Some(Arc::clone(running)), undone: false });
+        Ok(())
+    }
+
+    /// Gives back an id that no record has taken.
+    pub fn release(&self, uid: u32, id: &str) {
+        locked(&self.0).remove(&(uid, id.to_owned()));
+    }
+
+    /// Notes that `begin` is recorded.
+    pub fn begun(&self, state: &RequestState) {
+        if let Some(entry) = locked(&self.0).get_mut(&(state.uid, state.request_id.clone())) {
+            entry.state.begun_unix_us = state.begun_unix_us;
+        }
+    }
+
+    /// Notes the outcome, once it is recorded.
+    pub fn finish(&self, ended: RequestState) {
+        self.restore(ended);
+    }
+
+    /// Returns what has begun and not ended.
+    #[must_use]
+    pub fn running(&self) -> Vec<wire::Running> {
+        let running = self.unfinished().into_iter().filter(|(state, _)| state.begun_unix_us > 0);
+        let running = running.map(|(state, _)| wire::Running {
+            since_unix_s: begun(&state).as_secs(),
+            request_id: state.request_id,
+            uid: state.uid,
+            verb: state.verb,
+        });
+        running.collect()
+    }
+
+    /// Returns the requests that have ended and match, newest first, and whether each was undone.
+    #[must_use]
+    pub fn ended(&self, matches: impl Fn(&RequestState) -> bool) -> Vec<(RequestState, bool)> {
+        let entries = locked(&self.0);
+        let ended = entries.values().filter(|entry| entry.state.completed.is_some() && matches(&entry.state));
+        let mut ended = ended.map(|entry| (entry.state.clone(), entry.undone)).collect::<Vec<_>>();
+        ended.sort_by_key(|(state, _)| std::cmp::Reverse(state.begun_unix_us));
+        ended
+    }
+}
+
+/// Returns when it began, since 1970.
+#[must_use]
+pub fn begun(state: &RequestState) -> Duration {
+    Duration::from_micros(state.begun_unix_us)
+}
+
+/// Returns whether it did what was asked.
+#[must_use]
+pub fn is_done(completed: &Completed) -> bool {
+    completed.status() == Status::Done
+}
+
+/// Returns an outcome as it is kept.
+#[must_use]
+pub fn bounded(completed: &Completed) -> Completed {
+    let mut kept = completed.clone();
+    if kept.encoded_len() > OUTCOME_MAX {
+        kept.plan = None;
+    }
+    if kept.encoded_len() > OUTCOME_MAX {
+        kept.packages.clear();
+    }
+    if kept.encoded_len() > OUTCOME_MAX {
+        for file in &mut kept.files {
+            *file = wire::FileInfo { path: std::mem::take(&mut file.path), ..wire::FileInfo::default() };
+        }
+    }
+    while kept.encoded_len() > OUTCOME_MAX && kept.files.len() > 1 {
+        kept.files.pop();
+    }
+    kept
+}

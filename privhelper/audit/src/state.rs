@@ -1,0 +1,223 @@
+//! What all connections share.
+
+use crate::approvals::{Approvals, Waiting};
+use crate::claims;
+use crate::fault::Fault;
+use crate::host::Host;
+use crate::limit::Limit;
+use crate::log::{AuditLog, Class, Event, Limits, Record};
+use crate::policy::AcceptedPolicy;
+use crate::requests::Requests;
+use crate::root;
+use crate::subscribers::Subscribers;
+use crate::sys::files::{self, Reserve};
+use crate::sys::locked;
+use crate::sys::sockets::Journal;
+use crate::turns::Turns;
+use crate::work::{self, Id, Work};
+use postern_policy::{Code, Denied, Policy};
+use postern_proto::root::v1::RequestState;
+use postern_record::Json;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Most bytes of orders and content in memory: of one client, and of all.
+const MEMORY: [usize; 2] = [32 * 1024 * 1024, 64 * 1024 * 1024];
+/// Who is counted for every uid that is no client.
+const NOBODY: u32 = u32::MAX;
+
+/// The recorder.
+#[derive(Debug)]
+pub struct State {
+    /// Where everything is.
+    pub host: Host,
+    /// The audit log.
+    pub log: AuditLog,
+    /// The request ids.
+    pub requests: Requests,
+    /// Orders that wait for people.
+    pub approvals: Approvals,
+    /// Whose turn it is.
+    pub turns: Turns,
+    /// Bytes of orders and content in memory.
+    pub memory: Arc<Limit>,
+    /// The journal.
+    pub journal: Journal,
+    /// Disk space for operators.
+    pub reserve: Reserve,
+    /// One `begin` at a time: whoever pauses holds it, and knows all that has begun.
+    pub begins: Mutex<()>,
+    /// When it started, since 1970.
+    pub started: Duration,
+    policy: AcceptedPolicy,
+    paused: Mutex<Option<String>>,
+    stopping: AtomicBool,
+}
+
+impl State {
+    /// Continues log and ids, and records the start.
+    ///
+    /// # Errors
+    /// The log, the seal's keys or the recorder's state cannot be read or written.
+    pub fn open(host: Host) -> Result<Self, Fault> {
+        let doing = "open the recorder's state";
+        // Also on a full disk: without a recorder no operator could do anything about it.
+        let reserve = Reserve::open(&host.state.join("reserve")).map_err(Fault::io(doing))?;
+        let freed = reserve.free();
+        let log = AuditLog::open(&host.location())?;
+        let requests = Requests::default();
+        log.states(|state| requests.restore(state))?;
+        let count = u64::try_from(requests.unfinished().len()).unwrap_or(u64::MAX);
+        log.reserve_ends(|_| count);
+        let paused = files::read(&host.state.join("paused"), 4096).map_err(Fault::io(doing))?;
+        drop(freed);
+        let state = Self {
+            log,
+            requests,
+            approvals: Approvals::default(),
+            turns: Turns::default(),
+            memory: Limit::new(MEMORY[0], MEMORY[1]),
+            journal: Journal::new(&host.journal),
+            reserve,
+            begins: Mutex::new(()),
+            started: host.unix(),
+            policy: AcceptedPolicy::default(),
+            paused: Mutex::new(paused.map(|reason| String::from_utf8_lossy(&reason).into_owned())),
+            stopping: AtomicBool::new(false),
+            host,
+        };
+        let policy = state.policy();
+        let detail = policy.as_ref().err().map(|fault| format!("no policy is accepted: {fault}"));
+        let start = Record {
+            policy: policy.map(|policy| policy.digest().to_string()).unwrap_or_default(),
+            outcome: Json::new().text("detail", &detail.unwrap_or_default()),
+            ..Record::default()
+        };
+        let freed = state.reserve.free();
+        state.log.durable(Event::Start, &start)?;
+        state.log.sign()?;
+        drop(freed);
+        Ok(state)
+    }
+
+    /// Ends what an earlier recorder began: it asks root for each, and waits for what still runs.
+    pub fn recover(self: &Arc<Self>) {
+        for (request, subscribers) in self.requests.unfinished() {
+            let (shared, name) = (Arc::clone(self), "recover".to_owned());
+            let (of, follows) = (request.clone(), Arc::clone(&subscribers));
+            let thread = std::thread::Builder::new().name(name).spawn(move || shared.end_old(of, follows));
+            if thread.is_err() {
+                self.end_old(request, subscribers);
+            }
+        }
+    }
+
+    fn end_old(&self, request: RequestState, subscribers: Arc<Subscribers>) {
+        let record = claims::record_of(&request);
+        let mut work = Work { record, subscribers, id: Id::Recorded, ..Work::new(request) };
+        if work.state.begun_unix_us == 0 {
+            let why = "the recorder was restarted while this waited for approval; ask again";
+            drop(work::refuse(self, &mut work, Denied::new(Code::ApprovalExpired, why)));
+        } else {
+            let learned = root::learn(self, self.host.family(&work.state.family), &work.order_id());
+            drop(work::end(self, &mut work, learned));
+        }
+    }
+
+    /// Returns the accepted policy.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged.
+    pub fn policy(&self) -> Result<Arc<Policy>, Fault> {
+        self.policy.current(&self.host, |policy| self.log.limit(Limits::new(policy.audit())))
+    }
+
+    /// Returns whether the accepted policy names this uid as a client. Without a policy nobody is one.
+    #[must_use]
+    pub fn is_client(&self, uid: u32) -> bool {
+        self.policy().is_ok_and(|policy| self.policy.is_client(&self.host, &policy, uid))
+    }
+
+    /// Counts a request of a client that is about to be recorded. All who are no clients share one budget.
+    ///
+    /// # Errors
+    /// `rate_limited`.
+    pub fn admit(&self, uid: u32, class: Class) -> Result<(), Denied> {
+        let counted = if class == Class::Operator || self.is_client(uid) { uid } else { NOBODY };
+        self.log.admit(counted, class).map_err(|retry_after_s| {
+            let why = format!("too many records of uid {uid} in the audit log; retry in {retry_after_s} s");
+            Denied { retry_after_s, ..Denied::new(Code::RateLimited, why) }
+        })
+    }
+
+    /// Checks that an order still waits rightly: it is wanted, its time is not up, the policy is the same.
+    ///
+    /// # Errors
+    /// `approval_expired`.
+    pub fn still_asks(&self, one: &Waiting, is_wanted: bool) -> Result<(), Denied> {
+        let is_same = self.policy().is_ok_and(|policy| policy.digest() == one.policy);
+        let why = match (is_same, one.expires > (self.host.since_boot)(), is_wanted && !self.is_stopping()) {
+            (true, true, true) => return Ok(()),
+            (false, _, _) => "the policy was replaced while this waited for approval; ask again",
+            (true, false, _) => "nobody approved this in time; ask again if it is still wanted",
+            (true, true, false) => "the broker or the recorder was restarted; ask again",
+        };
+        Err(Denied::new(Code::ApprovalExpired, why))
+    }
+
+    /// Returns why nothing new begins; none if it does.
+    #[must_use]
+    pub fn paused(&self) -> Option<String> {
+        locked(&self.paused).clone()
+    }
+
+    /// Lets nothing new begin, or lets it again. It survives a restart.
+    ///
+    /// # Errors
+    /// It cannot be written. A pause holds all the same, until the recorder ends.
+    pub fn pause(&self, reason: Option<String>) -> Result<(), Fault> {
+        let path = self.host.state.join("paused");
+        let doing = "write down the pause";
+        if reason.is_none() && path.exists() {
+            std::fs::remove_file(&path).map_err(Fault::io(doing))?;
+        }
+        locked(&self.paused).clone_from(&reason);
+        reason.map_or(Ok(()), |reason| files::replace(&path, reason.as_bytes()).map_err(Fault::io(doing)))
+    }
+
+    /// Checks that an effect of a client may begin.
+    ///
+    /// # Errors
+    /// `paused`, with the operator's words.
+    pub fn check_paused(&self) -> Result<(), Denied> {
+        self.paused().map_or(Ok(()), |reason| Err(Denied::new(Code::Paused, reason)))
+    }
+
+    /// Returns whether the recorder is about to end.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Ends what waits, lets what has begun end for at most `limit`, and records the stop.
+    ///
+    /// # Errors
+    /// The log cannot take the record.
+    pub fn stop(&self, limit: Duration) -> Result<(), Fault> {
+        self.stopping.store(true, Ordering::Relaxed);
+        let deadline = Instant::now().checked_add(limit);
+        while !self.requests.unfinished().is_empty() && deadline.is_some_and(|at| Instant::now() < at) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.log.stop()
+    }
+
+    /// Does what is due every second: makes reads and refusals durable, sees to the log and to the policy.
+    pub fn tick(&self) {
+        self.log.tick();
+        self.reserve.keep();
+        // Without a policy everybody is refused; `status` says so.
+        drop(self.policy());
+    }
+}

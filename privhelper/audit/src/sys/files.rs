@@ -1,0 +1,200 @@
+//! Files of the recorder: the audit log, the seal's keys, and small state files.
+
+use nix::fcntl::{FallocateFlags, fallocate};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What identifies a file, and its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Device and inode.
+    pub id: (u64, u64),
+    /// In bytes.
+    pub size: u64,
+    /// When it was made, if the file system knows.
+    pub made: Option<SystemTime>,
+    /// When it was last written.
+    pub written: Option<SystemTime>,
+}
+
+impl From<std::fs::Metadata> for FileFacts {
+    fn from(facts: std::fs::Metadata) -> Self {
+        let id = (facts.dev(), facts.ino());
+        Self { id, size: facts.len(), made: facts.created().ok(), written: facts.modified().ok() }
+    }
+}
+
+/// Returns the facts of an open file.
+///
+/// # Errors
+/// As fstat(2).
+pub fn facts(file: &File) -> io::Result<FileFacts> {
+    file.metadata().map(FileFacts::from)
+}
+
+/// Returns the facts of the file at this path, none if there is none.
+///
+/// # Errors
+/// As lstat(2).
+pub fn facts_at(path: &Path) -> io::Result<Option<FileFacts>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(facts) => Ok(Some(facts.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a log for reading and appending, readable for the group of its directory; creates it if absent.
+///
+/// # Errors
+/// As open(2), fchmod(2) and fchown(2).
+pub fn open_log(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o640).custom_flags(nix::libc::O_NOFOLLOW);
+    let file = open(&options, path)?;
+    // The umask has taken away what auditors need.
+    file.set_permissions(Permissions::from_mode(0o640))?;
+    fchown(&file, None, Some(std::fs::metadata(path.parent().unwrap_or(path))?.gid()))?;
+    Ok(file)
+}
+
+/// Allocates disk space after a file's end; its size stays (fallocate(2)).
+///
+/// # Errors
+/// No space, or the file system has no fallocate (`Unsupported`).
+pub fn allocate(file: &File, from: u64, size: u64) -> io::Result<()> {
+    let number = |n: u64| i64::try_from(n).map_err(|_| io::ErrorKind::FileTooLarge);
+    let (from, size) = (number(from)?, number(size)?);
+    fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, from, size).map_err(io::Error::from)
+}
+
+/// Renames a file within its directory, durably.
+///
+/// # Errors
+/// As rename(2) and fsync(2).
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
+    File::open(to.parent().unwrap_or(to))?.sync_all()
+}
+
+/// Lists a directory.
+///
+/// # Errors
+/// It cannot be read.
+pub fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
+}
+
+/// Reads a file of at most `most` bytes; none if it does not exist.
+///
+/// # Errors
+/// It cannot be read, or is larger (`FileTooLarge`).
+pub fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mut content = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    let fits = u64::try_from(content.len()).is_ok_and(|size| size <= most);
+    if fits { Ok(Some(content)) } else { Err(io::ErrorKind::FileTooLarge.into()) }
+}
+
+/// Replaces a file as a whole: temporary name, fsync, rename, fsync of the directory.
+///
+/// # Errors
+/// A step failed; the old file is then unchanged.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+    let mut file = open(&options, &temporary)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    rename(&temporary, path)
+}
+
+fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    #[expect(clippy::disallowed_methods, reason = "constant paths of the recorder's own state")]
+    options.open(path)
+}
+
+/// A small file that is overwritten in place, which erases its old content on most file systems.
+#[derive(Debug)]
+pub struct Slot(File);
+
+impl Slot {
+    /// Opens it, and creates it if absent.
+    ///
+    /// # Errors
+    /// As open(2).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        open(options.custom_flags(nix::libc::O_NOFOLLOW), path).map(Self)
+    }
+
+    /// Writes from its beginning. The content always has the same size, so nothing of before stays.
+    ///
+    /// # Errors
+    /// As pwrite(2).
+    pub fn write(&self, content: &str) -> io::Result<()> {
+        self.0.write_all_at(content.as_bytes(), 0)
+    }
+
+    /// Writes as [`Self::write`] and waits for the disk.
+    ///
+    /// # Errors
+    /// As pwrite(2) and fdatasync(2).
+    pub fn write_through(&self, content: &str) -> io::Result<()> {
+        self.write(content)?;
+        self.0.sync_data()
+    }
+}
+
+/// Disk space that is freed while operators pause or undo on a full disk.
+#[derive(Debug)]
+pub struct Reserve(File);
+
+/// While this lives, the reserve's space is free.
+#[derive(Debug)]
+pub struct FreedReserve<'a>(&'a Reserve);
+
+impl Reserve {
+    /// 4 MiB: what a pause writes, and an undo of a file of usual size.
+    const SIZE: u64 = 4 * 1024 * 1024;
+
+    /// Takes the space, in a file without content.
+    ///
+    /// # Errors
+    /// The file cannot be opened. A disk that is full now is no error: the space is taken later.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let Slot(file) = Slot::open(path)?;
+        let reserve = Self(file);
+        reserve.keep();
+        Ok(reserve)
+    }
+
+    /// Takes the space again if there is some.
+    pub fn keep(&self) {
+        // Tried again a second later.
+        drop(allocate(&self.0, 0, Self::SIZE));
+    }
+
+    /// Frees the space for a while.
+    #[must_use]
+    pub fn free(&self) -> FreedReserve<'_> {
+        // Whoever needs space learns by writing whether there is any.
+        drop(self.0.set_len(0));
+        FreedReserve(self)
+    }
+}
+
+impl Drop for FreedReserve<'_> {
+    fn drop(&mut self) {
+        self.0.keep();
+    }
+}

@@ -1,0 +1,205 @@
+//! Claims: what the audit log and people are told about a request, as the broker says it. Texts are bounded and hold no
+//! control characters.
+
+use crate::error::Error;
+use crate::meta::Meta;
+use crate::order::Order;
+use crate::plan::Plan;
+use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest};
+use postern_policy::types::{Digest, PackageName, PackageVersion, RequestId};
+use postern_policy::{Code, Facts, Grant, Request, RequiredGrant, Risk, VerbId};
+use postern_proto::root::v1::{Claim, Content};
+use postern_proto::v1 as wire;
+use postern_record::Json;
+use std::collections::BTreeSet;
+
+/// Most bytes of a text. The recorder accepts no longer one.
+pub const TEXT_MAX: usize = 500;
+/// Most bytes of the texts that say what a request is about, or why it failed.
+const LONG_MAX: usize = 4096;
+
+/// A text without control characters and without marks that turn its direction, at most so long.
+#[must_use]
+pub fn text(text: &str, most: usize) -> String {
+    let mut bounded = String::new();
+    for c in text.chars() {
+        // Escaped as in records, less what is escaped in every JSON.
+        let plain = c == '"'
+            || c == '\\'
+            || postern_record::json::escaped(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
+        if bounded.len().saturating_add(c.len_utf8()) > most {
+            break;
+        }
+        bounded.push(if plain { c } else { '?' });
+    }
+    bounded
+}
+
+/// An object with braces; empty if it has no members.
+fn object(json: Json) -> String {
+    if json.members().is_empty() { String::new() } else { json.shortened().to_string() }
+}
+
+/// The request's id, if it is one: also a refused request has it.
+pub fn of_meta(claim: &mut Claim, meta: Option<&wire::Meta>) {
+    let id = meta.and_then(|meta| RequestId::new(&meta.request_id).ok());
+    claim.request_id = id.map(|id| id.to_string()).unwrap_or_default();
+}
+
+/// What the client says: its words, and the arguments by their wire names with content as size and digest.
+pub fn of_request(claim: &mut Claim, meta: &Meta, order: &Order) {
+    claim.request_id = meta.request_id.to_string();
+    meta.trace_id.as_str().clone_into(&mut claim.trace_id);
+    meta.task.as_str().clone_into(&mut claim.task);
+    claim.claimed_uid = meta.claimed_uid;
+    claim.reason = text(meta.reason.as_str(), TEXT_MAX);
+    claim.args_json = object(args(order));
+    if let Request::Undo(of) = &order.request {
+        claim.undo_of = of.to_string();
+    }
+}
+
+/// What it is about, and what is at stake.
+pub fn of_grants(claim: &mut Claim, grants: &[RequiredGrant]) {
+    let mut targets = Vec::new();
+    for (verb, object) in grants {
+        if *verb != VerbId::RequestUndo && targets.last() != Some(&object.name()) {
+            targets.push(object.name());
+        }
+    }
+    claim.target = text(&targets.join(" "), LONG_MAX);
+    let risk = Risk::of(grants);
+    claim.risk_score = risk.score;
+    claim.capabilities = risk.capabilities.iter().map(ToString::to_string).collect();
+}
+
+/// What was decided.
+pub fn of_grant(claim: &mut Claim, grant: &Grant) {
+    grant.rule_id().clone_into(&mut claim.rule);
+    grant.decision().as_str().clone_into(&mut claim.decision);
+    claim.approvers = grant.approvers().max(1);
+}
+
+/// What would be done, and what an effect takes its turn by.
+pub fn of_plan(claim: &mut Claim, order: &Order, grant: &Grant, facts: &Facts, plan: &Plan) {
+    claim.plan_json = object(plan.json.clone());
+    claim.objects = objects(order, grant, facts).into_iter().collect();
+}
+
+/// The unit and all that its change affects; PID 1, where it reads its units anew; each directory in which an entry
+/// changes, and those that a validator sees; the package database.
+fn objects(order: &Order, grant: &Grant, facts: &Facts) -> BTreeSet<String> {
+    let mut objects = BTreeSet::new();
+    for (change, _) in order.changes() {
+        objects.insert(format!("dir:{}", change.path.split().0));
+        let rules = grant.rules().filter(|rule| !rule.validate.is_empty());
+        let granted = rules.filter_map(|rule| rule.selector.directory_of(order.verb, &change.path));
+        objects.extend(granted.map(|directory| format!("dir:{directory}")));
+    }
+    if let Facts::Unit(unit) = facts {
+        let others = unit.affected.iter().map(|other| &other.state.id);
+        objects.extend(others.chain([&unit.state.id]).map(|id| format!("unit:{id}")));
+    }
+    let reloads = [
+        VerbId::UnitEnable,
+        VerbId::UnitDisable,
+        VerbId::UnitMask,
+        VerbId::UnitUnmask,
+        VerbId::UnitDaemonReload,
+    ];
+    if reloads.contains(&order.verb) {
+        objects.insert("units".to_owned());
+    }
+    if matches!(order.request, Request::Packages(_)) && order.verb.is_effect() {
+        objects.insert("packages".to_owned());
+    }
+    objects
+}
+
+/// How a request ended that the broker records.
+pub fn of_outcome(claim: &mut Claim, event: &str, completed: &wire::Completed) {
+    event.clone_into(&mut claim.event);
+    if event == "served" {
+        let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
+        claim.status = status;
+        claim.code = text(&completed.code, TEXT_MAX);
+    }
+}
+
+/// Why a request ended without an outcome.
+pub fn of_error(claim: &mut Claim, error: &Error) {
+    let (denied, detail) = match error {
+        Error::Denied(denied) | Error::Recorded(denied) => (denied.clone(), denied.message.clone()),
+        Error::Failed(fault) => (fault.denied(), fault.to_string()),
+        Error::Malformed => return,
+    };
+    if denied.code == Code::Denied {
+        "deny".clone_into(&mut claim.decision);
+    }
+    "refused".clone_into(&mut claim.event);
+    "refused".clone_into(&mut claim.status);
+    denied.code.as_str().clone_into(&mut claim.code);
+    claim.detail = text(&detail, LONG_MAX);
+    claim.missing = text(&denied.missing, TEXT_MAX);
+}
+
+fn args(order: &Order) -> Json {
+    match &order.request {
+        Request::Packages(packages) => packages_args(packages),
+        Request::Unit(unit) => Json::new().text("unit", unit.unit.as_str()).flag("now", unit.now),
+        Request::UnitStatus(status) => {
+            let json = Json::new().text("unit", status.unit.as_str());
+            if status.journal_lines == 0 {
+                return json;
+            }
+            let since = status.since.as_secs();
+            json.number("journal_lines", status.journal_lines).number("since_unix_s", since)
+        }
+        Request::FileRead(read) => {
+            let json = Json::new().text("path", read.path.as_str());
+            json.number("offset", read.offset).number("limit", read.limit)
+        }
+        Request::FileList(path) => Json::new().text("path", path.as_str()),
+        Request::Files(files) => match files.changes.as_slice() {
+            [_] => order.changes().map(change_args).next().unwrap_or_default(),
+            _ => Json::new().objects("changes", order.changes().map(change_args)),
+        },
+        // Names alone: only the policy knows which value is a secret. The values are in the plan.
+        Request::Command(command) => {
+            let names = command.arguments.iter().map(|(name, _)| name);
+            Json::new().text("name", command.name.as_str()).texts("parameters", names)
+        }
+        Request::Result(of) | Request::Undo(of) => Json::new().text("of", of.as_str()),
+        Request::DaemonReload | Request::Describe => Json::new(),
+    }
+}
+
+fn packages_args(request: &PackagesRequest) -> Json {
+    if request.verb == VerbId::PackageInstall {
+        let package = |package: &NamedPackage| {
+            let version = package.version.as_ref().map(PackageVersion::as_str).unwrap_or_default();
+            Json::new().text("name", package.name.as_str()).text("version", version)
+        };
+        return Json::new().objects("packages", request.packages.iter().map(package));
+    }
+    let names = request.packages.iter().map(|package| &package.name).map(PackageName::as_str);
+    let all = request.verb == VerbId::PackageUpgrade && request.packages.is_empty();
+    Json::new().texts("names", names).flag("all", all)
+}
+
+fn change_args((change, content): (&FileChange, Option<&Content>)) -> Json {
+    let mut json = Json::new().text("path", change.path.as_str());
+    if let Some(content) = content {
+        let sha256 = Digest::from_bytes(&content.sha256).unwrap_or_default();
+        json = json.number("size", content.size).text("sha256", &sha256.to_string());
+    }
+    json = match &change.to {
+        NewState::Content(_) => json.text("expect", &change.expect.to_string()),
+        NewState::Removed => json.text("kind", "remove").text("expect", &change.expect.to_string()),
+        NewState::Directory | NewState::Attributes => json,
+    };
+    let or_empty = |name: Option<String>| name.unwrap_or_default();
+    json.text("mode", &or_empty(change.mode.map(|mode| mode.to_string())))
+        .text("owner", &or_empty(change.owner.as_ref().map(ToString::to_string)))
+        .text("group", &or_empty(change.group.as_ref().map(ToString::to_string)))
+}

@@ -1,0 +1,72 @@
+//! Accepts clients: the kernel says who connects, before a byte is read.
+
+use crate::connection::Connection;
+use crate::error::Fault;
+use crate::limit::Permit;
+use crate::state::State;
+use crate::sys::{log, socket};
+use nix::errno::Errno;
+use postern_policy::Code;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a gateway may take to end after its client has left. Its connection counts until then.
+const GATEWAY_END: Duration = Duration::from_secs(60);
+
+/// Accepts clients for as long as the broker lives.
+pub fn accept_all(state: &Arc<State>, listener: &UnixListener) {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => accept(state, stream),
+            Err(error) if is_shortage(&error) => std::thread::sleep(Duration::from_millis(20)),
+            // That connection is gone; the next one is not.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Whether the next attempt would fail too, until something is closed.
+fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS];
+    error.raw_os_error().is_some_and(|number| shortages.contains(&Errno::from_raw(number)))
+}
+
+/// Takes one connection, or drops it. Nothing here waits for a client or a gateway.
+fn accept(state: &Arc<State>, stream: UnixStream) {
+    let Ok(peer) = socket::peer(&stream) else { return };
+    let permit = state.connections.take(peer.uid, 1);
+    let Some(permit) = permit else { return state.turn_away(peer) };
+    let shared = Arc::clone(state);
+    let thread = std::thread::Builder::new().name("client".to_owned());
+    let spawned = thread.spawn(move || {
+        let connection = Connection { state: shared, peer, client: stream };
+        serve(&connection, permit).unwrap_or_else(|fault| log(&fault));
+    });
+    // Without a thread the client finds its connection closed.
+    drop(spawned);
+}
+
+/// Hands a client to a gateway and serves their channel. The permit is held until the gateway has ended too, so that
+/// no client starts more of them than it may have.
+fn serve(connection: &Connection, permit: Permit) -> Result<(), Fault> {
+    let Connection { state, peer, client } = connection;
+    let is_client = state.policy().is_ok_and(|policy| {
+        state.identity(peer.uid).is_ok_and(|identity| !policy.clients_of(&identity).is_empty())
+    });
+    if !is_client {
+        state.note_refused(*peer, Code::UnknownClient);
+        return Ok(());
+    }
+    // A client that has left already costs no gateway.
+    if socket::hung_up(client) {
+        return Ok(());
+    }
+    let channel = socket::hand_over(&state.host.gateway_socket, client)?;
+    let end = channel.try_clone().map_err(Fault::io("copy a channel's descriptor"))?;
+    connection.serve(channel);
+    socket::drain(&end, GATEWAY_END);
+    drop(permit);
+    Ok(())
+}

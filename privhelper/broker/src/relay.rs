@@ -1,0 +1,127 @@
+//! Follows an order to its end: the recorder's frames become events for the client.
+
+use crate::call::Call;
+use crate::error::{Error, Fault};
+use crate::recorder::{Known, closed, decode, known, replayed};
+use crate::sys::socket;
+use postern_policy::{Code, Denied};
+use postern_proto::link::{self, Kind};
+use postern_proto::root::v1::{Facts, Parked, Recalled, Recorded};
+use postern_proto::v1::{self as wire, event};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// How often a relay looks whether its client has left.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long a recorder that has ended is awaited, and in which steps.
+const RESTART: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(200);
+
+/// The last frame of an order.
+#[derive(Debug)]
+pub enum Last {
+    /// The outcome, as recorded.
+    Completed(Box<wire::Completed>),
+    /// Facts that a change would meet.
+    Facts(Box<Facts>),
+}
+
+/// Follows an order until its last frame. `limit` ends the client's waiting, never an effect.
+///
+/// # Errors
+/// Nothing began, or the recorder does not say what became of it.
+pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Result<Last, Error> {
+    let mut deadline = Instant::now().checked_add(limit);
+    loop {
+        let left = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
+        if !socket::readable(&stream, left.min(LOOK)) {
+            if left.is_zero() {
+                deadline = None;
+                call.sender.finish(too_late());
+            }
+            // A caller that attached has nothing to wait for once it has left.
+            if call.is_attached() && !call.sender.is_open() {
+                return Err(Error::Recorded(Denied::new(Code::Interrupted, "the client has left")));
+            }
+            continue;
+        }
+        let Ok(Some((kind, payload))) = link::read(&mut stream) else {
+            stream = reattach(call)?;
+            continue;
+        };
+        match kind {
+            Kind::Event => {
+                let event: wire::Event = decode(&payload)?;
+                event.kind.into_iter().for_each(|kind| call.sender.event(kind));
+            }
+            Kind::Parked => {
+                let Parked { approval_id, expires_unix_s } = decode(&payload)?;
+                if approval_id.is_empty() {
+                    call.resume();
+                    deadline = Instant::now().checked_add(limit);
+                } else {
+                    call.park(approval_id, expires_unix_s);
+                    deadline = None;
+                }
+            }
+            Kind::Recalled => match known(decode::<Recalled>(&payload)?)? {
+                Known::Running => call.attach(),
+                Known::Ended(recalled) => return Ok(Last::Completed(Box::new(replayed(*recalled)))),
+                Known::New => return Err(lost("the recorder ended before it began").into()),
+            },
+            Kind::Recorded => {
+                let Recorded { completed, facts } = decode(&payload)?;
+                return Ok(match facts {
+                    Some(facts) => Last::Facts(Box::new(facts)),
+                    None => Last::Completed(Box::new(completed.unwrap_or_default())),
+                });
+            }
+            Kind::Close
+            | Kind::Hello
+            | Kind::Recall
+            | Kind::Note
+            | Kind::RecorderInspect
+            | Kind::RecorderExecute
+            | Kind::RootInspect
+            | Kind::RootExecute
+            | Kind::Outcomes
+            | Kind::Acknowledge
+            | Kind::Content
+            | Kind::Secrets
+            | Kind::ProbeUnit
+            | Kind::ProbePackages
+            | Kind::Outcome
+            | Kind::OutcomesReply
+            | Kind::Facts => return Err(closed(kind, &payload)),
+        }
+    }
+}
+
+/// Asks a recorder that was started anew what became of the order. One that takes no id was nothing but a read.
+fn reattach(call: &Call) -> Result<UnixStream, Error> {
+    let give_up = Instant::now().checked_add(RESTART);
+    while call.takes_id && give_up.is_some_and(|at| Instant::now() < at) {
+        std::thread::sleep(STEP);
+        let (uid, id) = (call.peer.uid, &call.claim.request_id);
+        let stream = call.state.recorder.attach(uid, id, call.digest.array());
+        // Whatever comes on it says more than the attempt.
+        if let Some(stream) = stream.ok().filter(|stream| socket::readable(stream, RESTART)) {
+            return Ok(stream);
+        }
+    }
+    Err(lost("the recorder ended before it answered; ask for the result of the request").into())
+}
+
+fn lost(what: &str) -> Fault {
+    Fault::new(Code::AuditUnavailable, what)
+}
+
+/// Sent when `wait_ms` expires. The effect continues; its outcome is recorded.
+fn too_late() -> event::Kind {
+    event::Kind::Completed(wire::Completed {
+        status: wire::Status::Failed.into(),
+        code: Code::Timeout.as_str().to_owned(),
+        message: "the time to wait is over; the effect continues, ask for its result later".to_owned(),
+        ..wire::Completed::default()
+    })
+}

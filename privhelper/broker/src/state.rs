@@ -1,0 +1,204 @@
+//! What all connections share.
+
+use crate::budget::{Budget, Class, Limits};
+use crate::error::{Error, Fault};
+use crate::history::History;
+use crate::host::Host;
+use crate::limit::Limit;
+use crate::recorder::Recorder;
+use crate::sys::{locked, socket::Peer, store};
+use postern_policy::types::Digest;
+use postern_policy::{Code, Denied, Identity, Policy};
+use postern_proto::root::v1::{AuditLimits, Claim};
+use postern_proto::v1 as wire;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Most bytes of an accepted policy, and of an account file.
+const FILE_MAX: u64 = 16 * 1024 * 1024;
+/// Connections, and requests under way: of one uid, and of all.
+const CONNECTIONS: (usize, usize) = (8, 32);
+/// Bytes of request bodies in memory: of one uid, and of all.
+const BODIES: (usize, usize) = (16 * 1024 * 1024, 64 * 1024 * 1024);
+
+/// Most connections that were turned away and wait to be recorded.
+const TURNED_AWAY_MAX: usize = 32;
+
+/// The broker.
+#[derive(Debug)]
+pub struct State {
+    /// Where everything is.
+    pub host: Host,
+    /// The recorder.
+    pub recorder: Recorder,
+    /// Rates and denials.
+    pub history: History,
+    /// Open connections.
+    pub connections: Arc<Limit>,
+    /// Requests under way.
+    pub running: Arc<Limit>,
+    /// Bytes of request bodies in memory.
+    pub bodies: Arc<Limit>,
+    /// What clients that attach to a waiting request see of its plan, by approval id.
+    pub waiting: Mutex<HashMap<String, wire::Plan>>,
+    budget: Mutex<Budget>,
+    turned_away: Mutex<Vec<Peer>>,
+    policy: Mutex<(FileId, Option<Arc<Policy>>)>,
+    /// Known to the broker alone: the recorder keeps keyed digests of requests.
+    key: [u8; 32],
+}
+
+/// Tells one version of a file from another; of zeros = it does not exist.
+type FileId = (u64, u64, u64, i64, i64);
+
+impl State {
+    /// Opens the broker's own directory.
+    ///
+    /// # Errors
+    /// It cannot be read or written.
+    pub fn open(host: Host) -> Result<Self, Fault> {
+        let path = host.directory.join("key");
+        if store::read(&path, 32)?.is_none() {
+            store::replace(&path, &store::random()?)?;
+        }
+        let key = store::read(&path, 32)?.unwrap_or_default();
+        let damaged = |_| Fault::new(Code::Interrupted, format!("{} is damaged; remove it", path.display()));
+        Ok(Self {
+            key: key.try_into().map_err(damaged)?,
+            recorder: Recorder::new(host.recorder_socket.clone()),
+            history: History::open(host.directory.join("history"))?,
+            connections: Limit::new(CONNECTIONS.0, CONNECTIONS.1),
+            running: Limit::new(CONNECTIONS.0, CONNECTIONS.1),
+            bodies: Limit::new(BODIES.0, BODIES.1),
+            waiting: Mutex::default(),
+            budget: Mutex::default(),
+            turned_away: Mutex::default(),
+            policy: Mutex::default(),
+            host,
+        })
+    }
+
+    /// Returns the accepted policy, read anew if its file has changed.
+    ///
+    /// # Errors
+    /// None is accepted, or it is damaged: nobody is a client.
+    pub fn policy(&self) -> Result<Arc<Policy>, Error> {
+        let id =
+            |file: std::fs::Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
+        let now = std::fs::metadata(&self.host.accepted).map(id).unwrap_or_default();
+        let mut known = locked(&self.policy);
+        if known.0 != now {
+            // Of what it cannot be read for, each request says so.
+            let bytes = store::read(&self.host.accepted, FILE_MAX)?.unwrap_or_default();
+            let damaged = |why| Fault::new(Code::UnknownClient, why);
+            *known = (now, Some(Arc::new(Policy::load(&bytes).map_err(damaged)?)));
+        }
+        known.1.clone().ok_or_else(|| {
+            Denied::new(Code::UnknownClient, "no policy has been accepted; an operator must apply one").into()
+        })
+    }
+
+    /// Returns the names of a uid, from the account files as they are now.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn identity(&self, uid: u32) -> Result<Identity, Fault> {
+        let text = |path| {
+            let bytes = store::read(path, FILE_MAX)?.unwrap_or_default();
+            Ok::<_, Fault>(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Identity::parse(uid, &text(&self.host.passwd)?, &text(&self.host.group)?))
+    }
+
+    /// Returns the keyed digest of a request.
+    #[must_use]
+    pub fn digest(&self, parts: &[&[u8]]) -> Digest {
+        Digest::of(&[&[self.key.as_slice()], parts].concat())
+    }
+
+    /// Counts a request of this uid.
+    ///
+    /// # Errors
+    /// `rate_limited`.
+    pub fn admit(&self, uid: u32, class: Class) -> Result<(), Denied> {
+        let limits = self.policy().map(|policy| Limits::new(policy.audit(), class));
+        let limits = limits.unwrap_or_else(|_| Limits::new(&AuditLimits::default(), class));
+        locked(&self.budget).admit(uid, class, limits, ((self.host.since_boot)(), self.host.unix()))
+    }
+
+    /// Records what is no order. One that is over the log's own budget is counted with those over the broker's.
+    ///
+    /// # Errors
+    /// The log does not take it.
+    pub fn note(&self, claim: Claim) -> Result<(), Error> {
+        let uid = claim.uid;
+        let noted = self.recorder.note(claim);
+        if matches!(&noted, Err(Error::Recorded(denied)) if denied.code == Code::RateLimited) {
+            locked(&self.budget).suppress(uid, self.host.unix());
+        }
+        noted
+    }
+
+    /// Records what is recorded only now and then: requests over a budget, once a minute for each uid, and connections
+    /// that were turned away.
+    pub fn report(&self) {
+        let over = locked(&self.budget).report((self.host.since_boot)());
+        for (uid, over) in over {
+            let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            let claim = Claim {
+                event: "suppressed".to_owned(),
+                uid,
+                count: over.count,
+                first_unix_us: micros(over.first),
+                last_unix_us: micros(over.last),
+                ..Claim::default()
+            };
+            // A recorder that cannot write tells operators so itself.
+            drop(self.note(claim));
+        }
+        let turned_away = std::mem::take(&mut *locked(&self.turned_away));
+        for peer in turned_away {
+            self.note_refused(peer, Code::Busy);
+        }
+    }
+
+    /// Remembers a connection that was dropped because its uid or all have too many. Waits for nobody.
+    pub fn turn_away(&self, peer: Peer) {
+        let mut turned_away = locked(&self.turned_away);
+        if turned_away.len() < TURNED_AWAY_MAX {
+            turned_away.push(peer);
+        }
+    }
+
+    /// Records a connection that was refused.
+    pub fn note_refused(&self, peer: Peer, code: Code) {
+        let word = |text: &str| text.to_owned();
+        let claim = Claim {
+            event: word("refused"),
+            verb: word("connect"),
+            status: word("refused"),
+            code: word(code.as_str()),
+            ..of(peer)
+        };
+        // It is refused whether or not the log can take it.
+        drop(self.admit(peer.uid, Class::Effect).map(|()| self.note(claim)));
+    }
+
+    /// Records bytes that are no request: size and digest, never the text.
+    pub fn note_malformed(&self, peer: Peer, method: &str, bytes: &[u8]) {
+        let sha256 = Digest::of(&[bytes]).as_bytes().to_vec();
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let (event, verb) = ("malformed".to_owned(), method.to_owned());
+        let claim = Claim { event, verb, size, sha256, ..of(peer) };
+        // The connection ends either way.
+        drop(self.admit(peer.uid, Class::Effect).map(|()| self.note(claim)));
+    }
+}
+
+/// A claim about this peer.
+#[must_use]
+pub fn of(peer: Peer) -> Claim {
+    Claim { uid: peer.uid, gid: peer.gid, pid: peer.pid, ..Claim::default() }
+}

@@ -1,0 +1,61 @@
+//! Stable codes for apt's error messages. Does no I/O.
+
+use postern_policy::Code;
+
+/// Longest line for a person, in characters.
+const LINE_MAX: usize = 300;
+
+/// Words of apt's messages with their codes; the first that fits counts.
+/// Messages as of apt 2.6 and 3.0 in the C locale.
+const CODES: [(&str, Code); 19] = [
+    ("No space left on device", Code::NoSpace),
+    ("enough free space", Code::NoSpace),
+    ("dpkg was interrupted", Code::NeedsRepair),
+    ("--fix-broken install", Code::NeedsRepair),
+    ("Could not get lock", Code::Busy),
+    ("Unable to acquire the dpkg frontend lock", Code::Busy),
+    ("Unable to lock", Code::Busy),
+    ("Unable to locate package", Code::NotFound),
+    ("Couldn't find any package", Code::NotFound),
+    ("has no installation candidate", Code::NotFound),
+    ("was not found", Code::NotFound),
+    ("remove is disabled", Code::PlanRefused),
+    ("Essential packages were removed", Code::Protected),
+    ("-y was used without", Code::PlanRefused),
+    ("Resolve generated breaks", Code::PlanRefused),
+    ("you have held broken packages", Code::PlanRefused),
+    ("Unable to satisfy dependencies", Code::PlanRefused),
+    ("Unable to correct problems", Code::PlanRefused),
+    ("Failed to fetch", Code::PackageFailed),
+];
+
+/// Tells code and detail of an apt-get that failed from what it wrote.
+#[must_use]
+pub fn failure(output: &[u8]) -> (Code, String) {
+    let text = String::from_utf8_lossy(output);
+    // apt 3 writes `Error:` where apt 2 wrote `E:`.
+    let errors: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("E: ").or_else(|| line.strip_prefix("Error: ")))
+        .collect();
+    let found = CODES
+        .iter()
+        .find_map(|(words, code)| errors.iter().find(|line| line.contains(words)).map(|line| (*code, *line)));
+    let (code, detail) = found
+        .or_else(|| errors.first().map(|line| (Code::PackageFailed, *line)))
+        .unwrap_or((Code::PackageFailed, "apt-get failed"));
+    (code, one_line(detail))
+}
+
+/// Refuses every other work until the packages are repaired.
+#[must_use]
+pub fn needs_repair(why: &str) -> (Code, String) {
+    (Code::NeedsRepair, one_line(&format!("{why}; repair the packages first (package.repair)")))
+}
+
+/// The text as one line of bounded length without control characters.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LINE_MAX).collect();
+    line.trim().to_owned()
+}

@@ -1,0 +1,118 @@
+//! Arguments for apt-get, apt-mark and dpkg. Does no I/O.
+
+use crate::transaction::{Action, Transaction};
+use postern_policy::types::PackageName;
+use std::path::Path;
+
+/// What dpkg does with a configuration file that was changed here: a question would meet the end of stdin and leave
+/// the package half done.
+pub const CONFFILES: [&str; 2] = ["--force-confdef", "--force-confold"];
+
+/// The form that apt, with Pattern-Only, takes for this package and for nothing else: without `:native`, `curl-`
+/// removes curl and `x.deb` is a regular expression.
+#[must_use]
+pub fn exact(name: &PackageName) -> String {
+    format!("{name}:native")
+}
+
+/// Where a real transaction reports and by what it is checked.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// The descriptor that apt-get writes progress to.
+    pub status_fd: i32,
+    /// The program that apt-get starts for the check, without blanks, and its last argument.
+    pub check: (&'a Path, &'a str),
+    /// How long apt-get waits for dpkg's lock, in seconds.
+    pub lock_timeout_s: u64,
+}
+
+/// The arguments of a real transaction.
+#[must_use]
+pub fn transaction(transaction: &Transaction, run: &Run<'_>) -> Vec<String> {
+    let (program, id) = (run.check.0.display(), run.check.1);
+    let mut argv = vec!["-q".to_owned(), "-y".to_owned()];
+    let mut option = |text: String| argv.extend(["-o".to_owned(), text]);
+    option("APT::Cmd::Pattern-Only=true".to_owned());
+    option(format!("APT::Status-Fd={}", run.status_fd));
+    option("Dpkg::Use-Pty=0".to_owned());
+    option(format!("DPkg::Lock::Timeout={}", run.lock_timeout_s));
+    for force in CONFFILES {
+        option(format!("Dpkg::Options::={force}"));
+    }
+    option(format!("DPkg::Pre-Install-Pkgs::={program} check {id}"));
+    // apt-get finds the protocol's version by the first word of the hook's line.
+    option(format!("DPkg::Tools::Options::{program}::Version=3"));
+    argv.extend(request(transaction));
+    argv
+}
+
+/// The arguments of the simulation: the same request, nothing that takes effect.
+#[must_use]
+pub fn simulate(transaction: &Transaction) -> Vec<String> {
+    let mut argv = ["-s", "-q", "-y", "-o", "APT::Cmd::Pattern-Only=true"].map(String::from).to_vec();
+    argv.extend(request(transaction));
+    argv
+}
+
+/// What decides which packages: alike in simulation and run, or they would differ.
+fn request(transaction: &Transaction) -> Vec<String> {
+    let mut argv = Vec::new();
+    // What nothing needs any more goes by its own verb, and not along with another.
+    if transaction.action != Action::Autoremove {
+        argv.extend(["-o", "APT::Get::AutomaticRemove=false"].map(str::to_owned));
+    }
+    argv.extend(["-o".to_owned(), format!("APT::Install-Recommends={}", transaction.recommends)]);
+    let removes = match transaction.action {
+        Action::Remove | Action::Purge | Action::Autoremove => true,
+        Action::Install | Action::Upgrade | Action::Repair => transaction.allow_removals,
+    };
+    if !removes {
+        argv.push("--no-remove".to_owned());
+    }
+    if transaction.allow_downgrades {
+        argv.push("--allow-downgrades".to_owned());
+    }
+    let words: &[&str] = match transaction.action {
+        Action::Install => &["install"],
+        Action::Remove => &["remove"],
+        Action::Purge => &["purge"],
+        Action::Autoremove => &["autoremove"],
+        // `upgrade` takes no names, and keeps back what would bring new packages.
+        Action::Upgrade if !transaction.packages.is_empty() => &["--only-upgrade", "install"],
+        Action::Upgrade if transaction.new_packages => &["--with-new-pkgs", "upgrade"],
+        Action::Upgrade => &["upgrade"],
+        Action::Repair => &["--fix-broken", "install"],
+    };
+    argv.extend(words.iter().map(|word| (*word).to_owned()));
+    argv.push("--".to_owned());
+    argv.extend(transaction.packages.iter().map(|(name, version)| match version {
+        Some(version) => format!("{}={}", exact(name), version.as_str()),
+        None => exact(name),
+    }));
+    argv
+}
+
+/// The arguments of `apt-get update`. Without the error mode it ends with 0 although sources failed.
+#[must_use]
+pub fn update(status_fd: i32) -> Vec<String> {
+    let status = format!("APT::Status-Fd={status_fd}");
+    ["-q", "-y", "-o", &status, "-o", "APT::Update::Error-Mode=any", "update"].map(String::from).to_vec()
+}
+
+/// The arguments of apt-mark that hold these packages, or no longer.
+#[must_use]
+pub fn mark(holds: bool, names: &[&PackageName]) -> Vec<String> {
+    let word = if holds { "hold" } else { "unhold" };
+    let mut argv = ["-o", "APT::Cmd::Pattern-Only=true", word, "--"].map(String::from).to_vec();
+    argv.extend(names.iter().map(|name| exact(name)));
+    argv
+}
+
+/// The arguments of dpkg for finishing what an interrupted run left.
+#[must_use]
+pub fn configure(status_fd: i32) -> Vec<String> {
+    let mut argv = vec![format!("--status-fd={status_fd}")];
+    argv.extend(CONFFILES.map(str::to_owned));
+    argv.extend(["--configure".to_owned(), "--pending".to_owned()]);
+    argv
+}

@@ -1,0 +1,117 @@
+//! The order of a job, decided again.
+
+use crate::host::Host;
+use postern_apt::{Action, Transaction};
+use postern_policy::request::Request;
+use postern_policy::types::PackageName;
+use postern_policy::{Code, Denied, Grant, Rule, VerbId};
+use postern_proto::root::v1::{Envelope, PackageFacts, RootExecute};
+use postern_proto::v1::{Action as StepAction, PackageStep};
+use postern_root::{Accounts, ActivePolicy, Authority, Fault, Key, OrderId, Ordered, Purpose, store};
+use prost::Message;
+use std::path::PathBuf;
+
+/// Largest order, in bytes.
+const ORDER_MAX: u64 = 4 * 1024 * 1024;
+
+/// What is run.
+#[derive(Debug)]
+pub enum Work {
+    /// A transaction of apt with the steps that were decided.
+    Transaction(Transaction, Vec<PackageStep>),
+    /// Fetch the lists of available packages.
+    Update,
+    /// Keep packages at their version, or no longer.
+    Mark {
+        /// Keep them.
+        holds: bool,
+        /// Which.
+        names: Vec<PackageName>,
+    },
+}
+
+/// One job with everything that its decision rests on.
+#[derive(Debug)]
+pub struct Job {
+    /// Its directory.
+    pub directory: PathBuf,
+    envelope: Envelope,
+    ordered: Ordered,
+    policy: ActivePolicy,
+    accounts: Accounts,
+    /// Signs the inverse.
+    pub key: Key,
+}
+
+impl Job {
+    /// Reads the order that postern-units has put into the job's directory.
+    ///
+    /// # Errors
+    /// It is missing, damaged, or another job's.
+    pub fn load(host: &Host, id: OrderId) -> Result<Self, Fault> {
+        let directory = host.root.state.join("jobs").join(id.to_string());
+        let corrupt = || Fault::Corrupt { what: "the order of this job" };
+        let bytes = store::read(&directory.join("order.pb"), ORDER_MAX)?.ok_or_else(corrupt)?;
+        let RootExecute { envelope, order, .. } =
+            RootExecute::decode(bytes.as_slice()).map_err(|_| corrupt())?;
+        let ordered = Ordered::from_bytes(order).filter(|ordered| ordered.id == id).ok_or_else(corrupt)?;
+        Ok(Self {
+            directory,
+            envelope: envelope.ok_or_else(corrupt)?,
+            ordered,
+            policy: ActivePolicy::load(&host.root)?,
+            accounts: Accounts::read(&host.root.passwd, &host.root.group)?,
+            key: Key::open(&host.root.state.join("key"))?,
+        })
+    }
+
+    /// The authority under which it is decided.
+    ///
+    /// # Errors
+    /// As [`Authority::new`].
+    pub fn authority<'a>(&'a self, host: &'a Host) -> Result<Authority<'a>, Denied> {
+        let purpose = Purpose::Act(Some(&self.envelope));
+        Authority::new(&host.root, &self.policy.policy, &self.accounts, &self.key, &self.ordered, purpose)
+    }
+}
+
+/// Decides the order and tells what is to be run.
+///
+/// # Errors
+/// It is not granted, or no order about packages.
+pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
+    let (verb, body) = authority.effective()?;
+    let unknown = || Denied::new(Code::Unsupported, "this program only changes packages");
+    let request = Request::decode_order(verb, body, Vec::new()).ok_or_else(unknown)??;
+    let grant = authority.decide(&request.required_grants())?;
+    let Request::Packages(request) = request else { return Err(unknown()) };
+    let holds = request.verb == VerbId::PackageHold;
+    if request.verb == VerbId::PackageUpdate {
+        return Ok((grant, Work::Update));
+    }
+    if holds || request.verb == VerbId::PackageUnhold {
+        let names = request.packages.into_iter().map(|package| package.name).collect();
+        return Ok((grant, Work::Mark { holds, names }));
+    }
+    let action = Action::of(request.verb).ok_or_else(unknown)?;
+    let every = |is: fn(&Rule) -> bool| grant.rules().all(|rule| is(rule));
+    // An undo does exactly the recorded steps, and may go back to an earlier version only for that.
+    let recorded = authority.inverse.and_then(|inverse| inverse.steps.as_ref());
+    let transaction = Transaction {
+        action,
+        packages: request.packages.into_iter().map(|package| (package.name, package.version)).collect(),
+        recommends: recorded.is_none() && every(|rule| rule.recommends),
+        allow_removals: recorded.is_none() && every(|rule| rule.allow_removals),
+        allow_downgrades: recorded.map_or_else(|| every(|rule| rule.allow_downgrades), downgrades),
+        new_packages: recorded.is_none() && every(|rule| rule.new_packages),
+    };
+    let order = &authority.ordered.order;
+    let decided = order.facts.as_ref().and_then(|facts| facts.packages.as_ref());
+    let expected = recorded.or(decided).map(|facts| facts.steps.clone()).unwrap_or_default();
+    Ok((grant, Work::Transaction(transaction, expected)))
+}
+
+/// Whether these steps go back to earlier versions.
+pub fn downgrades(steps: &PackageFacts) -> bool {
+    steps.steps.iter().any(|step| step.action() == StepAction::Downgrade)
+}

@@ -1,0 +1,25 @@
+//! One transaction of packages, as root in a unit of its own: `postern-packages@ORDER.service`.
+//!
+//! * [`run`]: runs apt-get, apt-mark or dpkg as the order in `jobs/<order id>/order.pb` says, follows it, and writes
+//!   `outcome.pb` last.
+//! * [`check`]: started by apt-get itself under its lock, before dpkg changes anything. Decides what dpkg is about to
+//!   do, and stops apt-get unless it is exactly what was decided before.
+//!
+//! Both decide the order again under the accepted policy. The recorder's envelope carries people's consent.
+
+mod check;
+mod files;
+mod follow;
+mod hold;
+mod host;
+mod inverse;
+mod job;
+mod outcome;
+mod progress;
+mod run;
+mod states;
+
+pub use check::check;
+pub use host::Host;
+pub use job::Job;
+pub use run::run;
