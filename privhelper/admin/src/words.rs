@@ -78,7 +78,7 @@ const LIMITS: &[(&str, Words)] = &[
         lines => Some(wide(When::Request, format!("up to {lines} lines of the journal"))),
     }),
     ("allow_cascade", |rule, _| {
-        Some(flag(rule.allow_cascade, "other units may change too", "no other unit may change"))
+        Some(flag(rule.allow_cascade, "other units may change too", "other units may only start along"))
     }),
     ("max_bytes", |rule, _| Some(narrow(When::Request, format!("up to {}", size(rule.max_bytes))))),
     ("max_files", |rule, _| {

@@ -99,7 +99,7 @@ fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFac
     }
     let path = change.path.clone();
     if !file.exists {
-        return Ok(FileFacts { path, old: None });
+        return Ok(FileFacts { path, old: None, xattrs: Vec::new() });
     }
     let mode = FileMode::of_stat(file.mode).ok_or_else(|| invalid("a mode with special bits"))?;
     let (kind, sha256) = match (file.directory, Digest::from_bytes(&file.sha256)) {
@@ -108,7 +108,8 @@ fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFac
         (false, sha256) => (FileKind::File, sha256.unwrap_or(Digest::of(&[]))),
     };
     let attributes = Attributes { mode, uid: file.uid, gid: file.gid };
-    Ok(FileFacts { path, old: Some(OldFile { kind, sha256, size: file.size, attributes }) })
+    let old = Some(OldFile { kind, sha256, size: file.size, attributes });
+    Ok(FileFacts { path, old, xattrs: file.attributes.clone() })
 }
 
 /// Checks that what is there is what the change needs and its writer expects. A client that may not read the file gets
@@ -163,7 +164,11 @@ pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gat
     }
     let affected = facts.affected.iter().map(|other| {
         let verb = effect(&other.effect).ok_or_else(|| invalid("an unknown effect on a unit"))?;
-        Ok(AffectedUnit { verb, state: unit_from_wire(other.unit.as_ref())? })
+        let (cause, state) = (other.cause.clone(), unit_from_wire(other.unit.as_ref())?);
+        if cause.len() > 512 || !cause.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(invalid("text in the cause of an effect"));
+        }
+        Ok(AffectedUnit { verb, cause, state })
     });
     let affected = affected.collect::<Result<Vec<_>, Error>>()?;
     let now = now.then_some(if order.verb == VerbId::UnitEnable { "start" } else { "stop" });
@@ -176,8 +181,9 @@ fn action(verb: VerbId) -> &'static str {
     verb.name().split_once('.').map_or("", |(_, action)| action)
 }
 
-fn effect(word: &str) -> Option<&'static str> {
-    ["start", "stop", "restart", "reload", "enable", "disable"].into_iter().find(|known| *known == word)
+fn effect(word: &str) -> Option<VerbId> {
+    let known = ["start", "stop", "restart", "reload", "enable", "disable"].contains(&word);
+    known.then(|| VerbId::from_name(&format!("unit.{word}"))).flatten()
 }
 
 fn unit_from_wire(unit: Option<&root::UnitState>) -> Result<UnitState, Error> {

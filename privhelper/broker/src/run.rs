@@ -45,7 +45,7 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     call.decided(&meta, &grant);
     let plan = Plan::new(&order, &facts, policy)?;
     claim::of_plan(&mut call.claim, &order, &grant, &facts, &plan);
-    call.plan = plan.visible_to(&client, verb.id, &grant);
+    call.plan = plan.visible_to(&client, verb.id, &grant, &facts);
     if meta.mode == Mode::Preview {
         return Ok(previewed(&grant, Some(call.plan.clone())));
     }

@@ -15,7 +15,7 @@ use crate::requests::Seen;
 use crate::startup::spawn;
 use crate::verb::{Planned, Verb};
 use postern_policy::types::Digest;
-use postern_policy::{Code, Decision, Denied, Grant, Identity, Policy, RequiredGrant, Risk};
+use postern_policy::{Code, Consent, Decision, Denied, Grant, Identity, Policy, RequiredGrant, Risk};
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 use std::time::Instant;
@@ -235,7 +235,7 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Grant) -> Result<Prepared<V>
     cx.record.plan = plan.json();
     if cx.meta.mode == Mode::Preview {
         let mut previewed = completed_as(wire::Status::Previewed, &by);
-        previewed.plan = Some(plan.wire());
+        previewed.plan = Some(plan.wire(cx, consent(&by)));
         previewed.duration_us = micros(cx.started);
         cx.record.duration_us = Some(previewed.duration_us);
         cx.helper.audit.note(Event::Previewed, &cx.record)?;
@@ -256,7 +256,7 @@ fn park<V: Verb>(mut cx: Context, verb: V, by: Grant, plan: V::Plan, share: Shar
     let waiting = wire::Waiting {
         approval_id: question.view.approval_id.clone(),
         expires_unix_s: question.view.expires_unix_s,
-        plan: Some(plan.wire()),
+        plan: Some(plan.wire(&cx, consent(&by))),
     };
     let view = question.view.clone();
     let then = Box::new(move |answer| {
@@ -295,7 +295,7 @@ fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Grant, plan: &V::Plan) {
         if !done.completed.replayed {
             done.completed.decision = by.decision().wire().into();
             by.rule_id().clone_into(&mut done.completed.rule);
-            done.completed.plan = Some(plan.wire());
+            done.completed.plan = Some(plan.wire(&cx, Consent::Given));
             done.completed.duration_us = micros(cx.started);
         }
         done
@@ -305,6 +305,11 @@ fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Grant, plan: &V::Plan) {
         Ok(completed) => cx.watchers.finish(&Kind::Completed(completed)),
         Err(stop) => end(cx, stop),
     }
+}
+
+/// What a client may know of a plan that nobody was asked about yet.
+fn consent(by: &Grant) -> Consent {
+    if by.decision() == Decision::Ask { Consent::Pending } else { Consent::Given }
 }
 
 fn risk(risk: &Risk) -> Json {

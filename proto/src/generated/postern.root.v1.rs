@@ -742,6 +742,9 @@ pub struct AffectedUnit {
     /// `start`, `stop`, `restart`, `reload`, `enable` or `disable`: what happens to it.
     #[prost(string, tag = "2")]
     pub effect: ::prost::alloc::string::String,
+    /// The setting and the unit that lead to it: `Requires= of nginx.service`.
+    #[prost(string, tag = "3")]
+    pub cause: ::prost::alloc::string::String,
 }
 /// A transaction as apt plans it.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -1,13 +1,15 @@
 //! What a request would touch: plain data that callers gather and the policy decides.
 
+pub mod affected;
 mod files;
 mod packages;
 mod text;
 mod units;
 
+pub use affected::AffectedUnit;
 pub use files::{FileFacts, OldFile};
 pub use packages::{Action, Origin, PackageStep, PackageTransaction};
-pub use units::{AffectedUnit, UnitFacts, UnitState};
+pub use units::{UnitFacts, UnitState};
 
 use crate::error::Invalid;
 use postern_proto::root::v1 as root;

@@ -1,8 +1,10 @@
 //! Units as systemd reports them.
 
+use super::affected::AffectedUnit;
 use super::text::word;
 use crate::error::Invalid;
 use crate::types::UnitName;
+use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
 use std::collections::BTreeSet;
@@ -78,13 +80,12 @@ pub struct UnitFacts {
     pub journal_lines: u32,
 }
 
-/// A unit that is changed along with another.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AffectedUnit {
-    /// What is done to it.
-    pub verb: &'static str,
-    /// Before the effect.
-    pub state: UnitState,
+impl UnitFacts {
+    /// What happens to which unit along: what must not have changed before the request acts.
+    #[must_use]
+    pub fn effects(&self) -> BTreeSet<(VerbId, &str)> {
+        self.affected.iter().map(|other| (other.verb, other.state.id.as_str())).collect()
+    }
 }
 
 impl UnitState {
@@ -156,7 +157,8 @@ impl UnitFacts {
     pub fn to_wire(&self) -> root::UnitFacts {
         let affected = |other: &AffectedUnit| root::AffectedUnit {
             unit: Some(other.state.to_wire()),
-            effect: other.verb.to_owned(),
+            effect: other.word().to_owned(),
+            cause: other.cause.clone(),
         };
         root::UnitFacts {
             unit: Some(self.state.to_wire()),
@@ -173,9 +175,14 @@ impl UnitFacts {
             UnitState::from_wire(unit.as_ref().ok_or(Invalid::new("unit", "must be there"))?)
         };
         let affected = |other: &root::AffectedUnit| {
-            let verb = EFFECTS.into_iter().find(|word| *word == other.effect);
+            let known = EFFECTS.into_iter().find(|word| *word == other.effect);
+            let verb = known.and_then(|word| VerbId::from_name(&format!("unit.{word}")));
             let verb = verb.ok_or(Invalid::new("effect", "must be known"))?;
-            Ok(AffectedUnit { verb, state: state(&other.unit)? })
+            let is_cause = other.cause.len() <= 512 && other.cause.bytes().all(|b| matches!(b, b' '..=b'~'));
+            if !is_cause {
+                return Err(Invalid::new("cause", "must be at most 512 printable characters"));
+            }
+            Ok(AffectedUnit { verb, cause: other.cause.clone(), state: state(&other.unit)? })
         };
         if wire.affected.len() > AFFECTED_MAX {
             return Err(Invalid::new("affected", "must be at most 256 units"));

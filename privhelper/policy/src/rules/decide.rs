@@ -79,8 +79,10 @@ impl Policy {
             Facts::None | Facts::Files(_) => {}
             Facts::Unit(unit) => {
                 for other in &unit.affected {
-                    let object = Object::unit(UnitName::new(&other.state.id)?);
-                    self.not_denied(&clients, &elements, VerbId::UnitStop, &object)?;
+                    for name in other.state.all_names() {
+                        let object = Object::unit(UnitName::new_or_template(name)?);
+                        self.not_denied(&clients, &elements, &other.verbs(), &object)?;
+                    }
                 }
                 // Each name counts like one that was asked for, with its rule's limits and strictness.
                 let mut aliases = Vec::new();
@@ -102,9 +104,8 @@ impl Policy {
                     packages.steps.iter().filter(|step| step.action != Action::Configure && !step.asked)
                 {
                     let object = Object::Package { name: step.name.clone(), version: None };
-                    for also in [VerbId::PackageRemove, step.action.verb()] {
-                        self.not_denied(&clients, &elements, also, &object)?;
-                    }
+                    let also = [VerbId::PackageRemove, step.action.verb()];
+                    self.not_denied(&clients, &elements, &also, &object)?;
                 }
                 let all = elements.iter().filter(|element| element.object == Object::AllPackages);
                 let mut upgraded = Vec::new();
@@ -137,14 +138,14 @@ impl Policy {
         &self,
         clients: &[usize],
         elements: &[Element],
-        also: VerbId,
+        also: &[VerbId],
         object: &Object,
     ) -> Result<(), Denied> {
         let denies = |verb: VerbId| {
             let mut rules = self.rules_for(clients, verb);
             rules.find(|rule| rule.decision == Decision::Deny && rule.selects(verb, object))
         };
-        match elements.iter().map(|element| element.verb).chain([also]).find_map(denies) {
+        match elements.iter().map(|element| element.verb).chain(also.iter().copied()).find_map(denies) {
             Some(rule) => {
                 let why = format!("rule {} denies {}, which would come along", rule.id, object.name());
                 Err(Denied::new(Code::Denied, why))

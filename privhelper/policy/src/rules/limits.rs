@@ -1,5 +1,6 @@
 //! Limits that only the facts of a request can break.
 
+use super::decision::Decision;
 use super::flags::PackageFlags;
 use super::object::Object;
 use super::rule::{Rule, list};
@@ -115,10 +116,14 @@ impl Rule {
     }
 
     fn holds_unit(&self, plan: &UnitFacts) -> Result<(), Denied> {
-        if plan.affected.is_empty() || self.allow_cascade {
+        let cascade = plan.affected.iter().filter(|other| other.is_cascade());
+        let others = cascade.map(|other| other.state.id.as_str()).collect::<Vec<_>>();
+        if others.is_empty() || self.allow_cascade {
             return Ok(());
         }
-        let others = plan.affected.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>().join(", ");
+        // Which ones they are tells their state, which a person has not yet agreed to.
+        let others =
+            if self.decision == Decision::Ask { "other units".to_owned() } else { others.join(", ") };
         Err(Denied::new(
             Code::WouldCascade,
             format!("{others} would be changed too; rule {} does not grant it (`allow_cascade`)", self.id),

@@ -15,6 +15,7 @@ pub mod protect;
 mod risk;
 mod rule;
 mod source;
+mod visible;
 
 pub use accepted::{Client, Policy, Who};
 pub use command::Command;
@@ -26,3 +27,4 @@ pub use object::{Object, RequiredGrant, Selector};
 pub use risk::Risk;
 pub use rule::{Rate, Rule};
 pub use source::Source;
+pub use visible::Consent;

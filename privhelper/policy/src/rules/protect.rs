@@ -7,8 +7,8 @@ use crate::types::{Pattern, TargetPath};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
-/// Units that no effect may touch: ours, and PID 1's own.
-pub const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
+/// Units that no effect may touch: ours, PID 1's own, and the bus. `dbus-org.*` are mere aliases of services on the bus.
+pub const UNITS: [&str; 6] = ["postern-", "systemd-", "dbus.", "dbus-broker.", "init.scope", "user@"];
 /// Of ours those that may be restarted all the same, where a rule says so: what runs goes on, and what waits for a
 /// person is asked again. Nobody waits for such a restart, since who waits would be in its way.
 pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.service"];
@@ -96,7 +96,8 @@ impl Protect {
                 .find(|step| self.keeps(step.action, step.name.as_str()))
                 .map(|step| step.name.as_str()),
             Facts::Unit(unit) => {
-                unit.affected.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
+                let mut names = unit.affected.iter().flat_map(|other| other.state.all_names());
+                names.find(|name| self.has_unit(name))
             }
             Facts::Files(_) | Facts::None => None,
         };

@@ -50,7 +50,11 @@ fn unit() -> root::UnitState {
 }
 
 fn units(unit: root::UnitState) -> root::Facts {
-    let affected = vec![root::AffectedUnit { unit: Some(unit.clone()), effect: "stop".to_owned() }];
+    let affected = vec![root::AffectedUnit {
+        unit: Some(unit.clone()),
+        effect: "stop".to_owned(),
+        cause: String::new(),
+    }];
     root::Facts { unit: Some(root::UnitFacts { unit: Some(unit), affected }), ..root::Facts::default() }
 }
 
@@ -224,7 +228,11 @@ fn accepts_units_with_names_and_states_of_systemd_alone() {
         let facts = root::UnitFacts { unit: Some(unit()), affected };
         read(&root::Facts { unit: Some(facts), ..root::Facts::default() })
     };
-    let other = |effect: &str| root::AffectedUnit { unit: Some(unit()), effect: effect.to_owned() };
+    let other = |effect: &str| root::AffectedUnit {
+        unit: Some(unit()),
+        effect: effect.to_owned(),
+        cause: String::new(),
+    };
     for effect in ["start", "stop", "restart", "reload", "enable", "disable"] {
         assert!(with(vec![other(effect)]).is_ok(), "{effect}");
     }

@@ -10,6 +10,7 @@
 )]
 
 mod accounts;
+mod affected;
 mod commands;
 mod common;
 mod facts;
@@ -19,3 +20,5 @@ mod patterns;
 mod plans;
 mod requests;
 mod rules;
+mod unit_facts;
+mod units;
