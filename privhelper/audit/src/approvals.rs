@@ -8,7 +8,6 @@ use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::root::v1::ApprovalLimits;
 use postern_proto::v1::{Approval, OperatorDecideRequest, OperatorShown, OperatorWatched, Verdict};
-use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -41,7 +40,6 @@ pub struct Consent {
     pub uids: Vec<u32>,
 }
 
-#[derive(Debug)]
 enum Verdicts {
     Open,
     Approved,
@@ -62,12 +60,6 @@ struct Inner {
 pub struct Approvals {
     inner: Mutex<Inner>,
     changed: Condvar,
-}
-
-impl fmt::Debug for Approvals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("approvals")
-    }
 }
 
 impl Approvals {
@@ -117,7 +109,6 @@ impl Approvals {
     }
 
     /// Returns what waits, oldest first.
-    #[must_use]
     pub fn list(&self) -> Vec<Approval> {
         locked(&self.inner).waiting.iter().map(|(one, _)| one.view.clone()).collect()
     }

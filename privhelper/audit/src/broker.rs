@@ -163,7 +163,8 @@ fn work_of(claim: Option<Claim>, order: Vec<u8>, body_sha256: Vec<u8>) -> Option
     let claim = claim.filter(|claim| FAMILIES.contains(&claim.family.as_str()))?;
     RequestId::new(&claim.request_id).ok()?;
     let record = claims::record(&claim)?;
-    Some(Work { record, order, ..Work::new(claims::state(&claim, body_sha256)) }.with(claim))
+    let known = claims::state(&claim, body_sha256);
+    Some(Work::new(claim, record, known, order))
 }
 
 /// Reads content and secrets into memory. None: there is no room for them now, and the broker was told.

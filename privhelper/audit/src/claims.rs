@@ -16,7 +16,6 @@ const LONG_MAX: usize = 16 * 1024;
 const OBJECTS_MAX: usize = 1024;
 
 /// Returns the record that a claim makes; none if the claim is malformed.
-#[must_use]
 pub fn record(claim: &Claim) -> Option<Record> {
     let is_text = |text: &String, most: usize| text.len() <= most && !text.chars().any(char::is_control);
     let short = [
@@ -81,7 +80,6 @@ fn own(claim: &Claim) -> Option<Json> {
 }
 
 /// Returns what must be known of the request again after a restart.
-#[must_use]
 pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
     // Equal objects stay equal, and a long path takes no more space than a short one.
     let short = |object: &String| Digest::of(&[object.as_bytes()]).to_string().chars().take(16).collect();
@@ -106,7 +104,6 @@ pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
 }
 
 /// Returns the record of a request that an earlier recorder began.
-#[must_use]
 pub fn record_of(state: &RequestState) -> Record {
     Record {
         origin: if state.by_operator { Payer::Recorder } else { Payer::Client },
@@ -123,7 +120,6 @@ pub fn record_of(state: &RequestState) -> Record {
 }
 
 /// Returns the member that [`crate::log::AuditLog::states`] reads.
-#[must_use]
 pub fn with_state(own: Json, state: &RequestState) -> Json {
     own.text("state", &postern_seal::hex(&state.encode_to_vec()))
 }
@@ -140,7 +136,6 @@ pub fn put_statement(record: &mut Record, outcome: &Outcome) {
 }
 
 /// Returns an outcome as records hold it.
-#[must_use]
 pub fn outcome(completed: &Completed, objects: &[String], detail: &str) -> Json {
     let status = completed.status().as_str_name().trim_start_matches("STATUS_").to_ascii_lowercase();
     let json = Json::new().text("status", &status).text("code", &completed.code).text("detail", detail);

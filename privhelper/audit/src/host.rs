@@ -89,7 +89,6 @@ impl Host {
     }
 
     /// Returns where the audit log and its seal are.
-    #[must_use]
     pub fn location(&self) -> Location {
         Location {
             log: self.log.clone(),
@@ -103,13 +102,11 @@ impl Host {
     }
 
     /// Returns the socket of a family of effects: files, or units, which starts packages and commands too.
-    #[must_use]
     pub fn family(&self, family: &str) -> &Path {
         if family == "files" { &self.files } else { &self.units }
     }
 
     /// Returns the time since 1970.
-    #[must_use]
     pub fn unix(&self) -> Duration {
         (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
     }

@@ -3,6 +3,11 @@
 //! It treats orders as opaque bytes, so it parses nothing that a client wrote. An effect takes the path of
 //! [`work::execute`]: consent, turn, `begin` on disk, root, `end` on disk.
 
+#![expect(
+    clippy::must_use_candidate,
+    reason = "no function here is called for anything but its result or its effect"
+)]
+
 pub mod approvals;
 pub mod broker;
 pub mod claims;
@@ -12,6 +17,7 @@ pub mod limit;
 pub mod listen;
 pub mod log;
 pub mod operator;
+pub mod permit;
 pub mod policy;
 pub mod requests;
 pub mod root;

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 /// Amounts in use, by user. Used for connections and for bytes.
-#[derive(Debug)]
 pub struct Limit {
     used: Mutex<HashMap<u32, usize>>,
     each: usize,
@@ -13,7 +12,6 @@ pub struct Limit {
 }
 
 /// An amount in use; given back when dropped.
-#[derive(Debug)]
 pub struct Permit {
     limit: Arc<Limit>,
     uid: u32,
@@ -22,13 +20,11 @@ pub struct Permit {
 
 impl Limit {
     /// Permits so much to each user and to all together.
-    #[must_use]
     pub fn new(each: usize, total: usize) -> Arc<Self> {
         Arc::new(Self { used: Mutex::default(), each, total })
     }
 
     /// Takes an amount for this user; none if there is not enough.
-    #[must_use]
     pub fn take(self: &Arc<Self>, uid: u32, amount: usize) -> Option<Permit> {
         let mut used = locked(&self.used);
         let total = used.values().fold(amount, |sum, used| sum.saturating_add(*used));
@@ -43,7 +39,6 @@ impl Limit {
     }
 
     /// Returns how much is in use.
-    #[must_use]
     pub fn used(&self) -> usize {
         locked(&self.used).values().sum()
     }

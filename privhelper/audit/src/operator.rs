@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::subscribers::LAG;
 use crate::sys::locked;
 use crate::sys::sockets::Peer;
-use crate::{undo, work};
+use crate::{permit, undo};
 use postern_policy::types::{Digest, Reason};
 use postern_policy::{Code, Denied};
 use postern_proto::frame::{self, HEAD, Head, METHOD_MAX};
@@ -31,7 +31,6 @@ const UNIMPLEMENTED: u8 = 12;
 const UNAVAILABLE: u8 = 14;
 
 /// One call of an operator.
-#[derive(Debug)]
 struct Operator<'a> {
     state: &'a State,
     peer: Peer,
@@ -142,7 +141,7 @@ impl Operator<'_> {
                 request_id: one.view.request_id.clone(),
                 rule: one.view.rule.clone(),
                 policy: one.policy.to_string(),
-                approval: work::approval(&consent),
+                approval: permit::approval(&consent),
                 outcome: outcome.text("detail", &request.reason),
                 ..self.record(&one.view.verb)
             };

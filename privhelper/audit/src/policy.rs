@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 const POLICY_MAX: u64 = 16 * 1024 * 1024;
 
 /// The policy as it was last read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct AcceptedPolicy {
     policy: Mutex<Option<(FileFacts, Arc<Policy>)>>,
     clients: Mutex<Clients>,
 }
 
 /// Which uids are clients, for as long as policy and account files stay the same.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Clients {
     of: Vec<Option<FileFacts>>,
     known: HashMap<u32, bool>,
@@ -46,7 +46,6 @@ impl AcceptedPolicy {
     }
 
     /// Returns whether `policy` names this uid as a client. If the account files cannot be read, it does.
-    #[must_use]
     pub fn is_client(&self, host: &Host, policy: &Policy, uid: u32) -> bool {
         let of = [&host.accepted, &host.passwd, &host.group].map(|path| files::facts_at(path).ok().flatten());
         let mut clients = locked(&self.clients);

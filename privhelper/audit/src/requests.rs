@@ -17,8 +17,8 @@ use std::time::Duration;
 const AGE_MS: u64 = 24 * 60 * 60 * 1000;
 /// Furthest ahead of our clock that an id may be, in milliseconds.
 const AHEAD_MS: u64 = 5 * 60 * 1000;
-/// A longer outcome is kept without its plan; then without its packages; then with the paths of its files alone, as
-/// many as fit.
+/// A longer outcome is kept without its plan; then without packages and with the paths of its files alone, as many as
+/// fit.
 const OUTCOME_MAX: usize = 16 * 1024;
 /// Most ids of one uid; operators' undos are counted apart.
 const IDS_MAX: usize = 4_000;
@@ -29,16 +29,22 @@ const EACH_MAX: usize = INVERSE_MAX + OUTCOME_MAX + 8 * 1024;
 
 type Key = (u32, String);
 
-#[derive(Debug)]
 struct Entry {
     state: RequestState,
     /// Who follows it while it runs.
     running: Option<Arc<Subscribers>>,
     undone: bool,
+    /// What it may come to, or what it came to.
+    bytes: usize,
+}
+
+impl Entry {
+    fn new(state: RequestState, running: &Arc<Subscribers>) -> Self {
+        Self { state, running: Some(Arc::clone(running)), undone: false, bytes: EACH_MAX }
+    }
 }
 
 /// Why an id cannot be taken.
-#[derive(Debug)]
 pub enum Taken {
     /// This is known of it.
     Known(Box<Recalled>),
@@ -49,20 +55,19 @@ pub enum Taken {
 }
 
 /// The request ids of the last 25 hours.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Requests(Mutex<HashMap<Key, Entry>>);
 
 impl Requests {
-    /// Adds a state that the log holds.
+    /// Adds a state that the log holds, such as an outcome once it is recorded.
     pub fn restore(&self, state: RequestState) {
         let mut entries = locked(&self.0);
         let key = (state.uid, state.request_id.clone());
-        let entry = Entry { state: state.clone(), running: Some(Arc::default()), undone: false };
-        let entry = entries.entry(key).or_insert(entry);
+        let entry = entries.entry(key).or_insert_with(|| Entry::new(state.clone(), &Arc::default()));
         let is_done = state.completed.as_ref().is_some_and(is_done);
         if state.completed.is_some() {
             (entry.state.completed, entry.state.inverse) = (state.completed, state.inverse);
-            entry.running = None;
+            (entry.running, entry.bytes) = (None, entry.state.encoded_len());
         } else {
             entry.state = state;
         }
@@ -73,7 +78,6 @@ impl Requests {
     }
 
     /// Returns what runs or waits, with who follows it.
-    #[must_use]
     pub fn unfinished(&self) -> Vec<(RequestState, Arc<Subscribers>)> {
         let entries = locked(&self.0);
         let unfinished = entries.values().filter(|entry| entry.state.completed.is_none());
@@ -83,7 +87,6 @@ impl Requests {
     }
 
     /// Returns what is known of an id, and who follows it if it runs. Without `digest` it is only asked for.
-    #[must_use]
     pub fn recall(
         &self,
         uid: u32,
@@ -128,13 +131,13 @@ impl Requests {
         }
         let mut entries = locked(&self.0);
         let oldest = now.saturating_sub(IDS);
-        entries.retain(|_, entry| entry.running.is_some() || begun(&entry.state) >= oldest);
-        let own = entries
-            .values()
-            .filter(|entry| (entry.state.uid, entry.state.by_operator) == (state.uid, state.by_operator));
-        let size = |entry: &Entry| if entry.running.is_some() { EACH_MAX } else { entry.state.encoded_len() };
-        let (count, bytes) = own.fold((1, EACH_MAX), |(count, bytes): (usize, usize), entry| {
-            (count.saturating_add(1), bytes.saturating_add(size(entry)))
+        let (mut count, mut bytes) = (1_usize, EACH_MAX);
+        entries.retain(|_, entry| {
+            let is_kept = entry.running.is_some() || begun(&entry.state) >= oldest;
+            if is_kept && (entry.state.uid, entry.state.by_operator) == (state.uid, state.by_operator) {
+                (count, bytes) = (count.saturating_add(1), bytes.saturating_add(entry.bytes));
+            }
+            is_kept
         });
         if count > IDS_MAX || bytes > BYTES_MAX {
             let why =
@@ -142,7 +145,7 @@ impl Requests {
             return Err(Taken::Full(Denied::new(Code::RateLimited, why)));
         }
         let key = (state.uid, state.request_id.clone());
-        entries.insert(key, Entry { state, running: Some(Arc::clone(running)), undone: false });
+        entries.insert(key, Entry::new(state, running));
         Ok(())
     }
 
@@ -158,13 +161,7 @@ impl Requests {
         }
     }
 
-    /// Notes the outcome, once it is recorded.
-    pub fn finish(&self, ended: RequestState) {
-        self.restore(ended);
-    }
-
     /// Returns what has begun and not ended.
-    #[must_use]
     pub fn running(&self) -> Vec<wire::Running> {
         let running = self.unfinished().into_iter().filter(|(state, _)| state.begun_unix_us > 0);
         let running = running.map(|(state, _)| wire::Running {
@@ -177,7 +174,6 @@ impl Requests {
     }
 
     /// Returns the requests that have ended and match, newest first, and whether each was undone.
-    #[must_use]
     pub fn ended(&self, matches: impl Fn(&RequestState) -> bool) -> Vec<(RequestState, bool)> {
         let entries = locked(&self.0);
         let ended = entries.values().filter(|entry| entry.state.completed.is_some() && matches(&entry.state));
@@ -188,19 +184,16 @@ impl Requests {
 }
 
 /// Returns when it began, since 1970.
-#[must_use]
 pub fn begun(state: &RequestState) -> Duration {
     Duration::from_micros(state.begun_unix_us)
 }
 
 /// Returns whether it did what was asked.
-#[must_use]
 pub fn is_done(completed: &Completed) -> bool {
     completed.status() == Status::Done
 }
 
 /// Returns an outcome as it is kept.
-#[must_use]
 pub fn bounded(completed: &Completed) -> Completed {
     let mut kept = completed.clone();
     if kept.encoded_len() > OUTCOME_MAX {
@@ -208,8 +201,6 @@ pub fn bounded(completed: &Completed) -> Completed {
     }
     if kept.encoded_len() > OUTCOME_MAX {
         kept.packages.clear();
-    }
-    if kept.encoded_len() > OUTCOME_MAX {
         for file in &mut kept.files {
             *file = wire::FileInfo { path: std::mem::take(&mut file.path), ..wire::FileInfo::default() };
         }

@@ -20,7 +20,6 @@ const ASK_TIME: Duration = Duration::from_secs(10);
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
 /// What is known of an order that was sent.
-#[derive(Debug)]
 pub enum Learned {
     /// Root's statement.
     Outcome(Box<Outcome>),

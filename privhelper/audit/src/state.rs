@@ -16,7 +16,7 @@ use crate::sys::sockets::Journal;
 use crate::turns::Turns;
 use crate::work::{self, Id, Work};
 use postern_policy::{Code, Denied, Policy};
-use postern_proto::root::v1::RequestState;
+use postern_proto::root::v1::{Claim, RequestState};
 use postern_record::Json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,6 @@ const MEMORY: [usize; 2] = [32 * 1024 * 1024, 64 * 1024 * 1024];
 const NOBODY: u32 = u32::MAX;
 
 /// The recorder.
-#[derive(Debug)]
 pub struct State {
     /// Where everything is.
     pub host: Host,
@@ -114,8 +113,8 @@ impl State {
     }
 
     fn end_old(&self, request: RequestState, subscribers: Arc<Subscribers>) {
-        let record = claims::record_of(&request);
-        let mut work = Work { record, subscribers, id: Id::Recorded, ..Work::new(request) };
+        let work = Work::new(Claim::default(), claims::record_of(&request), request, Vec::new());
+        let mut work = Work { subscribers, id: Id::Recorded, ..work };
         if work.state.begun_unix_us == 0 {
             let why = "the recorder was restarted while this waited for approval; ask again";
             drop(work::refuse(self, &mut work, Denied::new(Code::ApprovalExpired, why)));
@@ -134,7 +133,6 @@ impl State {
     }
 
     /// Returns whether the accepted policy names this uid as a client. Without a policy nobody is one.
-    #[must_use]
     pub fn is_client(&self, uid: u32) -> bool {
         self.policy().is_ok_and(|policy| self.policy.is_client(&self.host, &policy, uid))
     }
@@ -167,7 +165,6 @@ impl State {
     }
 
     /// Returns why nothing new begins; none if it does.
-    #[must_use]
     pub fn paused(&self) -> Option<String> {
         locked(&self.paused).clone()
     }
@@ -195,7 +192,6 @@ impl State {
     }
 
     /// Returns whether the recorder is about to end.
-    #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }

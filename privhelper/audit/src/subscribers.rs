@@ -12,10 +12,10 @@ use std::time::Duration;
 pub const LAG: Duration = Duration::from_secs(2);
 
 /// The connections of one request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Subscribers(Mutex<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     streams: Vec<UnixStream>,
     /// That it waits for people, for those who come later.
@@ -78,7 +78,6 @@ impl Subscribers {
 }
 
 /// Returns the last frame of what did not begin.
-#[must_use]
 pub fn refused(code: &str, message: &str) -> Close {
     let (code, message) = (code.to_owned(), message.to_owned());
     Close { reason: CloseReason::Refused.into(), code, message, ..Close::default() }

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 const CHECK: Duration = Duration::from_millis(250);
 
 /// Whose turn it is.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Turns {
     inner: Mutex<Inner>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     held: HashSet<String>,
     /// In the order in which they came.
@@ -26,7 +26,6 @@ struct Inner {
     count: u64,
 }
 
-#[derive(Debug)]
 struct Waiting {
     number: u64,
     uid: u32,
@@ -35,7 +34,6 @@ struct Waiting {
 }
 
 /// A turn; given back when dropped.
-#[derive(Debug)]
 pub struct Turn<'a> {
     turns: &'a Turns,
     objects: Vec<String>,
@@ -43,7 +41,6 @@ pub struct Turn<'a> {
 
 impl Turns {
     /// Waits for a turn with all these objects, for at most `limit` and while `is_wanted`. None: it was not had.
-    #[must_use]
     pub fn take(
         &self,
         (uid, is_operator): (u32, bool),

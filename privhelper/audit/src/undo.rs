@@ -128,7 +128,7 @@ fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Den
         undoes_uid: undone.uid,
         ..claims::state(&claim, Vec::new())
     };
-    let mut work = Work { record, order: order.encode_to_vec(), ..Work::new(request) }.with(claim);
+    let mut work = Work::new(claim, record, request, order.encode_to_vec());
     state.requests.take(work.state.clone(), &work.subscribers, now).map_err(|taken| match taken {
         Taken::Full(denied) => denied,
         Taken::Known(_) | Taken::Running(_) => Denied::new(Code::Busy, "this id is taken; try again"),

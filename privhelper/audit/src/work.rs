@@ -1,30 +1,25 @@
 //! The life of one order: consent, turn, `begin` on disk, root, `end` on disk.
 
-use crate::approvals::{Consent, Waiting};
+use crate::approvals::Consent;
 use crate::claims::{self, with_state};
-use crate::host::random_id;
 use crate::log::{Class, Event, Record};
-use crate::policy::check_digest;
+use crate::permit::permit;
 use crate::requests::{bounded, is_done};
 use crate::root::{self, Learned};
 use crate::state::State;
 use crate::subscribers::Subscribers;
-use crate::sys::{locked, sockets};
+use crate::sys::locked;
 use crate::turns::Turn;
 use postern_policy::types::Digest;
-use postern_policy::{Code, Denied, Policy};
-use postern_proto::link::{INVERSE_MAX, Kind, approval_digest, order_id};
-use postern_proto::root::v1::{Claim, Envelope, Outcome, Parked, Recorded, RequestState};
-use postern_proto::v1::{Approval, Completed, Decision, OperatorShown, Status};
+use postern_policy::{Code, Denied};
+use postern_proto::link::{INVERSE_MAX, Kind, order_id};
+use postern_proto::root::v1::{Claim, Envelope, Outcome, Recorded, RequestState};
+use postern_proto::v1::{Completed, Decision, Status};
 use postern_record::Json;
 use prost::Message;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A larger order is more than a person reads.
-const ASKED_MAX: usize = 512 * 1024;
-/// An order waits at least this long for people: shorter ones could follow each other without end.
-const ASK_MIN: u64 = 60;
 /// Longest wait for a turn.
 const TURN_MAX: Duration = Duration::from_secs(60 * 60);
 /// The pause before an `end` that could not be written is tried again.
@@ -42,7 +37,6 @@ pub enum Id {
 }
 
 /// One order under way.
-#[derive(Debug)]
 pub struct Work {
     /// What the broker claims about it; for people.
     pub claim: Claim,
@@ -67,14 +61,13 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns the work of a request without an order.
-    #[must_use]
-    pub fn new(state: RequestState) -> Self {
+    /// Begins the work of an order that has just come.
+    pub fn new(claim: Claim, record: Record, state: RequestState, order: Vec<u8>) -> Self {
         Self {
-            claim: Claim::default(),
-            record: Record::default(),
+            claim,
+            record,
             state,
-            order: Vec::new(),
+            order,
             content: Vec::new(),
             secrets: None,
             subscribers: Arc::default(),
@@ -84,20 +77,12 @@ impl Work {
         }
     }
 
-    /// Adds the claim.
-    #[must_use]
-    pub fn with(self, claim: Claim) -> Self {
-        Self { claim, ..self }
-    }
-
     /// Returns the id of the order.
-    #[must_use]
     pub fn order_id(&self) -> [u8; 32] {
         order_id(self.state.uid, &self.state.request_id)
     }
 
     /// Waits for a turn with its objects.
-    #[must_use]
     pub fn turn<'a>(&self, state: &'a State, is_wanted: impl Fn() -> bool) -> Option<Turn<'a>> {
         let limit = Duration::from_millis(self.claim.wait_ms).min(TURN_MAX);
         let who = (self.state.uid, self.state.by_operator);
@@ -105,7 +90,6 @@ impl Work {
     }
 
     /// Returns what the recorder adds to the order.
-    #[must_use]
     pub fn envelope(&self, seq: u64) -> Envelope {
         Envelope {
             seq,
@@ -151,99 +135,6 @@ pub fn execute(
     Ok(end(state, &mut work, learned))
 }
 
-/// Checks policy, client and budget, and has people asked where the claim says so.
-fn permit(state: &State, work: &mut Work, class: Class, is_wanted: &impl Fn() -> bool) -> Result<(), Denied> {
-    let class = if work.state.by_operator { Class::Operator } else { class };
-    state.admit(work.state.uid, class)?;
-    let policy = state.policy()?;
-    check_digest(&policy, &work.claim.policy)?;
-    if class != Class::Operator && !state.is_client(work.state.uid) {
-        return Err(Denied::new(Code::UnknownClient, "this user is no client of the policy"));
-    }
-    if class == Class::Effect {
-        state.check_paused()?;
-    }
-    if work.claim.decision == "ask" { ask(state, work, &policy, is_wanted) } else { Ok(()) }
-}
-
-/// Has operators asked, and waits for them.
-fn ask(state: &State, work: &mut Work, policy: &Policy, is_wanted: &impl Fn() -> bool) -> Result<(), Denied> {
-    if work.order.len() > ASKED_MAX {
-        let why = "the plan is too large for a person to read; make it smaller";
-        return Err(Denied::new(Code::PlanTooLarge, why));
-    }
-    let (id, since, claim) = (random_id()?, state.host.unix(), &work.claim);
-    let wait = Duration::from_secs(claim.approval_ttl_s.max(ASK_MIN));
-    let view = Approval {
-        approval_id: id.clone(),
-        client: claim.client.clone(),
-        uid: claim.uid,
-        request_id: claim.request_id.clone(),
-        task: claim.task.clone(),
-        claimed_uid: claim.claimed_uid,
-        verb: claim.verb.clone(),
-        target: claim.target.clone(),
-        rule: claim.rule.clone(),
-        risk_score: claim.risk_score,
-        capabilities: claim.capabilities.clone(),
-        since_unix_s: since.as_secs(),
-        expires_unix_s: since.saturating_add(wait).as_secs(),
-        approvers: claim.approvers.max(1),
-        approved_by: Vec::new(),
-    };
-    let digest = approval_digest(&state.host.boot_id, policy.digest().as_bytes(), &work.order);
-    let digest = Digest::from_bytes(&digest).unwrap_or_default();
-    let shown = OperatorShown {
-        approval: Some(view.clone()),
-        order: work.order.clone(),
-        claim: claim.encode_to_vec(),
-        ..OperatorShown::default()
-    };
-    let waiting = Waiting {
-        digest,
-        policy: policy.digest(),
-        expires: (state.host.since_boot)().saturating_add(wait),
-        // Moved here while it waits: content is in memory once.
-        shown: Arc::new((shown, std::mem::take(&mut work.content))),
-        view,
-    };
-    let shared = Arc::clone(&waiting.shown);
-    let asked = Consent { id: id.clone(), digest: digest.as_bytes().to_vec(), uids: Vec::new() };
-    work.record.approval = approval(&asked);
-    work.record.own = with_state(Json::new(), &work.state);
-    // On disk before anybody is asked.
-    state.log.durable(Event::Pending, &work.record)?;
-    work.id = Id::Recorded;
-    work.subscribers.park(Parked { expires_unix_s: waiting.view.expires_unix_s, approval_id: id.clone() });
-    announce(state, &waiting.view);
-    let limits = policy.approvals();
-    let answer = state.approvals.wait(waiting, limits, |one| state.still_asks(one, is_wanted()));
-    work.content = Arc::try_unwrap(shared).map_or_else(|shared| shared.1.clone(), |own| own.1);
-    work.consent = answer?;
-    work.record.approval = approval(&work.consent);
-    work.subscribers.park(Parked::default());
-    Ok(())
-}
-
-/// Returns the approval as records name it: which, of what, by whom.
-#[must_use]
-pub fn approval(consent: &Consent) -> Json {
-    let digest = postern_seal::hex(&consent.digest);
-    Json::new().text("id", &consent.id).text("digest", &digest).numbers("uids", &consent.uids)
-}
-
-/// Tells operators who are logged in and whoever watches the journal. The words are ours; `show` tells the rest.
-fn announce(state: &State, view: &Approval) {
-    const WAITS: &str = "7d3c2f0b9a5e4c61b8f4d2a6e1905c3b";
-    let (id, verb, client) = (&view.approval_id, &view.verb, &view.client);
-    let message = format!("{verb} by client {client} waits for approval: postern-admin show {id}");
-    state.journal.send(&format!(
-        "MESSAGE={message}\nMESSAGE_ID={WAITS}\nPRIORITY=5\nSYSLOG_IDENTIFIER=postern-audit\nPOSTERN_APPROVAL={id}\n"
-    ));
-    // It is in every operator's list either way.
-    drop(sockets::send_line(&state.host.announce, id));
-}
-
 /// Takes the id and records the intent, both with one sync. Nothing begins once a pause is recorded.
 fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
     let _one_at_a_time = locked(&state.begins);
@@ -270,7 +161,7 @@ pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
     // It is refused whether or not the log can take it; an id that was recorded then ends at the next start.
     if work.id == Id::Recorded {
         drop(state.log.durable(Event::Refused, &work.record));
-        state.requests.finish(ended);
+        state.requests.restore(ended);
     } else if denied.code != Code::RateLimited {
         // What is over the budget is counted instead.
         drop(state.log.note(Event::Refused, &work.record));
@@ -336,7 +227,7 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
         }
         std::thread::sleep(END_PAUSE);
     }
-    state.requests.finish(ended);
+    state.requests.restore(ended);
     let recorded = Recorded { completed: Some(completed.clone()), ..Recorded::default() };
     work.subscribers.finish(Kind::Recorded, &recorded);
     root::acknowledge(state.host.family(&work.state.family), &work.order_id());
@@ -357,7 +248,7 @@ pub fn inspect(state: &State, mut work: Work, is_wanted: impl Fn() -> bool) {
         work.record.own = if is_recorded { with_state(Json::new(), &ended) } else { Json::new() };
         state.log.note(Event::Served, &work.record)?;
         if is_recorded {
-            state.requests.finish(ended);
+            state.requests.restore(ended);
         }
         Ok(recorded)
     });

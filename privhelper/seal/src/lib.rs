@@ -4,6 +4,12 @@
 //! keys that sign tips. Each evolves by a one-way function and the old value is overwritten, so a stolen key can
 //! neither forge nor check an earlier seal.
 
+#![expect(
+    clippy::must_use_candidate,
+    clippy::return_self_not_must_use,
+    reason = "pure functions: nobody calls one and drops its result"
+)]
+
 mod running;
 
 pub use running::RunningKeys;
@@ -22,7 +28,6 @@ const TIP: &[u8] = b"postern tip 1\n";
 const BLOCK: usize = 64;
 
 /// Computes HMAC-SHA-256 (RFC 2104).
-#[must_use]
 pub fn hmac(key: &[u8], message: &[u8]) -> Digest {
     let hashed = (key.len() > BLOCK).then(|| Digest::of(&[key]));
     let key = hashed.as_ref().map_or(key, Digest::as_bytes);
@@ -79,43 +84,36 @@ pub struct Epoch {
 
 impl Epoch {
     /// Reads the seed of an epoch from 64 lower-case hex digits.
-    #[must_use]
     pub fn new(number: u64, seed: &str) -> Option<Self> {
         Some(Self { number, seed: Secret::from_hex(seed)? })
     }
 
     /// Returns the seed as 64 hex digits: what `audit keygen` prints of epoch 0.
-    #[must_use]
     pub fn seed_hex(&self) -> String {
         self.seed.hex()
     }
 
     /// Returns the next boot's epoch: SHA-256("postern epoch 1\n" ‖ E).
-    #[must_use]
     pub fn next(&self) -> Self {
         Self { number: self.number.saturating_add(1), seed: Secret::of(EPOCH, &self.seed) }
     }
 
     /// Returns the key of its first record: SHA-256("postern boot 1\n" ‖ E).
-    #[must_use]
     pub fn key(&self) -> Key {
         Key(Secret::of(BOOT, &self.seed))
     }
 
     /// Returns the key of its first signature: the seed SHA-256("postern sign 1\n" ‖ E).
-    #[must_use]
     pub fn signer(&self) -> Signer {
         Signer(Secret::of(SIGN, &self.seed))
     }
 
     /// Encodes the 94 bytes of `seal/next`: `postern epoch 1`, the number in 12 digits, the seed; an LF after each.
-    #[must_use]
     pub fn encode(&self) -> String {
         format!("postern epoch 1\n{:012}\n{}\n", self.number, self.seed.hex())
     }
 
     /// Reads [`Self::encode`]'s form, and no other.
-    #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut lines = text.strip_prefix("postern epoch 1\n")?.lines();
@@ -130,13 +128,11 @@ pub struct Key(Secret);
 
 impl Key {
     /// Returns the seal of the record with this hash: HMAC-SHA-256(K, hash).
-    #[must_use]
     pub fn seal(&self, hash: Digest) -> Digest {
         hmac(&self.0.0, hash.as_bytes())
     }
 
     /// Returns the next record's key: SHA-256("postern seal 1\n" ‖ K).
-    #[must_use]
     pub fn next(&self) -> Self {
         Self(Secret::of(SEAL, &self.0))
     }
@@ -148,19 +144,16 @@ pub struct Signer(Secret);
 
 impl Signer {
     /// Returns the public key that checks its signature.
-    #[must_use]
     pub fn public(&self) -> Public {
         Public(*self.pair().pk)
     }
 
     /// Returns the next signature's key: the seed SHA-256("postern sign 1\n" ‖ seed).
-    #[must_use]
     pub fn next(&self) -> Self {
         Self(Secret::of(SIGN, &self.0))
     }
 
     /// Signs a tip; 128 hex digits.
-    #[must_use]
     pub fn sign(&self, tip: &Tip) -> String {
         hex(self.pair().sk.sign(tip.signed(), None).as_ref())
     }
@@ -176,13 +169,11 @@ pub struct Public([u8; 32]);
 
 impl Public {
     /// Reads 64 lower-case hex digits.
-    #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         Digest::from_hex(text).map(|digest| Self(digest.array()))
     }
 
     /// Checks the signature, 128 hex digits, of a tip.
-    #[must_use]
     pub fn verify(&self, tip: &Tip, signature: &str) -> bool {
         let halves = signature.split_at_checked(64);
         let Some((r, s)) = halves.and_then(|(r, s)| Digest::from_hex(r).zip(Digest::from_hex(s))) else {
@@ -218,7 +209,6 @@ pub struct Tip {
 impl Tip {
     /// Encodes the 158 bytes under the signature: "postern tip 1\n", epoch and number as 8 bytes each, least
     /// significant first, then hash and the three keys.
-    #[must_use]
     pub fn signed(&self) -> Vec<u8> {
         let [first, second] = &self.boots;
         let numbers = [self.epoch.to_le_bytes(), self.seq.to_le_bytes()].concat();
@@ -227,7 +217,6 @@ impl Tip {
 }
 
 /// Writes bytes as lower-case hex digits.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()

@@ -26,7 +26,6 @@ pub struct RunningKeys {
 
 impl RunningKeys {
     /// Returns the keys at an epoch's beginning, after the record of this number and hash.
-    #[must_use]
     pub fn begin(epoch: &Epoch, boot_id: &str, seq: u64, hash: Digest) -> Self {
         let (next, second) = (epoch.next(), epoch.next().next());
         Self {
@@ -42,7 +41,6 @@ impl RunningKeys {
     }
 
     /// Encodes the file. Its size is the same for the whole boot, so overwriting it in place leaves nothing of before.
-    #[must_use]
     pub fn encode(&self) -> String {
         let Self { boot_id, epoch, since, seq, hash, key, signer, boots: [first, second] } = self;
         let (key, signer) = (key.0.hex(), signer.0.hex());
@@ -52,7 +50,6 @@ impl RunningKeys {
     }
 
     /// Reads [`Self::encode`]'s form, and no other.
-    #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut lines = text.strip_prefix("postern seal 1\n")?.lines();

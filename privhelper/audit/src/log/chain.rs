@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The open log and its end.
-#[derive(Debug)]
 pub struct Chain {
     log: LogFile,
     keys: KeyStore,
@@ -25,7 +24,6 @@ pub struct Chain {
 }
 
 /// A record that was appended.
-#[derive(Debug)]
 pub struct Appended {
     /// Its number.
     pub seq: u64,
@@ -53,7 +51,7 @@ pub struct End {
 }
 
 /// What must be recorded first in a log that was opened.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Opened {
     /// Bytes at its end that are no record: size and digest.
     pub torn: Option<(u64, Digest)>,
@@ -177,32 +175,27 @@ impl Chain {
     }
 
     /// Returns the facts of the file.
-    #[must_use]
     pub fn facts(&self) -> files::FileFacts {
         self.log.facts()
     }
 
     /// Returns its directory.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         self.log.directory()
     }
 
     /// Returns the number of the last record and its hash.
-    #[must_use]
     pub fn tip(&self) -> (u64, Digest) {
         (self.seq, self.prev)
     }
 
     /// Says what a person must know of the seal.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.keys.notes()
     }
 }
 
 /// A file that was rotated away.
-#[derive(Debug)]
 pub struct Rotated {
     /// Its path.
     pub path: PathBuf,

@@ -18,7 +18,6 @@ const PIECE: u64 = 256 * 1024;
 pub const END_MAX: u64 = 640 * 1024;
 
 /// The file that is written.
-#[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
     file: File,
@@ -204,7 +203,7 @@ impl LogFile {
 }
 
 /// The last bytes of a file.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Bytes {
     /// The bytes.
     pub bytes: Vec<u8>,

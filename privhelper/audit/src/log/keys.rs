@@ -12,14 +12,12 @@ use std::path::Path;
 const FILE_MAX: u64 = 4096;
 
 /// The active keys; none before `audit keygen`.
-#[derive(Debug)]
 pub struct KeyStore {
     location: Location,
     active: Option<(RunningKeys, Slot)>,
 }
 
 /// After which record the log goes on, and what does not match.
-#[derive(Debug)]
 pub struct Found {
     /// Number and hash of the last record.
     pub last: (u64, Digest),
@@ -28,7 +26,6 @@ pub struct Found {
 }
 
 /// A signature of the log's last record, and the keys that it names.
-#[derive(Debug)]
 pub struct Signed {
     /// What is signed.
     pub tip: Tip,
@@ -119,19 +116,16 @@ impl KeyStore {
     }
 
     /// Returns the epoch and the number of its first record.
-    #[must_use]
     pub fn epoch(&self) -> Option<(u64, u64)> {
         self.active.as_ref().map(|(running, _)| (running.epoch, running.since))
     }
 
     /// Returns the seal of the next record.
-    #[must_use]
     pub fn seal(&self, hash: Digest) -> Option<Digest> {
         self.active.as_ref().map(|(running, _)| running.key.seal(hash))
     }
 
     /// Signs the log's last record.
-    #[must_use]
     pub fn sign(&self) -> Option<Signed> {
         let RunningKeys { epoch, seq, hash, signer, boots, .. } = &self.active.as_ref()?.0;
         let next = signer.next().public();
@@ -152,7 +146,6 @@ impl KeyStore {
     }
 
     /// Says what a person must know of the seal.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let unsealed = || "the audit log is unsealed: see `postern-admin audit keygen`".to_owned();
         self.active.is_none().then(unsealed).into_iter().collect()

@@ -38,7 +38,6 @@ impl Default for Limits {
 
 impl Limits {
     /// Reads those of an accepted policy; 0 = the default.
-    #[must_use]
     pub fn new(set: &AuditLimits) -> Self {
         let or = |set: u64, default: u64| if set == 0 { default } else { set };
         let small = |set: u32, default: u32| if set == 0 { default } else { set };

@@ -43,7 +43,6 @@ pub struct Location {
 }
 
 /// The audit log of this host.
-#[derive(Debug)]
 pub struct AuditLog {
     chain: Mutex<Chain>,
     budget: Mutex<Budget>,
@@ -158,13 +157,11 @@ impl AuditLog {
     }
 
     /// Returns the number of the last record.
-    #[must_use]
     pub fn seq(&self) -> u64 {
         locked(&self.chain).tip().0
     }
 
     /// Says what a person must know of log and seal, one sentence each.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         [locked(&self.chain).notes(), locked(&self.notes).clone()].concat()
     }

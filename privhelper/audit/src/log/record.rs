@@ -5,7 +5,7 @@ use postern_policy::types::Digest;
 use postern_record::Json;
 
 macro_rules! events {
-    ($($variant:ident = $name:literal),* $(,)?) => {
+    ($($variant:ident = $name:literal, $priority:literal, $names_epoch:literal;)*) => {
         /// What a record is about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Event { $(#[doc = concat!("`", $name, "`")] $variant),* }
@@ -15,69 +15,48 @@ macro_rules! events {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// Returns the word in the log.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
+            }
+
+            /// Returns the priority of its message in the journal (syslog(3)).
+            pub const fn priority(self) -> u8 {
+                match self { $(Self::$variant => $priority),* }
+            }
+
+            /// Returns whether its record names the seal's epoch.
+            pub const fn names_epoch(self) -> bool {
+                match self { $(Self::$variant => $names_epoch),* }
             }
         }
     };
 }
 
+// Name, priority, whether it names the epoch.
 events! {
-    Start = "start",
-    Stop = "stop",
-    PolicyApplied = "policy_applied",
-    Served = "served",
-    Previewed = "previewed",
-    Refused = "refused",
-    Malformed = "malformed",
-    Pending = "pending",
-    Approval = "approval",
-    Paused = "paused",
-    Resumed = "resumed",
-    Begin = "begin",
-    End = "end",
-    Interrupted = "interrupted",
-    Torn = "torn",
-    Rotated = "rotated",
-    Suppressed = "suppressed",
-    Sealed = "sealed",
-    Tampered = "tampered",
-}
-
-impl Event {
-    /// Returns whether its record names the seal's epoch.
-    #[must_use]
-    pub const fn names_epoch(self) -> bool {
-        matches!(self, Self::Start | Self::Torn | Self::Rotated | Self::Sealed | Self::Tampered)
-    }
-
-    /// Returns the priority of its message in the journal (syslog(3)).
-    #[must_use]
-    pub const fn priority(self) -> u8 {
-        match self {
-            Self::Tampered => 2,
-            Self::Torn | Self::Malformed | Self::Interrupted | Self::Suppressed => 4,
-            Self::Refused
-            | Self::Pending
-            | Self::Approval
-            | Self::Paused
-            | Self::Resumed
-            | Self::PolicyApplied => 5,
-            Self::Start
-            | Self::Stop
-            | Self::Served
-            | Self::Previewed
-            | Self::Begin
-            | Self::End
-            | Self::Rotated
-            | Self::Sealed => 6,
-        }
-    }
+    Start = "start", 6, true;
+    Stop = "stop", 6, false;
+    PolicyApplied = "policy_applied", 5, false;
+    Served = "served", 6, false;
+    Previewed = "previewed", 6, false;
+    Refused = "refused", 5, false;
+    Malformed = "malformed", 4, false;
+    Pending = "pending", 5, false;
+    Approval = "approval", 5, false;
+    Paused = "paused", 5, false;
+    Resumed = "resumed", 5, false;
+    Begin = "begin", 6, false;
+    End = "end", 6, false;
+    Interrupted = "interrupted", 4, false;
+    Torn = "torn", 4, true;
+    Rotated = "rotated", 6, true;
+    Suppressed = "suppressed", 4, false;
+    Sealed = "sealed", 6, true;
+    Tampered = "tampered", 2, true;
 }
 
 /// Who causes a record: on a disk that is almost full, clients are refused first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Payer {
     /// A client, within its budget.
     #[default]
@@ -130,14 +109,12 @@ pub struct Record {
 }
 
 /// Names bytes that may hold anything by their size and SHA-256.
-#[must_use]
 pub fn size_and_digest(size: u64, sha256: Digest) -> Json {
     Json::new().number("size", size).text("sha256", &sha256.to_string())
 }
 
 impl Record {
     /// Returns who causes this event: an effect that has begun must get its end.
-    #[must_use]
     pub fn payer(&self, event: Event) -> Payer {
         let is_asked = matches!(
             event,
@@ -152,7 +129,6 @@ impl Record {
     }
 
     /// Returns the members between `event` and `prev`.
-    #[must_use]
     pub fn members(&self) -> Json {
         let mut json = self
             .own

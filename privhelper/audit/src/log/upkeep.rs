@@ -48,7 +48,7 @@ impl AuditLog {
     /// # Errors
     /// The log cannot take it.
     pub fn stop(&self) -> Result<(), Fault> {
-        self.tell_suppressed(Due::All)?;
+        self.tell_suppressed(Due::Now)?;
         self.durable(Event::Stop, &Record::default())?;
         self.sign()
     }
@@ -61,14 +61,15 @@ impl AuditLog {
     }
 
     fn tell_suppressed(&self, due: Due) -> Result<(), Fault> {
-        let over = locked(&self.budget).over(due, (self.since_boot)());
-        for (key, told) in over {
-            let own = Json::new().number("uid", key.0).number("count", told.count);
+        let over = locked(&self.budget).take_over(due, (self.since_boot)());
+        let noted = over.into_iter().map(|(uid, told)| {
+            let own = Json::new().number("uid", uid).number("count", told.count);
             let own = own.text("first", &rfc3339(told.first)).text("last", &rfc3339(told.last));
-            self.note(Event::Suppressed, &Record { own, ..Record::default() })?;
-            locked(&self.budget).told(key, told, (self.since_boot)());
-        }
-        Ok(())
+            let noted = self.note(Event::Suppressed, &Record { own, ..Record::default() });
+            noted.inspect_err(|_| locked(&self.budget).put_back(uid, told)).map(drop)
+        });
+        // Each is tried, whatever became of the others.
+        noted.fold(Ok(()), Result::and)
     }
 
     /// Begins the first epoch once `audit keygen` was run, with a signature of the log so far.

@@ -123,7 +123,6 @@ fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// A small file that is overwritten in place, which erases its old content on most file systems.
-#[derive(Debug)]
 pub struct Slot(File);
 
 impl Slot {
@@ -156,11 +155,9 @@ impl Slot {
 }
 
 /// Disk space that is freed while operators pause or undo on a full disk.
-#[derive(Debug)]
 pub struct Reserve(File);
 
 /// While this lives, the reserve's space is free.
-#[derive(Debug)]
 pub struct FreedReserve<'a>(&'a Reserve);
 
 impl Reserve {
@@ -185,7 +182,6 @@ impl Reserve {
     }
 
     /// Frees the space for a while.
-    #[must_use]
     pub fn free(&self) -> FreedReserve<'_> {
         // Whoever needs space learns by writing whether there is any.
         drop(self.0.set_len(0));

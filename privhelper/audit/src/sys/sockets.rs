@@ -29,7 +29,6 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
 }
 
 /// Returns whether the peer has closed its end, or half of it (`POLLRDHUP`, which nix does not name).
-#[must_use]
 pub fn hung_up(stream: &UnixStream) -> bool {
     let hangup = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
     let mut fds = [PollFd::new(stream.as_fd(), hangup)];
@@ -38,7 +37,6 @@ pub fn hung_up(stream: &UnixStream) -> bool {
 }
 
 /// The journal's socket. Messages may be lost: nothing waits for them.
-#[derive(Debug)]
 pub struct Journal {
     socket: Option<UnixDatagram>,
     path: PathBuf,
@@ -46,7 +44,6 @@ pub struct Journal {
 
 impl Journal {
     /// Uses the journal that listens at this path, now or later.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         let socket = UnixDatagram::unbound().and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
         Self { socket: socket.ok(), path: path.to_owned() }

@@ -77,23 +77,21 @@ fn bounds_the_bytes_of_all_clients_and_gives_no_uid_more_than_half() {
 fn names_what_was_over_once_a_minute_with_count_and_times() {
     let mut budget = Budget::default();
     for _ in 0..60 {
-        ask(&mut budget, 1, Class::Effect, 10).unwrap();
+        ask(&mut budget, 1, Class::Effect, 70).unwrap();
     }
-    for second in 10..60 {
+    for second in 70..120 {
         ask(&mut budget, 1, Class::Effect, second).unwrap_err();
     }
-    let told = budget.over(Due::Minutely, at(60));
-    assert_eq!((told[0].0, told[0].1.count), ((1, Class::Effect), 50));
-    assert_eq!(budget.over(Due::Minutely, at(60)), told, "it stays until the log has it");
-    ask(&mut budget, 1, Class::Effect, 60).unwrap_err();
-    budget.told(told[0].0, told[0].1, at(60));
-    assert_eq!((told[0].1.first, told[0].1.last), (at(1_000_010), at(1_000_059)));
-    ask(&mut budget, 1, Class::Effect, 61).unwrap_err();
-    assert_eq!(budget.over(Due::Minutely, at(119)), Vec::new());
-    let rest = budget.over(Due::All, at(119));
-    assert_eq!((rest.len(), rest[0].1.count), (1, 2), "at the end all is named");
-    budget.told(rest[0].0, rest[0].1, at(119));
-    assert_eq!(budget.over(Due::All, at(119)), Vec::new());
+    let told = budget.take_over(Due::Minutely, at(120));
+    assert_eq!((told.len(), told[&1].count), (1, 50));
+    assert_eq!((told[&1].first, told[&1].last), (at(1_000_070), at(1_000_119)));
+    ask(&mut budget, 1, Class::Effect, 120).unwrap_err();
+    assert!(budget.take_over(Due::Minutely, at(121)).is_empty(), "not twice within a minute");
+    // What could not be recorded is named the next time.
+    budget.put_back(1, told[&1]);
+    let rest = budget.take_over(Due::Now, at(122));
+    assert_eq!((rest[&1].count, rest[&1].first, rest[&1].last), (51, at(1_000_070), at(1_000_120)));
+    assert!(budget.take_over(Due::Now, at(123)).is_empty());
 }
 
 #[test]

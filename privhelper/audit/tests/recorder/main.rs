@@ -21,6 +21,7 @@ mod inspect;
 mod kills;
 mod linked;
 mod log;
+mod migration;
 mod operators;
 mod orders;
 mod reader;

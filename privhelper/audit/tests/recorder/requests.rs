@@ -157,28 +157,27 @@ fn ended(
     by_operator: bool,
     inverse: usize,
     at: Duration,
-) -> Result<(), Taken> {
+) -> Result<(), String> {
     let id = new_id();
     let begun_unix_us = u64::try_from(at.as_micros()).unwrap();
     let state =
         RequestState { uid, request_id: id.clone(), by_operator, begun_unix_us, ..RequestState::default() };
-    requests.take(state, &Arc::default(), now())?;
+    requests.take(state, &Arc::default(), now()).map_err(|taken| match taken {
+        Taken::Full(denied) => denied.code.as_str().to_owned(),
+        Taken::Known(_) | Taken::Running(_) => "it is known".to_owned(),
+    })?;
     let completed = Some(Completed { status: Status::Done.into(), ..Completed::default() });
     let ended =
         RequestState { uid, request_id: id, completed, inverse: vec![1; inverse], ..RequestState::default() };
-    requests.finish(ended);
+    requests.restore(ended);
     Ok(())
 }
 
-fn is_full(result: Result<(), Taken>) -> bool {
-    match result {
-        Ok(()) => false,
-        Err(Taken::Full(denied)) => {
-            assert_eq!(denied.code.as_str(), "rate_limited");
-            true
-        }
-        Err(other) => panic!("{other:?}"),
-    }
+fn is_full(result: Result<(), String>) -> bool {
+    result.is_err_and(|code| {
+        assert_eq!(code, "rate_limited");
+        true
+    })
 }
 
 #[test]
