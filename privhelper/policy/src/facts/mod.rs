@@ -6,10 +6,9 @@ mod packages;
 mod text;
 mod units;
 
-pub use affected::AffectedUnit;
 pub use files::{FileFacts, OldFile};
 pub use packages::{Action, Origin, PackageStep, PackageTransaction};
-pub use units::{UnitFacts, UnitState};
+pub use units::{AffectedUnit, UnitFacts, UnitState};
 
 use crate::error::Invalid;
 use postern_proto::root::v1 as root;

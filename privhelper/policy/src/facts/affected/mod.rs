@@ -27,14 +27,12 @@
 
 mod install;
 mod properties;
-mod unit;
 
 pub use install::{Install, InstallLink, SETTINGS};
 pub use properties::{Dependency, STATE, UnitProperties};
-pub use unit::AffectedUnit;
 
 use crate::error::{Code, Denied};
-use crate::facts::UnitState;
+use crate::facts::{AffectedUnit, UnitState};
 use crate::types::UnitName;
 use crate::verb_id::VerbId::{
     self, UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
@@ -187,7 +185,9 @@ impl<'a> Walk<'a> {
                 let may_stop =
                     |name: &&UnitName| self.known.get(*name).is_none_or(|unit| unit.stops_when_unneeded);
                 let names = unit.neighbours(kind).filter(may_stop).collect::<Vec<_>>();
-                names.into_iter().for_each(|name| self.reach(UnitStop, name, kind.property(), id));
+                for name in names {
+                    self.reach(UnitStop, name, kind.property(), id);
+                }
             }
         }
         // The dependencies that are made before the start.
