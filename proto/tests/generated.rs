@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "postern/v1/helper.proto",
     "postern/v1/operator.proto",
     "postern/root/v1/policy.proto",
@@ -10,6 +10,7 @@ const FILES: [&str; 7] = [
     "postern/root/v1/order.proto",
     "postern/root/v1/recorder.proto",
     "postern/root/v1/request.proto",
+    "postern/root/v1/files.proto",
 ];
 
 fn generate(out: &Path) {

@@ -1376,3 +1376,48 @@ pub struct Xattr {
     #[prost(bytes = "vec", tag = "2")]
     pub value: ::prost::alloc::vec::Vec<u8>,
 }
+/// What files were before an order changed them: written before the first of them changes, so that after a kill it says
+/// how far the change came. It is the note of an order under way (outcomes/<order id>), and begins the undo copy
+/// undo/<uid>-<order id>: its length as u32 little-endian, the message, then what each replaced file held, in the order of
+/// the entries.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Journal {
+    #[prost(message, repeated, tag = "1")]
+    pub entries: ::prost::alloc::vec::Vec<JournalEntry>,
+    /// The outcome once everything is in place.
+    #[prost(message, optional, tag = "2")]
+    pub outcome: ::core::option::Option<Outcome>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct JournalEntry {
+    #[prost(message, optional, tag = "1")]
+    pub before: ::core::option::Option<FileFacts>,
+    /// As `before`; without the digest of a file where its content did not change.
+    #[prost(message, optional, tag = "2")]
+    pub after: ::core::option::Option<FileFacts>,
+    /// Of `before`: which file of its directory it was.
+    #[prost(uint64, tag = "3")]
+    pub inode: u64,
+    /// The name beside it under which the new file waits for its turn, and the old one for its end; empty = none.
+    #[prost(string, tag = "4")]
+    pub temporary: ::prost::alloc::string::String,
+    /// Of `before`: ACL, label and user.\*, if it was replaced or removed; at most 64 KiB.
+    #[prost(message, repeated, tag = "5")]
+    pub attributes: ::prost::alloc::vec::Vec<ExtendedAttribute>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExtendedAttribute {
+    #[prost(bytes = "vec", tag = "1")]
+    pub name: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: ::prost::alloc::vec::Vec<u8>,
+}
+/// stage/<stage id>/meta: which order was staged, and what the recorder was told.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StageRecord {
+    /// SHA-256 of the order's bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub order_digest: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, optional, tag = "2")]
+    pub staged: ::core::option::Option<Staged>,
+}

@@ -7,12 +7,16 @@ use crate::error::Fault;
 use crate::host::Host;
 use crate::mac::Key;
 use crate::receive::Ordered;
-use postern_policy::{Code, Decision, Denied, Facts, Grant, Identity, Object, Policy, RequiredGrant, VerbId};
+use postern_policy::request::undo_grants;
+use postern_policy::{
+    Code, Decision, Denied, Facts, Grant, Identity, Policy, Request, RequiredGrant, VerbId,
+};
 use postern_proto::link::approval_digest;
-use postern_proto::root::v1::{Envelope, Inverse, Outcome};
+use postern_proto::root::v1::{Content, Envelope, Inverse, Outcome};
 use postern_proto::v1::Completed;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::sync::Arc;
 
 /// What the order is decided for, with the recorder's envelope.
 #[derive(Debug, Clone, Copy)]
@@ -94,19 +98,28 @@ impl<'a> Authority<'a> {
         self.envelope.is_some_and(|envelope| envelope.by_operator)
     }
 
-    /// The verb and body that take effect: the order's, or those of the inverse.
+    /// The request that takes effect, with its content: the order's, or that of the inverse.
     ///
     /// # Errors
-    /// `unsupported`: the inverse is of a verb that this helper does not know.
-    pub fn effective(&self) -> Result<(VerbId, &'a [u8]), Denied> {
-        let Some(inverse) = self.inverse else { return Ok((self.ordered.verb, &self.ordered.order.body)) };
-        let verb = VerbId::from_name(&inverse.verb);
-        let verb = verb.ok_or_else(|| Denied::new(Code::Unsupported, "this helper cannot undo this"))?;
-        Ok((verb, &inverse.body))
+    /// `invalid_argument`: it is no request of its verb, or has not one content for each change that writes.
+    pub fn request(&self, contents: Vec<Arc<[u8]>>) -> Result<Request, Denied> {
+        let malformed = || Denied::new(Code::InvalidArgument, "the order is no request of its verb");
+        let order = &self.ordered.order;
+        let (verb, body) = match self.inverse {
+            Some(inverse) => (VerbId::from_name(&inverse.verb).ok_or_else(malformed)?, &inverse.body),
+            None => (self.ordered.verb, &order.body),
+        };
+        Ok(Request::decode_order(verb, body, contents).ok_or_else(malformed)??)
     }
 
-    /// Decides the request, before anything that it names is touched. `required` is what the effective verb and body
-    /// require; an undo requires besides that a rule which let the request through still lists `request.undo`.
+    /// The announced content of that request.
+    #[must_use]
+    pub fn contents(&self) -> &'a [Content] {
+        self.inverse.map_or(&self.ordered.order.contents, |inverse| &inverse.contents)
+    }
+
+    /// Decides the request, before anything that it names is touched. An undo requires besides that each rule which let
+    /// the undone request through lists `request.undo`.
     ///
     /// # Errors
     /// As [`Policy::decide`]; `protected`; `not_approved`.
@@ -115,8 +128,11 @@ impl<'a> Authority<'a> {
             self.policy.check_protected(required)?;
             return Ok(Grant::of_operator());
         }
-        let mut all = Vec::with_capacity(required.len().saturating_add(1));
-        all.extend(self.inverse.map(|inverse| (VerbId::RequestUndo, self.undo_of(inverse))));
+        let undo = |inverse: &Inverse| {
+            let least = if inverse.needs_person { Decision::Ask } else { Decision::Allow };
+            undo_grants(&inverse.rules, least)
+        };
+        let mut all = self.inverse.map(undo).unwrap_or_default();
         all.extend_from_slice(required);
         let grant = self.policy.decide(&self.who, &all)?;
         self.check_consent(&grant)?;
@@ -131,19 +147,6 @@ impl<'a> Authority<'a> {
         let grant = self.policy.decide_facts(grant, &self.who, facts)?;
         self.check_consent(&grant)?;
         Ok(grant)
-    }
-
-    /// The undo of what a rule let through: the first of these rules that the client still has and that lists it.
-    fn undo_of(&self, inverse: &Inverse) -> Object {
-        let mut rules = self.policy.rules_of(&self.who);
-        let rule = rules.find(|rule| {
-            inverse.rules.contains(&rule.id)
-                && rule.verbs.contains(&VerbId::RequestUndo)
-                && rule.decision != Decision::Deny
-        });
-        let rule = rule.map(|rule| &rule.id).or_else(|| inverse.rules.first()).cloned().unwrap_or_default();
-        let least = if inverse.needs_person { Decision::Ask } else { Decision::Allow };
-        Object::Undo { rule, least }
     }
 
     /// Of an order that a rule marks `ask`: enough people approved these very bytes, under this policy and in this boot.

@@ -2,7 +2,6 @@
 
 use postern_policy::{Code, Denied, Invalid};
 use postern_proto::root::v1::{Close, CloseReason};
-use postern_proto::v1 as wire;
 use std::{fmt, io};
 
 /// Something failed on this host, in words for the log and the journal.
@@ -126,13 +125,5 @@ impl Error {
         };
         let (code, message) = self.to_client();
         Close { reason: reason.into(), code: code.as_str().to_owned(), message, detail: self.detail() }
-    }
-
-    /// The outcome of an effect that began and came to nothing.
-    #[must_use]
-    pub fn completed(&self) -> wire::Completed {
-        let (code, message) = self.to_client();
-        let status = wire::Status::Failed.into();
-        wire::Completed { status, code: code.as_str().to_owned(), message, ..wire::Completed::default() }
     }
 }

@@ -6,7 +6,7 @@ use crate::store;
 use postern_policy::Policy;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Largest accepted policy, in bytes.
 const POLICY_MAX: u64 = 16 * 1024 * 1024;
@@ -28,8 +28,10 @@ pub struct Host {
     pub group: PathBuf,
     /// This boot's id, as approvals name it.
     pub boot_id: String,
-    /// The owner of the program's state, and of whatever it relies on besides root.
+    /// The owner of the program's state.
     pub owner_uid: u32,
+    /// The owner of everything that the program relies on besides: 0, and another in tests.
+    pub root_uid: u32,
     /// The only uid that may connect.
     pub peer_uid: u32,
     /// The wall clock.
@@ -53,12 +55,19 @@ impl Host {
             group: "/etc/group".into(),
             boot_id: String::from_utf8_lossy(&boot_id).trim().to_owned(),
             owner_uid: nix::unistd::Uid::effective().as_raw(),
+            root_uid: 0,
             peer_uid: 0,
             now: SystemTime::now,
         };
         let peer = host.accounts()?.user("postern-audit");
         host.peer_uid = peer.ok_or_else(|| Fault::Program { what: "no user postern-audit".to_owned() })?;
         Ok(host)
+    }
+
+    /// Time since 1970.
+    #[must_use]
+    pub fn unix(&self) -> Duration {
+        (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
     /// Reads the accounts as they are now.
@@ -73,8 +82,8 @@ impl Host {
 /// Tells one version of a file or directory from the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    place: (u64, u64),
-    content: (u64, i64, i64),
+    inode: (u64, u64),
+    rest: (u64, i64, i64),
 }
 
 impl Identity {
@@ -82,15 +91,17 @@ impl Identity {
     #[must_use]
     pub fn of_file(path: &Path) -> Option<Self> {
         let stat = std::fs::metadata(path).ok()?;
-        let content = (stat.size(), stat.mtime(), stat.mtime_nsec());
-        Some(Self { place: (stat.dev(), stat.ino()), content })
+        let rest = (stat.size(), stat.mtime(), stat.mtime_nsec());
+        Some(Self { inode: (stat.dev(), stat.ino()), rest })
     }
 
-    /// Of the directory at this path: device and inode alone. None if there is none.
+    /// Of the inode at this path, whatever it holds (a directory, or a file that is replaced by rename): device, inode,
+    /// mode and owner. None if there is none.
     #[must_use]
-    pub fn of_directory(path: &Path) -> Option<Self> {
+    pub fn of_inode(path: &Path) -> Option<Self> {
         let stat = std::fs::symlink_metadata(path).ok()?;
-        Some(Self { place: (stat.dev(), stat.ino()), content: (0, 0, 0) })
+        let rest = (stat.mode().into(), stat.uid().into(), stat.gid().into());
+        Some(Self { inode: (stat.dev(), stat.ino()), rest })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Outcomes of orders, by order id, until the recorder has acknowledged them.
 //!
-//! A file is empty while its order is under way and then holds the encoded outcome. It is not synced: after a power
-//! loss the program compares the host with what it kept.
+//! While its order is under way, a file holds a zero and a note of the program's, and then the encoded outcome. It is not
+//! synced: after a power loss the program compares the host with what it kept.
 
 use crate::error::{Error, Fault};
 use crate::receive::OrderId;
@@ -10,6 +10,14 @@ use postern_policy::{Code, Denied};
 use postern_proto::root::v1::Outcome;
 use prost::Message;
 use std::path::{Path, PathBuf};
+
+/// Largest file, in bytes.
+const MAX: u64 = 4 * 1024 * 1024;
+
+/// No encoded message begins with a zero.
+fn is_outcome(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| *first != 0)
+}
 
 /// What is known of an order.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,15 +44,23 @@ impl Outcomes {
         Ok(Self(directory.to_owned()))
     }
 
-    /// Notes that the effect of an order begins.
+    /// Notes that the effect of an order begins, and what the next process needs to know of it.
     ///
     /// # Errors
     /// `request_id_conflict` if it began before; or it cannot be written.
-    pub fn begin(&self, id: OrderId) -> Result<(), Error> {
-        if store::claim(&self.path(id))? {
+    pub fn begin(&self, id: OrderId, note: &[u8]) -> Result<(), Error> {
+        if store::claim(&self.path(id), &[&[0], note])? {
             return Ok(());
         }
         Err(Denied::new(Code::RequestIdConflict, "this order was begun before").into())
+    }
+
+    /// Takes back that an order began: it has changed nothing.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn withdraw(&self, id: OrderId) -> Result<(), Fault> {
+        store::remove(&self.path(id))
     }
 
     /// Keeps the outcome.
@@ -60,9 +76,9 @@ impl Outcomes {
     /// # Errors
     /// Its file cannot be read or is damaged.
     pub fn state(&self, id: OrderId) -> Result<OutcomeState, Fault> {
-        match store::read(&self.path(id), 4 * 1024 * 1024)? {
+        match store::read(&self.path(id), MAX)? {
             None => Ok(OutcomeState::Unknown),
-            Some(bytes) if bytes.is_empty() => Ok(OutcomeState::Running),
+            Some(bytes) if !is_outcome(&bytes) => Ok(OutcomeState::Running),
             Some(bytes) => Outcome::decode(bytes.as_slice())
                 .map(|outcome| OutcomeState::Ended(Box::new(outcome)))
                 .map_err(|_| Fault::Corrupt { what: "an outcome" }),
@@ -80,18 +96,21 @@ impl Outcomes {
         }
     }
 
-    /// The orders that an earlier process began and did not end.
+    /// The orders that an earlier process began and did not end, with its notes. A note may be missing.
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn running(&self) -> Result<Vec<OrderId>, Fault> {
+    pub fn running(&self) -> Result<Vec<(OrderId, Vec<u8>)>, Fault> {
         let mut running = Vec::new();
         for path in store::list(&self.0)? {
-            match path.file_name().and_then(|name| OrderId::from_hex(name.to_str()?)) {
-                Some(id) if self.state(id)? == OutcomeState::Running => running.push(id),
-                Some(_) => {}
+            let id = path.file_name().and_then(|name| OrderId::from_hex(name.to_str()?));
+            match (id, store::read(&path, MAX)?) {
+                (Some(id), Some(note)) if !is_outcome(&note) => {
+                    running.push((id, note.get(1..).unwrap_or_default().to_vec()));
+                }
+                (Some(_), _) => {}
                 // An outcome that was being written.
-                None => store::remove(&path)?,
+                (None, _) => store::remove(&path)?,
             }
         }
         Ok(running)

@@ -9,7 +9,6 @@ use postern_proto::root::v1::{
 };
 use prost::Message;
 use sha2::{Digest as _, Sha256};
-use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -17,35 +16,7 @@ use std::sync::Arc;
 const CONTENT_TOTAL: u64 = 8 * 1024 * 1024;
 
 /// The id of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct OrderId(Digest);
-
-impl OrderId {
-    /// Reads 32 bytes.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Digest::from_bytes(bytes).map(Self)
-    }
-
-    /// Reads 64 hex digits.
-    #[must_use]
-    pub fn from_hex(text: &str) -> Option<Self> {
-        Digest::from_hex(text).map(Self)
-    }
-
-    /// The 32 bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// 64 hex digits.
-impl fmt::Display for OrderId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+pub type OrderId = Digest;
 
 /// An order with what came after it.
 #[derive(Debug)]

@@ -34,7 +34,7 @@ pub enum Ended {
     Signal,
 }
 
-/// Serves until it is idle, `stop` can be read, or `is_current` is false right before a connection is accepted: that
+/// Serves a non-blocking listener until it is idle, `stop` can be read, or `is_current` is false right before a connection is accepted: that
 /// connection is the next process's. Returns when every order has ended.
 ///
 /// # Errors
@@ -47,7 +47,6 @@ pub fn serve(
     is_current: impl Fn() -> bool,
     handle: impl Fn(UnixStream) + Sync,
 ) -> Result<Ended, Fault> {
-    listener.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;
     let (handle, open) = (&handle, &AtomicUsize::new(0));
     std::thread::scope(|scope| {
         loop {
@@ -84,7 +83,6 @@ pub fn serve(
 }
 
 fn set_patience(stream: &UnixStream, patience: Duration) -> std::io::Result<()> {
-    stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))
 }

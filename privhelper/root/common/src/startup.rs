@@ -7,9 +7,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::{Mode, umask};
 use std::os::fd::RawFd;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 
 /// Drops umask, working directory, core dumps, tracing by the same uid, new privileges, and every capability but these.
 ///
@@ -67,24 +65,8 @@ pub fn listener() -> Result<UnixListener, Fault> {
         nix::unistd::close(fd).ok();
     }
     let listener = given.take_unix_listener(0).map_err(Fault::io("take the socket"))?;
-    listener.ok_or_else(|| Fault::Program { what: "the socket that systemd passed is missing".to_owned() })
-}
-
-/// Refuses a directory of ours that others could change: it and every ancestor is root's or the owner's, and not
-/// writable by others.
-///
-/// # Errors
-/// The first that is not.
-pub fn check_ancestors(path: &Path, owner_uid: u32) -> Result<(), Fault> {
-    for (above, ancestor) in path.ancestors().enumerate() {
-        let stat = std::fs::symlink_metadata(ancestor).map_err(Fault::io("stat a directory of our state"))?;
-        let foreign = stat.uid() != owner_uid && stat.uid() != 0;
-        // On the way a sticky directory passes: others cannot replace a name of root's in it.
-        let writable = stat.mode() & 0o022 != 0 && (above == 0 || stat.mode() & 0o1000 == 0);
-        if foreign || writable || !stat.is_dir() {
-            let what = format!("{} must be a directory that others cannot write", ancestor.display());
-            return Err(Fault::Program { what });
-        }
-    }
-    Ok(())
+    let missing = || Fault::Program { what: "the socket that systemd passed is missing".to_owned() };
+    let listener = listener.ok_or_else(missing)?;
+    listener.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;
+    Ok(listener)
 }

@@ -46,15 +46,19 @@ pub fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Fault> {
     Ok(Some(content))
 }
 
-/// Makes an empty file; false if there is one already.
+/// Makes a file; false if there is one already. A kill may leave it with a part of its content.
 ///
 /// # Errors
 /// It cannot be made.
-pub fn claim(path: &Path) -> Result<bool, Fault> {
-    match create(path) {
-        Ok(_) => Ok(true),
+pub fn claim(path: &Path, parts: &[&[u8]]) -> Result<bool, Fault> {
+    let made = create(path).and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
+    match made {
+        Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(Fault::Io { doing: "make a file of our own state", error }),
+        Err(error) => {
+            remove(path)?;
+            Err(Fault::Io { doing: "make a file of our own state", error })
+        }
     }
 }
 
@@ -63,19 +67,23 @@ pub fn claim(path: &Path) -> Result<bool, Fault> {
 /// # Errors
 /// Any step failed; the old file is still there.
 pub fn replace(path: &Path, parts: &[&[u8]], durability: Durability) -> Result<(), Fault> {
-    let failed = "write a file of our own state";
     let temporary = path.with_extension("new");
     remove(&temporary)?;
-    let mut file = create(&temporary).map_err(Fault::io(failed))?;
-    parts.iter().try_for_each(|part| file.write_all(part)).map_err(Fault::io(failed))?;
+    let written =
+        write(&temporary, path, parts, durability).map_err(Fault::io("write a file of our own state"));
+    // On a full disk half a file would be in the way.
+    written.inspect_err(|_| drop(remove(&temporary)))
+}
+
+fn write(temporary: &Path, path: &Path, parts: &[&[u8]], durability: Durability) -> io::Result<()> {
+    let mut file = create(temporary)?;
+    parts.iter().try_for_each(|part| file.write_all(part))?;
     if durability == Durability::Synced {
-        file.sync_all().map_err(Fault::io("sync a file of our own state"))?;
+        file.sync_all()?;
     }
-    renameat2(AT_FDCWD, &temporary, AT_FDCWD, path, RenameFlags::empty()).map_err(Fault::io(failed))?;
+    renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RenameFlags::empty())?;
     if durability == Durability::Synced {
-        let directory = File::open(path.parent().unwrap_or(Path::new("/")));
-        let synced = directory.and_then(|directory| directory.sync_all());
-        synced.map_err(Fault::io("sync a directory of our own state"))?;
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
     }
     Ok(())
 }

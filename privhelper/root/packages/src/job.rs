@@ -80,9 +80,8 @@ impl Job {
 /// # Errors
 /// It is not granted, or no order about packages.
 pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
-    let (verb, body) = authority.effective()?;
     let unknown = || Denied::new(Code::Unsupported, "this program only changes packages");
-    let request = Request::decode_order(verb, body, Vec::new()).ok_or_else(unknown)??;
+    let request = authority.request(Vec::new())?;
     let grant = authority.decide(&request.required_grants())?;
     let Request::Packages(request) = request else { return Err(unknown()) };
     let holds = request.verb == VerbId::PackageHold;

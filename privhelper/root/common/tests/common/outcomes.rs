@@ -11,22 +11,22 @@ fn an_order_begins_once_and_its_outcome_stays_until_it_is_acknowledged() {
     let outcomes = Outcomes::open(&directory).unwrap();
     let (id, other) = (OrderId::from_bytes(&[1; 32]).unwrap(), OrderId::from_bytes(&[2; 32]).unwrap());
     assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Unknown);
-    outcomes.begin(id).unwrap();
-    outcomes.begin(other).unwrap();
+    outcomes.begin(id, b"note").unwrap();
+    outcomes.begin(other, b"").unwrap();
     assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Running);
     outcomes.acknowledge(id).unwrap();
     assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Running, "what runs cannot be acknowledged");
     assert!(
-        matches!(outcomes.begin(id), Err(Error::Denied(denied)) if denied.code.as_str() == "request_id_conflict")
+        matches!(outcomes.begin(id, b"note"), Err(Error::Denied(denied)) if denied.code.as_str() == "request_id_conflict")
     );
     let outcome = Outcome { uid: 5, ..Outcome::default() };
     outcomes.end(id, &outcome).unwrap();
     assert_eq!(outcomes.state(id).unwrap(), OutcomeState::Ended(Box::new(outcome)));
-    assert!(outcomes.begin(id).is_err());
+    assert!(outcomes.begin(id, b"note").is_err());
     // A process that is killed while it writes an outcome leaves a temporary file.
     std::fs::write(directory.join(format!("{other}.new")), b"half").unwrap();
     let next = Outcomes::open(&directory).unwrap();
-    assert_eq!(next.running().unwrap(), [other]);
+    assert_eq!(next.running().unwrap(), [(other, Vec::new())]);
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 2);
     next.acknowledge(id).unwrap();
     assert_eq!(next.state(id).unwrap(), OutcomeState::Unknown);

@@ -5,6 +5,7 @@ use postern_root::ActivePolicy;
 use postern_root::server::{Ended, Limits, serve};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,12 @@ fn running() -> (UnixStream, UnixStream) {
     UnixStream::pair().unwrap()
 }
 
+fn bind(path: &Path) -> UnixListener {
+    let listener = UnixListener::bind(path).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    listener
+}
+
 fn uid() -> u32 {
     nix::unistd::Uid::effective().as_raw()
 }
@@ -24,7 +31,7 @@ fn uid() -> u32 {
 fn ends_when_idle_and_answers_whoever_came_before() {
     let world = World::new(Vec::new());
     let path = world.host.state.join("sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let listener = bind(&path);
     let clients = std::thread::spawn(move || {
         // More at once than there are threads.
         let mut streams = (0..6).map(|_| UnixStream::connect(&path).unwrap()).collect::<Vec<_>>();
@@ -47,7 +54,7 @@ fn ends_when_idle_and_answers_whoever_came_before() {
 fn closes_a_connection_of_another_uid() {
     let world = World::new(Vec::new());
     let path = world.host.state.join("sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let listener = bind(&path);
     let mut stream = UnixStream::connect(&path).unwrap();
     let ended = serve(&listener, &running().0, SHORT, uid() + 1, || true, |_| panic!("it was served"));
     assert_eq!(ended.unwrap(), Ended::Idle);
@@ -58,7 +65,7 @@ fn closes_a_connection_of_another_uid() {
 fn leaves_the_connection_to_the_next_process_when_the_policy_was_replaced() {
     let mut world = World::new(Vec::new());
     let path = world.host.state.join("sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let listener = bind(&path);
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(b"?").unwrap();
     accept(&world.host.state.join("next"), Vec::new());
@@ -79,7 +86,7 @@ fn leaves_the_connection_to_the_next_process_when_the_policy_was_replaced() {
 fn finishes_the_orders_under_way_when_asked_to_stop() {
     let world = World::new(Vec::new());
     let path = world.host.state.join("sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let listener = bind(&path);
     let mut stream = UnixStream::connect(&path).unwrap();
     let (stop, asks) = running();
     let slow = |mut stream: UnixStream| {

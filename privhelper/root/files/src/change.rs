@@ -1,0 +1,105 @@
+//! Changes of files as this program makes them: the request's, with the digest of what is written.
+
+use crate::xattr::ExtendedAttributes;
+use postern_policy::request::{FileChange, NewState};
+use postern_policy::types::{Digest, FileKind, TargetPath};
+use postern_policy::{Code, Denied, Grant, Request};
+use postern_root::Authority;
+use std::sync::Arc;
+
+/// The new state of one path.
+#[derive(Debug)]
+pub struct Change {
+    /// What is asked for.
+    pub asked: FileChange,
+    /// What is to be there.
+    pub to: To,
+    /// The granted directory through which it is reached.
+    pub directory: TargetPath,
+    /// Of an undo: the attributes of a file that is made where there is none.
+    pub attributes: Option<ExtendedAttributes>,
+}
+
+/// What is to be at a path.
+#[derive(Debug)]
+pub enum To {
+    /// A file with this content, of this digest.
+    Content(Arc<[u8]>, Digest),
+    /// No file.
+    Removed,
+    /// A new directory.
+    Directory,
+    /// No directory: the undo of a new one.
+    RemovedDirectory,
+    /// The file or directory that is there, with mode or owner set.
+    Attributes,
+}
+
+impl To {
+    /// What may be there now.
+    pub const fn kinds(&self) -> &'static [FileKind] {
+        match self {
+            Self::Content(..) | Self::Removed => &[FileKind::File],
+            Self::Directory | Self::Attributes => &[FileKind::File, FileKind::Directory],
+            Self::RemovedDirectory => &[FileKind::Directory],
+        }
+    }
+
+    /// Whether the content of a file that is there now is lost.
+    pub const fn replaces_content(&self) -> bool {
+        matches!(self, Self::Content(..) | Self::Removed)
+    }
+}
+
+impl Change {
+    /// The path.
+    pub fn path(&self) -> &TargetPath {
+        &self.asked.path
+    }
+
+    /// The path below the granted directory.
+    pub fn below(&self) -> &str {
+        self.asked.path.below(&self.directory).unwrap_or_default()
+    }
+}
+
+/// Decides the request that takes effect, and tells its changes. Its contents were compared with the announced digests
+/// when they were received.
+///
+/// # Errors
+/// As [`Authority::decide`]; `unsupported` if it changes no files.
+pub fn decide(authority: &Authority<'_>, contents: Vec<Arc<[u8]>>) -> Result<(Grant, Vec<Change>), Denied> {
+    let request = authority.request(contents)?;
+    let grant = authority.decide(&request.required_grants())?;
+    let Request::Files(request) = request else {
+        return Err(Denied::new(Code::Unsupported, "this is no change of files"));
+    };
+    let mut digests = authority.contents().iter().map(|content| Digest::from_bytes(&content.sha256));
+    let left = authority.inverse.and_then(|inverse| inverse.left.as_ref()?.files.first());
+    let change = |asked: FileChange| {
+        let to = match &asked.to {
+            NewState::Content(content) => {
+                To::Content(Arc::clone(content), digests.next().flatten().unwrap_or_default())
+            }
+            // No client can ask for the removal of a directory.
+            NewState::Removed if left.is_some_and(|left| left.directory) => To::RemovedDirectory,
+            NewState::Removed => To::Removed,
+            NewState::Directory => To::Directory,
+            NewState::Attributes => To::Attributes,
+        };
+        Ok(Change { directory: directory(&grant, &asked.path)?, asked, to, attributes: None })
+    };
+    let changes = request.changes.into_iter().map(change).collect::<Result<_, Denied>>()?;
+    Ok((grant, changes))
+}
+
+/// The directory of the rule that grants a path. An operator's undo, which has no rule, reaches it through its own.
+fn directory(grant: &Grant, path: &TargetPath) -> Result<TargetPath, Denied> {
+    if grant.elements().is_empty() {
+        return Ok(TargetPath::new(path.split().0)?);
+    }
+    let mut elements = grant.elements().iter().filter(|element| element.object.is_file(path));
+    let directory =
+        elements.find_map(|element| element.rules.first()?.selector.directory_of(element.verb, path));
+    directory.cloned().ok_or_else(|| Denied::new(Code::NoGrant, "no rule's directory holds this path"))
+}

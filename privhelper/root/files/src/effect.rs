@@ -1,0 +1,168 @@
+//! The effect: journal first, then the new files beside the old ones, then the exchange of names; the outcome last.
+
+use crate::change::To;
+use crate::inverse::{after, inverse};
+use crate::plan::{Plan, may_read};
+use crate::recover::{note, take_up};
+use crate::state::State;
+use crate::swap::{self, New, Step};
+use crate::target::changed;
+use postern_policy::types::{Digest, FileKind};
+use postern_policy::{Code, Denied, Grant};
+use postern_proto::root::v1 as root;
+use postern_proto::v1 as wire;
+use postern_root::{Authority, Error, OrderId};
+use prost::Message;
+
+/// Most bytes of the files that one order replaces, where they are kept for undo.
+const KEPT_MAX: u64 = 16 * 1024 * 1024;
+
+/// Changes the files, all or none, and keeps the outcome.
+///
+/// # Errors
+/// Nothing was changed.
+pub fn act(
+    state: &State,
+    authority: &Authority<'_>,
+    grant: &Grant,
+    plans: Vec<Plan<'_>>,
+) -> Result<root::Outcome, Error> {
+    let id = authority.ordered.id;
+    let objects = plans.iter().map(|plan| plan.change.path().to_string()).collect();
+    let files = plans.iter().map(|plan| info(authority, plan)).collect();
+    let plans = plans.into_iter().filter(|plan| !plan.is_unchanged()).collect::<Vec<_>>();
+    let status = if plans.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
+    // One rule that forbids it is enough: the content may be a secret.
+    let is_kept = !plans.is_empty() && grant.rules().all(|rule| rule.keeps_copy);
+    let inverse = is_kept.then(|| inverse(&state.key, authority, grant, &plans)).transpose()?.flatten();
+    let (status, undoable) = (status.into(), inverse.is_some());
+    let completed = wire::Completed { status, files, undoable, ..wire::Completed::default() };
+    let mut outcome = root::Outcome { inverse, ..authority.outcome(grant, objects, completed) };
+    if plans.is_empty() {
+        return Ok(outcome);
+    }
+    let has_content = outcome.inverse.as_ref().is_some_and(|inverse| !inverse.content_id.is_empty());
+    let entries = plans.iter().enumerate().map(|(number, plan)| entry(id, number, plan, has_content));
+    let journal = root::Journal { entries: entries.collect(), outcome: Some(outcome.clone()) };
+    state.outcomes.begin(id, &journal.encode_to_vec())?;
+    let done = if has_content { keep(state, authority, &plans, &journal) } else { Ok(()) };
+    let done = done.and_then(|()| Ok(authority.witness(grant)?));
+    if let Err(error) = done.and_then(|()| exchange(&journal.entries, &plans, &mut outcome)) {
+        // If this fails, the next start finds that nothing was changed.
+        drop(state.undo.forget(id).and_then(|()| state.outcomes.withdraw(id)));
+        return Err(error);
+    }
+    // If this cannot be written, the next start finds what is in place.
+    drop(state.outcomes.end(id, &outcome));
+    if let Some(undone) = authority.inverse.and_then(|inverse| OrderId::from_bytes(&inverse.content_id)) {
+        drop(state.undo.forget(undone));
+    }
+    Ok(outcome)
+}
+
+fn entry(id: OrderId, number: usize, plan: &Plan<'_>, has_content: bool) -> root::JournalEntry {
+    let is_replaced = !matches!(plan.change.to, To::Attributes);
+    let replaced = plan.replaced.clone().filter(|_| has_content);
+    root::JournalEntry {
+        before: Some(plan.facts.clone()),
+        after: Some(after(plan)),
+        inode: plan.target.as_ref().map_or(0, |target| target.facts.id.2),
+        // Only one order has this id, of one client.
+        temporary: if is_replaced { format!(".postern-{id}-{number}") } else { String::new() },
+        attributes: replaced.unwrap_or_default().into_journal(),
+    }
+}
+
+/// Keeps what the files held, with the journal.
+fn keep(
+    state: &State,
+    authority: &Authority<'_>,
+    plans: &[Plan<'_>],
+    journal: &root::Journal,
+) -> Result<(), Error> {
+    let why = "the files that are replaced are larger than 16 MiB together and would be kept for undo; \
+               a rule with `keep_for_undo = false` does not keep them";
+    let mut room = KEPT_MAX;
+    let mut contents = Vec::new();
+    for plan in plans.iter().filter(|plan| plan.replaced.is_some()) {
+        let (Some(target), Some(old)) = (&plan.target, plan.old) else { continue };
+        if old.kind == FileKind::File {
+            room = room.checked_sub(old.size).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
+            contents.push(target.content()?);
+            if contents.last().is_none_or(|content| Digest::of(&[content]) != old.sha256) {
+                return Err(changed());
+            }
+        }
+    }
+    // An operator's undo must not fail for want of room.
+    let unbounded = root::UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
+    let limits = if authority.by_operator() { unbounded } else { authority.policy.undo() };
+    let (uid, id) = (authority.ordered.order.uid, authority.ordered.id);
+    state.undo.keep((uid, id), journal, &contents, limits, state.host.unix())
+}
+
+/// Does the steps, and says in the outcome what is not as it should be.
+fn exchange(
+    entries: &[root::JournalEntry],
+    plans: &[Plan<'_>],
+    outcome: &mut root::Outcome,
+) -> Result<(), Error> {
+    let steps =
+        plans.iter().zip(entries).map(|(plan, entry)| step(plan, &entry.temporary)).collect::<Vec<_>>();
+    let in_place = "the change is in place, but cleaning up after it failed";
+    let (status, message, detail) = match swap::stage(&steps).and_then(|()| swap::swap(&steps)) {
+        Ok(()) => match swap::clear(&steps) {
+            Ok(()) => return Ok(()),
+            Err(error) => (wire::Status::Partly, in_place, error.detail()),
+        },
+        Err(why) => match take_up(entries, plans.iter().map(|plan| &plan.parent)) {
+            Ok(false) => return Err(why),
+            Ok(true) => (wire::Status::Partly, in_place, why.detail()),
+            Err(error) => {
+                let message =
+                    "the change failed in the middle and could not be taken back; look at the files";
+                (wire::Status::Interrupted, message, format!("{}; then {}", why.detail(), error.detail()))
+            }
+        },
+    };
+    note(outcome, status, message, detail);
+    Ok(())
+}
+
+fn step<'a>(plan: &'a Plan<'_>, temporary: &'a str) -> Step<'a> {
+    let new = match &plan.change.to {
+        To::Content(content, _) => New::File(content, plan.attributes),
+        To::Directory => New::Directory(plan.attributes),
+        To::Attributes => New::Attributes(plan.attributes),
+        To::Removed | To::RemovedDirectory => New::Nothing,
+    };
+    let (parent, name) = (&plan.parent, plan.change.path().split().1);
+    let attributes = plan.replaced.as_ref().or(plan.change.attributes.as_ref());
+    Step { parent, name, temporary, old: plan.target.as_ref(), new, attributes }
+}
+
+/// A path as it is afterwards. Content that the client did not write itself is told only to a reader.
+fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
+    let after = after(plan);
+    if !after.exists {
+        return wire::FileInfo { path: after.path, ..wire::FileInfo::default() };
+    }
+    let (accounts, attributes) = (authority.accounts, plan.attributes);
+    let is_written = matches!(plan.change.to, To::Content(..));
+    let is_known = is_written && (authority.inverse.is_none() || may_read(authority, plan.change.path()));
+    let r#type = if after.directory { wire::FileType::Directory } else { wire::FileType::File };
+    wire::FileInfo {
+        path: after.path,
+        r#type: r#type.into(),
+        size: if is_known { after.size } else { 0 },
+        mode: attributes.mode.to_string(),
+        owner: accounts.user_name(attributes.uid).map_or_else(|| attributes.uid.to_string(), str::to_owned),
+        group: accounts.group_name(attributes.gid).map_or_else(|| attributes.gid.to_string(), str::to_owned),
+        sha256: if is_known {
+            Digest::from_bytes(&after.sha256).unwrap_or_default().to_string()
+        } else {
+            String::new()
+        },
+        mtime_unix_s: 0,
+    }
+}

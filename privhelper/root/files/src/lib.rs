@@ -1,0 +1,72 @@
+//! The program that changes files for clients: with three capabilities, below the granted directories only.
+//!
+//! It takes orders from the recorder alone, decides each again under the accepted policy, and acts.
+
+mod change;
+pub mod confine;
+mod effect;
+mod inverse;
+mod order;
+pub mod path;
+mod plan;
+mod read;
+pub mod recover;
+mod stage;
+mod state;
+pub mod swap;
+pub mod target;
+mod tree;
+mod undo_store;
+pub mod xattr;
+
+pub use state::State;
+
+use postern_policy::{Policy, VerbId};
+use postern_proto::root::v1::Step;
+use postern_root::{Connection, Error, Fault, Host, Received};
+use std::io::{Read, Write};
+
+/// Opens the state, confines the process with `confine`, and then settles what an earlier process left under way.
+///
+/// # Errors
+/// The state or the policy cannot be used, or the process cannot be confined.
+pub fn open(host: Host, confine: impl FnOnce(&Host, &Policy) -> Result<(), Fault>) -> Result<State, Fault> {
+    let state = State::open(host, confine)?;
+    recover::recover_all(&state)?;
+    Ok(state)
+}
+
+/// Serves one connection of the recorder's: one order. The thread must end with it, for an inspection gives up writing.
+pub fn serve<S: Read + Write>(state: &State, stream: S) {
+    let mut connection = Connection::new(stream);
+    let Some(received) = connection.receive() else { return };
+    let answered = match received {
+        Received::Execute(envelope, step, ordered) => {
+            let outcome = order::execute(state, &envelope, step, &ordered);
+            if step == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
+                state.stages.discard(&envelope);
+            }
+            outcome.map(|outcome| connection.outcome(&outcome))
+        }
+        Received::Inspect(envelope, ordered) if is_read(ordered.verb) => {
+            read::read(state, envelope.as_ref(), &ordered, &mut connection)
+                .map(|outcome| connection.outcome(&outcome))
+        }
+        Received::Inspect(envelope, ordered) => {
+            order::inspect(state, envelope.as_ref(), &ordered).map(|facts| connection.facts(&facts))
+        }
+        Received::Outcomes(id) => {
+            recover::state_of(state, id).map(|state| connection.state(&state)).map_err(Error::from)
+        }
+        Received::Acknowledge(id) => {
+            state.outcomes.acknowledge(id).map(|()| connection.acknowledged()).map_err(Error::from)
+        }
+    };
+    if let Err(error) = answered {
+        connection.close(&state.or_not_started(error).close());
+    }
+}
+
+const fn is_read(verb: VerbId) -> bool {
+    matches!(verb, VerbId::FileRead | VerbId::FileList)
+}

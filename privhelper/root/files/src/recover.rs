@@ -1,0 +1,188 @@
+//! What a change left when it failed or the process was killed: it is finished if everything is in place, else taken back.
+//!
+//! The journal says what each file was and becomes; the disk says how far it came. After a power loss the note that the
+//! order began may be lost while its undo copy, which is synced, is there: then the same comparison tells.
+
+use crate::path::{Directory, open_granted};
+use crate::state::State;
+use crate::swap::{remove, rename, sync};
+use crate::target::{OpenTarget, open_target};
+use nix::fcntl::RenameFlags;
+use postern_policy::Code;
+use postern_policy::types::{Attributes, FileKind, TargetPath};
+use postern_proto::root::v1::{FileFacts, Journal, JournalEntry, Outcome};
+use postern_proto::v1::Status;
+use postern_root::{Error, Fault, OrderId, OutcomeState};
+use prost::Message;
+use std::sync::PoisonError;
+
+const KINDS: &[FileKind] = &[FileKind::File, FileKind::Directory];
+
+/// Settles every order that an earlier process began and did not end, before any other change begins.
+///
+/// # Errors
+/// Our own state cannot be read or written.
+pub fn recover_all(state: &State) -> Result<(), Fault> {
+    for (id, note) in state.outcomes.running()? {
+        match Journal::decode(note.as_slice()) {
+            Ok(journal) if !journal.entries.is_empty() => settle(state, id, &journal)?,
+            // It ended while it wrote its journal: nothing was changed.
+            Ok(_) | Err(_) => state.outcomes.withdraw(id)?,
+        }
+    }
+    Ok(())
+}
+
+/// Tells what became of an order. After a power loss its undo copy is all that is left of it.
+///
+/// # Errors
+/// Our own state cannot be read or written.
+pub fn state_of(state: &State, id: OrderId) -> Result<OutcomeState, Fault> {
+    if state.outcomes.state(id)? == OutcomeState::Unknown {
+        let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_lost = state.outcomes.state(id)? == OutcomeState::Unknown;
+        if let Some(kept) = state.undo.read(id)?.filter(|_| is_lost) {
+            settle(state, id, &kept.journal)?;
+        }
+    }
+    state.outcomes.state(id)
+}
+
+/// Finishes or takes back an order, and keeps the outcome.
+fn settle(state: &State, id: OrderId, journal: &Journal) -> Result<(), Fault> {
+    let mut outcome = journal.outcome.clone().unwrap_or_default();
+    let (status, message, detail) = match take_up_again(state, journal) {
+        Ok(true) => (Status::Done, "the helper was interrupted; the change is in place", String::new()),
+        Ok(false) => {
+            // Killed behind this, the next start finds that nothing was changed.
+            state.undo.forget(id)?;
+            (Status::Interrupted, "the helper was interrupted; the change was taken back", String::new())
+        }
+        // A person may want the undo copy.
+        Err(error) => (Status::Interrupted, "the helper was interrupted; look at the files", error.detail()),
+    };
+    note(&mut outcome, status, message, detail);
+    state.outcomes.end(id, &outcome)
+}
+
+/// Sets status and words of an outcome. An interrupted one has neither files nor an inverse.
+pub fn note(outcome: &mut Outcome, status: Status, message: &str, detail: String) {
+    outcome.detail = detail;
+    let Some(completed) = &mut outcome.completed else { return };
+    if status == Status::Interrupted {
+        outcome.inverse = None;
+        completed.files.clear();
+    }
+    (completed.status, completed.undoable) = (status.into(), outcome.inverse.is_some());
+    message.clone_into(&mut completed.message);
+    if status != Status::Done {
+        Code::Interrupted.as_str().clone_into(&mut completed.code);
+    }
+}
+
+fn take_up_again(state: &State, journal: &Journal) -> Result<bool, Error> {
+    let mut parents = Vec::new();
+    for entry in &journal.entries {
+        let path = TargetPath::new(path_of(entry))?;
+        parents.push(open_granted(&TargetPath::new(path.split().0)?, state.host.root_uid)?);
+    }
+    take_up(&journal.entries, parents.iter())
+}
+
+fn path_of(entry: &JournalEntry) -> &str {
+    entry.before.as_ref().map(|before| before.path.as_str()).unwrap_or_default()
+}
+
+/// Whether the change is in place as a whole; else nothing of it is when this returns. `parents` are the directories of
+/// the entries.
+///
+/// # Errors
+/// It could not be taken back.
+pub fn take_up<'a>(
+    entries: &[JournalEntry],
+    parents: impl Iterator<Item = &'a Directory>,
+) -> Result<bool, Error> {
+    let found = entries.iter().zip(parents).map(|(entry, parent)| Found::new(entry, parent));
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    let is_whole = found.iter().all(|found| found.is_new && !found.is_unsettled);
+    // Where nothing waits beside its place, the order had come to its end or not begun: later changes are not its own.
+    if found.iter().any(|found| found.beside.is_some()) {
+        if !is_whole {
+            found.iter().rev().try_for_each(Found::put_back)?;
+        }
+        let mut temporary = found.iter().filter(|found| !found.entry.temporary.is_empty());
+        temporary.try_for_each(|found| remove(found.parent, &found.entry.temporary))?;
+        sync(found.iter().map(|found| found.parent))?;
+    }
+    Ok(is_whole)
+}
+
+/// One entry of a journal, and what is on the disk.
+struct Found<'a> {
+    entry: &'a JournalEntry,
+    parent: &'a Directory,
+    name: &'a str,
+    /// The file under the temporary name.
+    beside: Option<OpenTarget>,
+    /// Whether the new state is in place.
+    is_new: bool,
+    /// It is, and must not stay: the file beside it is another's, or a directory that is not known to be empty.
+    is_unsettled: bool,
+}
+
+impl<'a> Found<'a> {
+    fn new(entry: &'a JournalEntry, parent: &'a Directory) -> Result<Self, Error> {
+        let name = path_of(entry).rsplit('/').next().unwrap_or_default();
+        let there = open_target(parent, name, KINDS)?;
+        let has_temporary = !entry.temporary.is_empty();
+        let beside = if has_temporary { open_target(parent, &entry.temporary, KINDS)? } else { None };
+        let is_before = |target: &OpenTarget| target.facts.id.2 == entry.inode;
+        let is_new = match (exists(entry.before.as_ref()), &beside) {
+            // The old file is beside its place: the names were exchanged.
+            (true, Some(beside)) if is_before(beside) => true,
+            (true, _) if has_temporary && there.as_ref().is_some_and(is_before) => false,
+            (false, Some(_)) => false,
+            (true | false, _) => is_as(there.as_ref(), entry.after.as_ref())?,
+        };
+        if !is_new && !has_temporary && !is_as(there.as_ref(), entry.before.as_ref())? {
+            return Err(Fault::Program { what: format!("{name:?} is neither as before nor as after") }.into());
+        }
+        let is_unsettled = is_new
+            && beside.as_ref().is_some_and(|beside| {
+                !is_before(beside) || (!exists(entry.after.as_ref()) && beside.kind == FileKind::Directory)
+            });
+        Ok(Self { entry, parent, name, beside, is_new, is_unsettled })
+    }
+
+    /// Undoes a rename. A new name can be taken away again; a replaced one only if the old file is still beside it.
+    fn put_back(&self) -> Result<(), Error> {
+        let (temporary, none) = (self.entry.temporary.as_str(), RenameFlags::RENAME_NOREPLACE);
+        let existed = exists(self.entry.before.as_ref());
+        let (from, to, how) = match (existed, &self.beside) {
+            _ if !self.is_new => return Ok(()),
+            (true, None) => return Ok(()),
+            (false, _) => (self.name, temporary, none),
+            (true, Some(_)) if exists(self.entry.after.as_ref()) => {
+                (temporary, self.name, RenameFlags::RENAME_EXCHANGE)
+            }
+            (true, Some(_)) => (temporary, self.name, none),
+        };
+        Ok(rename(self.parent, from, to, how).map_err(Fault::io("put a file back"))?)
+    }
+}
+
+fn exists(facts: Option<&FileFacts>) -> bool {
+    facts.is_some_and(|facts| facts.exists)
+}
+
+/// Whether this is the state that the journal says. Content counts where it was hashed.
+fn is_as(there: Option<&OpenTarget>, state: Option<&FileFacts>) -> Result<bool, Fault> {
+    let (there, state) = match (there, state.filter(|state| state.exists)) {
+        (Some(there), Some(state)) => (there, state),
+        (there, state) => return Ok(there.is_none() && state.is_none()),
+    };
+    let Attributes { mode, uid, gid } = there.attributes;
+    let seen = (there.kind == FileKind::Directory, mode.bits(), uid, gid);
+    let is_content = state.sha256.is_empty() || there.sha256()?.as_bytes() == state.sha256;
+    Ok(seen == (state.directory, state.mode, state.uid, state.gid) && is_content)
+}

@@ -1,0 +1,256 @@
+//! Stages of validated writes: a copy of each granted directory in which something changes, with the change made in it.
+//!
+//! Nobody but this program can write a stage. A validator sees the copy bound over the live directory; the commit takes
+//! its content from the copy, once the digest is still the one that validators agreed to.
+
+use crate::change::{Change, To};
+use crate::path::{open_granted, open_own};
+use crate::plan::Plan;
+use crate::target::open_target;
+use crate::tree::{self, Room};
+use postern_policy::types::{Digest, TargetPath};
+use postern_policy::{Code, Denied, Grant};
+use postern_proto::root::v1::{Agreement, Envelope, RequiredValidator, StageRecord, Staged, StagedCopy};
+use postern_root::store::{self, Durability};
+use postern_root::{Authority, Error, Fault, Key, mac};
+use prost::Message;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How long a stage waits for its commit.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// Most stages at once.
+const COUNT_MAX: usize = 16;
+
+/// The directory of stages.
+#[derive(Debug)]
+pub struct Stages {
+    directory: PathBuf,
+    /// What stages and agreements are authenticated with; none before the first `policy apply`.
+    key: Option<Key>,
+    root_uid: u32,
+    now: fn() -> SystemTime,
+}
+
+/// What the rules of a change require.
+#[derive(Debug)]
+pub struct Validation {
+    /// The directories that are copied.
+    lives: Vec<TargetPath>,
+    /// The validators that must agree, each over the copy of its rule's directory.
+    pub validators: Vec<RequiredValidator>,
+}
+
+impl Validation {
+    /// Of each rule that lets a write or removal through.
+    #[must_use]
+    pub fn of(grant: &Grant, changes: &[Change]) -> Self {
+        let mut required = BTreeSet::new();
+        let mut lives = changes.iter().map(|change| change.directory.clone()).collect::<BTreeSet<_>>();
+        for change in changes.iter().filter(|change| change.to.replaces_content()) {
+            for element in grant.elements().iter().filter(|element| element.object.is_file(change.path())) {
+                let Some(rule) = element.rules.first().filter(|rule| !rule.validate.is_empty()) else {
+                    continue;
+                };
+                let live =
+                    rule.selector.directory_of(element.verb, change.path()).unwrap_or(&change.directory);
+                required.insert((rule.validate.clone(), live.clone()));
+            }
+        }
+        lives.extend(required.iter().map(|(_, live)| live.clone()));
+        let lives = lives.into_iter().collect::<Vec<_>>();
+        let numbered = |(name, live): (String, TargetPath)| {
+            let (_, copy) = lives.iter().zip(0..).find(|(known, _)| **known == live)?;
+            Some(RequiredValidator { name, copy })
+        };
+        Self { validators: required.into_iter().filter_map(numbered).collect(), lives }
+    }
+}
+
+/// The name of a directory's copy: the first 16 hex digits of the SHA-256 of its path. Units of validators bind it.
+fn copy_name(live: &TargetPath) -> String {
+    Digest::of(&[live.as_str().as_bytes()]).to_string().chars().take(16).collect()
+}
+
+fn remove(stage: &Path) -> Result<(), Fault> {
+    match std::fs::remove_dir_all(stage) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Fault::Io { doing: "remove a stage", error })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+impl Stages {
+    /// Opens the directory, without stages that an earlier process did not complete.
+    ///
+    /// # Errors
+    /// It cannot be made or read.
+    pub fn open(
+        directory: PathBuf,
+        key: Option<Key>,
+        root_uid: u32,
+        now: fn() -> SystemTime,
+    ) -> Result<Self, Fault> {
+        store::make_directory(&directory)?;
+        let mut torn = store::list(&directory)?.into_iter().filter(|stage| !stage.join("meta").exists());
+        torn.try_for_each(|stage| remove(&stage))?;
+        let stages = Self { directory, key, root_uid, now };
+        stages.expire()?;
+        Ok(stages)
+    }
+
+    /// Removes stages whose time is over, and counts the others.
+    fn expire(&self) -> Result<usize, Fault> {
+        let mut count = 0_usize;
+        for stage in store::list(&self.directory)? {
+            let made = std::fs::symlink_metadata(&stage).and_then(|facts| facts.modified()).ok();
+            let age = made.and_then(|made| (self.now)().duration_since(made).ok()).unwrap_or_default();
+            if age > LIFETIME { remove(&stage)? } else { count = count.saturating_add(1) }
+        }
+        Ok(count)
+    }
+
+    fn path(&self, id: Digest) -> PathBuf {
+        self.directory.join(id.to_string())
+    }
+
+    fn key(&self) -> Result<&Key, Denied> {
+        let why = "no validator can be asked before `postern-admin policy apply`";
+        self.key.as_ref().ok_or_else(|| Denied::new(Code::Unsupported, why))
+    }
+
+    /// Copies the directories and makes the changes in the copies. Nothing of the host changes.
+    ///
+    /// # Errors
+    /// `too_large`, `unsafe_path`, `busy`, `unsupported`.
+    pub fn stage(
+        &self,
+        authority: &Authority<'_>,
+        plans: &[Plan<'_>],
+        validation: Validation,
+    ) -> Result<Staged, Error> {
+        let key = self.key()?;
+        if self.expire()? >= COUNT_MAX {
+            return Err(Denied::new(Code::Busy, "too many changes wait for validators").into());
+        }
+        let id = Digest::from_bytes(&mac::random()?).unwrap_or_default();
+        let at = self.path(id);
+        let staged = self.copy_all(&at, plans, &validation.lives).and_then(|copies| {
+            let digest = digest(&at, &copies)?.as_bytes().to_vec();
+            let (stage_id, validators) = (id.as_bytes().to_vec(), validation.validators);
+            let staged = key.sign(Staged { stage_id, digest, copies, validators, mac: Vec::new() })?;
+            let order_digest = authority.ordered.digest().as_bytes().to_vec();
+            let record = StageRecord { order_digest, staged: Some(staged.clone()) };
+            store::replace(&at.join("meta"), &[&record.encode_to_vec()], Durability::Cached)?;
+            Ok(staged)
+        });
+        staged.inspect_err(|_| drop(remove(&at)))
+    }
+
+    fn copy_all(
+        &self,
+        at: &Path,
+        plans: &[Plan<'_>],
+        lives: &[TargetPath],
+    ) -> Result<Vec<StagedCopy>, Error> {
+        store::make_directory(at)?;
+        let mut room = Room::NEW;
+        let mut copies = Vec::new();
+        for live in lives {
+            let copy = copy_name(live);
+            store::make_directory(&at.join(&copy))?;
+            let to = open_own(&at.join(&copy))?;
+            tree::copy(&open_granted(live, self.root_uid)?, &to, &mut room)?;
+            for plan in plans {
+                let Some(below) = plan.change.path().below(live) else { continue };
+                let new = match &plan.change.to {
+                    To::Content(content, _) => Some((&**content, plan.attributes)),
+                    To::Removed => None,
+                    To::Directory | To::RemovedDirectory | To::Attributes => continue,
+                };
+                let parent = to.open_parent(below, self.root_uid)?;
+                tree::put(&parent, plan.change.path().split().1, new)?;
+            }
+            copies.push(StagedCopy { copy, live: live.to_string() });
+        }
+        Ok(copies)
+    }
+
+    /// Takes the content of a staged order's changes from its stage, once every validator of the decision has agreed.
+    ///
+    /// # Errors
+    /// `validation_failed` if an agreement is missing; `plan_changed` if the stage is not this order's, gone or changed.
+    pub fn commit(
+        &self,
+        authority: &Authority<'_>,
+        envelope: &Envelope,
+        changes: &[Change],
+        validation: &Validation,
+    ) -> Result<Vec<Arc<[u8]>>, Error> {
+        let why = "what was validated is not this change; send the request again";
+        let gone = || Denied::new(Code::PlanChanged, why);
+        let key = self.key()?;
+        let at = self.path(Digest::from_bytes(&envelope.stage_id).ok_or_else(gone)?);
+        let record = store::read(&at.join("meta"), 1024 * 1024)?.ok_or_else(gone)?;
+        let record =
+            StageRecord::decode(record.as_slice()).map_err(|_| Fault::Corrupt { what: "a stage" })?;
+        let staged = record.staged.filter(|staged| key.verifies(staged)).ok_or_else(gone)?;
+        let is_same = record.order_digest == authority.ordered.digest().as_bytes()
+            && staged.digest == envelope.stage_digest
+            && staged.validators == validation.validators
+            && digest(&at, &staged.copies)?.as_bytes() == staged.digest;
+        if !is_same {
+            return Err(gone().into());
+        }
+        for RequiredValidator { name, copy } in &validation.validators {
+            let required = Agreement {
+                policy_digest: authority.policy.digest().as_bytes().to_vec(),
+                validator: name.clone(),
+                stage_id: staged.stage_id.clone(),
+                stage_digest: staged.digest.clone(),
+                copy: *copy,
+                mac: Vec::new(),
+            };
+            let agrees = |agreement: &Agreement| {
+                Agreement { mac: Vec::new(), ..agreement.clone() } == required && key.verifies(agreement)
+            };
+            if !envelope.agreements.iter().any(agrees) {
+                let why = format!("{name} has not agreed; nothing was changed");
+                return Err(Denied::new(Code::ValidationFailed, why).into());
+            }
+        }
+        let mut contents = Vec::new();
+        for change in changes {
+            let To::Content(_, sha256) = &change.to else { continue };
+            let copy = open_own(&at.join(copy_name(&change.directory)))?;
+            let parent = copy.open_parent(change.below(), self.root_uid)?;
+            let file = open_target(&parent, change.path().split().1, change.to.kinds())?.ok_or_else(gone)?;
+            let content = file.content()?;
+            if Digest::of(&[&content]) != *sha256 {
+                return Err(gone().into());
+            }
+            contents.push(content.into());
+        }
+        Ok(contents)
+    }
+
+    /// Removes the stage of an order whose commit has ended.
+    pub fn discard(&self, envelope: &Envelope) {
+        if let Some(id) = Digest::from_bytes(&envelope.stage_id) {
+            // Else its time will be over.
+            drop(remove(&self.path(id)));
+        }
+    }
+}
+
+/// SHA-256 over everything in the copies.
+fn digest(at: &Path, copies: &[StagedCopy]) -> Result<Digest, Error> {
+    let mut digests = Vec::new();
+    for copy in copies {
+        digests.extend_from_slice(tree::digest(&open_own(&at.join(&copy.copy))?.fd)?.as_bytes());
+    }
+    Ok(Digest::of(&[&digests]))
+}

@@ -1,0 +1,151 @@
+//! An existing file or directory that a change or a read names, opened and checked on its descriptor.
+
+use crate::path::{self, Directory, LOOK, case_folded, folds_case, link};
+use crate::xattr::names;
+use nix::errno::Errno;
+use nix::sys::stat::SFlag;
+use postern_policy::types::{Attributes, Digest, FileKind, FileMode};
+use postern_policy::{Code, Denied};
+use postern_root::{Error, Fault};
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
+
+/// Bytes that are read at once.
+pub const PART: usize = 64 * 1024;
+
+/// An open file or directory.
+#[derive(Debug)]
+pub struct OpenTarget {
+    /// Opened for reading.
+    pub file: File,
+    /// As it was when it was opened: the file that is replaced must be the one that was read.
+    pub facts: path::Facts,
+    /// File or directory.
+    pub kind: FileKind,
+    /// Mode, owner, group.
+    pub attributes: Attributes,
+    /// The names of its extended attributes, sorted.
+    pub attribute_names: Vec<String>,
+}
+
+/// Opens the file or directory `name`; none if there is none.
+///
+/// # Errors
+/// `special_file` for everything but these kinds, and for files with more than one name, setuid, setgid, sticky bit
+/// or capabilities.
+pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result<Option<OpenTarget>, Error> {
+    let special = |why: &str| denied(format!("{name:?} is {why}"));
+    // O_PATH first: opening a device or a FIFO is an effect.
+    let seen = match path::open(parent, name, LOOK) {
+        Ok(seen) => path::facts(seen)?,
+        Err(Errno::ENOENT) => return Ok(None),
+        Err(errno) => return Err(Fault::io("open a file")(errno).into()),
+    };
+    if seen.mount != parent.mount {
+        return Err(special("another file system"));
+    }
+    let kind = match SFlag::from_bits_truncate(seen.mode) & SFlag::S_IFMT {
+        SFlag::S_IFREG if kinds.contains(&FileKind::File) => FileKind::File,
+        SFlag::S_IFDIR if kinds.contains(&FileKind::Directory) => FileKind::Directory,
+        SFlag::S_IFREG => return Err(special("no directory")),
+        SFlag::S_IFDIR => return Err(special("a directory")),
+        SFlag::S_IFLNK => {
+            return Err(denied(link(parent, name).unwrap_or_else(|| format!("{name:?} is a link"))));
+        }
+        _ => return Err(special("no regular file")),
+    };
+    let fd = path::open(parent, name, path::FILE).map_err(|errno| {
+        let is_another = [Errno::ELOOP, Errno::ENOENT].contains(&errno);
+        if is_another { changed() } else { Fault::io("open a file")(errno).into() }
+    })?;
+    let facts = path::facts(&fd)?;
+    if facts.id != seen.id {
+        return Err(changed());
+    }
+    if kind == FileKind::File && facts.links != 1 {
+        return Err(special("known by more than one name (hard link)"));
+    }
+    if folds_case(parent, name, facts.id) {
+        return Err(case_folded(name));
+    }
+    let mode = FileMode::of_stat(facts.mode).ok_or_else(|| special("setuid, setgid or sticky"))?;
+    let names = names(&fd)?;
+    let mut attribute_names: Vec<_> =
+        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    attribute_names.sort_unstable();
+    // It gives power to the process that runs it.
+    if attribute_names.iter().any(|name| name == "security.capability") {
+        return Err(special("a file with capabilities (security.capability)"));
+    }
+    let (uid, gid) = facts.owner;
+    let attributes = Attributes { mode, uid, gid };
+    Ok(Some(OpenTarget { file: File::from(fd), facts, kind, attributes, attribute_names }))
+}
+
+fn denied(why: String) -> Error {
+    Denied::new(Code::SpecialFile, why).into()
+}
+
+/// Somebody else changed a file between two looks at it.
+#[must_use]
+pub fn changed() -> Error {
+    Denied::new(Code::PreconditionFailed, "the file changed meanwhile; send the request again").into()
+}
+
+/// SHA-256 of a file's content.
+///
+/// # Errors
+/// It cannot be read.
+pub fn hash(mut file: &File) -> Result<Digest, Fault> {
+    let (mut hasher, mut part) = (Sha256::new(), vec![0; PART]);
+    file.rewind().map_err(Fault::io("seek in a file"))?;
+    loop {
+        match file.read(&mut part).map_err(Fault::io("read a file"))? {
+            0 => return Digest::from_bytes(&hasher.finalize()).ok_or(Fault::Corrupt { what: "a digest" }),
+            count => hasher.update(part.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+impl OpenTarget {
+    /// Reads up to `part.len()` bytes at `offset`; fewer at the end of the file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_at<'a>(&self, part: &'a mut [u8], offset: u64) -> Result<&'a [u8], Fault> {
+        let count = self.file.read_at(part, offset).map_err(Fault::io("read a file"))?;
+        Ok(part.get(..count).unwrap_or_default())
+    }
+
+    /// SHA-256 of the content.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn sha256(&self) -> Result<Digest, Fault> {
+        hash(&self.file)
+    }
+
+    /// The whole content, of the size that was seen when it was opened.
+    ///
+    /// # Errors
+    /// `precondition_failed` if it is shorter now; or it cannot be read.
+    pub fn content(&self) -> Result<Vec<u8>, Error> {
+        let size =
+            usize::try_from(self.facts.size).map_err(|_| Fault::Corrupt { what: "the size of a file" })?;
+        let mut content = vec![0; size];
+        match self.file.read_exact_at(&mut content, 0) {
+            Ok(()) => Ok(content),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(changed()),
+            Err(error) => Err(Fault::io("read a file")(error).into()),
+        }
+    }
+
+    /// Whether nobody has written into it since it was opened.
+    #[must_use]
+    pub fn is_unwritten(&self) -> bool {
+        let same = |now: path::Facts| (now.size, now.mtime) == (self.facts.size, self.facts.mtime);
+        self.kind == FileKind::Directory || path::facts(&self.file).is_ok_and(same)
+    }
+}

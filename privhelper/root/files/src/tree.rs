@@ -1,0 +1,162 @@
+//! Copies of directories in our own state: a link is copied as a link, everything but files, directories and links is
+//! left out. Owners and modes are those of the original, for there are programs that look at them.
+
+use crate::path::{self, DIRECTORY, Directory, FILE, LOOK};
+use crate::swap::remove;
+use crate::target::{PART, changed, hash};
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::readlinkat;
+use nix::sys::stat::{Mode, SFlag, fchmod, mkdirat};
+use nix::unistd::{Gid, Uid, fchown, symlinkat};
+use postern_policy::types::{Attributes, Digest};
+use postern_policy::{Code, Denied};
+use postern_root::{Error, Fault};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+const DOING: &str = "copy a directory for a validator";
+/// Directories within directories.
+const DEPTH_MAX: usize = 16;
+
+/// How much more may be copied.
+#[derive(Debug)]
+pub struct Room {
+    bytes: usize,
+    entries: usize,
+}
+
+impl Room {
+    /// Of all directories of one request.
+    pub const NEW: Self = Self { bytes: 64 * 1024 * 1024, entries: 10_000 };
+}
+
+/// Takes `count` off what is left.
+fn take(left: &mut usize, count: usize) -> Result<(), Denied> {
+    let why = "the directory is too large or too deep to be copied for a validator";
+    *left = left.checked_sub(count).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
+    Ok(())
+}
+
+fn fault(errno: Errno) -> Error {
+    Fault::io(DOING)(errno).into()
+}
+
+/// The names in a directory, in the order of their bytes.
+fn names(directory: &OwnedFd) -> Result<BTreeSet<CString>, Error> {
+    let listed = path::open(directory, ".", DIRECTORY).map_err(fault)?;
+    let mut listed = Dir::from_fd(listed).map_err(fault)?;
+    let names = listed.iter().map(|entry| entry.map(|entry| entry.file_name().to_owned()));
+    let names = names.collect::<Result<BTreeSet<_>, _>>().map_err(fault)?;
+    Ok(names.into_iter().filter(|name| !matches!(name.to_bytes(), b"." | b"..")).collect())
+}
+
+/// Copies a live directory with its owner and mode into an empty one of our own.
+///
+/// # Errors
+/// `too_large`; `unsafe_path` for another file system in it; `precondition_failed` if it changes meanwhile.
+pub fn copy(from: &Directory, to: &Directory, room: &mut Room) -> Result<(), Error> {
+    copy_directory((&from.fd, from.mount), &to.fd, room, DEPTH_MAX)
+}
+
+fn copy_directory(
+    (from, mount): (&OwnedFd, u64),
+    to: &OwnedFd,
+    room: &mut Room,
+    mut depth: usize,
+) -> Result<(), Error> {
+    for name in names(from)? {
+        take(&mut room.entries, 1)?;
+        let open = |flags| path::open(from, name.as_c_str(), flags);
+        // O_PATH first: opening a device or a FIFO is an effect.
+        let seen = open(LOOK).map_err(fault)?;
+        let facts = path::facts(&seen)?;
+        if facts.mount != mount {
+            let why = "another file system in the directory is not copied for a validator";
+            return Err(Denied::new(Code::UnsafePath, why).with(name.to_string_lossy()).into());
+        }
+        let same = |fd: OwnedFd| if path::facts(&fd)?.id == facts.id { Ok(fd) } else { Err(changed()) };
+        match SFlag::from_bits_truncate(facts.mode) & SFlag::S_IFMT {
+            SFlag::S_IFREG => {
+                let file = same(open(FILE).map_err(fault)?)?;
+                let mut copy = path::create(to, name.as_c_str()).map_err(fault)?;
+                copy_content(File::from(file), &mut copy, room)?;
+                own(&copy, facts.owner, facts.mode)?;
+            }
+            SFlag::S_IFDIR => {
+                let inner = same(open(DIRECTORY).map_err(fault)?)?;
+                take(&mut depth, 1)?;
+                mkdirat(to, name.as_c_str(), Mode::S_IRWXU).map_err(fault)?;
+                let copy = path::open(to, name.as_c_str(), DIRECTORY).map_err(fault)?;
+                copy_directory((&inner, mount), &copy, room, depth)?;
+                depth = depth.saturating_add(1);
+            }
+            SFlag::S_IFLNK => {
+                let target = readlinkat(&seen, "").map_err(fault)?;
+                symlinkat(target.as_os_str(), to, name.as_c_str()).map_err(fault)?;
+            }
+            _ => {}
+        }
+    }
+    let facts = path::facts(from)?;
+    own(to, facts.owner, facts.mode)
+}
+
+fn copy_content(mut file: File, copy: &mut File, room: &mut Room) -> Result<(), Error> {
+    let mut part = vec![0; PART];
+    loop {
+        let count = file.read(&mut part).map_err(Fault::io(DOING))?;
+        if count == 0 {
+            return Ok(());
+        }
+        take(&mut room.bytes, count)?;
+        copy.write_all(part.get(..count).unwrap_or_default()).map_err(Fault::io(DOING))?;
+    }
+}
+
+/// Nothing in a copy is setuid, setgid or sticky.
+fn own(copy: impl AsFd, (uid, gid): (u32, u32), mode: u32) -> Result<(), Error> {
+    fchown(&copy, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).map_err(fault)?;
+    fchmod(&copy, Mode::from_bits_truncate(mode & 0o777)).map_err(fault)
+}
+
+/// Puts a file into a directory of a copy, or removes it.
+///
+/// # Errors
+/// It cannot be written.
+pub fn put(parent: &Directory, name: &str, new: Option<(&[u8], Attributes)>) -> Result<(), Error> {
+    remove(parent, name)?;
+    let Some((content, Attributes { mode, uid, gid })) = new else { return Ok(()) };
+    let mut file = path::create(parent, name).map_err(fault)?;
+    file.write_all(content).map_err(Fault::io(DOING))?;
+    own(&file, (uid, gid), mode.bits())
+}
+
+/// SHA-256 over names, types, owners, modes and contents.
+///
+/// # Errors
+/// It cannot be read.
+pub fn digest(copy: &OwnedFd) -> Result<Digest, Error> {
+    let mut hasher = Sha256::new();
+    for name in names(copy)? {
+        let open = |flags| path::open(copy, name.as_c_str(), flags).map_err(fault);
+        let seen = open(LOOK)?;
+        let facts = path::facts(&seen)?;
+        let content = match SFlag::from_bits_truncate(facts.mode) & SFlag::S_IFMT {
+            SFlag::S_IFDIR => digest(&open(DIRECTORY)?)?,
+            SFlag::S_IFLNK => Digest::of(&[readlinkat(&seen, "").map_err(fault)?.as_encoded_bytes()]),
+            _ => hash(&File::from(open(FILE)?))?,
+        };
+        let (uid, gid) = facts.owner;
+        hasher.update(name.to_bytes_with_nul());
+        for number in [facts.mode, uid, gid] {
+            hasher.update(number.to_le_bytes());
+        }
+        hasher.update(content.as_bytes());
+    }
+    Digest::from_bytes(&hasher.finalize()).ok_or_else(|| Fault::Corrupt { what: "a digest" }.into())
+}

@@ -1,0 +1,173 @@
+//! The undo store: what orders replaced, below `undo/`, bounded for each client.
+//!
+//! A copy younger than a day is never given up for another: the change that would need its place is refused, so that
+//! no client can push out what a person may still want back.
+
+use postern_policy::{Code, Denied};
+use postern_proto::root::v1::{Journal, JournalEntry, UndoLimits};
+use postern_root::store::{self, Durability};
+use postern_root::{Error, Fault, OrderId};
+use prost::Message;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a copy is kept in any case: as long as the id of its request.
+const SAFE: Duration = Duration::from_secs(24 * 60 * 60);
+
+const FULL: &str = "the undo copies of this client are full, and none is older than a day; undo something, wait, or \
+                    have an operator raise `max_count` or `max_bytes` of [undo]";
+
+/// One file of the store. Its name is `<uid>-<order id>`.
+#[derive(Debug)]
+struct Entry {
+    uid: u32,
+    id: OrderId,
+    size: u64,
+    /// By this host's clock: the time in a request id is its client's word.
+    written: Duration,
+}
+
+/// All files, oldest first.
+#[derive(Debug)]
+pub struct UndoStore {
+    directory: PathBuf,
+    copies: Mutex<Vec<Entry>>,
+}
+
+/// A journal with the content that follows it.
+#[derive(Debug)]
+pub struct Kept {
+    /// What the files were.
+    pub journal: Journal,
+    content: Vec<u8>,
+}
+
+impl Kept {
+    /// The entry of this path, with what the file held.
+    pub fn of(&self, path: &str) -> Option<(&JournalEntry, &[u8])> {
+        let mut start = 0_usize;
+        for entry in &self.journal.entries {
+            let before = entry.before.as_ref()?;
+            // Where only attributes change, there is no temporary name and no content.
+            let size = if entry.temporary.is_empty() { 0 } else { usize::try_from(before.size).ok()? };
+            let end = start.checked_add(size)?;
+            if before.path == path {
+                return Some((entry, self.content.get(start..end)?));
+            }
+            start = end;
+        }
+        None
+    }
+}
+
+impl UndoStore {
+    /// Opens the directory, without files that an earlier process was about to write.
+    ///
+    /// # Errors
+    /// It cannot be made or read.
+    pub fn open(directory: &Path) -> Result<Self, Fault> {
+        store::make_directory(directory)?;
+        let mut copies = Vec::new();
+        for path in store::list(directory)? {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let parts = name.split_once('-');
+            let parts = parts.and_then(|(uid, id)| Some((uid.parse().ok()?, OrderId::from_hex(id)?)));
+            let Some((uid, id)) = parts else {
+                store::remove(&path)?;
+                continue;
+            };
+            let facts = std::fs::symlink_metadata(&path).map_err(Fault::io("stat an undo copy"))?;
+            let written = Duration::from_secs(u64::try_from(facts.mtime()).unwrap_or(0));
+            copies.push(Entry { uid, id, size: facts.len(), written });
+        }
+        copies.sort_by_key(|copy| copy.written);
+        Ok(Self { directory: directory.to_owned(), copies: Mutex::new(copies) })
+    }
+
+    /// Keeps what the files of an order held, with its journal, on the disk when this returns. The oldest copies of the
+    /// same client make room for it.
+    ///
+    /// # Errors
+    /// `undo_full` if those are younger than a day; or it cannot be written.
+    pub fn keep(
+        &self,
+        (uid, id): (u32, OrderId),
+        journal: &Journal,
+        contents: &[Vec<u8>],
+        limits: UndoLimits,
+        now: Duration,
+    ) -> Result<(), Error> {
+        let header = journal.encode_to_vec();
+        let length =
+            u32::try_from(header.len()).map_err(|_| Fault::Corrupt { what: "a journal" })?.to_le_bytes();
+        let mut parts: Vec<&[u8]> = vec![&length, &header];
+        parts.extend(contents.iter().map(Vec::as_slice));
+        let size = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add);
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let mut copies = self.copies();
+        let is_older = |copy: &Entry, age| now.saturating_sub(copy.written) > age;
+        let age = Duration::from_secs(limits.max_age_s).max(SAFE);
+        while let Some(old) = copies.iter().position(|copy| is_older(copy, age)) {
+            self.discard(&mut copies, old)?;
+        }
+        loop {
+            let own = || copies.iter().filter(|copy| copy.uid == uid);
+            let bytes = own().map(|copy| copy.size).fold(size, u64::saturating_add);
+            let fits = u32::try_from(own().count()).is_ok_and(|count| count < limits.max_count);
+            if fits && bytes <= limits.max_bytes {
+                break;
+            }
+            let oldest = copies.iter().position(|copy| copy.uid == uid && is_older(copy, SAFE));
+            let oldest = oldest.ok_or_else(|| Denied::new(Code::UndoFull, FULL))?;
+            self.discard(&mut copies, oldest)?;
+        }
+        let entry = Entry { uid, id, size, written: now };
+        store::replace(&self.path(&entry), &parts, Durability::Synced)?;
+        copies.push(entry);
+        Ok(())
+    }
+
+    fn path(&self, entry: &Entry) -> PathBuf {
+        self.directory.join(format!("{}-{}", entry.uid, entry.id))
+    }
+
+    /// Reads the journal of an order, with content where it is kept; none if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn read(&self, id: OrderId) -> Result<Option<Kept>, Fault> {
+        let path = self.copies().iter().find(|copy| copy.id == id).map(|copy| self.path(copy));
+        let content = path.map(|path| store::read(&path, u64::MAX)).transpose()?.flatten();
+        let Some(mut bytes) = content else { return Ok(None) };
+        let damaged = || Fault::Corrupt { what: "an undo copy" };
+        let (length, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| damaged())?;
+        let journal =
+            rest.get(..length).and_then(|header| Journal::decode(header).ok()).ok_or_else(damaged)?;
+        bytes.drain(..length.saturating_add(4));
+        Ok(Some(Kept { journal, content: bytes }))
+    }
+
+    /// Gives up the journal and copy of an order.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn forget(&self, id: OrderId) -> Result<(), Fault> {
+        let mut copies = self.copies();
+        while let Some(at) = copies.iter().position(|copy| copy.id == id) {
+            self.discard(&mut copies, at)?;
+        }
+        Ok(())
+    }
+
+    fn discard(&self, copies: &mut Vec<Entry>, at: usize) -> Result<(), Fault> {
+        let copy = copies.remove(at);
+        store::remove(&self.path(&copy))
+    }
+
+    fn copies(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
