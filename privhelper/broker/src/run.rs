@@ -39,6 +39,7 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     }
     call.accepted(&grant);
     order.commit_secrets(policy)?;
+    order.decided(policy, &grant);
     let of_verb = table::row(order.verb).facts; // the probe, or root by way of the recorder
     let (found, facts) = facts::gather(call, &client, &order, &grant, of_verb)?;
     let grant = policy.decide_facts(grant, who, &facts)?;
@@ -49,7 +50,8 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     if meta.mode == Mode::Preview {
         return Ok(previewed(&grant, Some(call.plan.clone())));
     }
-    order.decided(policy, &grant, found);
+    order.decided(policy, &grant);
+    order.wire.facts = Some(found);
     (verb.perform)(call, &client, &order, &grant) // people agree, begin on disk, root, end on disk
 }
 

@@ -36,6 +36,7 @@ fn passes_a_granted_write_on_with_its_facts_and_its_content_apart() {
 
     let inspected = world.recorder.inspected.lock().unwrap()[0].clone();
     assert!(inspected.claim.event.is_empty() && inspected.order.facts.is_none());
+    assert_eq!((inspected.order.policy_digest.len(), inspected.order.contents.len()), (32, 1));
     let [Arrived { claim, order, content, secrets, body, .. }] = executed(&world).try_into().unwrap();
     assert_eq!(order.order_id, link::order_id(CLIENT_UID, &id));
     assert_eq!((order.uid, order.verb.as_str(), order.rule.as_str()), (CLIENT_UID, "file.write", "site"));
