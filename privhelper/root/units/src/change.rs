@@ -13,13 +13,12 @@ use postern_proto::v1::{Completed, Phase, Progress, Status};
 use postern_root::{Error, Fault};
 
 /// Decides on root's own facts, does it, and states what it did.
-pub fn change(work: &mut Work<'_>, verb: VerbId, body: &[u8]) -> Result<Outcome, Error> {
+pub fn change(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
     let (authority, host) = (work.authority, &work.state.host);
-    let malformed = || Denied::new(Code::InvalidArgument, "the order's body is malformed");
-    let decoded = Request::decode_order(verb, body, Vec::new()).ok_or_else(malformed)??;
+    let malformed = || Denied::new(Code::InvalidArgument, "this is no change of a unit");
     let grant = authority.decide(&decoded.required_grants())?;
     let Request::Unit(request) = decoded else { return Err(malformed().into()) };
-    let words = Words::of(verb).ok_or_else(malformed)?;
+    let words = Words::of(request.verb).ok_or_else(malformed)?;
     let now = facts::gather(host, &request, words)?;
     check_unchanged(work, &now)?;
     let facts = Facts::Unit(Box::new(now));

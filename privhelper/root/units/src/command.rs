@@ -6,7 +6,7 @@
 use crate::state::Work;
 use crate::{inverse, job, paths};
 use postern_policy::request::Request;
-use postern_policy::{Code, Denied, VerbId};
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::{CommandJob, Outcome, Sandbox};
 use postern_proto::v1::Completed;
 use postern_root::store::{self, Durability};
@@ -14,10 +14,9 @@ use postern_root::{Error, Fault};
 use prost::Message;
 
 /// Decides, starts the unit, and follows it.
-pub fn run(work: &mut Work<'_>, body: &[u8]) -> Result<Outcome, Error> {
+pub fn run(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
     let (authority, host) = (work.authority, &work.state.host);
-    let malformed = || Denied::new(Code::InvalidArgument, "the order's body is malformed");
-    let decoded = Request::decode_order(VerbId::CommandRun, body, Vec::new()).ok_or_else(malformed)??;
+    let malformed = || Denied::new(Code::InvalidArgument, "this is no command");
     let grant = authority.decide(&decoded.required_grants())?;
     let Request::Command(request) = decoded else { return Err(malformed().into()) };
     let row = authority.policy.command(request.name.as_str());

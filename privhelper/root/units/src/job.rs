@@ -43,7 +43,7 @@ pub fn record(host: &Host, id: OrderId) -> PathBuf {
 pub fn begin(host: &Host, id: OrderId, unit: &str, statement: &Outcome) -> Result<PathBuf, Error> {
     let path = directory(host, id);
     store::make_directory(&path)?;
-    if !store::claim(&path.join("begun"))? {
+    if !store::claim(&path.join("begun"), &[])? {
         return Err(
             postern_policy::Denied::new(Code::RequestIdConflict, "this order was begun before").into()
         );

@@ -3,7 +3,6 @@
 use crate::job;
 use crate::state::Work;
 use postern_policy::request::Request;
-use postern_policy::{Code, Denied, VerbId};
 use postern_proto::root::v1::{Envelope, Outcome, RootExecute};
 use postern_proto::v1::Completed;
 use postern_root::Error;
@@ -11,10 +10,8 @@ use postern_root::store::{self, Durability};
 use prost::Message;
 
 /// Decides the request, puts the order into the job's directory, and follows the unit.
-pub fn start(work: &mut Work<'_>, envelope: &Envelope, verb: VerbId, body: &[u8]) -> Result<Outcome, Error> {
+pub fn start(work: &mut Work<'_>, envelope: &Envelope, request: &Request) -> Result<Outcome, Error> {
     let ordered = work.authority.ordered;
-    let malformed = || Denied::new(Code::InvalidArgument, "the order's body is malformed");
-    let request = Request::decode_order(verb, body, Vec::new()).ok_or_else(malformed)??;
     let grant = work.authority.decide(&request.required_grants())?;
     let host = &work.state.host;
     let unit = format!("postern-packages@{}.service", ordered.id);

@@ -2,7 +2,7 @@
 
 use crate::state::{State, Work};
 use crate::{change, command, job, packages, validate};
-use postern_policy::{Code, Denied, VerbId};
+use postern_policy::{Code, Denied, Request};
 use postern_proto::root::v1::{Envelope, Outcome, Step};
 use postern_root::{Accounts, Authority, Connection, Error, Ordered, Purpose, Received};
 use std::os::unix::net::UnixStream;
@@ -54,45 +54,20 @@ impl State {
         let purpose = Purpose::Act(Some(envelope));
         let policy = &self.policy.policy;
         let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered, purpose)?;
-        let (verb, body) = authority.effective()?;
+        let request = authority.request(Vec::new())?;
         let mut work = Work { state: self, authority: &authority, connection };
-        match verb {
-            VerbId::UnitStart
-            | VerbId::UnitStop
-            | VerbId::UnitRestart
-            | VerbId::UnitReload
-            | VerbId::UnitTryRestart
-            | VerbId::UnitResetFailed
-            | VerbId::UnitEnable
-            | VerbId::UnitDisable
-            | VerbId::UnitMask
-            | VerbId::UnitUnmask => change::change(&mut work, verb, body),
-            VerbId::UnitDaemonReload => change::daemon_reload(&mut work),
-            VerbId::PackageInstall
-            | VerbId::PackageRemove
-            | VerbId::PackagePurge
-            | VerbId::PackageAutoremove
-            | VerbId::PackageUpdate
-            | VerbId::PackageUpgrade
-            | VerbId::PackageHold
-            | VerbId::PackageUnhold
-            | VerbId::PackageRepair => packages::start(&mut work, envelope, verb, body),
-            VerbId::CommandRun => command::run(&mut work, body),
-            VerbId::PackageShow
-            | VerbId::UnitStatus
-            | VerbId::FileRead
-            | VerbId::FileList
-            | VerbId::FileWrite
-            | VerbId::FilePatch
-            | VerbId::FileRemove
-            | VerbId::FileMkdir
-            | VerbId::FileSetMode
-            | VerbId::FileSetOwner
-            | VerbId::PolicyDescribe
-            | VerbId::RequestResult
-            | VerbId::RequestUndo => {
-                Err(Denied::new(Code::Unsupported, "this program does not do this").into())
-            }
+        match request {
+            Request::Unit(_) => change::change(&mut work, request),
+            Request::DaemonReload => change::daemon_reload(&mut work),
+            Request::Packages(_) => packages::start(&mut work, envelope, &request),
+            Request::Command(_) => command::run(&mut work, request),
+            Request::UnitStatus(_)
+            | Request::Files(_)
+            | Request::FileRead(_)
+            | Request::FileList(_)
+            | Request::Describe
+            | Request::Result(_)
+            | Request::Undo(_) => Err(Denied::new(Code::Unsupported, "this program does not do this").into()),
         }
     }
 }

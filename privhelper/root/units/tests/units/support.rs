@@ -97,6 +97,7 @@ impl World {
                 group: at("group"),
                 boot_id: "this boot".to_owned(),
                 owner_uid: uid,
+                root_uid: uid,
                 peer_uid: uid,
                 now: SystemTime::now,
             },
