@@ -9,7 +9,7 @@ use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
 use super::shim;
-use super::wrap::{Frame, Inside, inside, is_shell, resets_path};
+use super::wrap::{Frame, Inside, inside, is_shell};
 use std::collections::{HashSet, VecDeque};
 
 /// So many commands are looked at.
@@ -58,7 +58,7 @@ impl Rules {
 
     fn decide(&self, judging: &Judging) -> Decision {
         let (requests, own): (Vec<&Simple>, Vec<&Simple>) =
-            judging.plain.iter().partition(|command| !judging.resets_path && is_request(command));
+            judging.plain.iter().partition(|command| is_request(command));
         let mut decision = self.decide_on(judging, &judging.plain.iter().collect::<Vec<_>>());
         if !requests.is_empty() {
             let nothing = own.is_empty() && judging.script.facts.is_empty();
@@ -97,28 +97,15 @@ impl Rules {
     }
 }
 
-/// Whether a command can act only as a request to the helper: what the `sudo` shim is given, and a shim's name by itself.
-/// A shim is found by its bare name; `./sudo` and `/usr/bin/apt-get` are the files of these names, run in the sandbox.
-/// A shim that only looks starts the real program, so that is no request either.
+/// What has no power but as a request to the helper: all under sudo, and what does nothing here without root. What a
+/// shim runs in its own place is none.
 fn is_request(command: &Simple) -> bool {
     let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-    let asks_the_helper = match command.power {
-        // The shim goes by the last part of the name, and starts the file where the work needs no root.
-        Power::Request => command.is_found_by_name() || has_program_directory(command),
-        Power::Own | Power::Root => {
-            command.is_found_by_name()
-                && matches!(
-                    command.program(),
-                    "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service"
-                )
-        }
-    };
-    asks_the_helper && !shim::looks(&argv)
-}
-
-fn has_program_directory(command: &Simple) -> bool {
-    let name = command.words.first().map_or("", |word| word.text.as_str());
-    PROGRAMS.iter().any(|directory| name.strip_prefix(directory).is_some_and(|rest| !rest.contains('/')))
+    let needs_root = matches!(
+        command.program(),
+        "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service"
+    );
+    (command.power == Power::Root || needs_root) && !shim::looks(&argv)
 }
 
 /// One text as it is judged.
@@ -128,8 +115,6 @@ struct Judging {
     /// The commands for rules to look at.
     plain: Vec<Simple>,
     places: Places,
-    /// Some command starts another one without the `PATH` on which the shims come first.
-    resets_path: bool,
 }
 
 impl Judging {
@@ -161,7 +146,6 @@ impl Judging {
                 break;
             }
             self.note(&command);
-            self.resets_path |= resets_path(&command);
             self.interpreted(&command, &mut queue);
             match inside(&command) {
                 Inside::Nothing => self.plain.push(command),

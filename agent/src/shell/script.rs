@@ -72,24 +72,14 @@ pub struct Input {
     pub text: Option<Word>,
 }
 
-/// The user that a command runs as.
+/// Who a command runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
     /// As the sandbox's own user.
     Own,
-    /// As root, if its wrapper had its way: in the sandbox the wrapper fails.
+    /// As root, if sudo had its way: it becomes a typed request or fails.
     Root,
-    /// Given to the `sudo` shim, which translates it to a typed request or fails. Rules name it `root`.
-    #[serde(skip)]
-    Request,
-}
-
-impl Power {
-    /// Whether a rule that names `wanted` speaks of this one.
-    pub fn is(self, wanted: Self) -> bool {
-        (self == Self::Own) == (wanted == Self::Own)
-    }
 }
 
 /// A command without what joins it to others. A redirection is a command called `>` or `<`, an assignment
@@ -115,13 +105,6 @@ impl Simple {
             }
             Some(_) | None => "",
         }
-    }
-
-    /// Whether the program is found by its name alone: the name of a shim finds the shim.
-    pub fn is_found_by_name(&self) -> bool {
-        self.words
-            .first()
-            .is_some_and(|word| word.certainty == Certainty::Literal && !word.text.contains('/'))
     }
 
     /// The words after the program.

@@ -2,7 +2,6 @@
 
 mod check;
 mod hostile;
-mod requests;
 mod rules;
 mod shim;
 mod table;
