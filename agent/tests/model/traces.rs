@@ -84,6 +84,7 @@ async fn one_trace_goes_from_the_command_line_to_model_helper_and_log() {
             "model_call",
             "misformat",
             "model_call",
+            "repaired",
             "multiple_json",
             "misformat",
             "model_call",
