@@ -74,6 +74,14 @@ pub struct Host {
     pub editor: Vec<String>,
 }
 
+impl Host {
+    /// The site's rules for commands of the agent's own.
+    #[must_use]
+    pub fn shell_rules(&self) -> PathBuf {
+        self.config.with_file_name("shell-rules.yaml")
+    }
+}
+
 impl Default for Host {
     fn default() -> Self {
         Self {

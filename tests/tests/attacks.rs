@@ -69,6 +69,7 @@ fn a_captured_gateway_has_one_clients_power(release: Release) {
     let lifted = [
         "SystemCallFilter",
         "RestrictAddressFamilies",
+        "RootDirectory",
         "TemporaryFileSystem",
         "BindReadOnlyPaths",
         "NoExecPaths",

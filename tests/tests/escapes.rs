@@ -29,11 +29,12 @@ const REASONS: &[(&str, &str)] = &[
     ("ENOENT", "agents_memory agents_environment supervisors_memory supervisors_descriptors"),
     (
         "EROFS",
-        "write_a_configuration write_a_program write_the_root_directory write_a_file_open_to_all write_through_a_symlink",
+        "write_a_configuration write_a_program write_a_unit write_the_root_directory write_a_file_open_to_all \
+         write_through_a_symlink",
     ),
     (
         "EACCES",
-        "open_a_terminal make_a_device shared_memory write_a_unit write_a_home write_another_tasks_file \
+        "open_a_terminal make_a_device shared_memory write_a_home write_another_tasks_file \
          write_a_cgroup write_the_memory_score write_a_setting_of_the_kernel read_shadow read_the_policy \
          read_the_agents_state read_the_audit_log read_the_helpers_state read_roots_home read_another_tasks_file \
          read_the_names_of_tasks rename_out_of_the_workspace cut_another_tasks_file cut_by_opening",

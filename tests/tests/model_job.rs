@@ -118,7 +118,7 @@ fn the_doctor_knows_the_session(host: &Installed) {
     let sound = host.visitor(&["postern", "doctor", "--json"]);
     assert_eq!(sound.code, 0, "{sound}");
     let checks = sound.json()["checks"].clone();
-    let is_ok = |all: &Vec<Value>| all.len() == 9 && all.iter().all(|check| check["state"] == "ok");
+    let is_ok = |all: &Vec<Value>| all.len() == 10 && all.iter().all(|check| check["state"] == "ok");
     assert!(checks.as_array().is_some_and(is_ok), "{checks}");
     let old = "import os, pwd; me = pwd.getpwnam('visitor'); os.setgroups([]); os.setgid(me.pw_gid); \
                os.setuid(me.pw_uid); os.execv('/usr/bin/postern', ['postern', 'doctor'])";

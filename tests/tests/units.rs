@@ -113,3 +113,57 @@ fn commands_with_ports_differ_by_their_network_alone() {
     assert_eq!(without, ["PrivateNetwork=yes", "RestrictAddressFamilies=none"]);
     assert_eq!(with, ["IPAddressAllow=localhost", "RestrictAddressFamilies=AF_INET AF_INET6"]);
 }
+
+/// Units with a sandbox. A job has none: it has root's whole power, and so no filter of system calls that could bind
+/// it, nor one that a package's scripts could stumble over.
+fn sandboxed() -> impl Iterator<Item = (String, Vec<String>)> {
+    units().into_iter().filter(|(name, lines)| has(lines, "[Service]") && name != "postern-job@.service")
+}
+
+#[test]
+fn io_uring_gives_no_unit_the_sockets_that_it_has_not() {
+    for (name, lines) in sandboxed() {
+        let filters: Vec<&str> = lines.iter().filter_map(|l| l.strip_prefix("SystemCallFilter=")).collect();
+        let closed =
+            filters.iter().position(|f| f.starts_with('~') && f[1..].split(' ').any(|w| w == "@aio"));
+        let closed = closed.unwrap_or_else(|| panic!("{name} lacks SystemCallFilter=~@aio"));
+        for filter in filters[closed..].iter().filter(|filter| !filter.starts_with('~')) {
+            let opens = ["@aio", "@system-service", "io_uring"].iter().any(|word| filter.contains(word));
+            assert!(!opens, "{name} opens it again: {filter}");
+        }
+    }
+}
+
+#[test]
+fn no_unit_hides_the_root_in_a_way_that_systemd_drops() {
+    for (name, lines) in sandboxed() {
+        assert!(has(&lines, "ProtectSystem=strict"), "{name}");
+        let mut over = lines.iter().filter_map(|l| l.strip_prefix("TemporaryFileSystem="));
+        assert!(!over.any(|path| path == "/" || path.starts_with("/:")), "{name}: use RootDirectory=");
+    }
+}
+
+/// Any of `ProtectControlGroups=`, `ProtectKernelTunables=`, `ProtectProc=` and `ProcSubset=` makes systemd mount the
+/// kernel's file systems anew, and `ProtectSystem=strict` then leaves out `/run`.
+#[test]
+fn run_is_read_only_in_every_unit() {
+    for (name, lines) in sandboxed() {
+        assert!(has(&lines, "ReadOnlyPaths=/run") || has(&lines, "TemporaryFileSystem=/run:ro"), "{name}");
+    }
+}
+
+#[test]
+fn every_hidden_root_is_an_empty_directory_of_that_unit_alone() {
+    let made = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/tmpfiles.conf"));
+    let made = made.expect("deploy/tmpfiles.conf");
+    let mut roots = Vec::new();
+    for (name, lines) in sandboxed() {
+        let Some(root) = lines.iter().find_map(|l| l.strip_prefix("RootDirectory=")) else { continue };
+        let is_made = |line: &str| line.split_whitespace().eq(["d", root, "0755", "root", "root"]);
+        assert!(made.lines().any(is_made), "{name}: tmpfiles.conf does not make {root}");
+        assert!(has(&lines, "MountAPIVFS=yes"), "{name}");
+        assert!(!roots.contains(&root.to_owned()), "{name} shares {root}");
+        roots.push(root.to_owned());
+    }
+    assert!(!roots.is_empty());
+}

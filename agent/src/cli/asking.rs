@@ -103,7 +103,7 @@ impl Session<'_> {
                 }
                 self.console.say_lines(&String::from_utf8_lossy(&outcome.stderr));
                 if !is_good {
-                    self.complain(&done.code, &show::ending(&done.code, &done.message));
+                    self.complain(&done.code, &show::failure(done));
                 } else if !self.global.quiet {
                     self.hints(outcome, done);
                 }

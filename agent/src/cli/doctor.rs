@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
 use crate::serve;
+use crate::shell::Rules;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -31,6 +32,7 @@ impl Session<'_> {
         let is_there = helper.as_deref() == Some("ok");
         checks.push(if is_there { self.policy_check().await } else { unasked("policy", is_reached) });
         checks.push(model_check(health.as_ref()));
+        checks.push(self.rules_check());
         checks.extend(host::checks(&self.host.system));
         self.told(&checks, is_there)
     }
@@ -86,6 +88,25 @@ impl Session<'_> {
             Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {
                 Check::unknown(NAME, "the helper does not describe it")
             }
+        }
+    }
+
+    /// The rules for the agent's own commands: with a wrong file none runs.
+    fn rules_check(&self) -> Check {
+        const NAME: &str = "rules";
+        let path = self.host.shell_rules();
+        if std::fs::File::open(&path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+            return Check::unknown(NAME, format!("{} is not for this user to read", path.display()));
+        }
+        match Rules::load(&path) {
+            Ok(rules) => {
+                Check::ok(NAME, format!("{} rules for commands: postern shell rules", rules.count()))
+            }
+            Err(why) => Check::wrong(
+                NAME,
+                why,
+                "postern config check   # as root; then systemctl restart postern-agent",
+            ),
         }
     }
 

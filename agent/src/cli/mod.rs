@@ -32,6 +32,7 @@ use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::request::Request;
+use crate::shell::Rules;
 use crate::trace::{self, Trace};
 use crate::{Host, config, operators, serve};
 use clap::{CommandFactory, Parser};
@@ -185,10 +186,13 @@ impl Session<'_> {
         if self.global.json.is_some() {
             self.console.json(&health);
         } else {
-            for part in ["agent", "llm", "rag", "helper"] {
+            for part in ["agent", "llm", "helper"] {
                 if let Some(state) = health[part].as_str() {
                     self.console.result(&format!("{part:<7} {state}\n"));
                 }
+            }
+            for (kind, count) in health["repaired"].as_object().into_iter().flatten() {
+                self.console.result(&format!("replies repaired ({kind}): {count}\n"));
             }
         }
         if health["helper"] == "ok" { Exit::Done } else { Exit::Unreachable }
@@ -215,7 +219,10 @@ impl Session<'_> {
     fn config(&mut self, command: Config) -> Exit {
         match (config::read(&self.host.config), command) {
             (Err(why), _) => self.fail(&Fault::new("failed", why)),
-            (Ok(_), Config::Check) => Exit::Done,
+            (Ok(_), Config::Check) => match Rules::load(&self.host.shell_rules()) {
+                Ok(_) => Exit::Done,
+                Err(why) => self.fail(&Fault::new("failed", why)),
+            },
             (Ok(config), Config::Show) => {
                 self.console.json(&config);
                 Exit::Done

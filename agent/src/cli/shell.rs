@@ -30,6 +30,12 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         rules: Option<PathBuf>,
     },
+    /// Print the rules that commands are judged by, the built-in ones and those of the file, as a file of rules
+    Rules {
+        /// Rules in place of /etc/postern/shell-rules.yaml
+        #[arg(long, value_name = "FILE")]
+        rules: Option<PathBuf>,
+    },
     /// Run a command in the agent's sandbox; `sudo` and its like in it become requests
     Run {
         /// The command as `sh -c` would get it; - reads it from stdin
@@ -42,6 +48,7 @@ impl Session<'_> {
     pub(super) async fn shell(&mut self, shell: Shell) -> Exit {
         match shell.command {
             Command::Check { cmd, rules } => self.check(&cmd, rules),
+            Command::Rules { rules } => self.rules(rules),
             Command::Run { cmd } => self.run_command(cmd).await,
         }
     }
@@ -81,9 +88,25 @@ impl Session<'_> {
         self.end(&task)
     }
 
+    fn load(&self, rules: Option<PathBuf>) -> Result<Rules, String> {
+        Rules::load(&rules.unwrap_or_else(|| self.host.shell_rules()))
+    }
+
+    fn rules(&mut self, rules: Option<PathBuf>) -> Exit {
+        let rules = match self.load(rules) {
+            Ok(rules) => rules,
+            Err(why) => return self.fail(&Fault::new("failed", why)),
+        };
+        if self.global.json.is_some() {
+            self.console.json(&json!({ "v": 1, "rules": rules.texts().collect::<Vec<_>>() }));
+        } else {
+            self.console.result(&rules.to_yaml());
+        }
+        Exit::Done
+    }
+
     fn check(&mut self, cmd: &str, rules: Option<PathBuf>) -> Exit {
-        let path = rules.unwrap_or_else(|| self.host.config.with_file_name("shell-rules.yaml"));
-        let rules = match Rules::load(&path) {
+        let rules = match self.load(rules) {
             Ok(rules) => rules,
             Err(why) => return self.fail(&Fault::new("failed", why)),
         };

@@ -177,7 +177,8 @@ impl<'a, 'b> View<'a, 'b> {
         self.meter.clear();
         let is_quiet = self.session.global.quiet;
         let what = data["what"].as_str().unwrap_or_default();
-        let head = format!("[{}/{}] {what}", data["step"], data["of"]);
+        let of = data["of"].as_u64().map(|of| format!("/{of}")).unwrap_or_default();
+        let head = format!("[{}{of}] {what}", data["step"]);
         let status = data["status"].as_str().unwrap_or_default();
         if status == "running" {
             if !is_quiet {

@@ -184,6 +184,11 @@ fn look(tool: &Tool) -> Option<Look> {
     })
 }
 
+/// Whether there is something that was not read: what is missing, or failed, holds nothing to guess at.
+pub(crate) fn is_unread(status: StepStatus) -> bool {
+    matches!(status, StepStatus::Truncated | StepStatus::Timeout | StepStatus::Denied)
+}
+
 impl Found {
     /// Nothing was found; the code and why.
     #[must_use]
@@ -199,7 +204,7 @@ impl Found {
         if let Some(error) = &self.error {
             told["error"] = json!(error);
         }
-        if self.status != StepStatus::Ok {
+        if is_unread(self.status) {
             told["unread"] = json!(UNREAD);
         }
         told

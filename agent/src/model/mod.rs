@@ -18,6 +18,7 @@ pub mod protocol;
 pub mod quotation;
 pub mod reader;
 pub mod redact;
+pub mod repairs;
 pub mod results;
 pub mod task;
 pub mod tools;

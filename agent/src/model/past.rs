@@ -43,6 +43,12 @@ impl Past {
         }
     }
 
+    /// Whether the call that stands here was run; `None` if the dialogue did not come so far.
+    #[must_use]
+    pub fn was_run(&self) -> Option<bool> {
+        self.0.front().map(|said| matches!(said, Said::Done(_)))
+    }
+
     /// What came of the call that stands here. `None` if it was not run, `Some(None)` if the log does not say.
     pub fn done(&mut self) -> Option<Option<Done>> {
         match self.0.front() {

@@ -12,7 +12,7 @@ use super::past::{Past, Said};
 use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, Misread, Reading};
 use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, FinishOutcome, OUTPUT, Tool};
-use super::{redact, results};
+use super::{redact, repairs, results};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
 use crate::secrets::Secrets;
@@ -55,6 +55,11 @@ pub trait Hands {
 
     /// Looks whether something is as the model says that it will be found.
     fn verify(&mut self, expected: &Expected) -> impl Future<Output = Done> + Send;
+
+    /// Asks the person whether a call may be run that was read only after these repairs; false where nobody is there.
+    fn confirm(&mut self, _call: &Call, _repairs: &str) -> impl Future<Output = bool> + Send {
+        std::future::ready(false)
+    }
 
     /// Gets a reply that was no call, whole.
     fn misread(&mut self, _reply: &str) {}
@@ -267,7 +272,12 @@ impl<'t> Task<'t> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
         for (index, (id, reading)) in reply.read(self.tools()).into_iter().enumerate() {
+            let repaired = repairs::of_json(&reading);
             let Reading { call, is_multiple, .. } = reading;
+            if let (Ok(call), false) = (&call, self.is_kept) {
+                let kinds: Vec<String> = repaired.iter().cloned().chain(repairs::around(reply)).collect();
+                self.endpoint.repairs.note(call.tool(), &kinds);
+            }
             if is_text && is_multiple {
                 tracing::warn!(event = "multiple_json", "multiple JSON objects in one reply");
             }
@@ -275,6 +285,10 @@ impl<'t> Task<'t> {
                 Ok(_) if is_text && is_multiple => Some(SEVERAL.to_owned()),
                 Ok(call) if is_text && is_quoted(&reply.text, call, &self.turns, self.tools()) => {
                     Some(QUOTED.to_owned())
+                }
+                Ok(call) if !repaired.is_empty() && repairs::must_be_exact(call) => {
+                    let may_run = self.may_run_repaired(call, &repaired, hands).await;
+                    (!may_run).then(|| repairs::not_exact(&repaired))
                 }
                 Ok(_) => None,
                 Err(_) if reply.stop == Stop::Length => Some(CUT_OFF.to_owned()),
@@ -306,6 +320,14 @@ impl<'t> Task<'t> {
             results.push(self.call(id, &call, hands).await?);
         }
         Ok(Turn::Results(results))
+    }
+
+    /// Whether a person lets a repaired call through; on the way through what is kept, whether one did.
+    async fn may_run_repaired(&self, call: &Call, repaired: &[String], hands: &mut impl Hands) -> bool {
+        match self.past.was_run() {
+            Some(was_run) => was_run,
+            None => hands.confirm(call, &repaired.join(", ")).await,
+        }
     }
 
     /// Believes the model that the task is done, unless what it names as proof is not so: that it is told once.

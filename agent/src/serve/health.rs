@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -25,10 +26,11 @@ pub struct Parts {
     agent: String,
     /// The model's endpoint.
     llm: String,
-    /// The local knowledge base.
-    rag: String,
     /// The helper.
     helper: String,
+    /// How often a reply of the model had to be repaired since the agent started, by kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    repaired: BTreeMap<String, u64>,
 }
 
 /// The last probe.
@@ -69,7 +71,8 @@ pub async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Parts>) {
     };
     let (helper, llm) = tokio::join!(probe(&app.door), llm);
     let agent = app.store.fault().unwrap_or_else(|| app.health.agent.clone());
-    let state = Parts { agent, llm, rag: "off".to_owned(), helper };
+    let repaired = app.model.as_ref().map(|model| model.endpoint.repairs.counts()).unwrap_or_default();
+    let state = Parts { agent, llm, helper, repaired };
     *last = Some((Instant::now(), state.clone()));
     answer(state)
 }

@@ -141,10 +141,21 @@ pub async fn serve_on(
         secrets,
         consents: Arc::default(),
     });
+    let rules = own.commands.fault().map(|why| format!("no command is run: {why}"));
+    if let Some(why) = &rules {
+        tracing::error!(event = "shell_rules", "{why}");
+    }
     let worker =
         tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), Arc::clone(&store), model.clone(), own));
     let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
-    let app = Arc::new(App { door, store, queue, health: Health::new(wrong.or(closed), llm), slots, model });
+    let app = Arc::new(App {
+        door,
+        store,
+        queue,
+        health: Health::new(wrong.or(rules).or(closed), llm),
+        slots,
+        model,
+    });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))

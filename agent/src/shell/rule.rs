@@ -4,10 +4,10 @@ use super::level::{Capability, Level, Profile};
 use super::options::{Options, Order};
 use super::script::{Certainty, Fact, Power, Simple, Word};
 use regex::{Regex, RegexSet};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A rule as its file has it. Every key that is given must hold.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleText {
     /// Its stable name.
@@ -15,66 +15,76 @@ pub struct RuleText {
     /// What it says.
     pub level: Level,
     /// 0 to 100; 0 for `safe` alone.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub score: u8,
     /// What it says of the host.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub capabilities: Vec<Capability>,
     /// Why, and what to use instead.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reason: String,
     /// The sandbox of a `safe` rule; `read_only` if left out.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub inspects: bool,
     /// About the text as a whole. No other key then.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Fact>,
     /// Programs by name, `*` at the end for any ending; none = every command. `>` and `<` are redirections,
     /// `=` an assignment.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub command: Vec<String>,
     /// Programs that it does not look at.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub not_command: Vec<String>,
     /// The first operand.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub subcommand: Vec<String>,
     /// One of these options is there: `r`, `--recursive`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub option: Vec<String>,
     /// Some argument is this, whole (regular expressions).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub argument: Vec<String>,
     /// All the words, a blank between, are this.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub line: Vec<String>,
     /// Some file that an argument means is this, whole.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub path: Vec<String>,
     /// No file that an argument means is this.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub not_path: Vec<String>,
     /// Whom the command runs as; either if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
     /// `safe` only: the options that it may have, and no others.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<String>,
     /// `safe` only: what the first operand must be (a regular expression).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// `safe` only: what every operand must be, but for the subcommand or the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operand: Option<String>,
     /// `safe` only: at most so many operands.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operands: Option<usize>,
     /// `safe` only: whatever its words come to.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub any_words: bool,
     /// `safe` only: every word is known, and `operand` speaks of options too.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub known_words: bool,
     /// Texts that it applies to, tried when it is loaded.
-    #[serde(default, rename = "match")]
+    #[serde(default, rename = "match", skip_serializing_if = "is_default")]
     pub examples: Vec<String>,
     /// Texts that it does not apply to.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub not_match: Vec<String>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What makes a `safe` rule a proof.

@@ -111,6 +111,24 @@ impl Rules {
         if wrong.is_empty() { Ok(()) } else { Err(format!("{name}: {}", wrong.join("; "))) }
     }
 
+    /// The rules as a file that stands for itself, one rule a line.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        let mut text = "version: 1\ninclude_builtin: false\nrules:\n".to_owned();
+        for rule in &self.0 {
+            // JSON is YAML too.
+            text.push_str("  - ");
+            text.push_str(&serde_json::to_string(&rule.text).unwrap_or_default());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The rules as their files have them.
+    pub fn texts(&self) -> impl Iterator<Item = &RuleText> {
+        self.0.iter().map(|rule| &rule.text)
+    }
+
     /// Each of them.
     pub(super) fn each(&self) -> std::slice::Iter<'_, Rule> {
         self.0.iter()

@@ -1,6 +1,6 @@
 //! What a command's text says once a shell's grammar has read it: every simple command, wherever it stands.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// How much of a word's value its text tells.
@@ -73,7 +73,7 @@ pub struct Input {
 }
 
 /// Who a command runs as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
     /// As the sandbox's own user.
@@ -124,7 +124,7 @@ impl Simple {
 }
 
 /// What rules can ask of a text besides its commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
     /// There is no command in it.

@@ -12,7 +12,7 @@ mod waiting;
 pub use files::FileView;
 pub use grants::grants;
 pub use outcome::{found, unit_state};
-pub use refusal::{ending, next_step, refusal};
+pub use refusal::{failure, next_step, refusal};
 pub use table::Table;
 pub use text::{json, line, lines};
 pub use waiting::{Later, clock, time_of, waiting};

@@ -1,6 +1,7 @@
 //! An outcome in words: what was found or done on the one hand, why not on the other.
 
 use super::plan::{packages_done, plan, size};
+use super::refusal::unit_result;
 use super::table::Table;
 use crate::ask::Outcome;
 use crate::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
@@ -107,13 +108,11 @@ fn unit_block(info: &UnitInfo, text: &mut String) {
     }
     let pid = if info.main_pid > 0 { info.main_pid.to_string() } else { String::new() };
     let memory = if info.memory_bytes > 0 { size(info.memory_bytes) } else { String::new() };
-    let exit =
-        if info.exit_status == 0 { String::new() } else { format!(" (exit status {})", info.exit_status) };
     for (key, value) in [
         ("loaded", &info.load),
         ("state", &state),
         ("at boot", &info.enabled),
-        ("result", &format!("{}{exit}", info.result)),
+        ("result", &unit_result(info)),
         ("main pid", &pid),
         ("memory", &memory),
     ] {

@@ -1,6 +1,6 @@
 //! Why a request was not done, and what comes next: for a person a sentence, for a program a command.
 
-use crate::event::Refused;
+use crate::event::{Completed, Refused, UnitInfo};
 use std::time::Duration;
 
 /// Why a request was refused, and what can be done about it. `explain` is the command with which an
@@ -14,7 +14,8 @@ pub fn refusal(refused: &Refused, explain: &str) -> String {
     if !refused.granted_nearby.is_empty() {
         parts.push(format!("granted nearby: {}", refused.granted_nearby.join(", ")));
     }
-    if refused.retry_after_s > 0 {
+    // The helper's words may hold the time already.
+    if refused.retry_after_s > 0 && !refused.message.contains(&refused.retry_after_s.to_string()) {
         let pause = Duration::from_secs(refused.retry_after_s.into());
         parts.push(format!("ask again in {}", humantime::format_duration(pause)));
     }
@@ -38,6 +39,43 @@ pub fn ending(code: &str, message: &str) -> String {
         _ => return message.to_owned(),
     };
     if message.is_empty() { by.to_owned() } else { format!("{by}: {message}") }
+}
+
+/// Why a request failed. Of a unit in systemd.exec(5)'s words, not in those of its properties.
+#[must_use]
+pub fn failure(done: &Completed) -> String {
+    let message = ending(&done.code, &done.message);
+    let Some(unit) = done.unit.as_ref().filter(|_| done.code == "unit_failed") else { return message };
+    let plain = message.rfind(" (result ").filter(|_| message.ends_with(')'));
+    let message = plain.and_then(|at| message.get(..at)).unwrap_or(&message).trim_end_matches('.');
+    match unit_result(unit).as_str() {
+        "" | "success" => message.to_owned(),
+        why if message.is_empty() => format!("{}: {why}", unit.id),
+        why => format!("{message}: {why}"),
+    }
+}
+
+/// How a unit's last run ended, in words; `success` where it ended well.
+#[must_use]
+pub fn unit_result(unit: &UnitInfo) -> String {
+    let words = match (unit.result.as_str(), unit.exit_status) {
+        // The main process is not the one that failed.
+        ("exit-code", 0) => {
+            "a process beside the main one, such as that of ExecStartPre=, exited with an error"
+        }
+        ("exit-code", status) => return format!("its main process exited with status {status}"),
+        ("signal", _) => "a process of it was killed by a signal",
+        ("core-dump", _) => "a process of it crashed",
+        ("timeout", _) => "it did not start or stop in time",
+        ("watchdog", _) => "it did not answer its watchdog in time",
+        ("start-limit-hit", _) => "it was started too often in a short time",
+        ("oom-kill", _) => "the kernel killed it for want of memory",
+        ("protocol", _) => "it did not report its start as its Type= says",
+        ("resources", _) => "systemd could not set it up; its journal says why",
+        (other, 0) => other,
+        (other, status) => return format!("{other} (exit status {status})"),
+    };
+    words.to_owned()
 }
 
 /// The operator's next command, where there is one.

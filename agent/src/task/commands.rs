@@ -36,9 +36,15 @@ impl Commands {
                 ..Sandbox::at(&host.tool_socket)
             },
             tools: config.tools.clone(),
-            rules: Rules::load(&host.config.with_file_name("shell-rules.yaml")),
+            rules: Rules::load(&host.shell_rules()),
             allowed: Mutex::default(),
         }
+    }
+
+    /// Why no command is run at all, if the rules cannot be read.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.rules.as_ref().err().map(String::as_str)
     }
 
     /// What is to be done with a command's text.

@@ -78,7 +78,7 @@ impl Entry {
     ) -> Arc<Self> {
         let (answers, questioner) = mpsc::channel(4);
         let person = if order.interactive { Person::Present(questioner) } else { Person::Absent };
-        let kept = Kept { head: head(&mut task), results: task.results.next_number() - 1, task };
+        let kept = Kept { head: head(&mut task), results: task.results.entry_count(), task };
         Arc::new(Self {
             row,
             answers,
@@ -116,7 +116,7 @@ impl Entry {
     /// Writes what the database does not have yet.
     fn write(&self, kept: &mut Kept) {
         let head = head(&mut kept.task);
-        let results = kept.task.results.next_number() - 1;
+        let results = kept.task.results.entry_count();
         if head == kept.head && results == kept.results {
             return;
         }

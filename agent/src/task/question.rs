@@ -40,6 +40,8 @@ pub enum Kind {
     Plan,
     /// What a failed plan has done would be taken back.
     Rollback,
+    /// A change was read from a reply that is no exact JSON.
+    Repaired,
 }
 
 /// What can be answered.

@@ -22,7 +22,7 @@ pub struct Results {
 /// A reply that was no call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Misformat {
-    /// Its place among the results, from 1.
+    /// The step that came instead, from 1.
     pub step: usize,
     /// What is wrong with it.
     pub error: Misread,
@@ -49,10 +49,21 @@ pub enum Entry {
 }
 
 impl Results {
-    /// The number of the next entry. What a command's programs asked for has that command's.
+    /// The number of the next step. What a command's programs asked for has that command's; a reply that was no call
+    /// takes no number, and has that of the step which came instead.
     #[must_use]
     pub fn next_number(&self) -> usize {
-        self.steps.iter().filter(|step| step.is_own()).count() + self.misformats.len() + 1
+        self.own().saturating_add(1)
+    }
+
+    /// The entries that stand by themselves: steps of the order's own, and replies that were no call.
+    #[must_use]
+    pub fn entry_count(&self) -> usize {
+        self.own().saturating_add(self.misformats.len())
+    }
+
+    fn own(&self) -> usize {
+        self.steps.iter().filter(|step| step.is_own()).count()
     }
 
     /// The entries after the first so many, each as JSON.

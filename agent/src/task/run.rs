@@ -116,9 +116,11 @@ impl Runner<'_> {
     }
 
     fn announce(&mut self, task: &Task, number: usize, tool: &Tool, status: &str) {
-        let mut data = json!({
-            "step": number, "of": self.order.steps.len().max(number), "what": tool.describe(), "status": status,
-        });
+        let mut data = json!({ "step": number, "what": tool.describe(), "status": status });
+        // How many there will be is known only of a person's own steps.
+        if number <= self.order.steps.len() {
+            data["of"] = self.order.steps.len().into();
+        }
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();
             let code = result.error.as_deref().and_then(|error| error.split(':').next());

@@ -52,7 +52,10 @@ async fn a_sound_host_is_ok_line_by_line() {
     let ran = place.run(&["doctor", "--json"]).await;
     let states = states(&ran.json());
     let names: Vec<&str> = states.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["groups", "agent", "helper", "policy", "model", "audit", "dpkg", "landlock", "clock"]);
+    assert_eq!(
+        names,
+        ["groups", "agent", "helper", "policy", "model", "rules", "audit", "dpkg", "landlock", "clock"]
+    );
     // This test's user, and its kernel, are what they are.
     for (name, state) in &states {
         assert!(state == "ok" || matches!(name.as_str(), "groups" | "landlock"), "{name}: {}", ran.out);
@@ -160,4 +163,32 @@ fn a_session_that_began_before_its_groups_is_told_to_log_in_again() {
         assert!(check.mend.unwrap_or_default().contains(mend), "{users:?}");
     }
     assert_eq!(json!(State::Ok), "ok");
+}
+
+#[tokio::test]
+async fn wrong_shell_rules_are_told_by_config_check_doctor_and_health_before_a_command_fails() {
+    let place = Place::new();
+    sound(&place);
+    fs::write(place.path("shell-rules.yaml"), "version: 1\nrule: []\n").unwrap();
+    let ran = place.run(&["config", "check"]).await;
+    assert_eq!(ran.exit, Exit::Failed, "{ran:?}");
+    assert!(ran.err.contains("shell-rules.yaml") && ran.err.contains("rule"), "{ran:?}");
+    place.helper(vec![Play::Events(vec![ended(Status::Done, "")]), Play::Events(vec![described(3)])]);
+    place.serve();
+    let health = place.run(&["health", "--json"]).await.json();
+    let why = health["agent"].as_str().unwrap();
+    assert!(why.starts_with("no command is run: ") && why.contains("shell-rules.yaml"), "{health}");
+    let ran = place.run(&["doctor", "--json"]).await;
+    let states = states(&ran.json());
+    for check in ["agent", "rules"] {
+        assert!(states.contains(&(check.to_owned(), "wrong".to_owned())), "{check}: {states:?}");
+    }
+    fs::write(place.path("shell-rules.yaml"), "version: 1\n").unwrap();
+    assert_eq!(place.run(&["config", "check"]).await.exit, Exit::Done);
+    let ran = place.run(&["shell", "rules"]).await;
+    assert_eq!(ran.exit, Exit::Done);
+    assert!(ran.out.starts_with("version: 1\ninclude_builtin: false\nrules:\n  - {\"id\":"), "{}", ran.out);
+    assert!(ran.out.contains("\n  - {\"id\":\"shell.fork-bomb\",\"level\":\"block\""), "{}", ran.out);
+    let listed = place.run(&["shell", "rules", "--json"]).await.json();
+    assert!(listed["rules"].as_array().unwrap().len() > 100);
 }

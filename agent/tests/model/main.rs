@@ -23,6 +23,7 @@ mod plan_scenarios;
 mod plans;
 mod reading;
 mod redaction;
+mod repaired;
 mod resuming;
 mod retries;
 mod sandbox;

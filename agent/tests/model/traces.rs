@@ -69,9 +69,10 @@ async fn one_trace_goes_from_the_command_line_to_model_helper_and_log() {
     );
     assert_eq!(
         (&task["results"][1]["step"], &task["results"][1]["error"]),
-        (&json!(2), &json!("parse_error"))
+        (&json!(1), &json!("parse_error"))
     );
-    assert_eq!((&task["results"][2]["step"], &task["results"][2]["tool"]), (&json!(3), &json!("service")));
+    // They take no number: it is the task's first step.
+    assert_eq!((&task["results"][2]["step"], &task["results"][2]["tool"]), (&json!(1), &json!("service")));
 
     let lines: Vec<Value> = log.text().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let of_task: Vec<&Value> = lines.iter().filter(|line| line["trace_id"] == trace.as_str()).collect();
@@ -83,6 +84,7 @@ async fn one_trace_goes_from_the_command_line_to_model_helper_and_log() {
             "model_call",
             "misformat",
             "model_call",
+            "repaired",
             "multiple_json",
             "misformat",
             "model_call",

@@ -129,3 +129,15 @@ fn there_are_36_capabilities_each_with_its_own_name() {
     let names: std::collections::BTreeSet<&str> = Capability::ALL.iter().map(|c| c.name()).collect();
     assert_eq!(names.len(), 36);
 }
+
+#[test]
+fn printed_rules_are_a_file_that_says_the_same() {
+    let own = "version: 1\nrules:\n  - {id: mine, level: safe, command: [frob], options: 'v --all', match: ['frob -v']}\n";
+    let rules = Rules::with("rules.yaml", own).unwrap();
+    let printed = rules.to_yaml();
+    let again = Rules::with("printed.yaml", &printed).unwrap();
+    assert_eq!((rules.count(), &printed), (again.count(), &again.to_yaml()));
+    for text in ["frob -v", "rm -rf /", "sudo reboot", "ls -l", "curl x | sh", "x=1 y", "cat /etc/shadow"] {
+        assert_eq!(format!("{:?}", rules.judge(text)), format!("{:?}", again.judge(text)), "{text}");
+    }
+}

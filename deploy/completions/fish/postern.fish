@@ -750,6 +750,7 @@ complete -c postern -n "__fish_postern_using_subcommand can" -l dry-run -d 'Show
 complete -c postern -n "__fish_postern_using_subcommand can" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand can" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand can" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand undo" -l task -d 'All changes of this task, the newest first; units that took them up are reloaded' -r
 complete -c postern -n "__fish_postern_using_subcommand undo" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand undo" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
@@ -851,17 +852,18 @@ complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l reason -d 'Why, for the audit log' -r
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l dry-run -d 'Show what would be done, change nothing'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -s q -l quiet -d 'No progress and no hints'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -f -a "check" -d 'Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK'
-complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check run" -f -a "run" -d 'Run a command in the agent\'s sandbox; `sudo` and its like in it become requests'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -f -a "check" -d 'Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -f -a "rules" -d 'Print the rules that commands are judged by, the built-in ones and those of the file, as a file of rules'
+complete -c postern -n "__fish_postern_using_subcommand shell; and not __fish_seen_subcommand_from check rules run" -f -a "run" -d 'Run a command in the agent\'s sandbox; `sudo` and its like in it become requests'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l rules -d 'Rules in place of /etc/postern/shell-rules.yaml' -r -F
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
@@ -872,6 +874,16 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l rules -d 'Rules in place of /etc/postern/shell-rules.yaml' -r -F
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

@@ -78,7 +78,7 @@ const LIMITS: &[(&str, Words)] = &[
         lines => Some(wide(When::Request, format!("up to {lines} lines of the journal"))),
     }),
     ("allow_cascade", |rule, _| {
-        Some(flag(rule.allow_cascade, "other units may change too", "no other unit may change"))
+        Some(flag(rule.allow_cascade, "other units may change too", "other units may only start along"))
     }),
     ("max_bytes", |rule, _| Some(narrow(When::Request, format!("up to {}", size(rule.max_bytes))))),
     ("max_files", |rule, _| {
@@ -103,9 +103,9 @@ const LIMITS: &[(&str, Words)] = &[
         let is_some = !command.is_empty();
         is_some.then(|| narrow(When::Plan, format!("only if `{command}` agrees")))
     }),
-    ("backup", |rule, _| {
-        let words = "what was there before is not kept, so it cannot be undone";
-        (rule.backup() == root::Backup::None).then(|| wide(When::Run, words.to_owned()))
+    ("keep_for_undo", |rule, _| {
+        let words = "the replaced content is not kept, so that it cannot be undone";
+        rule.no_undo_copy.then(|| wide(When::Run, words.to_owned()))
     }),
     ("rate", |rule, _| {
         let window = duration(rule.rate_window_s);

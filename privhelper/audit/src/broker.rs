@@ -1,12 +1,13 @@
 //! recorder.sock: what the broker asks for. Frames are strict; a malformed one ends the connection and is recorded.
 
 use crate::claims;
+use crate::execute;
 use crate::log::{Class, Event, Record, size_and_digest};
 use crate::requests::Taken;
 use crate::state::State;
 use crate::subscribers::{LAG, refused};
 use crate::sys::sockets::{self, Peer};
-use crate::work::{self, Id, Work};
+use crate::work::{Id, Work};
 use postern_policy::types::{Digest, RequestId};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
@@ -140,7 +141,7 @@ fn inspect(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Opt
     let takes_id = work.claim.event == "served" && work.claim.decision == "ask";
     if !takes_id || take(state, stream, &mut work)? {
         let watch = stream.try_clone()?;
-        work::inspect(state, work, || !sockets::hung_up(&watch));
+        execute::inspect(state, work, || !sockets::hung_up(&watch));
     }
     Ok(Some(true))
 }
@@ -153,7 +154,7 @@ fn execute(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Opt
     if take(state, stream, &mut work)? {
         let watch = stream.try_clone()?;
         // Both the answer and the refusal were sent to all who follow.
-        drop(work::execute(state, work, || !sockets::hung_up(&watch)));
+        drop(execute::execute(state, work, || !sockets::hung_up(&watch)));
     }
     Ok(Some(true))
 }
@@ -181,7 +182,7 @@ fn receive(
     let Some(permit) = state.memory.take(work.state.uid, amount) else {
         let why = "too much waits in memory already; ask again later";
         let code = if work.claim.decision == "ask" { Code::TooManyPending } else { Code::Busy };
-        drop(work::refuse(state, work, Denied::new(code, why)));
+        drop(execute::refuse(state, work, Denied::new(code, why)));
         return Ok(None);
     };
     let mut left = content;
@@ -230,6 +231,6 @@ fn take(state: &State, stream: &mut UnixStream, work: &mut Work) -> Result<bool,
         },
         Err(Taken::Full(denied)) => denied,
     };
-    drop(work::refuse(state, work, denied));
+    drop(execute::refuse(state, work, denied));
     Ok(false)
 }

@@ -1,7 +1,7 @@
 //! Postern's recorder: the audit log, request ids, people's consent, and the only way to the root helper.
 //!
 //! It treats orders as opaque bytes, so it parses nothing that a client wrote. An effect takes the path of
-//! [`work::execute`]: consent, turn, `begin` on disk, root, `end` on disk.
+//! [`execute::execute`]: consent, turn, `begin` on disk, root, `end` on disk.
 
 #![expect(
     clippy::must_use_candidate,
@@ -11,6 +11,7 @@
 pub mod approvals;
 pub mod broker;
 pub mod claims;
+pub mod execute;
 pub mod fault;
 pub mod host;
 pub mod limit;

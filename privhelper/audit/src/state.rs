@@ -1,22 +1,17 @@
 //! What all connections share.
 
 use crate::approvals::{Approvals, Waiting};
-use crate::claims;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::limit::Limit;
 use crate::log::{AuditLog, Class, Event, Limits, Record};
 use crate::policy::AcceptedPolicy;
 use crate::requests::Requests;
-use crate::root;
-use crate::subscribers::Subscribers;
 use crate::sys::files::{self, Reserve};
 use crate::sys::locked;
 use crate::sys::sockets::Journal;
 use crate::turns::Turns;
-use crate::work::{self, Id, Work};
 use postern_policy::{Code, Denied, Policy};
-use postern_proto::root::v1::{Claim, RequestState};
 use postern_record::Json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -98,30 +93,6 @@ impl State {
         state.log.sign()?;
         drop(freed);
         Ok(state)
-    }
-
-    /// Ends what an earlier recorder began: it asks root for each, and waits for what still runs.
-    pub fn recover(self: &Arc<Self>) {
-        for (request, subscribers) in self.requests.unfinished() {
-            let (shared, name) = (Arc::clone(self), "recover".to_owned());
-            let (of, follows) = (request.clone(), Arc::clone(&subscribers));
-            let thread = std::thread::Builder::new().name(name).spawn(move || shared.end_old(of, follows));
-            if thread.is_err() {
-                self.end_old(request, subscribers);
-            }
-        }
-    }
-
-    fn end_old(&self, request: RequestState, subscribers: Arc<Subscribers>) {
-        let work = Work::new(Claim::default(), claims::record_of(&request), request, Vec::new());
-        let mut work = Work { subscribers, id: Id::Recorded, ..work };
-        if work.state.begun_unix_us == 0 {
-            let why = "the recorder was restarted while this waited for approval; ask again";
-            drop(work::refuse(self, &mut work, Denied::new(Code::ApprovalExpired, why)));
-        } else {
-            let learned = root::learn(self, self.host.family(&work.state.family), &work.order_id());
-            drop(work::end(self, &mut work, learned));
-        }
     }
 
     /// Returns the accepted policy.

@@ -2,12 +2,13 @@
 //! object is still as the effect left it.
 
 use crate::claims;
+use crate::execute;
 use crate::host::random_id;
 use crate::log::Payer;
 use crate::requests::{Taken, begun, is_done};
 use crate::state::State;
 use crate::sys::sockets::Peer;
-use crate::work::{self, Id, Work};
+use crate::work::{Id, Work};
 use postern_policy::types::RequestId;
 use postern_policy::{Code, Denied};
 use postern_proto::link::order_id;
@@ -134,7 +135,7 @@ fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Den
         Taken::Known(_) | Taken::Running(_) => Denied::new(Code::Busy, "this id is taken; try again"),
     })?;
     work.id = Id::Taken;
-    match work::execute(state, work, || true)? {
+    match execute::execute(state, work, || true)? {
         Some(done) if matches!(done.status(), Status::Done | Status::Unchanged) => Ok(()),
         Some(done) => {
             Err(Denied::new(Code::from_name(&done.code).unwrap_or(Code::Interrupted), done.message))

@@ -1,30 +1,19 @@
-//! The life of one order: consent, turn, `begin` on disk, root, `end` on disk.
+//! One order under way: claim, record, request state, and who follows it.
 
 use crate::approvals::Consent;
-use crate::claims::{self, with_state};
-use crate::log::{Class, Event, Record};
-use crate::permit::permit;
-use crate::requests::{bounded, is_done};
-use crate::root::{self, Learned};
+use crate::log::Record;
+use crate::requests::bounded;
 use crate::state::State;
 use crate::subscribers::Subscribers;
-use crate::sys::locked;
 use crate::turns::Turn;
-use postern_policy::types::Digest;
-use postern_policy::{Code, Denied};
-use postern_proto::link::{INVERSE_MAX, Kind, order_id};
-use postern_proto::root::v1::{Claim, Envelope, Outcome, Recorded, RequestState};
-use postern_proto::v1::{Completed, Decision, Status};
-use postern_record::Json;
-use prost::Message;
+use postern_proto::link::order_id;
+use postern_proto::root::v1::{Claim, Envelope, RequestState};
+use postern_proto::v1::{Completed, Status};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a turn.
 const TURN_MAX: Duration = Duration::from_secs(60 * 60);
-/// The pause before an `end` that could not be written is tried again.
-const END_PAUSE: Duration = Duration::from_millis(500);
-
 /// What an order has of its request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Id {
@@ -101,160 +90,14 @@ impl Work {
         }
     }
 
-    fn failed(code: &str, message: &str) -> Completed {
+    pub(crate) fn failed(code: &str, message: &str) -> Completed {
         let (code, message) = (code.to_owned(), message.to_owned());
         Completed { status: Status::Failed.into(), code, message, ..Completed::default() }
     }
 
-    fn ended(&self, completed: &Completed, inverse: Vec<u8>) -> RequestState {
+    pub(crate) fn ended(&self, completed: &Completed, inverse: Vec<u8>) -> RequestState {
         let (uid, request_id) = (self.state.uid, self.state.request_id.clone());
         let completed = Some(bounded(completed));
         RequestState { uid, request_id, completed, inverse, ..RequestState::default() }
-    }
-}
-
-/// Runs an effect from consent to its recorded end. Returns what the client is answered; none if the recorder stops first.
-///
-/// # Errors
-/// Nothing was done; that is recorded too.
-pub fn execute(
-    state: &State,
-    mut work: Work,
-    is_wanted: impl Fn() -> bool,
-) -> Result<Option<Completed>, Denied> {
-    let begun = permit(state, &mut work, Class::Effect, &is_wanted).and_then(|()| {
-        let busy = "another change of the same objects is under way; ask again later";
-        let turn = work.turn(state, &is_wanted).ok_or_else(|| Denied::new(Code::Busy, busy))?;
-        Ok((begin(state, &mut work)?, turn))
-    });
-    let (seq, turn) = match begun {
-        Ok(begun) => begun,
-        Err(denied) => return Err(refuse(state, &mut work, denied)),
-    };
-    let learned = root::perform(state, &work, &work.envelope(seq), turn);
-    Ok(end(state, &mut work, learned))
-}
-
-/// Takes the id and records the intent, both with one sync. Nothing begins once a pause is recorded.
-fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
-    let _one_at_a_time = locked(&state.begins);
-    if !work.state.by_operator {
-        state.check_paused()?;
-    }
-    work.state.begun_unix_us = u64::try_from(state.host.unix().as_micros()).unwrap_or(u64::MAX);
-    let order = Digest::of(&[&work.order]).to_string();
-    work.record.own = with_state(Json::new().text("order", &order), &work.state);
-    let seq = state.log.begin(&work.record)?;
-    work.id = Id::Recorded;
-    state.requests.begun(&work.state);
-    Ok(seq)
-}
-
-/// Records that nothing was done, and says so. An id that a record has taken stays taken.
-pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
-    let code = denied.code.as_str();
-    let completed = Work::failed(code, &denied.message);
-    let ended = work.ended(&completed, Vec::new());
-    work.record.own = if work.id == Id::Recorded { with_state(Json::new(), &ended) } else { Json::new() };
-    let outcome = Json::new().text("status", "refused").text("code", code);
-    work.record.outcome = outcome.text("detail", &denied.message).text("missing", &denied.missing);
-    // It is refused whether or not the log can take it; an id that was recorded then ends at the next start.
-    if work.id == Id::Recorded {
-        drop(state.log.durable(Event::Refused, &work.record));
-        state.requests.restore(ended);
-    } else if denied.code != Code::RateLimited {
-        // What is over the budget is counted instead.
-        drop(state.log.note(Event::Refused, &work.record));
-    }
-    if work.id == Id::Taken {
-        state.requests.release(work.state.uid, &work.state.request_id);
-    }
-    work.subscribers.refuse(code, &denied.message);
-    denied
-}
-
-/// Records the outcome, however long that takes, and answers. None if the recorder stops first.
-pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed> {
-    let (statement, failed) = match learned {
-        Learned::Outcome(outcome) => (*outcome, None),
-        Learned::Refused(close) => {
-            let code = if close.code.is_empty() { Code::Interrupted.as_str() } else { &close.code };
-            let failed = Work::failed(code, &close.message);
-            (Outcome { detail: close.detail, ..Outcome::default() }, Some(failed))
-        }
-        Learned::Unknown => (Outcome::default(), None),
-        Learned::Later => {
-            work.subscribers.abandon();
-            return None;
-        }
-    };
-    // A copy that was staged and not committed has changed nothing.
-    let known = failed.or(statement.completed.clone().filter(|_| statement.staged.is_none()));
-    let event = if known.is_some() { Event::End } else { Event::Interrupted };
-    let mut completed = known.unwrap_or_else(|| Completed {
-        status: Status::Interrupted.into(),
-        ..Work::failed("interrupted", "it was interrupted; examine what is there before asking again")
-    });
-    let inverse = statement.inverse.as_ref().map(Message::encode_to_vec).unwrap_or_default();
-    let inverse = if is_done(&completed) && inverse.len() <= INVERSE_MAX { inverse } else { Vec::new() };
-    completed.undoable = !inverse.is_empty();
-    completed.duration_us = u64::try_from(work.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-    if completed.rule.is_empty() {
-        completed.rule.clone_from(if statement.rule.is_empty() { &work.state.rule } else { &statement.rule });
-    }
-    if completed.decision == 0 {
-        let claimed = format!("DECISION_{}", work.state.decision.to_ascii_uppercase());
-        let claimed = Decision::from_str_name(&claimed).unwrap_or_default();
-        completed.decision = if statement.decision == 0 { claimed.into() } else { statement.decision };
-    }
-    let ended = work.ended(&completed, inverse);
-    let record = &mut work.record;
-    if !statement.verb.is_empty() {
-        claims::put_statement(record, &statement);
-    }
-    let detail = if statement.detail.is_empty() { &completed.message } else { &statement.detail };
-    record.outcome = claims::outcome(&completed, &statement.objects, detail);
-    record.own = with_state(Json::new(), &ended);
-    (record.plan, record.args) = (Json::new(), Json::new());
-    record.duration_us = Some(completed.duration_us);
-    if let Some(inverse) = statement.inverse.as_ref().filter(|_| completed.undoable) {
-        record.undo = Json::new().text("kind", &inverse.verb).text("of", &work.state.undoes);
-    }
-    while state.log.end(event, record).is_err() {
-        if state.is_stopping() {
-            work.subscribers.abandon();
-            return None;
-        }
-        std::thread::sleep(END_PAUSE);
-    }
-    state.requests.restore(ended);
-    let recorded = Recorded { completed: Some(completed.clone()), ..Recorded::default() };
-    work.subscribers.finish(Kind::Recorded, &recorded);
-    root::acknowledge(state.host.family(&work.state.family), &work.order_id());
-    Some(completed)
-}
-
-/// Runs a read that is recorded as `served`, or asks for facts about files, which are not recorded. Answers either way.
-pub fn inspect(state: &State, mut work: Work, is_wanted: impl Fn() -> bool) {
-    let is_read = work.claim.event == "served";
-    let permitted = if is_read { permit(state, &mut work, Class::Read, &is_wanted) } else { Ok(()) };
-    let answered = permitted.and_then(|()| root::inspect(state, &work, is_read));
-    let answered = answered.and_then(|recorded| {
-        let Some(completed) = &recorded.completed else { return Ok(recorded) };
-        let ended = work.ended(completed, Vec::new());
-        let is_recorded = work.id == Id::Recorded;
-        work.record.outcome = claims::outcome(completed, &[], "");
-        work.record.duration_us = Some(completed.duration_us);
-        work.record.own = if is_recorded { with_state(Json::new(), &ended) } else { Json::new() };
-        state.log.note(Event::Served, &work.record)?;
-        if is_recorded {
-            state.requests.restore(ended);
-        }
-        Ok(recorded)
-    });
-    match answered {
-        Ok(recorded) => work.subscribers.finish(Kind::Recorded, &recorded),
-        Err(denied) if is_read => drop(refuse(state, &mut work, denied)),
-        Err(denied) => work.subscribers.refuse(denied.code.as_str(), &denied.message),
     }
 }

@@ -23,14 +23,11 @@ const LONG_MAX: usize = 4096;
 pub fn text(text: &str, most: usize) -> String {
     let mut bounded = String::new();
     for c in text.chars() {
-        // Escaped as in records, less what is escaped in every JSON.
-        let plain = c == '"'
-            || c == '\\'
-            || postern_record::json::escaped(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8();
+        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if bounded.len().saturating_add(c.len_utf8()) > most {
             break;
         }
-        bounded.push(if plain { c } else { '?' });
+        bounded.push(if c.is_control() || turns { '?' } else { c });
     }
     bounded
 }

@@ -1,6 +1,6 @@
 //! Who asks, and the policy that decides from the first step of a request to the last.
 
-use postern_policy::types::{TargetPath, UnitName};
+use postern_policy::types::TargetPath;
 use postern_policy::{Identity, Object, Policy, VerbId};
 use std::sync::Arc;
 
@@ -18,12 +18,5 @@ impl Client {
     #[must_use]
     pub fn may_read(&self, path: &TargetPath) -> bool {
         self.policy.grants(&self.identity, VerbId::FileRead, &Object::read(path.clone()))
-    }
-
-    /// Whether the client may ask for a unit's state without asking anybody.
-    #[must_use]
-    pub fn may_see(&self, unit: &str) -> bool {
-        let unit = UnitName::new(unit).map(Object::unit);
-        unit.is_ok_and(|unit| self.policy.grants(&self.identity, VerbId::UnitStatus, &unit))
     }
 }

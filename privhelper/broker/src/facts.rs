@@ -7,19 +7,16 @@ use crate::error::{Error, Fault};
 use crate::order::Order;
 use crate::perform::send_inspect;
 use crate::probe;
-use crate::relay::{Last, follow};
+use crate::recorder::{closed, decode};
 use postern_policy::facts::{
     Action, AffectedUnit, FileFacts, OldFile, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
 use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, PackageName};
 use postern_policy::{Code, Denied, Facts, Grant, Request, VerbId};
-use postern_proto::link::Kind;
-use postern_proto::root::v1::{self as root, PackageFlags, ProbePackages, ProbeUnit};
-use std::time::Duration;
-
-/// How long facts about files may take: a digest of 16 MiB, behind a cold start.
-const FILES_TIME: Duration = Duration::from_secs(60);
+use postern_proto::link::{self, Kind};
+use postern_proto::root::v1::{self as root, PackageFlags, ProbePackages, ProbeUnit, Recorded};
+use std::io;
 
 /// Facts as they came, for the order, and as the policy decides them.
 pub type Gathered = (root::Facts, Facts);
@@ -77,10 +74,14 @@ fn is_as_left(now: &root::Facts, left: &root::Facts) -> bool {
 /// # Errors
 /// What root refuses for, and what the change expects to be there and is not.
 pub fn files(call: &mut Call, client: &Client, order: &Order, _: &Grant) -> Result<Gathered, Error> {
-    let stream = send_inspect(call, order, "")?;
-    // No record is made of it: the broker makes that of the refusal.
-    let last = follow(call, stream, FILES_TIME).map_err(Error::unrecorded)?;
-    let Last::Facts(wire) = last else { return Err(invalid("an outcome instead of facts")) };
+    let mut stream = send_inspect(call, order, "")?;
+    let frame = link::read(&mut stream).map_err(Fault::recorder)?;
+    let (kind, payload) = frame.ok_or_else(|| Fault::recorder(io::ErrorKind::UnexpectedEof.into()))?;
+    if kind != Kind::Recorded {
+        // No record is made of it: the broker makes that of the refusal.
+        return Err(closed(kind, &payload).unrecorded());
+    }
+    let wire = decode::<Recorded>(&payload)?.facts.ok_or_else(|| invalid("no facts of files"))?;
     let changes = order.changes().map(|(change, _)| change).collect::<Vec<_>>();
     if wire.files.len() != changes.len() {
         return Err(invalid("facts of other files"));
@@ -90,7 +91,7 @@ pub fn files(call: &mut Call, client: &Client, order: &Order, _: &Grant) -> Resu
     for (change, file) in changes.into_iter().zip(&files) {
         check_expected(change, file.old.as_ref(), client.may_read(&change.path))?;
     }
-    Ok((*wire, Facts::Files(files)))
+    Ok((wire, Facts::Files(files)))
 }
 
 fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFacts, Error> {
@@ -99,7 +100,7 @@ fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFac
     }
     let path = change.path.clone();
     if !file.exists {
-        return Ok(FileFacts { path, old: None });
+        return Ok(FileFacts { path, old: None, xattrs: Vec::new() });
     }
     let mode = FileMode::of_stat(file.mode).ok_or_else(|| invalid("a mode with special bits"))?;
     let (kind, sha256) = match (file.directory, Digest::from_bytes(&file.sha256)) {
@@ -108,7 +109,8 @@ fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFac
         (false, sha256) => (FileKind::File, sha256.unwrap_or(Digest::of(&[]))),
     };
     let attributes = Attributes { mode, uid: file.uid, gid: file.gid };
-    Ok(FileFacts { path, old: Some(OldFile { kind, sha256, size: file.size, attributes }) })
+    let old = Some(OldFile { kind, sha256, size: file.size, attributes });
+    Ok(FileFacts { path, old, xattrs: file.attributes.clone() })
 }
 
 /// Checks that what is there is what the change needs and its writer expects. A client that may not read the file gets
@@ -163,7 +165,11 @@ pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gat
     }
     let affected = facts.affected.iter().map(|other| {
         let verb = effect(&other.effect).ok_or_else(|| invalid("an unknown effect on a unit"))?;
-        Ok(AffectedUnit { verb, state: unit_from_wire(other.unit.as_ref())? })
+        let (cause, state) = (other.cause.clone(), unit_from_wire(other.unit.as_ref())?);
+        if cause.len() > 512 || !cause.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err(invalid("text in the cause of an effect"));
+        }
+        Ok(AffectedUnit { verb, cause, state })
     });
     let affected = affected.collect::<Result<Vec<_>, Error>>()?;
     let now = now.then_some(if order.verb == VerbId::UnitEnable { "start" } else { "stop" });
@@ -176,8 +182,9 @@ fn action(verb: VerbId) -> &'static str {
     verb.name().split_once('.').map_or("", |(_, action)| action)
 }
 
-fn effect(word: &str) -> Option<&'static str> {
-    ["start", "stop", "restart", "reload", "enable", "disable"].into_iter().find(|known| *known == word)
+fn effect(word: &str) -> Option<VerbId> {
+    let known = ["start", "stop", "restart", "reload", "enable", "disable"].contains(&word);
+    known.then(|| VerbId::from_name(&format!("unit.{word}"))).flatten()
 }
 
 fn unit_from_wire(unit: Option<&root::UnitState>) -> Result<UnitState, Error> {

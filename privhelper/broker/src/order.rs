@@ -7,7 +7,7 @@ use postern_policy::request::{FileChange, NewState, split_secrets, undo_grants};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Decision, Denied, Grant, Policy, Request, RequiredGrant, VerbId};
 use postern_proto::link;
-use postern_proto::root::v1::{self as root, Content, Facts, SecretValue, SecretValues};
+use postern_proto::root::v1::{self as root, Content, SecretValue, SecretValues};
 use std::sync::Arc;
 
 /// An order with what travels beside it.
@@ -96,12 +96,11 @@ impl Order {
         Ok(())
     }
 
-    /// Sets what was decided, and about which facts.
-    pub fn decided(&mut self, policy: &Policy, grant: &Grant, facts: Facts) {
+    /// Sets what was decided, and under which policy.
+    pub fn decided(&mut self, policy: &Policy, grant: &Grant) {
         self.wire.decision = grant.decision().wire().into();
         grant.rule_id().clone_into(&mut self.wire.rule);
         self.wire.policy_digest = policy.digest().as_bytes().to_vec();
-        self.wire.facts = Some(facts);
     }
 
     /// Returns the changes of files, each with the size and digest of its new content. Empty for other verbs.

@@ -7,7 +7,7 @@ use crate::error::{Error, Fault};
 use crate::history::Question;
 use crate::order::Order;
 use crate::recorder::{Known, replayed};
-use crate::relay::{Last, follow};
+use crate::relay::follow;
 use crate::sys::{log, socket};
 use postern_policy::{Code, Denied, Grant, Request};
 use postern_proto::link::{self, Kind};
@@ -96,17 +96,12 @@ pub fn recall(call: &mut Call) -> Result<Option<Outcome>, Error> {
 /// # Errors
 /// As [`follow`].
 pub fn finish(call: &mut Call, stream: UnixStream) -> Result<Outcome, Error> {
-    match follow(call, stream, call.limit)? {
-        Last::Completed(completed) if completed.replayed || call.is_attached() => {
-            Ok(Outcome::Recorded(completed))
-        }
-        // The recorder has the plan as text alone; the client gets what it may see of it.
-        Last::Completed(completed) => {
-            let plan = Some(call.plan.clone());
-            Ok(Outcome::Recorded(Box::new(wire::Completed { plan, ..*completed })))
-        }
-        Last::Facts(_) => Err(Fault::new(Code::Interrupted, "facts instead of an outcome").into()),
+    let mut completed = follow(call, stream, call.limit)?;
+    // The recorder has the plan as text alone; the client gets what it may see of it.
+    if !completed.replayed && !call.is_attached() {
+        completed.plan = Some(call.plan.clone());
     }
+    Ok(Outcome::Recorded(Box::new(completed)))
 }
 
 /// Remembers what people said.

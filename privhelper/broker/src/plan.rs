@@ -7,7 +7,7 @@ use postern_policy::facts::{
 };
 use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Arguments, Digest, FileKind, FileMode, PackageName, TargetPath, UserName};
-use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
+use postern_policy::{Command, Consent, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
 use postern_proto::root::v1::{Content, Sandbox};
 use postern_proto::v1 as wire;
 use postern_record::Json;
@@ -38,10 +38,10 @@ impl Plan {
         })
     }
 
-    /// Returns the plan less what the client may not see: old content that it may not read; the state of units, as long
-    /// as people have not approved the request, unless it may ask for that state; and of an undo, new content.
+    /// Returns the plan less what the client may not see: old content that it may not read; of an undo, new content; and
+    /// of units what [`Policy::visible_steps`] leaves out.
     #[must_use]
-    pub fn visible_to(&self, client: &Client, verb: VerbId, grant: &Grant) -> wire::Plan {
+    pub fn visible_to(&self, client: &Client, verb: VerbId, grant: &Grant, facts: &Facts) -> wire::Plan {
         let mut plan = self.wire.clone();
         for step in &mut plan.files {
             if !TargetPath::new(&step.path).is_ok_and(|path| client.may_read(&path)) {
@@ -51,10 +51,10 @@ impl Plan {
                 }
             }
         }
-        for step in plan.units.iter_mut().filter(|_| grant.decision() == Decision::Ask) {
-            if !client.may_see(&step.id) {
-                (step.active, step.enabled) = (String::new(), String::new());
-            }
+        if let Facts::Unit(unit) = facts {
+            let is_asked = grant.decision() == Decision::Ask;
+            let consent = if is_asked { Consent::Pending } else { Consent::Given };
+            plan.units = client.policy.visible_steps(&client.identity, unit, consent);
         }
         plan
     }
@@ -134,24 +134,14 @@ fn file_json(((change, content), old): Step<'_>) -> Json {
 
 fn of_unit(unit: &UnitFacts) -> Plan {
     // What is done to the unit itself, then to the units that the change affects.
-    let own = || [Some(unit.action), unit.now].into_iter().flatten().map(|verb| (verb, &unit.state, false));
-    let others = || unit.affected.iter().map(|other| (other.verb, &other.state, true));
-    let steps = || own().chain(others());
-    let wire = |(verb, unit, cascade): (&str, &UnitState, bool)| wire::UnitStep {
-        id: unit.id.clone(),
-        verb: verb.to_owned(),
-        cascade,
-        active: unit.active.clone(),
-        enabled: unit.enabled.clone(),
-    };
+    let own = [Some(unit.action), unit.now].into_iter().flatten().map(|verb| (verb, &unit.state, false));
+    let others = unit.affected.iter().map(|other| (other.word(), &other.state, true));
     let json = |(verb, unit, cascade): (&str, &UnitState, bool)| {
         let json = Json::new().text("id", &unit.id).text("verb", verb);
         json.text("active", &unit.active).text("enabled", &unit.enabled).flag("cascade", cascade)
     };
-    Plan {
-        wire: wire::Plan { units: steps().map(wire).collect(), ..wire::Plan::default() },
-        json: Json::new().objects("units", steps().map(json)),
-    }
+    // Its steps on the wire depend on the client.
+    Plan { wire: wire::Plan::default(), json: Json::new().objects("units", own.chain(others).map(json)) }
 }
 
 fn of_packages(packages: &PackageTransaction) -> Plan {

@@ -6,7 +6,7 @@ use crate::recorder::{Known, closed, decode, known, replayed};
 use crate::sys::socket;
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
-use postern_proto::root::v1::{Facts, Parked, Recalled, Recorded};
+use postern_proto::root::v1::{Parked, Recalled, Recorded};
 use postern_proto::v1::{self as wire, event};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -16,22 +16,16 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How long a recorder that has ended is awaited, and in which steps.
 const RESTART: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(200);
+/// How many times in the life of one order.
+const RESTARTS: u32 = 10;
 
-/// The last frame of an order.
-#[derive(Debug)]
-pub enum Last {
-    /// The outcome, as recorded.
-    Completed(Box<wire::Completed>),
-    /// Facts that a change would meet.
-    Facts(Box<Facts>),
-}
-
-/// Follows an order until its last frame. `limit` ends the client's waiting, never an effect.
+/// Follows an order until its last frame, and returns its outcome. `limit` ends the client's waiting, never an effect.
 ///
 /// # Errors
 /// Nothing began, or the recorder does not say what became of it.
-pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Result<Last, Error> {
+pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Result<wire::Completed, Error> {
     let mut deadline = Instant::now().checked_add(limit);
+    let mut restarts = 0..RESTARTS;
     loop {
         let left = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
         if !socket::readable(&stream, left.min(LOOK)) {
@@ -46,6 +40,7 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
             continue;
         }
         let Ok(Some((kind, payload))) = link::read(&mut stream) else {
+            restarts.next().ok_or_else(|| lost("the recorder keeps ending before it answers"))?;
             stream = reattach(call)?;
             continue;
         };
@@ -66,15 +61,12 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
             }
             Kind::Recalled => match known(decode::<Recalled>(&payload)?)? {
                 Known::Running => call.attach(),
-                Known::Ended(recalled) => return Ok(Last::Completed(Box::new(replayed(*recalled)))),
+                Known::Ended(recalled) => return Ok(replayed(*recalled)),
                 Known::New => return Err(lost("the recorder ended before it began").into()),
             },
             Kind::Recorded => {
-                let Recorded { completed, facts } = decode(&payload)?;
-                return Ok(match facts {
-                    Some(facts) => Last::Facts(Box::new(facts)),
-                    None => Last::Completed(Box::new(completed.unwrap_or_default())),
-                });
+                let recorded: Recorded = decode(&payload)?;
+                return Ok(recorded.completed.unwrap_or_default());
             }
             Kind::Close
             | Kind::Hello

@@ -39,17 +39,19 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     }
     call.accepted(&grant);
     order.commit_secrets(policy)?;
+    order.decided(policy, &grant);
     let of_verb = table::row(order.verb).facts; // the probe, or root by way of the recorder
     let (found, facts) = facts::gather(call, &client, &order, &grant, of_verb)?;
     let grant = policy.decide_facts(grant, who, &facts)?;
     call.decided(&meta, &grant);
     let plan = Plan::new(&order, &facts, policy)?;
     claim::of_plan(&mut call.claim, &order, &grant, &facts, &plan);
-    call.plan = plan.visible_to(&client, verb.id, &grant);
+    call.plan = plan.visible_to(&client, verb.id, &grant, &facts);
     if meta.mode == Mode::Preview {
         return Ok(previewed(&grant, Some(call.plan.clone())));
     }
-    order.decided(policy, &grant, found);
+    order.decided(policy, &grant);
+    order.wire.facts = Some(found);
     (verb.perform)(call, &client, &order, &grant) // people agree, begin on disk, root, end on disk
 }
 

@@ -19,15 +19,22 @@ pub enum Ended {
     HelperGone,
 }
 
-/// Something that root or the system did and that must not happen.
+/// Something that the broker or the system did and that must not happen.
 #[derive(Debug)]
 pub enum Fault {
-    /// The hand-over was not one message from root with two descriptors.
+    /// The hand-over was not one message from the broker with two descriptors.
     Handover(&'static str),
     /// The helper sent what is no frame.
     Frame(&'static str),
     /// A system call failed.
     System(&'static str, io::Error),
+}
+
+impl Fault {
+    /// For `map_err`: a system call failed.
+    pub fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::System(what, error.into())
+    }
 }
 
 impl fmt::Display for Fault {

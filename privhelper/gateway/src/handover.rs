@@ -1,4 +1,4 @@
-//! Takes the client's connection and the channel from root.
+//! Takes the client's connection and the channel from the broker.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -17,13 +17,13 @@ use tokio::time::timeout;
 
 use crate::fault::Fault;
 
-/// Root sends at once after connecting; if it does not, it has died.
+/// The broker sends at once after connecting; if it does not, it has died.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// What root hands over.
+/// What the broker hands over.
 #[derive(Debug)]
 pub struct Handover {
-    /// The connection that root accepted.
+    /// The connection that the broker accepted.
     pub client: UnixStream,
     /// The frames' way to the helper.
     pub channel: UnixStream,
@@ -33,18 +33,18 @@ pub struct Handover {
 /// stream sockets: the client's, then the channel. Then closes `from`.
 ///
 /// # Errors
-/// [`Fault::Handover`] if the peer's uid is not `root`, or if anything else than
+/// [`Fault::Handover`] if the peer's uid is not allowed, or if anything else than
 /// that message comes or waits; [`Fault::System`] if a system call fails.
-pub async fn receive(from: StdUnixStream, root: u32) -> Result<Handover, Fault> {
-    let from = into_tokio(from).map_err(|error| Fault::System("cannot use the hand-over's socket", error))?;
-    let peer = from.peer_cred().map_err(|error| Fault::System("cannot read the peer's uid", error))?;
-    if peer.uid() != root {
-        return Err(Fault::Handover("the peer is not root"));
+pub async fn receive(from: StdUnixStream, allowed: &[u32]) -> Result<Handover, Fault> {
+    let from = into_tokio(from).map_err(Fault::system("cannot use the hand-over's socket"))?;
+    let peer = from.peer_cred().map_err(Fault::system("cannot read the peer's uid"))?;
+    if !allowed.contains(&peer.uid()) {
+        return Err(Fault::Handover("the peer is not the broker"));
     }
     let message = timeout(WAIT, from.async_io(Interest::READABLE, || read_message(&from)))
         .await
         .map_err(|_| Fault::Handover("no message came"))?
-        .map_err(|error| Fault::System("cannot receive the hand-over", error))?;
+        .map_err(Fault::system("cannot receive the hand-over"))?;
     let fds = message.map_err(Fault::Handover)?;
     refuse_more(&from)?;
     let [client, channel] = <[OwnedFd; 2]>::try_from(fds)
@@ -53,8 +53,7 @@ pub async fn receive(from: StdUnixStream, root: u32) -> Result<Handover, Fault> 
         if !is_unix_stream(&fd) {
             return Err(Fault::Handover("a descriptor is no Unix stream socket"));
         }
-        into_tokio(StdUnixStream::from(fd))
-            .map_err(|error| Fault::System("cannot use a handed over socket", error))
+        into_tokio(StdUnixStream::from(fd)).map_err(Fault::system("cannot use a handed over socket"))
     };
     Ok(Handover { client: stream(client)?, channel: stream(channel)? })
 }
@@ -74,7 +73,7 @@ fn read_message(from: &UnixStream) -> io::Result<Result<Vec<OwnedFd>, &'static s
         fds.extend(rights);
     }
     if message.bytes == 0 {
-        return Ok(Err("root closed the connection"));
+        return Ok(Err("the broker closed the connection"));
     }
     if message.flags.contains(ReturnFlags::CTRUNC) {
         return Ok(Err("the message carried too many descriptors"));
@@ -84,10 +83,9 @@ fn read_message(from: &UnixStream) -> io::Result<Result<Vec<OwnedFd>, &'static s
 
 /// Closes the connection both ways, and makes sure that nothing else had come over it.
 ///
-/// Standard input itself stays open, so only a shutdown tells root.
+/// Standard input itself stays open, so only a shutdown tells the broker.
 fn refuse_more(from: &UnixStream) -> Result<(), Fault> {
-    shutdown(from, Shutdown::Both)
-        .map_err(|error| Fault::System("cannot close the hand-over's socket", error.into()))?;
+    shutdown(from, Shutdown::Both).map_err(Fault::system("cannot close the hand-over's socket"))?;
     // After the shutdown nothing new arrives: what is read now had been waiting.
     match from.try_read(&mut [0]) {
         Ok(0) => Ok(()),

@@ -15,7 +15,7 @@ use crate::requests::Seen;
 use crate::startup::spawn;
 use crate::verb::{Planned, Verb};
 use postern_policy::types::Digest;
-use postern_policy::{Code, Decision, Denied, Grant, Identity, Policy, RequiredGrant, Risk};
+use postern_policy::{Code, Consent, Decision, Denied, Grant, Identity, Policy, RequiredGrant, Risk};
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,7 +49,7 @@ enum First<V: Verb> {
     /// The answer is there: an earlier outcome, or a mere check.
     Answered(Event, Box<wire::Completed>),
     /// The policy lets it through.
-    Go(Meta, V, Arc<Policy>, Box<Identity>, Grant, Vec<RequiredGrant>),
+    Go(Meta, V, Arc<Policy>, Box<(Identity, Grant)>, Vec<RequiredGrant>),
 }
 
 /// Runs one request. What needs no waiting is done on the connection's own thread, the rest on another.
@@ -72,10 +72,10 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
     let mut record = Record { client: Some(peer), verb: V::ID.name().to_owned(), ..Record::default() };
     let watchers = Arc::new(Watchers::of(sink.clone()));
     let digests = Digests { digest, canonical };
-    let (meta, verb, policy, who, by, required_grants) =
+    let (meta, verb, policy, granted, required_grants) =
         match first_steps::<V>(&helper, peer, wire, digests, &sink, &mut record) {
-            Ok(First::Go(meta, verb, policy, who, by, required_grants)) => {
-                (meta, verb, policy, who, by, required_grants)
+            Ok(First::Go(meta, verb, policy, granted, required_grants)) => {
+                (meta, verb, policy, granted, required_grants)
             }
             Ok(First::Attached) => return Ok(()),
             Ok(First::Answered(event, completed)) => {
@@ -87,6 +87,7 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
                 return Ok(());
             }
         };
+    let (who, by) = *granted;
     let (decision, rule) = (by.decision().wire().into(), by.rule_id().to_owned());
     watchers.event(&Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
     let Some(place) = helper.running.take(peer.uid) else {
@@ -98,7 +99,7 @@ pub fn run<V: Verb>(received: Received) -> Result<(), Refuse> {
         helper,
         peer,
         meta,
-        who: *who,
+        who,
         policy,
         watchers,
         record,
@@ -173,7 +174,7 @@ fn first_steps<V: Verb>(
     }
     let required_grants =
         required_grants.into_iter().map(|(verb, object)| (verb, object.without_content())).collect();
-    Ok(First::Go(meta, verb, policy, Box::new(who), by, required_grants))
+    Ok(First::Go(meta, verb, policy, Box::new((who, by)), required_grants))
 }
 
 /// What is known of this id: its outcome, or that it runs or waits, and the caller is attached to it.
@@ -234,7 +235,7 @@ fn prepare<V: Verb>(cx: &mut Context, verb: &V, by: Grant) -> Result<Prepared<V>
     cx.record.plan = plan.json();
     if cx.meta.mode == Mode::Preview {
         let mut previewed = completed_as(wire::Status::Previewed, &by);
-        previewed.plan = Some(plan.wire());
+        previewed.plan = Some(plan.wire(cx, consent(&by)));
         previewed.duration_us = micros(cx.started);
         cx.record.duration_us = Some(previewed.duration_us);
         cx.helper.audit.note(Event::Previewed, &cx.record)?;
@@ -255,7 +256,7 @@ fn park<V: Verb>(mut cx: Context, verb: V, by: Grant, plan: V::Plan, share: Shar
     let waiting = wire::Waiting {
         approval_id: question.view.approval_id.clone(),
         expires_unix_s: question.view.expires_unix_s,
-        plan: Some(plan.wire()),
+        plan: Some(plan.wire(&cx, consent(&by))),
     };
     let view = question.view.clone();
     let then = Box::new(move |answer| {
@@ -294,7 +295,7 @@ fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Grant, plan: &V::Plan) {
         if !done.completed.replayed {
             done.completed.decision = by.decision().wire().into();
             by.rule_id().clone_into(&mut done.completed.rule);
-            done.completed.plan = Some(plan.wire());
+            done.completed.plan = Some(plan.wire(&cx, Consent::Given));
             done.completed.duration_us = micros(cx.started);
         }
         done
@@ -304,6 +305,11 @@ fn perform<V: Verb>(mut cx: Context, verb: &V, by: &Grant, plan: &V::Plan) {
         Ok(completed) => cx.watchers.finish(&Kind::Completed(completed)),
         Err(stop) => end(cx, stop),
     }
+}
+
+/// What a client may know of a plan that nobody was asked about yet.
+fn consent(by: &Grant) -> Consent {
+    if by.decision() == Decision::Ask { Consent::Pending } else { Consent::Given }
 }
 
 fn risk(risk: &Risk) -> Json {

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Stop;
 use crate::helper::Helper;
 use crate::leave::{Done, Leave};
-use postern_policy::{Denied, Facts, Grant, Invalid, RequiredGrant, VerbId};
+use postern_policy::{Consent, Denied, Facts, Grant, Invalid, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
 use prost::Message;
 
@@ -13,8 +13,8 @@ use prost::Message;
 pub trait Planned: Send + 'static {
     /// What policy sees.
     fn facts(&self) -> Facts;
-    /// What the client sees.
-    fn wire(&self) -> wire::Plan;
+    /// What the client sees, before or after people have agreed.
+    fn wire(&self, cx: &Context, consent: Consent) -> wire::Plan;
     /// What the audit sees.
     fn json(&self) -> Json;
     /// What a person sees who must agree to it: whole lines.
@@ -29,7 +29,7 @@ impl Planned for NoPlan {
     fn facts(&self) -> Facts {
         Facts::None
     }
-    fn wire(&self) -> wire::Plan {
+    fn wire(&self, _: &Context, _: Consent) -> wire::Plan {
         wire::Plan::default()
     }
     fn json(&self) -> Json {

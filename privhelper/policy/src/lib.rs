@@ -16,7 +16,7 @@ pub use error::{Code, Denied, Invalid};
 pub use facts::Facts;
 pub use request::Request;
 pub use rules::{
-    Client, Command, Decision, Element, Grant, Object, Policy, Rate, RequiredGrant, Risk, Rule, Selector,
-    Source, Who,
+    Client, Command, Consent, Decision, Element, Grant, Object, PackageFlags, Policy, Rate, RequiredGrant,
+    Risk, Rule, Selector, Source, Who,
 };
 pub use verb_id::VerbId;

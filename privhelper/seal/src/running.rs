@@ -1,6 +1,6 @@
 //! The keys of this boot as `/run/postern-audit/seal` holds them: a recorder that was killed goes on with them.
 
-use crate::{Epoch, Key, Public, Secret, Signer};
+use crate::keys::{Epoch, Key, Public, Secret, Signer};
 use postern_policy::types::Digest;
 
 /// The end of the log and the keys of the records to come.

@@ -252,8 +252,9 @@ pub struct Rule {
     /// A command that must agree with the candidate; empty = none.
     #[prost(string, tag = "40")]
     pub validate: ::prost::alloc::string::String,
-    #[prost(enumeration = "Backup", tag = "41")]
-    pub backup: i32,
+    /// `keep_for_undo` = false: the content that a change replaces is not kept.
+    #[prost(bool, tag = "42")]
+    pub no_undo_copy: bool,
     #[prost(string, repeated, tag = "50")]
     pub commands: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "51")]
@@ -393,38 +394,6 @@ impl Decision {
             "DECISION_ALLOW" => Some(Self::Allow),
             "DECISION_ASK" => Some(Self::Ask),
             "DECISION_DENY" => Some(Self::Deny),
-            _ => None,
-        }
-    }
-}
-/// What becomes of the content that a change replaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum Backup {
-    Unspecified = 0,
-    /// Kept for undo.
-    Keep = 1,
-    /// Not kept: for secrets.
-    None = 2,
-}
-impl Backup {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "BACKUP_UNSPECIFIED",
-            Self::Keep => "BACKUP_KEEP",
-            Self::None => "BACKUP_NONE",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "BACKUP_UNSPECIFIED" => Some(Self::Unspecified),
-            "BACKUP_KEEP" => Some(Self::Keep),
-            "BACKUP_NONE" => Some(Self::None),
             _ => None,
         }
     }
@@ -773,6 +742,9 @@ pub struct AffectedUnit {
     /// `start`, `stop`, `restart`, `reload`, `enable` or `disable`: what happens to it.
     #[prost(string, tag = "2")]
     pub effect: ::prost::alloc::string::String,
+    /// The setting and the unit that lead to it: `Requires= of nginx.service`.
+    #[prost(string, tag = "3")]
+    pub cause: ::prost::alloc::string::String,
 }
 /// A transaction as apt plans it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1355,7 +1327,7 @@ pub struct RequestRecord {
 pub struct FilesUndo {
     #[prost(message, repeated, tag = "1")]
     pub files: ::prost::alloc::vec::Vec<FileUndo>,
-    /// Without what the files held (`backup` = "none"): only for after a crash, and gone when the change is done.
+    /// Without what the files held (`keep_for_undo` = false): only for after a crash, and gone when the change is done.
     #[prost(bool, tag = "2")]
     pub incomplete: bool,
 }

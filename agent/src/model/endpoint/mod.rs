@@ -14,6 +14,7 @@ pub use abilities::{Abilities, Format, ToolCalls};
 
 use self::http::{Answer, body_text, content_type, headers, refusal};
 use super::conversation::{Prompt, Reply};
+use super::repairs::Repairs;
 use crate::config::secret;
 use crate::config::tables::{Model, Retry};
 use crate::config::values::{BaseUrl, Provider, Value as _};
@@ -50,6 +51,8 @@ pub struct Endpoint {
     headers: HeaderMap,
     key: Option<SecretString>,
     abilities: Mutex<Abilities>,
+    /// What had to be repaired in its replies.
+    pub repairs: Repairs,
 }
 
 impl Endpoint {
@@ -88,6 +91,7 @@ impl Endpoint {
             headers,
             key,
             abilities: Mutex::new(Abilities::of(model.response_format)),
+            repairs: Repairs::default(),
             model: model.clone(),
             retry: retry.clone(),
         }))
@@ -120,6 +124,7 @@ impl Endpoint {
             headers: self.headers.clone(),
             key: self.key.clone(),
             abilities: Mutex::new(abilities),
+            repairs: Repairs::default(),
         })
     }
 

@@ -6,6 +6,7 @@ use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
 use crate::config::tables::Limits;
 use crate::event::Event;
+use crate::local::is_unread;
 use crate::model::answer;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
@@ -18,6 +19,7 @@ use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::shell::Rules;
 use crate::show;
+use crate::task::question::{Answer, Choice, Kind};
 use crate::task::results;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
@@ -120,7 +122,7 @@ impl Hands for Steps<'_, '_> {
         } else {
             let result = self.runner.step(self.task, number, &tool).await;
             let mut told = told(&result);
-            if !call.is_effect() && result.status != StepStatus::Ok {
+            if !call.is_effect() && is_unread(result.status) {
                 told["unread"] = json!(UNREAD);
             }
             (result, told)
@@ -145,6 +147,14 @@ impl Hands for Steps<'_, '_> {
         }
         let result = self.runner.prove(self.task, expected).await;
         Done { told: told(&result), went: went(result.status) }
+    }
+
+    async fn confirm(&mut self, call: &Call, repairs: &str) -> bool {
+        let what =
+            format!("the model's reply had to be repaired ({repairs}): run {} as it was read?", call.tool());
+        let details = serde_json::to_string_pretty(&json!(call)["args"]).unwrap_or_default();
+        let choices = [Choice::Yes, Choice::No];
+        self.runner.put(self.task, Kind::Repaired, what, details, &choices).await == Answer::Yes
     }
 
     fn keep(&mut self, said: &Said) {

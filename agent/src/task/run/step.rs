@@ -157,7 +157,7 @@ pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Se
     let (exit_code, error) = match &outcome.end {
         Event::Completed(done) => {
             let code = done.exit.as_ref().map(|exit| exit.code).or(is_ok.then_some(0));
-            (code, (!is_ok).then(|| error(&done.code, &show::ending(&done.code, &done.message))))
+            (code, (!is_ok).then(|| error(&done.code, &show::failure(done))))
         }
         Event::Refused(refused) => {
             (None, Some(error(&refused.code, &show::refusal(refused, &outcome.explain))))

@@ -22,7 +22,12 @@ const KINDS: [Kind; 2] = [
             rule.max_new_packages > 0 || rule.allow_upgrades || rule.allow_removals || rule.allow_downgrades
         },
     },
-    Kind { word: "units", patterns: |rule| &rule.units, drags: |rule| rule.allow_cascade },
+    // Starting along needs no leave, so that every change may bring other units.
+    Kind {
+        word: "units",
+        patterns: |rule| &rule.units,
+        drags: |rule| rule.verbs.iter().any(|verb| verb != "unit.status"),
+    },
 ];
 
 /// One line for each client and kind whose deny rules name other things, where a rule lets such things come along.

@@ -196,7 +196,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         allow_create,
         lines,
         validate,
-        backup: _,
+        no_undo_copy,
         commands,
         parameters,
     } = rule;
@@ -238,7 +238,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("new_packages", flag(*new_packages)),
         ("lines", lines.clone()),
         ("validate", some(validate)),
-        ("backup", if rule.backup() == root::Backup::None { vec!["none".to_owned()] } else { Vec::new() }),
+        ("keep_for_undo", no_undo_copy.then(|| "false".to_owned()).into_iter().collect()),
         ("commands", commands.clone()),
         ("params", parameters.iter().map(|p| format!("{}={}", p.name, p.patterns.join("|"))).collect()),
     ]

@@ -177,7 +177,11 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
         }
         (Plan::Unit { cascade }, Object::Unit { name, .. }) => {
             let state = |id: &str| UnitState { id: id.to_owned(), ..UnitState::default() };
-            let other = cascade.then(|| AffectedUnit { verb: "stop", state: state("other.service") });
+            let other = cascade.then(|| AffectedUnit {
+                verb: VerbId::UnitStop,
+                cause: String::new(),
+                state: state("other.service"),
+            });
             Facts::Unit(Box::new(UnitFacts {
                 state: state(name.as_str()),
                 affected: other.into_iter().collect(),
@@ -185,7 +189,7 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
             }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
-            Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
+            Facts::Files(vec![FileFacts { path: path.clone(), old: None, xattrs: Vec::new() }])
         }
         (
             Plan::Nothing

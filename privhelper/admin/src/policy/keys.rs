@@ -207,7 +207,7 @@ pub const RULE: &[Key] = &[
     limit("max_files", is_write),
     limit("allow_create", is_write),
     limit("validate", is_content),
-    limit("backup", is_content),
+    limit("keep_for_undo", is_content),
     selector("commands", is_command),
     selector("params", is_command),
 ];

@@ -99,16 +99,7 @@ fn files(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
     if let Some(command) = table.text("validate") {
         command.value.clone_into(&mut wire.validate);
     }
-    if some(keys::is_content) {
-        wire.set_backup(root::Backup::Keep);
-    }
-    match table.text("backup").map(|backup| (backup.at, backup.value)) {
-        None | Some((_, "keep")) => {}
-        Some((_, "none")) => wire.set_backup(root::Backup::None),
-        Some((at, other)) => {
-            table.error(at, format!("`backup` is \"keep\" or \"none\", not {other:?}"));
-        }
-    }
+    wire.no_undo_copy = table.flag("keep_for_undo") == Some(false);
 }
 
 /// The modes, which have a default for new content and another for directories, and none for `file.set-mode`.

@@ -161,5 +161,5 @@ fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
         && has(a.allow_create, b.allow_create)
         && any(&a.lines, &b.lines)
         && (a.validate.is_empty() || a.validate == b.validate)
-        && has(a.backup() == root::Backup::Keep, b.backup() == root::Backup::Keep)
+        && has(!a.no_undo_copy, !b.no_undo_copy)
 }

@@ -92,14 +92,16 @@ fn what_is_asked_for_now_is_told_and_by_which_rule_it_was_allowed() {
 }
 
 #[test]
-fn an_emergency_deny_shows_what_is_newly_refused_and_nothing_else() {
+fn an_emergency_deny_shows_what_is_newly_refused_also_along_with_other_changes_and_nothing_else() {
     let php = units("php", "", "\"php*.service\", \"nginx.service\"");
     let deny = units("stop", "decision = \"deny\"", "\"php*-fpm.service\", \"*.timer\"");
     assert_eq!(
         effects(&php, &format!("{php}{deny}")),
         [
             "- refused  unit.restart php-fpm.service (agent)   by rule stop (policy.toml:25); was allowed by rule php (policy.toml:15)",
-            "1 newly refused",
+            // A denied restart does not happen along with another unit's either.
+            "~ the units that may not come along with what agent changes: +unit.restart:*.timer +unit.restart:php*-fpm.service",
+            "1 newly refused, 1 other",
         ]
     );
 }

@@ -182,12 +182,15 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
         (Plan::Unit { cascade }, Object::Unit { name, .. }) => {
             let other = UnitState { id: "c.service".to_owned(), ..UnitState::default() };
             let state = UnitState { id: name.as_str().to_owned(), ..UnitState::default() };
-            let affected =
-                if *cascade { vec![AffectedUnit { verb: "stop", state: other }] } else { Vec::new() };
+            let affected = if *cascade {
+                vec![AffectedUnit { verb: VerbId::UnitStop, cause: String::new(), state: other }]
+            } else {
+                Vec::new()
+            };
             Facts::Unit(Box::new(UnitFacts { state, affected, ..UnitFacts::default() }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
-            Facts::Files(vec![FileFacts { path: path.clone(), old: None }])
+            Facts::Files(vec![FileFacts { path: path.clone(), old: None, xattrs: Vec::new() }])
         }
         _ => Facts::None,
     };

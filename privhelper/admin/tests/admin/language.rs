@@ -123,13 +123,13 @@ fn every_default_stands_in_the_accepted_form() {
         (&["0644".to_owned()][..], &["root".to_owned()][..])
     );
     assert_eq!((files.lines.as_slice(), files.validate.as_str()), (&["a = *".to_owned()][..], "agrees"));
-    assert_eq!(files.backup(), root::Backup::Keep);
+    assert!(!files.no_undo_copy);
     let directories = rule("directories");
     assert_eq!(
         (directories.modes.as_slice(), directories.groups.as_slice()),
         (&["0755".to_owned()][..], &["root".to_owned()][..])
     );
-    assert_eq!((directories.max_files, directories.backup()), (0, root::Backup::Unspecified));
+    assert_eq!((directories.max_files, directories.no_undo_copy), (0, false));
     let grow = rule("grow");
     assert_eq!(
         (grow.commands.as_slice(), grow.parameters[0].name.as_str()),
@@ -175,11 +175,13 @@ fn every_default_stands_in_the_accepted_form() {
 }
 
 #[test]
-fn a_backup_of_none_stands_in_the_accepted_form() {
-    let none = WHOLE.replace("validate = \"agrees\"", "validate = \"agrees\"\nbackup = \"none\"");
-    let rules = accept(&none);
-    let files = rules.rules.iter().find(|rule| rule.id == "files").unwrap();
-    assert_eq!(files.backup(), root::Backup::None);
+fn keep_for_undo_is_a_part_of_the_accepted_form() {
+    for (value, no_undo_copy) in [("false", true), ("true", false)] {
+        let with = format!("validate = \"agrees\"\nkeep_for_undo = {value}");
+        let rules = accept(&WHOLE.replace("validate = \"agrees\"", &with));
+        let files = rules.rules.iter().find(|rule| rule.id == "files").unwrap();
+        assert_eq!(files.no_undo_copy, no_undo_copy);
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The chain of records: each line holds the hash of the one before, and a seal if there are keys.
 
-use super::Location;
 use super::file::{self, LogFile, WHOLE};
 use super::keys::KeyStore;
+use super::location::{End, Location};
 use super::record::{Event, Record};
 use crate::fault::Fault;
 use crate::sys::files;
@@ -29,25 +29,6 @@ pub struct Appended {
     pub seq: u64,
     /// Its line without the LF.
     pub line: String,
-}
-
-/// The last record of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
-    /// Its number; 0 = there is none.
-    pub seq: u64,
-    /// Hash of the one before.
-    pub prev: Digest,
-    /// Its hash.
-    pub hash: Digest,
-    /// Its seal.
-    pub seal: Option<Digest>,
-    /// The boot that wrote it.
-    pub boot_id: String,
-    /// Whether it is a `sealed` record.
-    pub is_signature: bool,
-    /// Whether its hash is that of its bytes.
-    pub is_whole: bool,
 }
 
 /// What must be recorded first in a log that was opened.

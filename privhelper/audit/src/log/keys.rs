@@ -1,7 +1,6 @@
 //! The seal's keys on this host, and what to do when they and the log do not match.
 
-use super::Location;
-use super::chain::End;
+use super::location::{End, Location};
 use crate::fault::Fault;
 use crate::sys::files::{self, Slot};
 use postern_policy::types::Digest;

@@ -6,6 +6,7 @@ mod file;
 mod journal;
 mod keys;
 mod limits;
+mod location;
 mod record;
 mod states;
 mod upkeep;
@@ -13,34 +14,15 @@ mod upkeep;
 pub use budget::{Budget, Class, Due, Suppressed};
 pub use journal::{RECORD, TIP};
 pub use limits::{IDS, Limits};
+pub use location::Location;
 pub use record::{Event, Payer, Record, size_and_digest};
 
 use crate::fault::Fault;
 use crate::sys::locked;
 use crate::sys::sockets::Journal;
 use chain::{Appended, Chain};
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Where the log and the seal's keys are, and the clocks.
-#[derive(Debug, Clone)]
-pub struct Location {
-    /// The log's directory.
-    pub log: PathBuf,
-    /// The next epoch's seed, on the disk.
-    pub next: PathBuf,
-    /// This boot's keys, in memory alone.
-    pub running: PathBuf,
-    /// The journal's socket.
-    pub journal: PathBuf,
-    /// This boot's id.
-    pub boot_id: String,
-    /// The wall clock.
-    pub now: fn() -> SystemTime,
-    /// Time since boot, sleep included.
-    pub since_boot: fn() -> Duration,
-}
 
 /// The audit log of this host.
 pub struct AuditLog {

@@ -36,6 +36,7 @@ fn passes_a_granted_write_on_with_its_facts_and_its_content_apart() {
 
     let inspected = world.recorder.inspected.lock().unwrap()[0].clone();
     assert!(inspected.claim.event.is_empty() && inspected.order.facts.is_none());
+    assert_eq!((inspected.order.policy_digest.len(), inspected.order.contents.len()), (32, 1));
     let [Arrived { claim, order, content, secrets, body, .. }] = executed(&world).try_into().unwrap();
     assert_eq!(order.order_id, link::order_id(CLIENT_UID, &id));
     assert_eq!((order.uid, order.verb.as_str(), order.rule.as_str()), (CLIENT_UID, "file.write", "site"));
@@ -554,8 +555,11 @@ fn unit_state_that_people_guard_is_told_nowhere_before_they_approve() {
         let world = World::new(rules(may_see));
         world.probe.on(|_, stream| {
             let mut facts = of_unit(state("x.service", "active"));
-            let other =
-                root::AffectedUnit { unit: Some(state("y.service", "active")), effect: "stop".to_owned() };
+            let other = root::AffectedUnit {
+                unit: Some(state("y.service", "active")),
+                effect: "stop".to_owned(),
+                cause: "RequiredBy= of x.service".to_owned(),
+            };
             facts.unit.as_mut().unwrap().affected.push(other);
             send(stream, Kind::Facts, &facts);
         });
@@ -575,10 +579,9 @@ fn unit_state_that_people_guard_is_told_nowhere_before_they_approve() {
                 .units
                 .iter()
                 .map(|step| (step.id.as_str(), step.verb.as_str(), step.cascade, step.active.as_str()));
-            assert_eq!(
-                steps.collect::<Vec<_>>(),
-                [("x.service", "stop", false, expected), ("y.service", "stop", true, expected)]
-            );
+            let all = [("x.service", "stop", false, expected), ("y.service", "stop", true, expected)];
+            // Before consent even its being affected tells that it is active.
+            assert_eq!(steps.collect::<Vec<_>>(), if may_see { &all[..] } else { &all[..1] });
         }
         let claim = executed(&world)[0].claim.clone();
         assert!(claim.plan_json.contains(r#""active":"active""#), "people see all: {}", claim.plan_json);

@@ -21,7 +21,7 @@ pub fn hand_over(to: &UnixStream, fds: &[BorrowedFd]) {
 }
 
 async fn received(gateway: UnixStream) -> Result<Handover, Fault> {
-    receive(gateway, geteuid().as_raw()).await
+    receive(gateway, &[geteuid().as_raw()]).await
 }
 
 #[tokio::test]
@@ -80,8 +80,8 @@ async fn refuses_a_peer_that_is_not_root() {
     let (socket, _other) = UnixStream::pair().unwrap();
     hand_over(&root, &[socket.as_fd(), socket.as_fd()]);
     let another = geteuid().as_raw() + 1;
-    let refusal = receive(gateway, another).await.unwrap_err();
-    assert_eq!(refusal.to_string(), "hand-over refused: the peer is not root");
+    let refusal = receive(gateway, &[another]).await.unwrap_err();
+    assert_eq!(refusal.to_string(), "hand-over refused: the peer is not the broker");
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ fn serves_root_and_nobody_else() {
         let (output, text) = output(program);
         assert_eq!(
             (output.status.code(), text.as_str()),
-            (Some(1), "hand-over refused: the peer is not root\n")
+            (Some(1), "hand-over refused: the peer is not the broker\n")
         );
     }
 }

@@ -49,7 +49,6 @@ pub fn act(
             Doing { change, plan, looked, temporary }
         });
     let mut doing = doing.collect::<Vec<_>>();
-    let is_kept = keep::is_kept(by);
     if !doing.is_empty() {
         let candidates = doing.iter().filter_map(Doing::candidate).collect::<Vec<_>>();
         validate::check(cx, ticket, by, &candidates)?;
@@ -72,7 +71,8 @@ pub fn act(
     }
     let status = if doing.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
     let files = plan.files.iter().map(|plan| info(cx, plan)).collect();
-    let undo = if doing.is_empty() || !is_kept { Json::new() } else { Json::new().text("kind", "file") };
+    let undo =
+        if doing.is_empty() || !by.keeps_for_undo() { Json::new() } else { Json::new().text("kind", "file") };
     Ok(Done { completed: wire::Completed { status: status.into(), files, ..Default::default() }, undo })
 }
 

@@ -56,14 +56,9 @@ fn state(kind: FileKind, attributes: Attributes, sha256: Option<Digest>) -> File
     }
 }
 
-/// Whether what the files held is kept for undo: not if one rule says that it must not be.
-pub(super) fn is_kept(by: &Grant) -> bool {
-    by.rules().all(|rule| rule.keeps_copy)
-}
-
 /// Keeps what the files were, on disk when this returns.
 pub(super) fn keep(cx: &Context, by: &Grant, doing: &mut [Doing<'_>]) -> Result<(), Stop> {
-    let incomplete = !is_kept(by);
+    let incomplete = !by.keeps_for_undo();
     // What an operator takes back, whom no rule lets through, must not fail for want of room.
     let unbounded = UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
     let limits = if by.rules().next().is_some() { cx.policy.undo() } else { unbounded };

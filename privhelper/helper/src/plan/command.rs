@@ -1,8 +1,9 @@
 //! What exactly a named command runs.
 
 use crate::audit::Json;
+use crate::context::Context;
 use crate::verb::Planned;
-use postern_policy::Facts;
+use postern_policy::{Consent, Facts};
 use postern_proto::v1 as wire;
 
 /// A named command with its parameters filled in.
@@ -29,7 +30,7 @@ impl Planned for CommandPlan {
         Facts::None
     }
 
-    fn wire(&self) -> wire::Plan {
+    fn wire(&self, _: &Context, _: Consent) -> wire::Plan {
         let step =
             wire::CommandStep { name: self.name.clone(), argv: self.argv.clone(), user: self.user.clone() };
         wire::Plan { command: Some(step), ..wire::Plan::default() }

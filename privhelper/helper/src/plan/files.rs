@@ -1,10 +1,11 @@
 //! What exactly becomes of files and directories.
 
 use crate::audit::Json;
+use crate::context::Context;
 use crate::verb::Planned;
-use postern_policy::Facts;
 use postern_policy::facts::{FileFacts, OldFile};
 use postern_policy::types::{Attributes, Digest, FileKind, TargetPath, UserName};
+use postern_policy::{Consent, Facts};
 use postern_proto::v1 as wire;
 
 /// What is done at a path.
@@ -152,11 +153,12 @@ impl FilePlan {
 
 impl Planned for FilesPlan {
     fn facts(&self) -> Facts {
-        let facts = |file: &FilePlan| FileFacts { path: file.path.clone(), old: file.old };
+        let facts =
+            |file: &FilePlan| FileFacts { path: file.path.clone(), old: file.old, xattrs: Vec::new() };
         Facts::Files(self.files.iter().map(facts).collect())
     }
 
-    fn wire(&self) -> wire::Plan {
+    fn wire(&self, _: &Context, _: Consent) -> wire::Plan {
         wire::Plan { files: self.files.iter().map(FilePlan::step).collect(), ..wire::Plan::default() }
     }
 

@@ -4,7 +4,6 @@ mod command;
 mod files;
 pub mod inverse;
 mod show;
-pub mod units;
 
 pub use command::CommandPlan;
 pub use files::{FileAction, FilePlan, FilesPlan};

@@ -1,10 +1,11 @@
 //! Plans as the client and the audit log see them.
 
 use crate::audit::Json;
+use crate::context::Context;
 use crate::verb::Planned;
-use postern_policy::Facts;
 use postern_policy::facts::{Origin, PackageStep, PackageTransaction, UnitFacts, UnitState};
 use postern_policy::types::PackageName;
+use postern_policy::{Consent, Facts};
 use postern_proto::v1 as wire;
 
 impl Planned for PackageTransaction {
@@ -12,7 +13,7 @@ impl Planned for PackageTransaction {
         Facts::Packages(self.clone())
     }
 
-    fn wire(&self) -> wire::Plan {
+    fn wire(&self, _: &Context, _: Consent) -> wire::Plan {
         wire::Plan {
             packages: self.steps.iter().map(PackageStep::wire).collect(),
             download_bytes: self.download_bytes,
@@ -58,41 +59,38 @@ fn or_none(version: &str) -> &str {
     if version.is_empty() { "none" } else { version }
 }
 
-fn unit_step(unit: &UnitState, verb: &str, cascade: bool) -> wire::UnitStep {
-    let (active, enabled) = (unit.active.clone(), unit.enabled.clone());
-    wire::UnitStep { id: unit.id.clone(), verb: verb.to_owned(), cascade, active, enabled }
-}
-
 impl Planned for UnitFacts {
     fn facts(&self) -> Facts {
         Facts::Unit(Box::new(self.clone()))
     }
 
-    fn wire(&self) -> wire::Plan {
-        let units = steps(self).map(|(verb, unit, cascade)| unit_step(unit, verb, cascade)).collect();
+    fn wire(&self, cx: &Context, consent: Consent) -> wire::Plan {
+        let units = cx.policy.visible_steps(&cx.who, self, consent);
         wire::Plan { units, ..wire::Plan::default() }
     }
 
     fn json(&self) -> Json {
-        let step = |(verb, unit, cascade): (&str, &UnitState, bool)| {
+        let step = |(verb, unit, cause): (&str, &UnitState, &str)| {
             let json = Json::new().text("id", &unit.id).text("verb", verb);
-            json.text("active", &unit.active).text("enabled", &unit.enabled).flag("cascade", cascade)
+            json.text("active", &unit.active)
+                .text("enabled", &unit.enabled)
+                .flag("cascade", !cause.is_empty())
         };
         Json::new().objects("units", steps(self).map(step))
     }
 
     fn text(&self) -> Vec<u8> {
-        let step = |(verb, unit, cascade): (&str, &UnitState, bool)| {
-            let why = if cascade { "; it comes along" } else { "" };
+        let step = |(verb, unit, cause): (&str, &UnitState, &str)| {
+            let why = if cause.is_empty() { String::new() } else { format!("; it comes along ({cause})") };
             format!("{verb} {}, which is {} and {}{why}\n", unit.id, unit.active, or_none(&unit.enabled))
         };
         steps(self).map(step).collect::<String>().into_bytes()
     }
 }
 
-/// Everything that is done: what, to which unit, and whether it is affected by the change of another.
-fn steps(facts: &UnitFacts) -> impl Iterator<Item = (&'static str, &UnitState, bool)> {
+/// Everything that is done: what, to which unit, and why to units that are not named.
+fn steps(facts: &UnitFacts) -> impl Iterator<Item = (&'static str, &UnitState, &str)> {
     let own = [Some(facts.action), facts.now].into_iter().flatten();
-    let others = facts.affected.iter().map(|other| (other.verb, &other.state, true));
-    own.map(|verb| (verb, &facts.state, false)).chain(others)
+    let others = facts.affected.iter().map(|other| (other.word(), &other.state, other.cause.as_str()));
+    own.map(|verb| (verb, &facts.state, "")).chain(others)
 }

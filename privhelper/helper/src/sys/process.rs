@@ -5,9 +5,9 @@ use crate::error::Fault;
 use crate::host::Host;
 pub use crate::sys::child::Finished;
 use crate::sys::child::{LONGEST, Late, Much, run};
-use postern_policy::Grant;
 use postern_policy::rules::protect::RESTARTABLE;
 use postern_policy::types::UnitName;
+use postern_policy::{Grant, VerbId};
 use std::time::Duration;
 
 /// What is done to a unit. Each has one fixed word for systemctl.
@@ -38,18 +38,24 @@ pub enum UnitAction {
 impl UnitAction {
     /// systemctl's word.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
+        self.verb().name().trim_start_matches("unit.")
+    }
+
+    /// The verb that asks for it.
+    #[must_use]
+    pub const fn verb(self) -> VerbId {
         match self {
-            Self::Start => "start",
-            Self::Stop => "stop",
-            Self::Restart => "restart",
-            Self::Reload => "reload",
-            Self::Enable => "enable",
-            Self::Disable => "disable",
-            Self::TryRestart => "try-restart",
-            Self::ResetFailed => "reset-failed",
-            Self::Mask => "mask",
-            Self::Unmask => "unmask",
+            Self::Start => VerbId::UnitStart,
+            Self::Stop => VerbId::UnitStop,
+            Self::Restart => VerbId::UnitRestart,
+            Self::Reload => VerbId::UnitReload,
+            Self::Enable => VerbId::UnitEnable,
+            Self::Disable => VerbId::UnitDisable,
+            Self::TryRestart => VerbId::UnitTryRestart,
+            Self::ResetFailed => VerbId::UnitResetFailed,
+            Self::Mask => VerbId::UnitMask,
+            Self::Unmask => VerbId::UnitUnmask,
         }
     }
 }
@@ -73,21 +79,12 @@ pub fn show_units(
     host: &Host,
     _: &Grant,
     properties: &str,
-    units: &[&UnitName],
+    units: &[UnitName],
     limit: Duration,
 ) -> Result<Finished, Fault> {
     let mut args = vec!["show", "--no-pager", "--timestamp=unix", properties, "--"];
-    args.extend(units.iter().map(|unit| unit.as_str()));
+    args.extend(units.iter().map(UnitName::as_str));
     systemctl(host, &args, limit, Late::Kill)
-}
-
-/// As [`show_units`] of one unit that is about to be changed.
-///
-/// # Errors
-/// As [`show_units`].
-pub fn show_changed(host: &Host, _: &Ticket, properties: &str, unit: &UnitName) -> Result<Finished, Fault> {
-    let args = ["show", "--no-pager", "--timestamp=unix", properties, "--", unit.as_str()];
-    systemctl(host, &args, Duration::from_secs(30), Late::Kill)
 }
 
 /// Changes a unit: an effect. After `limit` `late` is called, and the waiting goes on.
@@ -154,12 +151,26 @@ pub fn sync_journal(host: &Host, _: &Grant) -> Result<Finished, Fault> {
     run(&host.programs.journalctl, &["--sync"], Duration::from_secs(5), Late::Kill, Much::Fail)
 }
 
-/// What the files of a unit say: a probe.
+/// What is asked about the files of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitFiles {
+    /// What they say.
+    Content,
+    /// The links to them, after a line that says whether the unit is enabled.
+    Links,
+}
+
+/// Reads what systemd knows of a unit's files: a probe.
 ///
 /// # Errors
 /// As [`show_units`].
-pub fn unit_files(host: &Host, _: &Grant, unit: &UnitName) -> Result<Finished, Fault> {
-    systemctl(host, &["cat", "--no-pager", "--", unit.as_str()], Duration::from_secs(30), Late::Kill)
+pub fn unit_files(host: &Host, _: &Grant, what: UnitFiles, unit: &UnitName) -> Result<Finished, Fault> {
+    let word: &[&str] = match what {
+        UnitFiles::Content => &["cat"],
+        UnitFiles::Links => &["is-enabled", "--full"],
+    };
+    let args = [word, &["--no-pager", "--", unit.as_str()]].concat();
+    systemctl(host, &args, Duration::from_secs(30), Late::Kill)
 }
 
 /// Runs an unprivileged plan to its end: a probe.

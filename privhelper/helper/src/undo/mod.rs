@@ -19,7 +19,7 @@ use crate::plan::{CommandPlan, FilesPlan};
 use crate::verb::Planned;
 use postern_policy::facts::{PackageTransaction, UnitFacts};
 use postern_policy::types::UnitName;
-use postern_policy::{Code, Denied, Facts, Grant, RequiredGrant, VerbId};
+use postern_policy::{Code, Consent, Denied, Facts, Grant, RequiredGrant, VerbId};
 use postern_proto::root::v1::RequestRecord;
 use postern_proto::v1 as wire;
 
@@ -220,12 +220,12 @@ impl Planned for UndoPlan {
         }
     }
 
-    fn wire(&self) -> wire::Plan {
+    fn wire(&self, cx: &Context, consent: Consent) -> wire::Plan {
         match self {
-            Self::Files(plan) => plan.wire(),
-            Self::Unit(plan) => plan.wire(),
-            Self::Packages(plan) => plan.wire(),
-            Self::Command(plan) => plan.wire(),
+            Self::Files(plan) => plan.wire(cx, consent),
+            Self::Unit(plan) => plan.wire(cx, consent),
+            Self::Packages(plan) => plan.wire(cx, consent),
+            Self::Command(plan) => plan.wire(cx, consent),
         }
     }
 

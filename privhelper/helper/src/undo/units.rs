@@ -9,9 +9,8 @@ use crate::sys::process::UnitAction;
 use crate::verbs::unit_change::Change;
 use postern_policy::facts::UnitFacts;
 use postern_policy::types::UnitName;
-use postern_policy::{Code, Denied, Grant, Object, RequiredGrant, VerbId};
+use postern_policy::{Code, Denied, Grant, Object, RequiredGrant};
 use postern_proto::v1 as wire;
-use std::collections::BTreeSet;
 
 /// The unit, and what the request made of what.
 #[derive(Debug)]
@@ -46,19 +45,8 @@ impl Unit {
     }
 
     pub(super) fn required_grants(&self) -> Vec<RequiredGrant> {
-        let verb = |action| match action {
-            UnitAction::Start => VerbId::UnitStart,
-            UnitAction::Stop => VerbId::UnitStop,
-            UnitAction::Restart => VerbId::UnitRestart,
-            UnitAction::Reload => VerbId::UnitReload,
-            UnitAction::TryRestart => VerbId::UnitTryRestart,
-            UnitAction::ResetFailed => VerbId::UnitResetFailed,
-            UnitAction::Enable => VerbId::UnitEnable,
-            UnitAction::Disable => VerbId::UnitDisable,
-            UnitAction::Mask => VerbId::UnitMask,
-            UnitAction::Unmask => VerbId::UnitUnmask,
-        };
-        self.actions().into_iter().map(|action| (verb(action), Object::unit(self.unit.clone()))).collect()
+        let grant = |action: UnitAction| (action.verb(), Object::unit(self.unit.clone()));
+        self.actions().into_iter().map(grant).collect()
     }
 
     fn change(&self) -> Change {
@@ -73,20 +61,16 @@ impl Unit {
         let mut plans = plans.into_iter();
         let mut plan = match plans.next() {
             Some(plan) => plan,
-            // Nothing differs: it is looked at as for a stop, and left alone.
-            None => UnitFacts { action: "leave", ..self.change().plan(cx, by, UnitAction::Stop)? },
+            // Nothing differs: it is looked at as for a change that affects no other, and left alone.
+            None => UnitFacts { action: "leave", ..self.change().plan(cx, by, UnitAction::ResetFailed)? },
         };
         if (&plan.state.active, &plan.state.enabled) != (&self.info.active, &self.info.enabled) {
             return Err(conflict(self.unit.as_str()));
         }
         if let Some(second) = plans.next() {
             plan.now = Some(second.action);
-            let known = |other_unit: &postern_policy::facts::AffectedUnit| {
-                plan.affected.iter().any(|other| other.state.id == other_unit.state.id)
-            };
-            let more =
-                second.affected.into_iter().filter(|other_unit| !known(other_unit)).collect::<Vec<_>>();
-            plan.affected.extend(more);
+            let known = plan.affected.clone();
+            plan.affected.extend(second.affected.into_iter().filter(|other| !known.contains(other)));
         }
         Ok(plan)
     }
@@ -99,10 +83,6 @@ impl Unit {
         plan: &UnitFacts,
         ticket: &Ticket,
     ) -> Result<Done, Stop> {
-        let ids = |plan: &UnitFacts| {
-            let ids = plan.affected.iter().map(|other| other.state.id.clone());
-            ids.collect::<BTreeSet<_>>()
-        };
         let mut last: Option<Done> = None;
         for action in self.actions() {
             let step = self.change().plan(cx, by, action)?;
@@ -111,7 +91,7 @@ impl Unit {
             if last.is_none() && state(&step) != state(plan) {
                 return Err(conflict(self.unit.as_str()));
             }
-            if !ids(&step).is_subset(&ids(plan)) {
+            if !step.effects().is_subset(&plan.effects()) {
                 return Err(Denied::new(Code::PlanChanged, "other units would change now; ask again").into());
             }
             let mut done = self.change().act(cx, by, action, &step, ticket)?;

@@ -9,7 +9,7 @@ use crate::leave::Done;
 use crate::verb::Verb;
 use postern_policy::facts::{Action, PackageStep, PackageTransaction};
 use postern_policy::types::{PackageName, PackageVersion};
-use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, Rule, VerbId};
+use postern_policy::{Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Job, JobKind, Transaction};
 use postern_proto::v1 as wire;
 
@@ -21,14 +21,14 @@ pub struct Change {
     packages: Vec<Package>,
 }
 
-/// What apt may do besides: what each of the rules allows.
+/// What apt may do besides.
 fn limits(by: &Grant) -> Job {
-    let every = |is: fn(&Rule) -> bool| by.rules().all(|rule| is(rule));
+    let flags = by.package_flags();
     Job {
-        recommends: every(|rule| rule.recommends),
-        allow_downgrades: every(|rule| rule.allow_downgrades),
-        allow_removals: every(|rule| rule.allow_removals),
-        new_packages: every(|rule| rule.new_packages),
+        recommends: flags.recommends,
+        allow_downgrades: flags.allow_downgrades,
+        allow_removals: flags.allow_removals,
+        new_packages: flags.new_packages,
         ..Job::default()
     }
 }

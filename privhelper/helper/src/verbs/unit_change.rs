@@ -3,17 +3,19 @@
 use super::unit_status::{has_own_journal, send_journal, show, show_one};
 use crate::audit::{Json, Ticket};
 use crate::context::{Context, too_late};
-use crate::error::Stop as Stopped;
+use crate::error::{Fault, Stop as Stopped};
 use crate::helper::{Helper, wait_for};
 use crate::leave::Done;
-use crate::plan::units::Shown;
-use crate::sys::process::{Lines, UnitAction, change_unit, sync_journal, unit_files};
+use crate::sys::process::{self, Lines, UnitAction, UnitFiles, change_unit, sync_journal};
 use crate::verb::Verb;
-use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState};
+use postern_policy::facts::affected::{
+    Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
+};
+use postern_policy::facts::{UnitFacts, UnitState};
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::v1 as wire;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A unit, and whether enabling, disabling or masking acts on it at once.
@@ -45,39 +47,56 @@ impl Change {
         Json::new().text("unit", self.unit.as_str()).flag("now", self.now)
     }
 
-    /// The unit's state, and which active units would go down with the change.
+    /// The unit's state, and every unit that would change with it.
     ///
     /// # Errors
-    /// It does not exist, or systemd can't be asked.
+    /// It does not exist, its file changed since systemd read it, or systemd can't be asked.
     pub fn plan(&self, cx: &Context, by: &Grant, action: UnitAction) -> Result<UnitFacts, Stopped> {
-        let shown = show_one(cx, by, &self.unit)?;
-        if shown.state.is_missing() {
-            return Err(
-                Denied::new(Code::NotFound, format!("{} does not exist on this host", self.unit)).into()
-            );
+        let look_up = |names: Vec<UnitName>| {
+            let units = show(cx, by, &UnitProperties::argument(), &names)?;
+            Ok::<_, Stopped>(names.into_iter().zip(units).collect::<KnownUnits>())
+        };
+        let mut known = look_up(vec![self.unit.clone()])?;
+        if known.values().any(|unit| unit.state.is_missing()) {
+            let why = format!("{} does not exist on this host", self.unit);
+            return Err(Denied::new(Code::NotFound, why).into());
         }
-        let restarts =
-            action == UnitAction::Restart || (action == UnitAction::TryRestart && shown.state.is_up());
-        let stops = restarts
-            || action == UnitAction::Stop
-            || (matches!(action, UnitAction::Disable | UnitAction::Mask) && self.now);
-        let starts = restarts || action == UnitAction::Start || (action == UnitAction::Enable && self.now);
-        let mut others = Vec::new();
-        if starts {
-            others.extend(shown.conflicts);
-        }
-        if stops {
-            others.extend(shown.stop_with);
-        }
-        let affected_unit = |verb| move |state| AffectedUnit { verb, state };
-        let mut affected =
-            up_with(cx, by, others, stops)?.into_iter().map(affected_unit("stop")).collect::<Vec<_>>();
-        if matches!(action, UnitAction::Enable | UnitAction::Disable) {
-            affected
-                .extend(installed_with(cx, by, &self.unit)?.into_iter().map(affected_unit(action.word())));
-        }
+        let install = self.install(cx, by, action)?;
+        let change = UnitChange { unit: &self.unit, verb: action.verb(), now: self.now, install: &install };
+        let affected = loop {
+            match affected_units(change, &known)? {
+                Closure::Affected(affected) => break affected,
+                Closure::LookUp(names) => known.extend(look_up(names)?),
+            }
+        };
+        let state = known.remove(&self.unit).unwrap_or_default().state;
         let now = self.now.then_some(if action == UnitAction::Enable { "start" } else { "stop" });
-        Ok(UnitFacts { state: shown.state, action: action.word(), now, affected, journal_lines: 0 })
+        Ok(UnitFacts { state, action: action.word(), now, affected, journal_lines: 0 })
+    }
+
+    /// The links that the change makes or removes, and the units that it enables or disables along.
+    fn install(&self, cx: &Context, by: &Grant, action: UnitAction) -> Result<Install, Stopped> {
+        let unreadable = |invalid: Invalid| Denied::new(Code::Unsupported, invalid.to_string());
+        let mut install = Install::default();
+        if action == UnitAction::Disable {
+            let links = unit_files(cx, by, UnitFiles::Links, &self.unit)?;
+            install.read_links(&self.unit, &links).map_err(unreadable)?;
+        }
+        let mut unread = Vec::from_iter((action == UnitAction::Enable).then(|| self.unit.clone()));
+        let mut read = BTreeSet::new();
+        while let Some(name) = unread.pop() {
+            // systemctl goes on without one of `Also=` that does not exist.
+            if name == self.unit || !show_one(cx, by, &name)?.is_missing() {
+                let content = unit_files(cx, by, UnitFiles::Content, &name)?;
+                install.read_files(&name, &content).map_err(unreadable)?;
+            }
+            read.insert(name);
+            if read.len() > LOOKUPS_MAX {
+                return Err(Denied::new(Code::PlanTooLarge, "too many units are enabled along").into());
+            }
+            unread = install.also.difference(&read).cloned().collect();
+        }
+        Ok(install)
     }
 
     /// Does it, if the unit still is what was planned.
@@ -94,11 +113,9 @@ impl Change {
     ) -> Result<Done, Stopped> {
         let wait = cx.limit(by);
         let _one_at_a_time = wait_for(&cx.helper.units, wait)?;
-        let ids =
-            |plan: &UnitFacts| plan.affected.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>();
         let now = self.plan(cx, by, action)?;
         let is_same = (&now.state.active, &now.state.enabled) == (&plan.state.active, &plan.state.enabled);
-        if !is_same || ids(&now) != ids(plan) {
+        if !is_same || now.effects() != plan.effects() {
             return Err(Denied::new(
                 Code::PlanChanged,
                 "the unit is not what it was, or other units would change now; ask again",
@@ -111,7 +128,7 @@ impl Change {
         let finished = change_unit(&cx.helper.host, ticket, action, self.now, &self.unit, wait, &|| {
             cx.watchers.finish(&too_late());
         })?;
-        let after = show_one(cx, by, &self.unit)?.state;
+        let after = show_one(cx, by, &self.unit)?;
         if matches!(
             action,
             UnitAction::Start | UnitAction::Restart | UnitAction::TryRestart | UnitAction::Reload
@@ -196,45 +213,15 @@ fn outcome(action: UnitAction, before: &UnitState, after: &UnitState) -> wire::S
     }
 }
 
-/// Most units that are looked at for one change.
-const CASCADE_MAX: usize = 256;
-
-/// Those of these units that are up; with `further` also those that stop with them, and so on.
-fn up_with(
-    cx: &Context,
-    by: &Grant,
-    mut names: Vec<String>,
-    further: bool,
-) -> Result<Vec<UnitState>, Stopped> {
-    let mut known: BTreeMap<String, UnitState> = BTreeMap::new();
-    while !names.is_empty() {
-        let units = names.iter().map(|name| UnitName::new(name)).collect::<Result<Vec<_>, _>>()?;
-        let shown = show(cx, by, &units.iter().collect::<Vec<_>>())?;
-        names.clear();
-        for Shown { state, stop_with, .. } in shown {
-            if state.is_up() && known.insert(state.id.clone(), state).is_none() && further {
-                names.extend(stop_with);
-            }
-        }
-        names.retain(|name| !known.contains_key(name));
-        if known.len().saturating_add(names.len()) > CASCADE_MAX {
-            return Err(Denied::new(Code::PlanTooLarge, "more than 256 units would change").into());
-        }
+/// What systemd says of a unit's files.
+fn unit_files(cx: &Context, by: &Grant, what: UnitFiles, unit: &UnitName) -> Result<String, Stopped> {
+    let finished = process::unit_files(&cx.helper.host, by, what, unit)?;
+    // For a unit that is not enabled `is-enabled` fails, and says so on its output.
+    if finished.stdout.is_empty() {
+        let what = format!("systemctl on the files of {unit}: {}", finished.stderr.trim());
+        return Err(Fault::Program { what }.into());
     }
-    Ok(known.into_values().collect())
-}
-
-/// Units that are enabled and disabled with this one (`Also=`, systemd.unit(5)).
-fn installed_with(cx: &Context, by: &Grant, unit: &UnitName) -> Result<Vec<UnitState>, Stopped> {
-    let files = unit_files(&cx.helper.host, by, unit)?;
-    let named = files
-        .stdout
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("Also"))
-        .filter_map(|rest| rest.trim().strip_prefix('='));
-    let units = named.flat_map(str::split_whitespace).filter(|name| *name != unit.as_str());
-    let units = units.map(UnitName::new).collect::<Result<Vec<_>, _>>()?;
-    Ok(show(cx, by, &units.iter().collect::<Vec<_>>())?.into_iter().map(|shown| shown.state).collect())
+    Ok(finished.stdout)
 }
 
 /// One verb of the kind: its name, message, and how the message says `now`.

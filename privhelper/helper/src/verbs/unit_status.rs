@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::error::{Fault, Stop};
 use crate::helper::Helper;
 use crate::leave::{Done, Looked};
-use crate::plan::units::{PROPERTIES, Shown, parse};
 use crate::sys::process::{self, Lines};
 use crate::verb::Verb;
-use postern_policy::facts::UnitFacts;
+use postern_policy::facts::affected::{STATE, UnitProperties};
+use postern_policy::facts::{UnitFacts, UnitState};
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Grant, Invalid, Object, RequiredGrant, VerbId};
 use postern_proto::frame::OUTPUT_MAX;
@@ -56,26 +56,31 @@ fn oldest_first(text: &str, most: usize) -> String {
     lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().concat()
 }
 
-/// Asks systemd for units whose names policy has let through: one answer a unit, in order.
-pub(super) fn show(cx: &Context, by: &Grant, units: &[&UnitName]) -> Result<Vec<Shown>, Stop> {
+/// Asks systemd for units: one answer a unit, in order. They are those that policy has let through and those that may
+/// change with them.
+pub(super) fn show(
+    cx: &Context,
+    by: &Grant,
+    properties: &str,
+    units: &[UnitName],
+) -> Result<Vec<UnitProperties>, Stop> {
     if !cx.helper.host.paths.systemd.exists() {
         return Err(Denied::new(Code::Unsupported, "this host does not run systemd").into());
     }
-    if units.is_empty() {
-        return Ok(Vec::new());
-    }
-    let finished = process::show_units(&cx.helper.host, by, PROPERTIES, units, Duration::from_secs(30))?;
-    let shown = parse(&finished.stdout);
+    let finished = process::show_units(&cx.helper.host, by, properties, units, Duration::from_secs(30))?;
+    let wrong = |why: &str| Fault::Program { what: format!("systemctl show: {why}") };
+    let shown = UnitProperties::parse(&finished.stdout).map_err(|invalid| wrong(&invalid.to_string()))?;
     if !finished.status.success() || shown.len() != units.len() {
-        return Err(Fault::Program { what: format!("systemctl show: {}", finished.stderr.trim()) }.into());
+        return Err(wrong(finished.stderr.trim()).into());
     }
     Ok(shown)
 }
 
-/// The first of [`show`].
-pub(super) fn show_one(cx: &Context, by: &Grant, unit: &UnitName) -> Result<Shown, Stop> {
-    let shown = show(cx, by, &[unit])?.into_iter().next();
-    shown.ok_or_else(|| Fault::Program { what: "systemctl show printed nothing".to_owned() }.into())
+/// The state of one unit.
+pub(super) fn show_one(cx: &Context, by: &Grant, unit: &UnitName) -> Result<UnitState, Stop> {
+    let shown = show(cx, by, STATE, std::slice::from_ref(unit))?.into_iter().next();
+    let unit = shown.ok_or_else(|| Fault::Program { what: "systemctl show printed nothing".to_owned() })?;
+    Ok(unit.state)
 }
 
 impl Verb for Status {
@@ -112,7 +117,7 @@ impl Verb for Status {
     }
 
     fn plan(&self, cx: &Context, by: &Grant) -> Result<UnitFacts, Stop> {
-        let state = show_one(cx, by, &self.unit)?.state;
+        let state = show_one(cx, by, &self.unit)?;
         let journal_lines = self.journal.most;
         Ok(UnitFacts { state, action: "status", journal_lines, ..UnitFacts::default() })
     }

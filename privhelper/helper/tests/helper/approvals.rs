@@ -598,7 +598,7 @@ fn the_text_says_what_is_done_to_each_unit_that_comes_along() {
     let mut client = world.connect(CLIENT_UID);
     let (_, waiting) = ask(&mut client, "Helper/UnitEnable", &request);
     let text = String::from_utf8(show(&mut world.operator(OPERATOR), &waiting.approval_id)).unwrap();
-    let plan = "enable nginx.service, which is inactive and disabled\nstart nginx.service, which is inactive and disabled\nenable other.service, which is inactive and disabled; it comes along\n";
+    let plan = "enable nginx.service, which is inactive and disabled\nstart nginx.service, which is inactive and disabled\nenable other.service, which is inactive and disabled; it comes along (Also= of nginx.service)\n";
     assert!(text.contains(plan), "{text}");
 }
 

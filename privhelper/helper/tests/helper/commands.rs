@@ -223,7 +223,7 @@ fn no_value_is_an_option_or_chooses_the_program() {
 
 #[test]
 fn a_program_that_others_may_change_is_not_run() {
-    let mut world = World::new(|_| Vec::new());
+    let mut world = World::with_programs();
     let make = |name: &str, mode: u32, text: &str| {
         let path = world.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -264,7 +264,7 @@ fn a_program_that_others_may_change_is_not_run() {
 
 #[test]
 fn a_path_stands_in_a_directory_that_root_alone_writes() {
-    let mut world = World::new(|_| Vec::new());
+    let mut world = World::with_programs();
     std::fs::create_dir(world.path("open")).unwrap();
     std::fs::set_permissions(world.path("open"), PermissionsExt::from_mode(0o1777)).unwrap();
     let file = root::Parameter {

@@ -14,7 +14,7 @@ use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, event::Kind};
 use prost::Message;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,11 +142,31 @@ pub fn host(at: &Path) -> Host {
     }
 }
 
+/// Where directories can be made that the helper takes for root's alone: the tree's, or where that is below `/tmp`, or
+/// another user's while root runs the test, the home directory.
+fn place(fits: impl Fn(u32) -> bool) -> PathBuf {
+    let places = [Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), std::env::home_dir()];
+    let mut places = places.into_iter().flatten().filter_map(|place| place.canonicalize().ok());
+    let is_ours = |above: &Path| {
+        let facts = above.metadata().unwrap();
+        [0, own_uid()].contains(&facts.uid()) && fits(facts.mode())
+    };
+    places.find(|place| place.ancestors().all(is_ours)).expect("a directory that others cannot change: HOME")
+}
+
 impl World {
     /// A helper under these rules, for the client `postern`.
     pub fn new(rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("helper").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::below(&place(|mode| mode & 0o022 == 0 || mode & 0o1000 != 0), rules)
+    }
+
+    /// One whose programs may be run: above them not even a sticky directory may be written by others.
+    pub fn with_programs() -> Self {
+        Self::below(&place(|mode| mode & 0o022 == 0), |_| Vec::new())
+    }
+
+    fn below(place: &Path, rules: impl FnOnce(&Path) -> Vec<root::Rule>) -> Self {
+        let directory = tempfile::Builder::new().prefix("helper").tempdir_in(place).unwrap();
         let at = directory.path().canonicalize().unwrap();
         std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["state", "state/policy", "log", "site", "run", "etc"] {

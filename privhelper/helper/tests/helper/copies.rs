@@ -74,15 +74,15 @@ fn bytes_are_counted_too_and_each_client_has_its_own() {
     assert_eq!(names(directory.path()), ["1-a", "1-b", "1-c", "2-a"]);
 }
 
-/// A world whose client may write `site`, with these limits and this backup.
-fn world(undo: Option<UndoLimits>, backup: root::Backup) -> World {
+/// A world whose client may write `site`, with these limits.
+fn world(undo: Option<UndoLimits>, keep_for_undo: bool) -> World {
     let mut world = World::new(|_| Vec::new());
     let mut site = root::Rule {
         directories: vec![world.text("site")],
         files: strings(&["*.html"]),
         ..rule("site", &["file.read", "file.write"])
     };
-    site.set_backup(backup);
+    site.no_undo_copy = !keep_for_undo;
     let accepted = accept_whole(root::Rules { rules: vec![site], undo, ..root::Rules::default() });
     std::fs::write(world.path("state/policy/accepted.pb"), accepted).unwrap();
     world.restart();
@@ -91,7 +91,7 @@ fn world(undo: Option<UndoLimits>, backup: root::Backup) -> World {
 
 #[test]
 fn what_cannot_be_kept_is_not_written() {
-    let world = world(Some(limits(1, 1 << 20)), root::Backup::Keep);
+    let world = world(Some(limits(1, 1 << 20)), true);
     let mut channel = world.connect(CLIENT_UID);
     let mut write = |content: &[u8]| {
         let request = write_request(&world.text("site/a.html"), content, "any");
@@ -108,7 +108,7 @@ fn what_cannot_be_kept_is_not_written() {
 #[test]
 fn what_is_too_old_goes_at_the_next_start_and_nothing_younger_than_a_day() {
     let soon = UndoLimits { max_age_s: 60, ..limits(100, 1 << 20) };
-    let mut world = world(Some(soon), root::Backup::Keep);
+    let mut world = world(Some(soon), true);
     let undo = world.path("state/undo");
     for (name, age) in [("old", DAY + Duration::from_secs(60)), ("young", DAY / 2)] {
         let path = undo.join(format!("{STRANGER_UID}-{name}"));
@@ -121,7 +121,7 @@ fn what_is_too_old_goes_at_the_next_start_and_nothing_younger_than_a_day() {
 
 #[test]
 fn where_no_copy_is_to_be_kept_there_is_none_and_undo_says_so() {
-    let world = world(None, root::Backup::None);
+    let world = world(None, false);
     std::fs::write(world.path("site/a.html"), "a secret").unwrap();
     let request = write_request(&world.text("site/a.html"), b"another secret", "any");
     let answer = world.connect(CLIENT_UID).ask("Helper/FileWrite", &request);

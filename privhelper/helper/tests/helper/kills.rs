@@ -27,16 +27,16 @@ struct Case {
     method: &'static str,
     old: Files,
     new: Files,
-    backup: root::Backup,
+    keep_for_undo: bool,
 }
 
-fn rules(at: &Path, backup: root::Backup) -> Vec<root::Rule> {
+fn rules(at: &Path, keep_for_undo: bool) -> Vec<root::Rule> {
     let mut site = root::Rule {
         directories: strings(&[at.join("site").to_str().unwrap()]),
         files: strings(&["*.html"]),
         ..rule("site", &["file.write", "file.patch", "file.remove"])
     };
-    site.set_backup(backup);
+    site.no_undo_copy = !keep_for_undo;
     vec![site]
 }
 
@@ -59,7 +59,7 @@ fn run(case: &Case, request: impl Fn(&Path, &str) -> Vec<u8>) {
     }
     let (mut kills, mut were_new) = (0, 0);
     loop {
-        let mut world = World::new(|at| rules(at, case.backup));
+        let mut world = World::new(|at| rules(at, case.keep_for_undo));
         for (name, content) in &case.old {
             fs::write(world.path("site").join(name), content).unwrap();
         }
@@ -102,14 +102,11 @@ fn check(case: &Case, world: &World, id: &str, at: &str) -> bool {
     assert_eq!(ended.is_empty(), !is_new, "{at}: {log:#?}");
     let copies = fs::read_dir(world.path("state/undo")).unwrap().map(|entry| entry.unwrap().path());
     let copies = copies.map(|copy| fs::read(copy).unwrap()).collect::<Vec<_>>();
-    match case.backup {
-        root::Backup::Keep | root::Backup::Unspecified => {
-            assert_eq!(copies.len(), usize::from(is_new), "{at}");
-        }
-        root::Backup::None => {
-            let has_old = |copy: &Vec<u8>| copy.windows(15).any(|part| part == b"the old content");
-            assert!(!copies.iter().any(has_old), "{at}: a copy of what must not be kept");
-        }
+    if case.keep_for_undo {
+        assert_eq!(copies.len(), usize::from(is_new), "{at}");
+    } else {
+        let has_old = |copy: &Vec<u8>| copy.windows(15).any(|part| part == b"the old content");
+        assert!(!copies.iter().any(has_old), "{at}: a copy of what must not be kept");
     }
     is_new
 }
@@ -149,7 +146,7 @@ fn a_helper_killed_at_any_system_call_of_a_write_leaves_the_old_file_or_the_new_
         method: "Helper/FileWrite",
         old: files(&[("a.html", "the old content\n")]),
         new: files(&[("a.html", "new\n")]),
-        backup: root::Backup::Keep,
+        keep_for_undo: true,
     };
     run(&case, write);
 }
@@ -161,7 +158,7 @@ fn a_helper_killed_where_no_copy_is_to_be_kept_leaves_none() {
         method: "Helper/FileWrite",
         old: files(&[("a.html", "the old content\n")]),
         new: files(&[("a.html", "new\n")]),
-        backup: root::Backup::None,
+        keep_for_undo: false,
     };
     run(&case, write);
 }
@@ -173,7 +170,7 @@ fn a_helper_killed_at_any_system_call_of_a_patch_of_three_files_leaves_all_old_o
         method: "Helper/FilePatch",
         old: files(&[("a.html", "the old content\n"), ("gone.html", "what goes\n")]),
         new: files(&[("a.html", "new\n"), ("more.html", "what comes\n")]),
-        backup: root::Backup::Keep,
+        keep_for_undo: true,
     };
     run(&case, |site, id| {
         let changes = vec![

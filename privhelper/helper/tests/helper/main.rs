@@ -11,6 +11,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod affected;
 mod approvals;
 mod attacks;
 mod audit;

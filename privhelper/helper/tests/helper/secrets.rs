@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const WEAK: &str = "-hunter2";
-const STRONG: &str = "-----BEGIN KEY-----\nabcd\n+=@\u{202e}";
+const STRONG: &str = "-----BEGIN KEY-----\nwxyz\n+=@\u{202e}";
 
 /// A command with two of them.
 fn enrol() -> root::Command {
@@ -38,7 +38,7 @@ fn holding(directory: &Path) -> Vec<String> {
         } else if kind.is_file() && !path.ends_with("input") {
             let text = fs::read(&path).unwrap();
             let has = |value: &str| text.windows(value.len()).any(|part| part == value.as_bytes());
-            if has(WEAK) || has("abcd") {
+            if has(WEAK) || has("wxyz") {
                 found.push(path.to_string_lossy().into_owned());
             }
         }
@@ -73,7 +73,7 @@ fn a_secret_is_told_to_the_program_alone() {
     assert_eq!(left.filter(|file| file.as_ref().unwrap().path() != world.path("run/seal")).count(), 0);
     let events = format!("{:?}", answer.events);
     assert!(events.contains("pass=(secret)"), "{events}");
-    assert!(!events.contains(WEAK) && !events.contains("abcd"), "{events}");
+    assert!(!events.contains(WEAK) && !events.contains("wxyz"), "{events}");
     let calls = world.calls().concat().join(" ");
     assert!(calls.contains("StandardInput=file:") && !calls.contains("hunter2"), "{calls}");
 
@@ -97,7 +97,7 @@ fn what_fails_and_what_is_looked_at_tells_no_secret_either() {
     let refused = [("host", "-x"), ("key", STRONG), ("password", WEAK)];
     let refused = format!("{:?}", channel.ask("Helper/CommandRun", &run("enrol", &refused)).events);
     for told in [&failed, &looked, &refused] {
-        assert!(!told.contains("hunter2") && !told.contains("abcd"), "{told}");
+        assert!(!told.contains("hunter2") && !told.contains("wxyz"), "{told}");
     }
     assert!(refused.contains("invalid_argument"), "{refused}");
     assert_eq!(holding(&world.path("")), Vec::<String>::new());
@@ -113,7 +113,7 @@ fn a_person_agrees_to_a_secret_unseen_and_no_digest_tells_it() {
     let mut operator = world.operator(OPERATOR);
     let text = String::from_utf8(show(&mut operator, &waiting.approval_id)).unwrap();
     assert!(text.contains("argument \"pass=(secret)\"\n"), "{text}");
-    assert!(!text.contains("hunter2") && !text.contains("abcd"), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains("wxyz"), "{text}");
     // A weak secret could be guessed, and each guess tried against the digest of the whole request.
     let meta = wire::CommandRunRequest { meta: request.meta.clone(), ..Default::default() }.encode_to_vec();
     let rest = wire::CommandRunRequest { meta: None, ..request.clone() }.encode_to_vec();

@@ -26,7 +26,7 @@ fn shown(id: &str, extra: &str) -> String {
 
 /// A systemctl that shows these blocks.
 fn shows(text: &str) -> String {
-    format!("case $1 in show) cat <<'SHOWN'\n{text}SHOWN\n;; esac")
+    format!("case $1 in cat) echo '[Install]';; show) cat <<'SHOWN'\n{text}SHOWN\n;; esac")
 }
 
 fn status(unit: &str) -> wire::UnitStatusRequest {

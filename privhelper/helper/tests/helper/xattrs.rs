@@ -59,10 +59,6 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
 
-fn is_root() -> bool {
-    nix::unistd::Uid::effective().is_root()
-}
-
 fn write(channel: &mut Channel, text: &str, content: &[u8]) -> Status {
     channel.ask("Helper/FileWrite", &write_request(text, content, "any")).completed().status()
 }
@@ -131,45 +127,6 @@ fn what_is_removed_and_brought_back_has_its_acl_and_attributes() {
     assert_eq!(fs::read(&path).unwrap(), b"old");
 }
 
-#[test]
-fn a_file_with_capabilities_is_no_file_of_a_clients() {
-    if !is_root() {
-        return; // Only root can give a file capabilities.
-    }
-    let (world, path, text) = world();
-    give(&path, "security.capability", CAPABILITY);
-    let mut channel = world.connect(CLIENT_UID);
-    let read = wire::FileReadRequest { meta: meta(Mode::Execute), path: text.clone(), offset: 0, limit: 0 };
-    let answers = [
-        channel.ask("Helper/FileWrite", &write_request(&text, b"new", "any")),
-        channel.ask("Helper/FileRemove", &remove(&text)),
-        channel.ask("Helper/FileSetMode", &set_mode(&text, "0600")),
-        channel.ask("Helper/FileRead", &read),
-    ];
-    for answer in answers {
-        assert_eq!(answer.refused().code, "special_file");
-    }
-    assert!(has(&path, "security.capability").is_some());
-    assert_eq!((fs::read(&path).unwrap(), mode(&path), world.count("begin")), (b"old".to_vec(), 0o644, 0));
-}
-
-#[test]
-fn a_file_with_an_attribute_that_cannot_be_kept_is_not_replaced() {
-    if !is_root() {
-        return; // Only root can give a file such an attribute.
-    }
-    let (world, path, text) = world();
-    give(&path, "security.other", b"x");
-    let mut channel = world.connect(CLIENT_UID);
-    let answer = channel.ask("Helper/FileWrite", &write_request(&text, b"new", "any"));
-    assert_eq!(answer.refused().code, "special_file");
-    assert!(answer.refused().message.contains("security.other"), "{}", answer.refused().message);
-    assert_eq!(channel.ask("Helper/FileRemove", &remove(&text)).refused().code, "special_file");
-    assert_eq!((fs::read(&path).unwrap(), world.count("begin")), (b"old".to_vec(), 0));
-    let kept = channel.ask("Helper/FileSetMode", &set_mode(&text, "0600"));
-    assert_eq!(kept.completed().status(), Status::Done, "what stays loses nothing");
-}
-
 /// Known when the new file is made, before any rename.
 #[test]
 fn an_attribute_that_the_kernel_does_not_take_leaves_the_old_file() {
@@ -190,23 +147,69 @@ fn an_attribute_that_the_kernel_does_not_take_leaves_the_old_file() {
     assert_eq!((fs::read(&path).unwrap(), names(&world.path("site"))), (b"old".to_vec(), vec!["a".into()]));
 }
 
-/// Whether root may set a label without being the kernel's administrator depends on the kernel; the promise does not.
-#[test]
-fn a_label_is_kept_or_the_file_is_not_replaced() {
-    if !is_root() || Path::new("/sys/fs/selinux/enforce").exists() {
-        return; // Only root can set a label, and where SELinux is on not any.
+/// Run by `tests/run`; by hand as root with `-- --ignored as_root`.
+mod as_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root: nobody else can give a file capabilities"]
+    fn a_file_with_capabilities_is_no_file_of_a_clients() {
+        let (world, path, text) = world();
+        give(&path, "security.capability", CAPABILITY);
+        let mut channel = world.connect(CLIENT_UID);
+        let read =
+            wire::FileReadRequest { meta: meta(Mode::Execute), path: text.clone(), offset: 0, limit: 0 };
+        let answers = [
+            channel.ask("Helper/FileWrite", &write_request(&text, b"new", "any")),
+            channel.ask("Helper/FileRemove", &remove(&text)),
+            channel.ask("Helper/FileSetMode", &set_mode(&text, "0600")),
+            channel.ask("Helper/FileRead", &read),
+        ];
+        for answer in answers {
+            assert_eq!(answer.refused().code, "special_file");
+        }
+        assert!(has(&path, "security.capability").is_some());
+        assert_eq!(
+            (fs::read(&path).unwrap(), mode(&path), world.count("begin")),
+            (b"old".to_vec(), 0o644, 0)
+        );
     }
-    let (world, path, text) = world();
-    let label = b"system_u:object_r:etc_t:s0\0";
-    give(&path, "security.selinux", label);
-    let answer = world.connect(CLIENT_UID).ask("Helper/FileWrite", &write_request(&text, b"new", "any"));
-    let done = answer.completed();
-    let now = fs::read(&path).unwrap();
-    if done.status() == Status::Done {
-        assert_eq!(now, b"new");
-    } else {
-        assert_eq!((done.code.as_str(), now), ("special_file", b"old".to_vec()));
+
+    #[test]
+    #[ignore = "needs root: nobody else can give a file such an attribute"]
+    fn a_file_with_an_attribute_that_cannot_be_kept_is_not_replaced() {
+        let (world, path, text) = world();
+        give(&path, "security.other", b"x");
+        let mut channel = world.connect(CLIENT_UID);
+        let answer = channel.ask("Helper/FileWrite", &write_request(&text, b"new", "any"));
+        assert_eq!(answer.refused().code, "special_file");
+        assert!(answer.refused().message.contains("security.other"), "{}", answer.refused().message);
+        assert_eq!(channel.ask("Helper/FileRemove", &remove(&text)).refused().code, "special_file");
+        assert_eq!((fs::read(&path).unwrap(), world.count("begin")), (b"old".to_vec(), 0));
+        let kept = channel.ask("Helper/FileSetMode", &set_mode(&text, "0600"));
+        assert_eq!(kept.completed().status(), Status::Done, "what stays loses nothing");
     }
-    assert_eq!(has(&path, "security.selinux"), Some(label.to_vec()));
-    assert_eq!(names(&world.path("site")), ["a"], "nothing temporary is left");
+
+    /// Whether root may set a label without being the kernel's administrator depends on the kernel; the promise does not.
+    #[test]
+    #[ignore = "needs root: nobody else can set a label"]
+    fn a_label_is_kept_or_the_file_is_not_replaced() {
+        assert!(
+            !Path::new("/sys/fs/selinux/enforce").exists(),
+            "where SELinux is on, root cannot set any label"
+        );
+        let (world, path, text) = world();
+        let label = b"system_u:object_r:etc_t:s0\0";
+        give(&path, "security.selinux", label);
+        let answer = world.connect(CLIENT_UID).ask("Helper/FileWrite", &write_request(&text, b"new", "any"));
+        let done = answer.completed();
+        let now = fs::read(&path).unwrap();
+        if done.status() == Status::Done {
+            assert_eq!(now, b"new");
+        } else {
+            assert_eq!((done.code.as_str(), now), ("special_file", b"old".to_vec()));
+        }
+        assert_eq!(has(&path, "security.selinux"), Some(label.to_vec()));
+        assert_eq!(names(&world.path("site")), ["a"], "nothing temporary is left");
+    }
 }

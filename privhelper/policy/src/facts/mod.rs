@@ -1,12 +1,17 @@
 //! What a request would touch: plain data that callers gather and the policy decides.
 
+pub mod affected;
 mod files;
 mod packages;
+mod text;
 mod units;
 
 pub use files::{FileFacts, OldFile};
 pub use packages::{Action, Origin, PackageStep, PackageTransaction};
 pub use units::{AffectedUnit, UnitFacts, UnitState};
+
+use crate::error::Invalid;
+use postern_proto::root::v1 as root;
 
 /// The facts of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,4 +24,39 @@ pub enum Facts {
     Unit(Box<UnitFacts>),
     /// A transaction of apt.
     Packages(PackageTransaction),
+}
+
+impl Facts {
+    /// The facts as orders hold them.
+    #[must_use]
+    pub fn to_wire(&self) -> root::Facts {
+        let mut wire = root::Facts::default();
+        match self {
+            Self::None => {}
+            Self::Files(files) => wire.files = files.iter().map(FileFacts::to_wire).collect(),
+            Self::Unit(unit) => wire.unit = Some(unit.to_wire()),
+            Self::Packages(packages) => wire.packages = Some(packages.to_wire()),
+        }
+        wire
+    }
+
+    /// Reads facts that another program wrote.
+    ///
+    /// # Errors
+    /// The field that is not what it must be; facts of more than one kind; more than 64 files.
+    pub fn from_wire(wire: &root::Facts) -> Result<Self, Invalid> {
+        match wire {
+            root::Facts { files, unit: None, packages: None } if files.is_empty() => Ok(Self::None),
+            root::Facts { files, unit: None, packages: None } if files.len() <= 64 => {
+                files.iter().map(FileFacts::from_wire).collect::<Result<_, _>>().map(Self::Files)
+            }
+            root::Facts { files, unit: Some(unit), packages: None } if files.is_empty() => {
+                UnitFacts::from_wire(unit).map(Box::new).map(Self::Unit)
+            }
+            root::Facts { files, unit: None, packages: Some(packages) } if files.is_empty() => {
+                PackageTransaction::from_wire(packages).map(Self::Packages)
+            }
+            root::Facts { .. } => Err(Invalid::new("facts", "must be of one kind")),
+        }
+    }
 }

@@ -1,10 +1,18 @@
 //! Transactions of apt, step by step.
 
+use super::text::{is_text, version};
 use crate::error::Invalid;
 use crate::types::PackageName;
 use crate::verb_id::VerbId;
+use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
 use std::fmt;
+
+/// Most steps of a transaction.
+const STEPS_MAX: usize = 10_000;
+
+/// Most sources of a version.
+const SOURCES_MAX: usize = 100;
 
 /// What is done to a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,30 +146,66 @@ impl PackageStep {
         }
     }
 
-    /// Reads the step that a job wrote.
+    /// Reads a step that another program wrote.
     ///
     /// # Errors
     /// The field that is not what it must be.
     pub fn from_wire(step: &wire::PackageStep) -> Result<Self, Invalid> {
-        let sources = step.sources.iter().map(|text| Origin::new(text)).collect::<Option<_>>();
+        let sources = step.sources.iter().map(|text| Origin::new(text)).collect::<Option<Vec<_>>>();
+        let sources = sources.filter(|sources| sources.len() <= SOURCES_MAX);
+        if !is_text(&step.arch, 32, |b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
+            return Err(Invalid::new("arch", "must be up to 32 of a-z, 0-9 and '-'"));
+        }
         Ok(Self {
             action: Action::from_wire(step.action()).ok_or(Invalid::new("action", "must be known"))?,
             name: PackageName::new(&step.name)?,
             arch: step.arch.clone(),
-            old: step.old.clone(),
-            new: step.new.clone(),
+            old: version(&step.old)?,
+            new: version(&step.new)?,
             sources: sources.ok_or(Invalid::new("sources", "must each be an entry, a URI and keys"))?,
             asked: step.asked,
         })
     }
 }
 
+impl PackageTransaction {
+    /// The transaction as orders hold it.
+    #[must_use]
+    pub fn to_wire(&self) -> root::PackageFacts {
+        root::PackageFacts {
+            steps: self.steps.iter().map(PackageStep::wire).collect(),
+            download_bytes: self.download_bytes,
+            disk_bytes: self.disk_bytes,
+            kept_back: self.kept_back.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Reads a transaction that another program wrote.
+    ///
+    /// # Errors
+    /// The field that is not what it must be; more than 10,000 steps or packages that are kept back.
+    pub fn from_wire(wire: &root::PackageFacts) -> Result<Self, Invalid> {
+        if wire.steps.len().max(wire.kept_back.len()) > STEPS_MAX {
+            return Err(Invalid::new("steps", "must be at most 10,000"));
+        }
+        Ok(Self {
+            steps: wire.steps.iter().map(PackageStep::from_wire).collect::<Result<_, _>>()?,
+            download_bytes: wire.download_bytes,
+            disk_bytes: wire.disk_bytes,
+            kept_back: wire.kept_back.iter().map(|name| PackageName::new(name)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 impl Origin {
-    /// `ENTRY URI KEYS`; none if it is not that.
+    /// `ENTRY URI KEYS`, each of printable ASCII. None if it is not that.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let words = text.split(' ').collect::<Vec<_>>();
         let [entry, uri, keys] = *words.as_slice() else { return None };
+        if ![entry, uri, keys].iter().all(|word| is_text(word, 2048, |b| b.is_ascii_graphic())) {
+            return None;
+        }
         let keys = if keys == "-" { Vec::new() } else { keys.split(',').map(str::to_owned).collect() };
         Some(Self { entry: entry.to_owned(), uri: uri.to_owned(), keys })
     }

@@ -1,9 +1,10 @@
 //! The commands that a policy names: what is run, and what its parameters may be.
 
 use crate::error::{Code, Denied};
-use crate::types::{Arguments, CommandName, ParameterKind};
+use crate::types::{Arguments, CommandName, Digest, ParameterKind};
 use postern_proto::SECRET;
 use postern_proto::root::v1 as root;
+use prost::Message;
 
 /// One `[[command]]`.
 #[derive(Debug)]
@@ -77,6 +78,25 @@ impl Command {
             Some(root::Secret { place, value: arguments.get(name)?.as_bytes().to_vec() })
         };
         self.wire.argv.iter().zip(0..).filter_map(secret).collect()
+    }
+
+    /// The unit template that `policy apply` writes for this row: `postern-command-NAME-DIGEST`, without `@INSTANCE.service`.
+    /// Another row of the same name has another unit.
+    #[must_use]
+    pub fn unit(&self) -> String {
+        self.unit_of(&[])
+    }
+
+    /// The unit template of this row as a validator of one granted directory.
+    #[must_use]
+    pub fn validator_unit(&self, directory: &str) -> String {
+        self.unit_of(directory.as_bytes())
+    }
+
+    fn unit_of(&self, directory: &[u8]) -> String {
+        let digest =
+            Digest::of(&[b"postern command 1\n", &self.wire.encode_to_vec(), b"\n", directory]).to_string();
+        format!("postern-command-{}-{}", self.name, digest.chars().take(16).collect::<String>())
     }
 
     /// Whether this parameter's value must stand nowhere.

@@ -3,7 +3,9 @@
 use super::accepted::Policy;
 use super::decision::Decision;
 use super::describe;
-use super::grant::{Element, Grant};
+use super::element::Element;
+use super::flags::PackageFlags;
+use super::grant::Grant;
 use super::object::{Object, RequiredGrant};
 use super::rule::Rule;
 use crate::accounts::Identity;
@@ -33,7 +35,7 @@ impl Policy {
             elements.push(Element { verb: *verb, object: object.without_content(), rules });
         }
         let least = grants.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
-        Ok(Grant { elements, least })
+        Ok(Grant { flags: PackageFlags::of(&elements), elements, least })
     }
 
     /// Checks that nothing of a request is protected: all that is decided of an operator's undo.
@@ -71,13 +73,16 @@ impl Policy {
     pub fn decide_facts(&self, grant: Grant, who: &Identity, facts: &Facts) -> Result<Grant, Denied> {
         self.protect.check_facts(facts)?;
         let clients = self.client_indexes(who);
-        let Grant { mut elements, least } = grant;
+        let facts = &grant.marked(facts);
+        let Grant { mut elements, flags, least } = grant;
         match facts {
             Facts::None | Facts::Files(_) => {}
             Facts::Unit(unit) => {
                 for other in &unit.affected {
-                    let object = Object::unit(UnitName::new(&other.state.id)?);
-                    self.not_denied(&clients, &elements, VerbId::UnitStop, &object)?;
+                    for name in other.state.all_names() {
+                        let object = Object::unit(UnitName::new_or_template(name)?);
+                        self.not_denied(&clients, &elements, &other.verbs(), &object)?;
+                    }
                 }
                 // Each name counts like one that was asked for, with its rule's limits and strictness.
                 let mut aliases = Vec::new();
@@ -99,9 +104,8 @@ impl Policy {
                     packages.steps.iter().filter(|step| step.action != Action::Configure && !step.asked)
                 {
                     let object = Object::Package { name: step.name.clone(), version: None };
-                    for also in [VerbId::PackageRemove, step.action.verb()] {
-                        self.not_denied(&clients, &elements, also, &object)?;
-                    }
+                    let also = [VerbId::PackageRemove, step.action.verb()];
+                    self.not_denied(&clients, &elements, &also, &object)?;
                 }
                 let all = elements.iter().filter(|element| element.object == Object::AllPackages);
                 let mut upgraded = Vec::new();
@@ -122,10 +126,10 @@ impl Policy {
                 if created.contains(&index) {
                     rule.holds_new_file(verb, object)?;
                 }
-                rule.holds_facts(verb, facts, &self.sources)
+                rule.holds_facts(verb, facts, flags, &self.sources)
             })?;
         }
-        Ok(Grant { elements, least })
+        Ok(Grant { elements, flags, least })
     }
 
     /// What a rule denies by name does not come along with something else either, neither by the request's verbs nor
@@ -134,14 +138,14 @@ impl Policy {
         &self,
         clients: &[usize],
         elements: &[Element],
-        also: VerbId,
+        also: &[VerbId],
         object: &Object,
     ) -> Result<(), Denied> {
         let denies = |verb: VerbId| {
             let mut rules = self.rules_for(clients, verb);
             rules.find(|rule| rule.decision == Decision::Deny && rule.selects(verb, object))
         };
-        match elements.iter().map(|element| element.verb).chain([also]).find_map(denies) {
+        match elements.iter().map(|element| element.verb).chain(also.iter().copied()).find_map(denies) {
             Some(rule) => {
                 let why = format!("rule {} denies {}, which would come along", rule.id, object.name());
                 Err(Denied::new(Code::Denied, why))

@@ -1,9 +1,10 @@
 //! The outcome of a decision that lets a request through.
 
 use super::decision::Decision;
-use super::object::Object;
+use super::element::Element;
+use super::flags::PackageFlags;
 use super::rule::Rule;
-use crate::verb_id::VerbId;
+use crate::facts::{Facts, PackageStep};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,32 +13,24 @@ const DEFAULT_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// The proof that the policy lets a request through. Only this crate makes one:
 ///
-/// ```compile_fail
-/// let forged = postern_policy::Grant { elements: Vec::new(), least: postern_policy::Decision::Allow };
+/// ```compile_fail,E0451
+/// fn forge(known: postern_policy::Grant) -> postern_policy::Grant {
+///     postern_policy::Grant { elements: Vec::new(), ..known }
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Grant {
     pub(super) elements: Vec<Element>,
+    pub(super) flags: PackageFlags,
     /// The lowest decision, whatever the rules say: the undo of an approved request needs approval too.
     pub(super) least: Decision,
-}
-
-/// One element of a request with the rules that let it through.
-#[derive(Debug)]
-pub struct Element {
-    /// The verb that is granted.
-    pub verb: VerbId,
-    /// The object, without content.
-    pub object: Object,
-    /// The rules whose limits hold, in the policy's order.
-    pub rules: Vec<Arc<Rule>>,
 }
 
 impl Grant {
     /// The grant of an operator's undo, which no rule decides.
     #[must_use]
     pub const fn of_operator() -> Self {
-        Self { elements: Vec::new(), least: Decision::Allow }
+        Self { elements: Vec::new(), flags: PackageFlags::NONE, least: Decision::Allow }
     }
 
     /// The elements of the request, then what the facts added to them.
@@ -63,6 +56,35 @@ impl Grant {
     #[must_use]
     pub fn decision(&self) -> Decision {
         self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow).max(self.least)
+    }
+
+    /// What apt may do, in the simulation as in the run.
+    #[must_use]
+    pub const fn package_flags(&self) -> PackageFlags {
+        self.flags
+    }
+
+    /// Whether the request itself names this step. What a simulation says of that does not count.
+    #[must_use]
+    pub fn asks_for(&self, step: &PackageStep) -> bool {
+        self.elements.iter().any(|element| element.asks_for(step))
+    }
+
+    /// The facts, with each step marked that the request itself names.
+    pub(super) fn marked(&self, facts: &Facts) -> Facts {
+        let mut facts = facts.clone();
+        if let Facts::Packages(packages) = &mut facts {
+            for step in &mut packages.steps {
+                step.asked = self.asks_for(step);
+            }
+        }
+        facts
+    }
+
+    /// Whether the content that the request replaces is kept for undo: not if one rule says `keep_for_undo = false`.
+    #[must_use]
+    pub fn keeps_for_undo(&self) -> bool {
+        !self.rules().any(|rule| rule.no_undo_copy)
     }
 
     /// How many people must approve: the most that any `ask` rule of the request requires.

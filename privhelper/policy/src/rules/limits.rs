@@ -1,5 +1,7 @@
 //! Limits that only the facts of a request can break.
 
+use super::decision::Decision;
+use super::flags::PackageFlags;
 use super::object::Object;
 use super::rule::{Rule, list};
 use super::source::Source;
@@ -13,13 +15,19 @@ impl Rule {
     ///
     /// # Errors
     /// `plan_refused`, `would_cascade` or `limit_exceeded`, with the limit's name.
-    pub fn holds_facts(&self, verb: VerbId, facts: &Facts, sources: &[Source]) -> Result<(), Denied> {
+    pub(super) fn holds_facts(
+        &self,
+        verb: VerbId,
+        facts: &Facts,
+        flags: PackageFlags,
+        sources: &[Source],
+    ) -> Result<(), Denied> {
         if verb == VerbId::RequestUndo {
             return Ok(());
         }
         match facts {
             Facts::None | Facts::Files(_) => Ok(()),
-            Facts::Packages(packages) => self.holds_packages(verb, packages, sources),
+            Facts::Packages(packages) => self.holds_packages(verb, packages, flags, sources),
             Facts::Unit(unit) => self.holds_unit(unit),
         }
     }
@@ -28,6 +36,7 @@ impl Rule {
         &self,
         verb: VerbId,
         plan: &PackageTransaction,
+        flags: PackageFlags,
         sources: &[Source],
     ) -> Result<(), Denied> {
         let refused = |what: String| Err(Denied::new(Code::PlanRefused, what));
@@ -41,6 +50,12 @@ impl Rule {
             return refused(format!(
                 "{} {} would come from {from}; rule {id} grants packages from {granted} only (`sources`)",
                 step.name, step.new
+            ));
+        }
+        if flags.recommends && !self.recommends {
+            let id = &self.id;
+            return refused(format!(
+                "recommended packages come along; rule {id} does not grant it (`recommends`)"
             ));
         }
         let new = plan.steps.iter().filter(|step| step.action == Action::Install).count();
@@ -101,10 +116,14 @@ impl Rule {
     }
 
     fn holds_unit(&self, plan: &UnitFacts) -> Result<(), Denied> {
-        if plan.affected.is_empty() || self.allow_cascade {
+        let cascade = plan.affected.iter().filter(|other| other.is_cascade());
+        let others = cascade.map(|other| other.state.id.as_str()).collect::<Vec<_>>();
+        if others.is_empty() || self.allow_cascade {
             return Ok(());
         }
-        let others = plan.affected.iter().map(|other| other.state.id.clone()).collect::<Vec<_>>().join(", ");
+        // Which ones they are tells their state, which a person has not yet agreed to.
+        let others =
+            if self.decision == Decision::Ask { "other units".to_owned() } else { others.join(", ") };
         Err(Denied::new(
             Code::WouldCascade,
             format!("{others} would be changed too; rule {} does not grant it (`allow_cascade`)", self.id),

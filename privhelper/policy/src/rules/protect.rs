@@ -7,8 +7,8 @@ use crate::types::{Pattern, TargetPath};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
-/// Units that no effect may touch: ours, and PID 1's own.
-pub const UNITS: [&str; 5] = ["postern-", "systemd-", "dbus", "init.scope", "user@"];
+/// Units that no effect may touch: ours, PID 1's own, and the bus. `dbus-org.*` are mere aliases of services on the bus.
+pub const UNITS: [&str; 6] = ["postern-", "systemd-", "dbus.", "dbus-broker.", "init.scope", "user@"];
 /// Of ours those that may be restarted all the same, where a rule says so: what runs goes on, and what waits for a
 /// person is asked again. Nobody waits for such a restart, since who waits would be in its way.
 pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.service"];
@@ -16,65 +16,28 @@ pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.ser
 pub const OWN_PACKAGES: [&str; 1] = ["postern"];
 /// Packages that no transaction may remove or bring back to an earlier version: what the helper stands on. A job
 /// refuses the same for all that is essential or required, and for the kernel that runs.
-pub const PACKAGES: [&str; 8] =
-    ["systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring"];
+#[rustfmt::skip]
+pub const PACKAGES: [&str; 8] = [
+    "systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring",
+];
 /// Directories in which no file verb works, whatever a rule says: our own, the kernel's, and what decides who is
 /// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
+#[rustfmt::skip]
 pub const DIRECTORIES: [&str; 37] = [
-    "/etc/postern/",
-    "/var/lib/postern/",
-    "/var/lib/postern-helper/",
-    "/var/log/postern/",
-    "/proc/",
-    "/sys/",
-    "/dev/",
-    "/run/",
-    "/boot/",
-    "/usr/bin/",
-    "/usr/sbin/",
-    "/usr/lib/",
-    "/usr/libexec/",
-    "/etc/systemd/",
-    "/etc/init.d/",
-    "/etc/udev/",
-    "/etc/tmpfiles.d/",
-    "/etc/sysusers.d/",
-    "/etc/modprobe.d/",
-    "/etc/modules-load.d/",
-    "/etc/sudoers.d/",
-    "/etc/polkit-1/",
-    "/etc/dbus-1/",
-    "/etc/pam.d/",
-    "/etc/security/",
-    "/etc/cron.",
-    "/var/spool/cron/",
-    "/var/spool/anacron/",
-    "/etc/apt/",
-    "/etc/dpkg/",
-    "/var/lib/dpkg/",
-    "/var/lib/apt/",
-    "/var/cache/apt/",
-    "/etc/ld.so.",
-    "/etc/binfmt.d/",
-    "/usr/local/lib/systemd/",
-    "/var/lib/systemd/",
+    "/etc/postern/", "/var/lib/postern/", "/var/lib/postern-helper/", "/var/log/postern/", "/proc/",
+    "/sys/", "/dev/", "/run/", "/boot/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/",
+    "/etc/systemd/", "/etc/init.d/", "/etc/udev/", "/etc/tmpfiles.d/", "/etc/sysusers.d/",
+    "/etc/modprobe.d/", "/etc/modules-load.d/", "/etc/sudoers.d/", "/etc/polkit-1/", "/etc/dbus-1/",
+    "/etc/pam.d/", "/etc/security/", "/etc/cron.", "/var/spool/cron/", "/var/spool/anacron/", "/etc/apt/",
+    "/etc/dpkg/", "/var/lib/dpkg/", "/var/lib/apt/", "/var/cache/apt/", "/etc/ld.so.", "/etc/binfmt.d/",
+    "/usr/local/lib/systemd/", "/var/lib/systemd/",
 ];
 /// Files that no file verb touches, nor their backups (`/etc/passwd-`).
+#[rustfmt::skip]
 pub const FILES: [&str; 14] = [
-    "/etc/passwd",
-    "/etc/shadow",
-    "/etc/group",
-    "/etc/gshadow",
-    "/etc/subuid",
-    "/etc/subgid",
-    "/etc/sudoers",
-    "/etc/sudo.conf",
-    "/etc/doas.conf",
-    "/etc/nsswitch.conf",
-    "/etc/pam.conf",
-    "/etc/crontab",
-    "/etc/anacrontab",
-    "/etc/environment",
+    "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/subuid", "/etc/subgid",
+    "/etc/sudoers", "/etc/sudo.conf", "/etc/doas.conf", "/etc/nsswitch.conf", "/etc/pam.conf",
+    "/etc/crontab", "/etc/anacrontab", "/etc/environment",
 ];
 
 /// What a policy adds to these lists (`[protect]`).
@@ -133,7 +96,8 @@ impl Protect {
                 .find(|step| self.keeps(step.action, step.name.as_str()))
                 .map(|step| step.name.as_str()),
             Facts::Unit(unit) => {
-                unit.affected.iter().map(|other| other.state.id.as_str()).find(|id| self.has_unit(id))
+                let mut names = unit.affected.iter().flat_map(|other| other.state.all_names());
+                names.find(|name| self.has_unit(name))
             }
             Facts::Files(_) | Facts::None => None,
         };

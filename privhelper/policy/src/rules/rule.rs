@@ -7,6 +7,7 @@ use crate::error::{Code, Denied, Invalid};
 use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// At most `count` begin records of the rule in a sliding `window`.
@@ -19,14 +20,12 @@ pub struct Rate {
 }
 
 /// One rule with all its limits. Public for reading: it has no constructor but [`Rule::new`].
+///
+/// Numbers and flags are those of the accepted form, by [`Deref`]; what has a type of its own is a field here.
 #[derive(Debug)]
 #[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of the policy file")]
 pub struct Rule {
-    /// Unique in the policy.
-    pub id: String,
-    /// The client it speaks of.
-    pub client: String,
+    wire: root::Rule,
     /// Which verbs.
     pub verbs: Vec<VerbId>,
     /// What it decides.
@@ -37,48 +36,26 @@ pub struct Rule {
     pub rate: Option<Rate>,
     /// Longest wait for locks and jobs.
     pub timeout: Duration,
-    /// How long a request waits for a person.
+    /// How long a request waits for approval.
     pub approval_ttl: Duration,
-    /// How many people must agree.
-    pub approvers: u32,
     /// Versions that may be asked for.
     pub versions: Vec<Pattern>,
-    /// Packages that a transaction may newly install.
-    pub max_new_packages: u32,
-    /// Whether a transaction may upgrade others.
-    pub allow_upgrades: bool,
-    /// Whether a transaction may remove others.
-    pub allow_removals: bool,
-    /// Whether a transaction may downgrade.
-    pub allow_downgrades: bool,
-    /// Whether recommended packages are installed too.
-    pub recommends: bool,
-    /// Names of the sources that packages may come from; empty = any.
-    pub sources: Vec<String>,
-    /// Whether an upgrade may bring packages that were not installed.
-    pub new_packages: bool,
-    /// Whether a change may affect other units.
-    pub allow_cascade: bool,
-    /// Journal lines that `unit.status` may show.
-    pub journal_lines: u32,
-    /// Bytes of a file's content.
-    pub max_bytes: u64,
     /// Modes that may be set.
     pub modes: Vec<FileMode>,
     /// Owners that may be set.
     pub owners: Vec<UserName>,
     /// Groups that may be set.
     pub groups: Vec<UserName>,
-    /// Files that one request may change.
-    pub max_files: u32,
-    /// Whether a file may be made.
-    pub allow_create: bool,
     /// The only lines that a written file may consist of; empty = any.
     pub lines: Vec<Pattern>,
-    /// The command that must agree with a candidate; empty = none.
-    pub validate: String,
-    /// Whether what is replaced is kept for undo.
-    pub keeps_copy: bool,
+}
+
+impl Deref for Rule {
+    type Target = root::Rule;
+
+    fn deref(&self) -> &root::Rule {
+        &self.wire
+    }
 }
 
 impl Rule {
@@ -100,34 +77,18 @@ impl Rule {
         let rate = (rule.rate_count > 0)
             .then(|| Rate { count: rule.rate_count, window: Duration::from_secs(rule.rate_window_s) });
         Ok(Self {
-            id: rule.id.clone(),
-            client: rule.client.clone(),
             verbs: verbs.collect::<Result<_, _>>()?,
             decision,
             selector: selector(rule)?,
             rate,
             timeout: Duration::from_secs(rule.timeout_s),
             approval_ttl: Duration::from_secs(rule.approval_ttl_s),
-            approvers: rule.approvers,
             versions: each(&rule.versions, Pattern::new)?,
-            max_new_packages: rule.max_new_packages,
-            allow_upgrades: rule.allow_upgrades,
-            allow_removals: rule.allow_removals,
-            allow_downgrades: rule.allow_downgrades,
-            recommends: rule.recommends,
-            sources: rule.sources.clone(),
-            new_packages: rule.new_packages,
-            allow_cascade: rule.allow_cascade,
-            journal_lines: rule.journal_lines,
-            max_bytes: rule.max_bytes,
             modes: each(&rule.modes, FileMode::new)?,
             owners: each(&rule.owners, |text| UserName::new("owners", text))?,
             groups: each(&rule.groups, |text| UserName::new("groups", text))?,
-            max_files: rule.max_files,
-            allow_create: rule.allow_create,
             lines: each(&rule.lines, Pattern::of_text)?,
-            validate: rule.validate.clone(),
-            keeps_copy: rule.backup() != root::Backup::None,
+            wire: rule.clone(),
         })
     }
 

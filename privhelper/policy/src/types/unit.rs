@@ -24,6 +24,8 @@ pub const UNIT_SUFFIXES: [&str; 11] = [
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitName(String);
 
+const INVALID: Invalid = Invalid::new("unit", "must be a unit's full name such as \"nginx.service\"");
+
 impl UnitName {
     /// Checks the name.
     ///
@@ -31,10 +33,17 @@ impl UnitName {
     /// Another character, no known suffix, a first `-` or `.`, nothing before the suffix, a template
     /// without instance (`x@.service`), or `..`.
     pub fn new(text: &str) -> Result<Self, Invalid> {
-        let bad = Err(Invalid::new("unit", "must be a unit's full name such as \"nginx.service\""));
+        Self::new_or_template(text).and_then(|name| if name.is_template() { Err(INVALID) } else { Ok(name) })
+    }
+
+    /// Checks a name that may be a template's, as in `[Install]` sections and the links that they make.
+    ///
+    /// # Errors
+    /// As [`Self::new`], templates apart.
+    pub fn new_or_template(text: &str) -> Result<Self, Invalid> {
         let set = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'_' | b'.' | b'-' | b'\\' | b'@');
         let Some(stem) = UNIT_SUFFIXES.iter().find_map(|suffix| text.strip_suffix(suffix)) else {
-            return bad;
+            return Err(INVALID);
         };
         let ats = stem.bytes().filter(|b| *b == b'@').count();
         if text.len() > 255
@@ -42,12 +51,17 @@ impl UnitName {
             || !text.bytes().all(set)
             || text.contains("..")
             || stem.starts_with(['-', '.', '@'])
-            || stem.ends_with('@')
             || ats > 1
         {
-            return bad;
+            return Err(INVALID);
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// Whether it stands for units that differ by what follows the `@`.
+    #[must_use]
+    pub fn is_template(&self) -> bool {
+        self.0.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with('@'))
     }
 
     /// The name.

@@ -10,10 +10,15 @@
 )]
 
 mod accounts;
+mod affected;
 mod commands;
 mod common;
+mod facts;
 mod files;
+mod flags;
 mod patterns;
 mod plans;
 mod requests;
 mod rules;
+mod unit_facts;
+mod units;

@@ -33,7 +33,7 @@ pub fn act(
     let plans = plans.into_iter().filter(|plan| !plan.is_unchanged()).collect::<Vec<_>>();
     let status = if plans.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
     // One rule that forbids it is enough: the content may be a secret.
-    let is_kept = !plans.is_empty() && grant.rules().all(|rule| rule.keeps_copy);
+    let is_kept = !plans.is_empty() && grant.keeps_for_undo();
     let inverse = is_kept.then(|| inverse(&state.key, authority, grant, &plans)).transpose()?.flatten();
     let (status, undoable) = (status.into(), inverse.is_some());
     let completed = wire::Completed { status, files, undoable, ..wire::Completed::default() };

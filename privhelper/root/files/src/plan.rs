@@ -108,7 +108,8 @@ fn attributes(
 
 /// The facts as the policy decides them.
 pub fn facts(plans: &[Plan<'_>]) -> Facts {
-    let of = |plan: &Plan<'_>| FileFacts { path: plan.change.path().clone(), old: plan.old };
+    let of =
+        |plan: &Plan<'_>| FileFacts { path: plan.change.path().clone(), old: plan.old, xattrs: Vec::new() };
     Facts::Files(plans.iter().map(of).collect())
 }
 

@@ -4,7 +4,7 @@ use crate::host::Host;
 use postern_apt::{Action, Transaction};
 use postern_policy::request::Request;
 use postern_policy::types::PackageName;
-use postern_policy::{Code, Denied, Grant, Rule, VerbId};
+use postern_policy::{Code, Denied, Grant, VerbId};
 use postern_proto::root::v1::{Envelope, PackageFacts, RootExecute};
 use postern_proto::v1::{Action as StepAction, PackageStep};
 use postern_root::{Accounts, ActivePolicy, Authority, Fault, Key, OrderId, Ordered, Purpose, store};
@@ -93,16 +93,16 @@ pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
         return Ok((grant, Work::Mark { holds, names }));
     }
     let action = Action::of(request.verb).ok_or_else(unknown)?;
-    let every = |is: fn(&Rule) -> bool| grant.rules().all(|rule| is(rule));
+    let flags = grant.package_flags();
     // An undo does exactly the recorded steps, and may go back to an earlier version only for that.
     let recorded = authority.inverse.and_then(|inverse| inverse.steps.as_ref());
     let transaction = Transaction {
         action,
         packages: request.packages.into_iter().map(|package| (package.name, package.version)).collect(),
-        recommends: recorded.is_none() && every(|rule| rule.recommends),
-        allow_removals: recorded.is_none() && every(|rule| rule.allow_removals),
-        allow_downgrades: recorded.map_or_else(|| every(|rule| rule.allow_downgrades), downgrades),
-        new_packages: recorded.is_none() && every(|rule| rule.new_packages),
+        recommends: recorded.is_none() && flags.recommends,
+        allow_removals: recorded.is_none() && flags.allow_removals,
+        allow_downgrades: recorded.map_or(flags.allow_downgrades, downgrades),
+        new_packages: recorded.is_none() && flags.new_packages,
     };
     let order = &authority.ordered.order;
     let decided = order.facts.as_ref().and_then(|facts| facts.packages.as_ref());

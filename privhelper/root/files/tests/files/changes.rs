@@ -1,8 +1,8 @@
 //! file.write, patch, remove, mkdir, set-mode and set-owner: what each does, and what is refused.
 
 use crate::support::{
-    CLIENT, World, all_verbs, away, mkdir, names, patch, read, remove, rule, set_mode, set_owner, strings,
-    to, write, write_expecting,
+    CLIENT, UndoCopy, World, all_verbs, away, mkdir, names, patch, read, remove, rule, set_mode, set_owner,
+    strings, to, write, write_expecting,
 };
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, FileType, Status};
@@ -458,10 +458,10 @@ fn tells_a_client_nothing_of_content_that_it_may_not_read() {
 
 #[test]
 fn a_large_file_goes_only_where_it_is_not_kept() {
-    let kept = |backup: root::Backup| {
+    let kept = |undo_copy: UndoCopy| {
         let world = World::new(|at| {
             let mut rule = all_verbs(at);
-            rule.set_backup(backup);
+            rule.no_undo_copy = undo_copy == UndoCopy::Discard;
             vec![rule]
         });
         let path = world.text("site/log");
@@ -469,12 +469,12 @@ fn a_large_file_goes_only_where_it_is_not_kept() {
         let answer = world.ask(&remove(&path));
         (world, answer)
     };
-    let (world, answer) = kept(root::Backup::Keep);
+    let (world, answer) = kept(UndoCopy::Keep);
     assert_eq!(answer.code(), "too_large");
     assert!(answer.refused().message.contains("keep_for_undo"), "{}", answer.refused().message);
     assert_eq!(names(&world.path("site")), ["log"]);
     assert!(names(&world.path("state/outcomes")).is_empty() && names(&world.path("state/undo")).is_empty());
-    let (world, answer) = kept(root::Backup::None);
+    let (world, answer) = kept(UndoCopy::Discard);
     assert_eq!((answer.status(), answer.done().undoable), (Status::Done, false));
     assert!(names(&world.path("site")).is_empty() && names(&world.path("state/undo")).is_empty());
 }

@@ -2,8 +2,8 @@
 //! new, all of them, and the recorder learns which.
 
 use crate::support::{
-    CLIENT, Request, World, all_verbs, away, execute_frames, host, names, patch, remove, send, to, whole,
-    write,
+    CLIENT, Request, UndoCopy, World, all_verbs, away, execute_frames, host, names, patch, remove, send, to,
+    whole, write,
 };
 use crate::tracer::{At, End, READY, stop_at};
 use postern_files::open;
@@ -30,7 +30,7 @@ struct Case {
     test: &'static str,
     old: Files,
     new: Files,
-    backup: root::Backup,
+    undo_copy: UndoCopy,
 }
 
 impl Case {
@@ -38,7 +38,7 @@ impl Case {
     fn world<R: Request>(&self, request: impl FnOnce(&World) -> R) -> (World, Vec<u8>) {
         let world = World::new(|at| {
             let mut rule = all_verbs(at);
-            rule.set_backup(self.backup);
+            rule.no_undo_copy = self.undo_copy == UndoCopy::Discard;
             vec![rule]
         });
         for (name, content) in &self.old {
@@ -107,11 +107,11 @@ impl Case {
             let copy = fs::read(world.path("state/undo").join(copy)).unwrap();
             copy.windows(15).any(|part| part == b"the old content")
         };
-        match self.backup {
-            root::Backup::Keep | root::Backup::Unspecified => {
+        match self.undo_copy {
+            UndoCopy::Keep => {
                 assert_eq!(kept.len(), usize::from(is_new), "{at}");
             }
-            root::Backup::None => assert!(!kept.iter().any(has_old), "{at}: a copy of what must not be kept"),
+            UndoCopy::Discard => assert!(!kept.iter().any(has_old), "{at}: a copy of what must not be kept"),
         }
         if let Some(inverse) = outcome.and_then(|outcome| outcome.inverse) {
             assert_eq!(world.undo(&inverse).status(), Status::Done, "{at}");
@@ -142,8 +142,8 @@ fn standing(world: &World) -> Files {
     names(&world.path("site")).into_iter().map(content).collect()
 }
 
-fn one_write(test: &'static str, backup: root::Backup) -> Case {
-    Case { test, old: files(&[("a", "the old content\n")]), new: files(&[("a", "new\n")]), backup }
+fn one_write(test: &'static str, undo_copy: UndoCopy) -> Case {
+    Case { test, old: files(&[("a", "the old content\n")]), new: files(&[("a", "new\n")]), undo_copy }
 }
 
 fn write_a(world: &World) -> wire::FileWriteRequest {
@@ -153,7 +153,7 @@ fn write_a(world: &World) -> wire::FileWriteRequest {
 fn three_files(test: &'static str) -> Case {
     let old = files(&[("a", "the old content\n"), ("gone", "what goes\n")]);
     let new = files(&[("a", "new\n"), ("more", "what comes\n")]);
-    Case { test, old, new, backup: root::Backup::Keep }
+    Case { test, old, new, undo_copy: UndoCopy::Keep }
 }
 
 fn patch_three(world: &World) -> wire::FilePatchRequest {
@@ -165,14 +165,14 @@ fn patch_three(world: &World) -> wire::FilePatchRequest {
 fn killed_at_any_system_call_of_a_write_the_old_file_or_the_new_one_is_there() {
     let case = one_write(
         "kills::killed_at_any_system_call_of_a_write_the_old_file_or_the_new_one_is_there",
-        root::Backup::Keep,
+        UndoCopy::Keep,
     );
     case.kill_everywhere(write_a, Lose::Nothing);
 }
 
 #[test]
 fn killed_where_no_copy_is_to_be_kept_leaves_none() {
-    let case = one_write("kills::killed_where_no_copy_is_to_be_kept_leaves_none", root::Backup::None);
+    let case = one_write("kills::killed_where_no_copy_is_to_be_kept_leaves_none", UndoCopy::Discard);
     case.kill_everywhere(write_a, Lose::Nothing);
 }
 
@@ -189,7 +189,7 @@ fn killed_at_any_system_call_of_a_removal_the_file_is_there_or_can_be_brought_ba
         test: "kills::killed_at_any_system_call_of_a_removal_the_file_is_there_or_can_be_brought_back",
         old: files(&[("a", "the old content\n")]),
         new: files(&[]),
-        backup: root::Backup::Keep,
+        undo_copy: UndoCopy::Keep,
     };
     case.kill_everywhere(|world| remove(&world.text("site/a")), Lose::Nothing);
 }

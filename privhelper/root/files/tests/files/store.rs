@@ -1,6 +1,6 @@
 //! The undo store: how much is kept, whose copy goes first, and that a copy younger than a day is safe.
 
-use crate::support::{CLIENT, OTHER, World, all_verbs, names, remove, write};
+use crate::support::{CLIENT, OTHER, UndoCopy, World, all_verbs, names, remove, write};
 use postern_proto::root::v1::{self as root, UndoLimits};
 use postern_proto::v1::Status;
 use std::fs;
@@ -12,10 +12,10 @@ fn limits(max_count: u32, max_bytes: u64) -> UndoLimits {
     UndoLimits { max_bytes, max_count, max_age_s: DAY.as_secs() * 30 }
 }
 
-fn world(undo: UndoLimits, backup: root::Backup) -> World {
+fn world(undo: UndoLimits, undo_copy: UndoCopy) -> World {
     World::with(|at| {
         let mut site = all_verbs(at);
-        site.set_backup(backup);
+        site.no_undo_copy = undo_copy == UndoCopy::Discard;
         let other = root::Rule { id: "other".to_owned(), client: "other".to_owned(), ..site.clone() };
         root::Rules { rules: vec![site, other], undo: Some(undo), ..root::Rules::default() }
     })
@@ -33,7 +33,7 @@ fn age(world: &mut World, by: Duration) {
 
 #[test]
 fn a_change_that_cannot_be_kept_does_not_happen() {
-    let world = world(limits(1, 1 << 20), root::Backup::Keep);
+    let world = world(limits(1, 1 << 20), UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "zero").unwrap();
     assert_eq!(world.ask(&write(&path, b"first")).status(), Status::Done);
@@ -47,7 +47,7 @@ fn a_change_that_cannot_be_kept_does_not_happen() {
 
 #[test]
 fn a_copy_younger_than_a_day_is_never_given_up_and_the_oldest_goes_first() {
-    let mut world = world(limits(2, 1 << 20), root::Backup::Keep);
+    let mut world = world(limits(2, 1 << 20), UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "0").unwrap();
     let written = |world: &World, content: &[u8]| {
@@ -71,7 +71,7 @@ fn a_copy_younger_than_a_day_is_never_given_up_and_the_oldest_goes_first() {
 
 #[test]
 fn bytes_are_counted_and_each_client_has_its_own_room() {
-    let world = world(limits(10, 3000), root::Backup::Keep);
+    let world = world(limits(10, 3000), UndoCopy::Keep);
     let (path, other) = (world.text("site/a"), world.text("site/b"));
     for path in [&path, &other] {
         fs::write(path, vec![1; 1000]).unwrap();
@@ -87,7 +87,7 @@ fn bytes_are_counted_and_each_client_has_its_own_room() {
 
 #[test]
 fn an_operators_undo_needs_no_room() {
-    let world = world(limits(1, 1 << 20), root::Backup::Keep);
+    let world = world(limits(1, 1 << 20), UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "old").unwrap();
     let done = world.ask(&write(&path, b"new"));
@@ -98,7 +98,7 @@ fn an_operators_undo_needs_no_room() {
 #[test]
 fn copies_that_are_too_old_go_with_the_next_change() {
     let soon = UndoLimits { max_age_s: 60, ..limits(100, 1 << 20) };
-    let mut world = world(soon, root::Backup::Keep);
+    let mut world = world(soon, UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "0").unwrap();
     let first = world.ask(&write(&path, b"1"));
@@ -115,7 +115,7 @@ fn copies_that_are_too_old_go_with_the_next_change() {
 
 #[test]
 fn where_no_copy_is_to_be_kept_there_is_none_and_the_answer_says_so() {
-    let world = world(limits(100, 1 << 20), root::Backup::None);
+    let world = world(limits(100, 1 << 20), UndoCopy::Discard);
     fs::write(world.path("site/a"), "a secret").unwrap();
     let answer = world.ask(&write(&world.text("site/a"), b"another secret"));
     assert_eq!((answer.status(), answer.done().undoable), (Status::Done, false));
@@ -128,7 +128,7 @@ fn where_no_copy_is_to_be_kept_there_is_none_and_the_answer_says_so() {
 
 #[test]
 fn a_damaged_copy_is_not_brought_back() {
-    let world = world(limits(100, 1 << 20), root::Backup::Keep);
+    let world = world(limits(100, 1 << 20), UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "old").unwrap();
     let done = world.ask(&write(&path, b"new"));

@@ -15,6 +15,13 @@ use std::sync::mpsc;
 use std::time::SystemTime;
 use tempfile::TempDir;
 
+/// Whether the rule keeps replaced content for undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoCopy {
+    Keep,
+    Discard,
+}
+
 pub const CLIENT: u32 = 4_000_001;
 pub const OTHER: u32 = 4_000_002;
 pub const OPERATOR: u32 = 4_000_003;

@@ -1,0 +1,43 @@
+//! Where the log and its keys are, and where the log ends.
+
+use postern_policy::types::Digest;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// Where the log and the seal's keys are, and the clocks.
+#[derive(Debug, Clone)]
+pub struct Location {
+    /// The log's directory.
+    pub log: PathBuf,
+    /// The next epoch's seed, on the disk.
+    pub next: PathBuf,
+    /// This boot's keys, in memory alone.
+    pub running: PathBuf,
+    /// The journal's socket.
+    pub journal: PathBuf,
+    /// This boot's id.
+    pub boot_id: String,
+    /// The wall clock.
+    pub now: fn() -> SystemTime,
+    /// Time since boot, sleep included.
+    pub since_boot: fn() -> Duration,
+}
+
+/// The last record of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Its number; 0 = there is none.
+    pub seq: u64,
+    /// Hash of the one before.
+    pub prev: Digest,
+    /// Its hash.
+    pub hash: Digest,
+    /// Its seal.
+    pub seal: Option<Digest>,
+    /// The boot that wrote it.
+    pub boot_id: String,
+    /// Whether it is a `sealed` record.
+    pub is_signature: bool,
+    /// Whether its hash is that of its bytes.
+    pub is_whole: bool,
+}

@@ -1,0 +1,118 @@
+//! The links that enabling and disabling a unit makes and removes.
+//!
+//! No property and no call of the bus tells what `[Install]` says, and enabling has no dry run. So for enabling the
+//! unit's files are read: by `systemctl cat`, or from the paths in `FragmentPath` and `DropInPaths`. Disabling removes
+//! every link to the unit, also those that no file names. systemd lists them: `systemctl is-enabled --full`, or
+//! `GetUnitFileLinks` on the bus. All of this works without privilege.
+
+use crate::error::Invalid;
+use crate::types::UnitName;
+use std::collections::BTreeSet;
+
+/// A link in `/etc/systemd/system`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InstallLink {
+    /// One of [`SETTINGS`].
+    pub setting: &'static str,
+    /// The alias, or the unit that gets the dependency; a template stands for all its instances.
+    pub holder: UnitName,
+    /// The unit that is enabled or disabled.
+    pub unit: UnitName,
+}
+
+/// What enabling or disabling one unit makes or removes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Install {
+    /// The links.
+    pub links: BTreeSet<InstallLink>,
+    /// Units that are enabled or disabled along (`Also=`).
+    pub also: BTreeSet<UnitName>,
+}
+
+/// The settings of `[Install]` that make links.
+pub const SETTINGS: [&str; 4] = ["Alias", "WantedBy", "RequiredBy", "UpheldBy"];
+
+/// The links of the last three are in directories that the holder's name and these make up.
+const DIRECTORIES: [(&str, &str); 3] =
+    [(".wants", "WantedBy"), (".requires", "RequiredBy"), (".upholds", "UpheldBy")];
+
+const INVALID: Invalid = Invalid::new("unit", "is installed by a name that is not a unit's full name");
+
+impl Install {
+    /// Adds what the files of `unit` say (systemd.unit(5), "[INSTALL] SECTION OPTIONS"). It finds all that systemd
+    /// finds, and more where a later empty assignment takes something back.
+    ///
+    /// # Errors
+    /// A word that is no unit's full name once `%i`, `%n`, `%N` and `%p` are filled in. Quoted words are refused.
+    pub fn read_files(&mut self, unit: &UnitName, text: &str) -> Result<(), Invalid> {
+        for (key, words) in assignments(text) {
+            for word in words.split_ascii_whitespace().map(|word| filled(word, unit)) {
+                if key == "Also" {
+                    self.also.insert(UnitName::new(&word).map_err(|_| INVALID)?);
+                } else if let Some(setting) = SETTINGS.into_iter().find(|setting| *setting == key) {
+                    self.add(setting, &word, unit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the links to `unit` that systemd lists, one a line; lines that are no paths are ignored.
+    ///
+    /// # Errors
+    /// A link that does not end in a unit's full name.
+    pub fn read_links(&mut self, unit: &UnitName, text: &str) -> Result<(), Invalid> {
+        for path in text.lines().map(str::trim).filter(|line| line.starts_with('/')) {
+            let (directory, name) = path.rsplit_once('/').ok_or(INVALID)?;
+            let (_, place) = directory.rsplit_once('/').ok_or(INVALID)?;
+            if DIRECTORIES.iter().any(|(end, _)| place.ends_with(end)) {
+                let linked = UnitName::new_or_template(name).map_err(|_| INVALID)?;
+                self.add("Alias", &format!("{place}/{name}"), &linked)?;
+                self.also.insert(linked);
+            } else {
+                self.add("Alias", name, unit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An alias may have the older form `HOLDER.wants/UNIT`.
+    fn add(&mut self, setting: &'static str, word: &str, unit: &UnitName) -> Result<(), Invalid> {
+        let dependency = word.split_once('/').and_then(|(place, _)| {
+            DIRECTORIES.into_iter().find_map(|(end, setting)| Some((setting, place.strip_suffix(end)?)))
+        });
+        let (setting, holder) = dependency.unwrap_or((setting, word));
+        let holder = UnitName::new_or_template(holder).map_err(|_| INVALID)?;
+        self.links.insert(InstallLink { setting, holder, unit: unit.clone() });
+        Ok(())
+    }
+}
+
+/// Every assignment, whatever the section and the file. A line after a backslash is read twice, as a part of the
+/// value and by itself, so that the end of one file hides nothing of the next.
+fn assignments(text: &str) -> Vec<(&str, String)> {
+    let lines = text.split(['\n', '\r', '\0']).map(str::trim).collect::<Vec<_>>();
+    let mut found = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let Some((key, first)) = line.split_once('=') else { continue };
+        let mut rest =
+            lines.iter().skip(number.saturating_add(1)).filter(|line| !line.starts_with(['#', ';']));
+        let mut value = first.to_owned();
+        while value.ends_with('\\') {
+            value.pop();
+            value.push(' ');
+            value.push_str(rest.next().copied().unwrap_or_default());
+        }
+        found.push((key.trim_end(), value));
+    }
+    found
+}
+
+/// Fills in specifiers (systemd.unit(5), "SPECIFIERS"). Others stay in the word, which is then no unit's name.
+fn filled(word: &str, unit: &UnitName) -> String {
+    let name = unit.as_str();
+    let (stem, _) = name.rsplit_once('.').unwrap_or((name, ""));
+    let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
+    let values = [("%i", instance), ("%p", prefix), ("%N", stem), ("%n", name)];
+    values.iter().fold(word.to_owned(), |word, (specifier, value)| word.replace(specifier, value))
+}

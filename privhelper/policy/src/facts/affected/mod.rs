@@ -1,0 +1,230 @@
+//! The rule of affected units: which other units a change of one unit changes too.
+//!
+//! A job of systemd pulls in jobs of other units (systemd.unit(5), "Mapping of unit properties to their inverses").
+//! Observed with systemd 252 and 257 for each kind of dependency, by `systemctl --show-transaction` and by the states
+//! before and after:
+//!
+//! | job | pulls in |
+//! |---|---|
+//! | start, restart | start of `Requires=`, `BindsTo=`, `Wants=`, `Upholds=`; stop of `Conflicts=` and `ConflictedBy=` |
+//! | stop | stop of `RequiredBy=`, `RequisiteOf=`, `BoundBy=`, `ConsistsOf=`, `PropagatesStopTo=`; later of what it needed that has `StopWhenUnneeded=` |
+//! | restart | restart of the first four of these, with 257 stop of `PropagatesStopTo=` |
+//! | reload | reload of `PropagatesReloadTo=`, also where the unit itself does not run |
+//! | any but reload | start of `OnSuccess=` or `OnFailure=`, when the unit ends |
+//! | start of a timer, path, socket | start of `Triggers=`, at once where the time has come |
+//!
+//! * A job that changes nothing pulls in nothing: the closure does not go through a unit, of any type, that is active
+//!   and would start, nor through one that is down and would stop. The request's own unit is the exception.
+//! * A unit with an unmet condition does not start, but what it wants does. `ConditionResult` is that of the last try
+//!   and may have changed, so that such a unit counts like any other.
+//! * `--now` starts or stops the named unit alone, not those of `Also=`. systemd reads all unit files before that, so
+//!   that properties must not be older than the files.
+//! * `UpheldBy=` of an active unit starts the unit when it is enabled (257).
+//! * A unit has `Requires=` on its slice: slices need no rule of their own.
+//!
+//! Not seen: `FailureAction=`, `StartLimitAction=`, what the programs of units do, and what reading changed unit files
+//! brings (`unit.daemon-reload`).
+
+mod install;
+mod properties;
+
+pub use install::{Install, InstallLink, SETTINGS};
+pub use properties::{Dependency, STATE, UnitProperties};
+
+use crate::error::{Code, Denied};
+use crate::facts::{AffectedUnit, UnitState};
+use crate::types::UnitName;
+use crate::verb_id::VerbId::{
+    self, UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
+};
+use Dependency::{
+    BindsTo, BoundBy, ConflictedBy, Conflicts, ConsistsOf, OnFailure, OnSuccess, PropagatesReloadTo,
+    PropagatesStopTo, RequiredBy, Requires, Requisite, RequisiteOf, Triggers, Upholds, Wants,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Most units whose properties are looked up for one change.
+pub const LOOKUPS_MAX: usize = 64;
+
+/// The job of the request's own unit, by verb and `now`.
+const JOBS: [(VerbId, bool, VerbId); 8] = [
+    (UnitStart, false, UnitStart),
+    (UnitStop, false, UnitStop),
+    (UnitRestart, false, UnitRestart),
+    (UnitTryRestart, false, UnitRestart),
+    (UnitReload, false, UnitReload),
+    (UnitEnable, true, UnitStart),
+    (UnitDisable, true, UnitStop),
+    (UnitMask, true, UnitStop),
+];
+
+/// Which jobs pull in which job of which neighbours.
+const PULLED_IN: [(&[VerbId], &[Dependency], VerbId); 7] = [
+    (&[UnitStart, UnitRestart], &[Requires, BindsTo, Wants, Upholds, Triggers], UnitStart),
+    (&[UnitStart, UnitRestart], &[Conflicts, ConflictedBy], UnitStop),
+    (&[UnitStop], &[RequiredBy, RequisiteOf, BoundBy, ConsistsOf], UnitStop),
+    (&[UnitRestart], &[RequiredBy, RequisiteOf, BoundBy, ConsistsOf], UnitRestart),
+    (&[UnitStop, UnitRestart], &[PropagatesStopTo], UnitStop),
+    (&[UnitReload], &[PropagatesReloadTo], UnitReload),
+    (&[UnitStart, UnitStop, UnitRestart], &[OnSuccess, OnFailure], UnitStart),
+];
+
+/// A change of one unit.
+#[derive(Debug, Clone, Copy)]
+pub struct UnitChange<'a> {
+    /// The unit, as the request names it.
+    pub unit: &'a UnitName,
+    /// What the request does to it.
+    pub verb: VerbId,
+    /// Enabling starts it too, disabling and masking stop it.
+    pub now: bool,
+    /// Of enabling and disabling.
+    pub install: &'a Install,
+}
+
+/// What systemd answered, by the name that it was asked for.
+pub type KnownUnits = BTreeMap<UnitName, UnitProperties>;
+
+/// The answer, as far as it can be given.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Closure {
+    /// The properties of these units are needed first.
+    LookUp(Vec<UnitName>),
+    /// Every affected unit besides the one that is changed.
+    Affected(Vec<AffectedUnit>),
+}
+
+/// Finds the units that a change affects. The caller looks up the units that are missing, all at once, adds them and
+/// calls again.
+///
+/// # Errors
+/// `plan_too_large`: more than [`LOOKUPS_MAX`] lookups. `precondition_failed`: a unit file changed since systemd read it.
+pub fn affected_units(change: UnitChange<'_>, known: &KnownUnits) -> Result<Closure, Denied> {
+    let mut walk = Walk {
+        change,
+        known,
+        missing: BTreeSet::new(),
+        jobs: VecDeque::new(),
+        seen: BTreeSet::new(),
+        affected: Vec::new(),
+    };
+    match known.get(change.unit) {
+        None => drop(walk.missing.insert(change.unit)),
+        Some(unit) => walk.begin(unit),
+    }
+    while let Some((job, unit)) = walk.jobs.pop_front() {
+        walk.pull_in(job, unit);
+    }
+    if known.len().saturating_add(walk.missing.len()) > LOOKUPS_MAX {
+        let why = format!("more than {LOOKUPS_MAX} units may change with {}", change.unit);
+        return Err(Denied::new(Code::PlanTooLarge, why));
+    }
+    if !walk.missing.is_empty() {
+        return Ok(Closure::LookUp(walk.missing.into_iter().cloned().collect()));
+    }
+    if let Some(unit) = known.values().find(|unit| change.now && unit.needs_reload) {
+        let why = format!("{} changed on disk; ask for unit.daemon-reload first", unit.state.id);
+        return Err(Denied::new(Code::PreconditionFailed, why));
+    }
+    Ok(Closure::Affected(walk.affected))
+}
+
+/// The closure as it grows.
+struct Walk<'a> {
+    change: UnitChange<'a>,
+    known: &'a KnownUnits,
+    missing: BTreeSet<&'a UnitName>,
+    jobs: VecDeque<(VerbId, &'a UnitProperties)>,
+    seen: BTreeSet<(VerbId, &'a str)>,
+    affected: Vec<AffectedUnit>,
+}
+
+impl<'a> Walk<'a> {
+    /// The unit's own job, which pulls in others also where it changes nothing itself; and the links.
+    fn begin(&mut self, unit: &'a UnitProperties) {
+        let UnitChange { verb, now, .. } = self.change;
+        let job = JOBS.into_iter().find(|(of, needs_now, _)| *of == verb && (now || !needs_now));
+        if let Some((.., job)) = job.filter(|(.., job)| verb != UnitTryRestart || changes(*job, unit)) {
+            self.seen.insert((job, &unit.state.id));
+            self.jobs.push_back((job, unit));
+        }
+        self.seen.insert((verb, &unit.state.id));
+        for name in &self.change.install.also {
+            self.reach(verb, name, "Also", &unit.state.id);
+        }
+        for link in &self.change.install.links {
+            self.install(link);
+        }
+    }
+
+    /// What gets or loses a name or a dependency is affected. A target is not by what it wants: it only groups units.
+    fn install(&mut self, link: &'a InstallLink) {
+        let InstallLink { setting, holder, unit } = link;
+        let is_group = *setting == "WantedBy" && holder.as_str().ends_with(".target");
+        let known = |name: &UnitName| self.known.get(name);
+        let mut own = [self.change.unit, unit].into_iter().filter_map(known);
+        if is_group || own.any(|own| own.state.all_names().contains(holder.as_str())) {
+            return;
+        }
+        self.reach(self.change.verb, holder, setting, unit.as_str());
+        let upholds = *setting == "UpheldBy" && self.change.verb == UnitEnable;
+        if upholds && self.known.get(holder).is_some_and(|holder| !changes(UnitStart, holder)) {
+            self.reach(UnitStart, unit, setting, unit.as_str());
+        }
+    }
+
+    fn pull_in(&mut self, job: VerbId, unit: &'a UnitProperties) {
+        let id = unit.state.id.as_str();
+        for (_, kinds, pulled) in PULLED_IN.iter().filter(|(jobs, ..)| jobs.contains(&job)) {
+            for kind in *kinds {
+                unit.neighbours(*kind).for_each(|name| self.reach(*pulled, name, kind.property(), id));
+            }
+        }
+        if job == UnitStop {
+            for kind in [Requires, Requisite, BindsTo, Wants, Upholds] {
+                let may_stop =
+                    |name: &&UnitName| self.known.get(*name).is_none_or(|unit| unit.stops_when_unneeded);
+                let names = unit.neighbours(kind).filter(may_stop).collect::<Vec<_>>();
+                for name in names {
+                    self.reach(UnitStop, name, kind.property(), id);
+                }
+            }
+        }
+        // The dependencies that are made before the start.
+        if job == UnitStart && self.change.verb == UnitEnable {
+            let names = unit.state.all_names();
+            for InstallLink { setting, holder, unit } in &self.change.install.links {
+                if *setting != "Alias" && names.contains(holder.as_str()) {
+                    self.reach(UnitStart, unit, setting, unit.as_str());
+                }
+            }
+        }
+    }
+
+    /// Adds a unit that the verb changes, once, with the setting and the unit that lead to it.
+    fn reach(&mut self, verb: VerbId, name: &'a UnitName, setting: &str, of: &str) {
+        let known = self.known.get(name);
+        if known.is_none() && !name.is_template() {
+            self.missing.insert(name);
+            return;
+        }
+        // A template has no state: its name alone is decided.
+        let template = || UnitState { id: name.to_string(), ..UnitState::default() };
+        let id = known.map_or(name.as_str(), |unit| unit.state.id.as_str());
+        if known.is_none_or(|unit| changes(verb, unit)) && self.seen.insert((verb, id)) {
+            let state = known.map_or_else(template, |unit| unit.state.clone());
+            self.affected.push(AffectedUnit { verb, cause: format!("{setting}= of {of}"), state });
+            self.jobs.extend(known.map(|unit| (verb, unit)));
+        }
+    }
+}
+
+/// Whether the verb changes the unit as it is. A unit on its way up may still be started, one on its way down stopped.
+fn changes(verb: VerbId, unit: &UnitProperties) -> bool {
+    let UnitState { load, active, .. } = &unit.state;
+    if verb == UnitStart {
+        return load == "loaded" && !matches!(active.as_str(), "active" | "reloading" | "refreshing");
+    }
+    let is_job = [UnitStop, UnitRestart, UnitReload].contains(&verb);
+    !is_job || !matches!(active.as_str(), "inactive" | "failed")
+}

@@ -1,0 +1,150 @@
+//! Decisions about the units that change along with another, and what a client may know of them.
+
+use crate::common::{agent, rule, strings};
+use crate::rules::{decide, decided, policy, policy_with, unit, units};
+use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState};
+use postern_policy::{Code, Consent, Denied, Facts, Grant, Policy, VerbId};
+use postern_proto::root::v1 as root;
+use root::Decision::{Allow, Ask, Deny};
+
+fn state(names: &[&str]) -> UnitState {
+    let (active, enabled) = ("active".to_owned(), "enabled".to_owned());
+    UnitState { id: names[0].to_owned(), names: strings(names), active, enabled, ..UnitState::default() }
+}
+
+fn along(verb: VerbId, names: &[&str]) -> AffectedUnit {
+    AffectedUnit { verb, cause: "Requires= of a.service".to_owned(), state: state(names) }
+}
+
+fn facts(affected: &[AffectedUnit]) -> UnitFacts {
+    let affected = affected.to_vec();
+    UnitFacts { state: state(&["a.service"]), action: "restart", affected, ..UnitFacts::default() }
+}
+
+fn restart(policy: &Policy, affected: &[AffectedUnit]) -> Result<Grant, Denied> {
+    let by = decide(policy, &[(VerbId::UnitRestart, unit("a.service"))])?;
+    policy.decide_facts(by, &agent(), &Facts::Unit(Box::new(facts(affected))))
+}
+
+fn granted(cascade: bool, decision: root::Decision) -> root::Rule {
+    let a = root::Rule { units: strings(&["a.service"]), ..rule("a", &["unit.restart"]) };
+    decided(root::Rule { allow_cascade: cascade, ..a }, decision)
+}
+
+fn denied(verb: &str, names: &[&str]) -> root::Rule {
+    decided(root::Rule { units: strings(names), ..rule("never", &[verb]) }, Deny)
+}
+
+#[test]
+fn units_that_start_along_need_no_grant_and_the_others_allow_cascade() {
+    use VerbId::{UnitDisable, UnitEnable, UnitReload, UnitRestart, UnitStart, UnitStop};
+    let (narrow, wide) = (policy(vec![granted(false, Allow)]), policy(vec![granted(true, Allow)]));
+    assert!(restart(&narrow, &[along(UnitStart, &["b.service"])]).is_ok());
+    for verb in [UnitStop, UnitRestart, UnitReload, UnitEnable, UnitDisable] {
+        let others = [along(UnitStart, &["b.service"]), along(verb, &["c.service"])];
+        let refused = restart(&narrow, &others).unwrap_err();
+        assert_eq!(refused.code, Code::WouldCascade, "{verb:?}");
+        assert!(refused.message.starts_with("c.service would be changed too"), "{}", refused.message);
+        assert!(restart(&wide, &others).is_ok(), "{verb:?}");
+    }
+}
+
+#[test]
+fn a_new_alias_needs_allow_cascade_only_where_a_unit_has_the_name() {
+    let narrow = policy(vec![granted(false, Allow)]);
+    let mut alias = along(VerbId::UnitEnable, &["new.service"]);
+    assert_eq!(restart(&narrow, &[alias.clone()]).unwrap_err().code, Code::WouldCascade);
+    (alias.state.load, alias.state.active) = ("not-found".to_owned(), "inactive".to_owned());
+    assert!(restart(&narrow, &[alias]).is_ok());
+}
+
+#[test]
+fn a_denied_unit_does_not_change_along_by_any_of_its_names() {
+    use VerbId::{UnitEnable, UnitReload, UnitRestart, UnitStart, UnitStop};
+    for names in [["ssh.service", "sshd.service"], ["sshd.service", "ssh.service"]] {
+        for (verb, denies) in [
+            (UnitStart, "unit.start"),
+            (UnitStop, "unit.stop"),
+            (UnitReload, "unit.reload"),
+            (UnitEnable, "unit.enable"),
+            (UnitRestart, "unit.restart"),
+            (UnitRestart, "unit.stop"),
+            (UnitRestart, "unit.start"),
+            (UnitRestart, "unit.try-restart"),
+            // By the verb of the request too, whatever happens to it.
+            (UnitStart, "unit.restart"),
+        ] {
+            let policy = policy(vec![granted(true, Allow), denied(denies, &["sshd.service"])]);
+            let refused = restart(&policy, &[along(verb, &names)]).unwrap_err();
+            assert_eq!(refused.code, Code::Denied, "{names:?} {verb:?} {denies}");
+            assert_eq!(refused.message, "rule never denies sshd.service, which would come along");
+        }
+        for (verb, denies) in [(UnitStart, "unit.stop"), (UnitStop, "unit.start"), (UnitStart, "unit.status")]
+        {
+            let policy = policy(vec![granted(true, Allow), denied(denies, &["sshd.service"])]);
+            assert!(restart(&policy, &[along(verb, &names)]).is_ok(), "{verb:?} {denies}");
+        }
+    }
+}
+
+#[test]
+fn a_protected_unit_does_not_change_along_by_any_of_its_names() {
+    let protect = Some(root::Protect { units: strings(&["vault*.service"]), ..root::Protect::default() });
+    let policy =
+        policy_with(root::Rules { rules: vec![granted(true, Allow)], protect, ..root::Rules::default() });
+    for names in [
+        ["b.service", "vault-agent.service"],
+        ["vault-agent.service", "b.service"],
+        ["b.service", "dbus.service"],
+        ["b.service", "dbus-broker.service"],
+        ["systemd-resolved.service", "b.service"],
+        ["user@.service", "b.service"],
+    ] {
+        for verb in [VerbId::UnitStart, VerbId::UnitStop, VerbId::UnitEnable] {
+            let refused = restart(&policy, &[along(verb, &names)]).unwrap_err();
+            assert_eq!(refused.code, Code::Protected, "{names:?} {verb:?}");
+        }
+    }
+    // The name that the bus starts a service by protects nothing.
+    let bus = along(VerbId::UnitStop, &["avahi-daemon.service", "dbus-org.freedesktop.Avahi.service"]);
+    assert!(restart(&policy, &[bus]).is_ok());
+}
+
+#[test]
+fn a_refusal_does_not_name_affected_units_before_a_person_agreed() {
+    let policy = policy(vec![granted(false, Ask)]);
+    let refused = restart(&policy, &[along(VerbId::UnitStop, &["c.service"])]).unwrap_err();
+    assert_eq!(refused.code, Code::WouldCascade);
+    assert!(!refused.message.contains("c.service"), "{}", refused.message);
+}
+
+#[test]
+fn a_client_sees_the_states_that_it_may_look_at() {
+    let seen = units("look", &["b.service", "also-b.service"], Allow);
+    let seen = root::Rule { verbs: strings(&["unit.status"]), ..seen };
+    let asked = decided(
+        root::Rule { id: "look-asked".to_owned(), units: strings(&["c.service"]), ..seen.clone() },
+        Ask,
+    );
+    let policy = policy(vec![granted(true, Allow), seen, asked]);
+    let affected = [
+        along(VerbId::UnitStop, &["b.service", "also-b.service"]),
+        along(VerbId::UnitStart, &["c.service"]),
+        along(VerbId::UnitStop, &["d.service", "b.service"]),
+    ];
+    let told = |consent| {
+        let steps = policy.visible_steps(&agent(), &facts(&affected), consent);
+        let text = |step: postern_proto::v1::UnitStep| {
+            format!("{} {} {} {} {}", step.verb, step.id, step.cascade, step.active, step.enabled)
+        };
+        steps.into_iter().map(text).collect::<Vec<_>>()
+    };
+    let expected = [
+        "restart a.service false active enabled",
+        "stop b.service true active enabled",
+        "start c.service true  ",
+        "stop d.service true  ",
+    ];
+    assert_eq!(told(Consent::Given), expected);
+    assert_eq!(told(Consent::Pending), ["restart a.service false  ", "stop b.service true active enabled"]);
+}

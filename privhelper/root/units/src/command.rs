@@ -1,0 +1,55 @@
+//! `command.run`: a command that the policy names, in the unit that `policy apply` wrote for its row.
+//!
+//! The unit's name holds the digest of the row: another row has another unit. No value of a client is told to PID 1; the
+//! arguments are in the record that PID 1 passes on as a credential.
+
+use crate::state::Work;
+use crate::{inverse, job, paths};
+use postern_policy::request::Request;
+use postern_policy::{Code, Denied};
+use postern_proto::root::v1::{CommandJob, Outcome, Sandbox};
+use postern_proto::v1::Completed;
+use postern_root::store::{self, Durability};
+use postern_root::{Error, Fault};
+use prost::Message;
+
+/// Decides, starts the unit, and follows it.
+pub fn run(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
+    let (authority, host) = (work.authority, &work.state.host);
+    let malformed = || Denied::new(Code::InvalidArgument, "this is no command");
+    let grant = authority.decide(&decoded.required_grants())?;
+    let Request::Command(request) = decoded else { return Err(malformed().into()) };
+    let row = authority.policy.command(request.name.as_str());
+    let row = row.ok_or_else(|| Denied::new(Code::NotFound, "the policy has no command of this name"))?;
+    if row.wire.sandbox() == Sandbox::Validator {
+        return Err(Denied::new(Code::Unsupported, "a validator only judges changes of files").into());
+    }
+    let committed = request.arguments.clone();
+    let arguments = request.open_secrets(row, &authority.ordered.secrets)?.arguments;
+    row.check(&arguments)?;
+    let argv = row.argv(&arguments)?;
+    let owner = host.root.owner_uid;
+    argv.first().map_or(Ok(()), |program| paths::program(program, owner))?;
+    row.paths(&arguments).try_for_each(|path| paths::parent(path, owner))?;
+    let id = authority.ordered.id;
+    let unit = format!("{}@{id}.service", row.unit());
+    let objects = vec![row.name.to_string()];
+    let inverse = inverse::of_command(work.state, authority, &grant, row, &committed)?;
+    let statement = authority.outcome(&grant, objects, Completed::default());
+    let path = job::begin(host, id, &unit, &Outcome { inverse, ..statement })?;
+    let record = CommandJob {
+        argv,
+        env: row.wire.env.clone(),
+        output_bytes: row.wire.output_bytes,
+        cwd: row.wire.cwd.clone(),
+        secrets: row.secrets(&arguments),
+    };
+    let directory = job::record(host, id);
+    store::make_directory(&directory)?;
+    store::replace(&directory.join("job"), &[&record.encode_to_vec()], Durability::Cached)?;
+    let ended = authority.witness(&grant).and_then(|()| job::run(work, &unit, &path));
+    // The secrets are in it, and nothing reads it any more.
+    store::remove(&directory.join("job"))?;
+    ended.map_err(Error::Failed)?;
+    job::outcome(host, id).map_err(|fault: Fault| fault.into())
+}

@@ -1,0 +1,120 @@
+//! Facts about a unit as PID 1 tells them now: its state, and every unit that a change would affect.
+
+use crate::host::Host;
+use crate::systemctl;
+use postern_policy::facts::affected::{
+    Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
+};
+use postern_policy::facts::{UnitFacts, UnitState};
+use postern_policy::request::UnitRequest;
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied, VerbId};
+use postern_root::{Error, Fault};
+use std::collections::BTreeSet;
+
+/// Gathers them.
+///
+/// # Errors
+/// `not_found`; `precondition_failed`: a unit's file changed since systemd read it; or systemd cannot be asked.
+pub fn gather(host: &Host, request: &UnitRequest, words: Words) -> Result<UnitFacts, Error> {
+    let state = state(host, &request.unit)?;
+    if state.is_missing() {
+        let why = format!("{} does not exist on this host", request.unit);
+        return Err(Denied::new(Code::NotFound, why).into());
+    }
+    let install = install(host, request)?;
+    let change = UnitChange { unit: &request.unit, verb: request.verb, now: request.now, install: &install };
+    let mut known = KnownUnits::new();
+    let affected = loop {
+        match affected_units(change, &known)? {
+            Closure::Affected(affected) => break affected,
+            Closure::LookUp(names) => {
+                let units = properties(host, &names)?;
+                known.extend(names.into_iter().zip(units));
+            }
+        }
+    };
+    let state = known.remove(&request.unit).map_or(state, |unit| unit.state);
+    let now = request.now.then_some(if request.verb == VerbId::UnitEnable { "start" } else { "stop" });
+    Ok(UnitFacts { state, action: words.action, now, affected, journal_lines: 0 })
+}
+
+/// systemctl's word for a verb.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// The word.
+    pub action: &'static str,
+}
+
+impl Words {
+    /// The word of a verb that changes a unit.
+    pub fn of(verb: VerbId) -> Option<Self> {
+        const ALL: [(VerbId, &str); 10] = [
+            (VerbId::UnitStart, "start"),
+            (VerbId::UnitStop, "stop"),
+            (VerbId::UnitRestart, "restart"),
+            (VerbId::UnitReload, "reload"),
+            (VerbId::UnitTryRestart, "try-restart"),
+            (VerbId::UnitResetFailed, "reset-failed"),
+            (VerbId::UnitEnable, "enable"),
+            (VerbId::UnitDisable, "disable"),
+            (VerbId::UnitMask, "mask"),
+            (VerbId::UnitUnmask, "unmask"),
+        ];
+        ALL.into_iter().find(|(known, _)| *known == verb).map(|(_, action)| Self { action })
+    }
+}
+
+/// The state of one unit.
+pub fn state(host: &Host, unit: &UnitName) -> Result<UnitState, Error> {
+    let shown = properties(host, std::slice::from_ref(unit))?.into_iter().next();
+    let nothing = || Fault::Program { what: "systemctl show printed nothing".to_owned() };
+    Ok(shown.ok_or_else(nothing)?.state)
+}
+
+fn properties(host: &Host, units: &[UnitName]) -> Result<Vec<UnitProperties>, Error> {
+    let properties = UnitProperties::argument();
+    let mut arguments = vec!["show", "--timestamp=unix", &properties, "--"];
+    arguments.extend(units.iter().map(UnitName::as_str));
+    let finished = systemctl::run(host, &arguments)?;
+    let shown = UnitProperties::parse(&finished.stdout)?;
+    if !finished.is_success || shown.len() != units.len() {
+        return Err(Fault::Program { what: format!("systemctl show: {}", finished.stderr.trim()) }.into());
+    }
+    Ok(shown)
+}
+
+/// The links that the change makes or removes, and the units that it enables or disables along.
+fn install(host: &Host, request: &UnitRequest) -> Result<Install, Error> {
+    let mut install = Install::default();
+    let unit = &request.unit;
+    if request.verb == VerbId::UnitDisable {
+        install.read_links(unit, &files(host, &["is-enabled", "--full"], unit)?)?;
+    }
+    if request.verb == VerbId::UnitEnable {
+        install.read_files(unit, &files(host, &["cat"], unit)?)?;
+        let mut seen = BTreeSet::from([unit.clone()]);
+        while let Some(name) = install.also.difference(&seen).next().cloned() {
+            // systemctl goes on without one that does not exist.
+            if !state(host, &name)?.is_missing() {
+                install.read_files(&name, &files(host, &["cat"], &name)?)?;
+            }
+            seen.insert(name);
+            if seen.len() > LOOKUPS_MAX {
+                return Err(Denied::new(Code::PlanTooLarge, "too many units are enabled along").into());
+            }
+        }
+    }
+    Ok(install)
+}
+
+/// What systemd tells of a unit's files. For a unit that is not enabled `is-enabled` fails, and says so on its output.
+fn files(host: &Host, words: &[&str], unit: &UnitName) -> Result<String, Error> {
+    let arguments = [words, &["--no-pager", "--", unit.as_str()]].concat();
+    let finished = systemctl::run(host, &arguments)?;
+    if finished.stdout.is_empty() {
+        let what = format!("systemctl on the files of {unit}: {}", finished.stderr.trim());
+        return Err(Fault::Program { what }.into());
+    }
+    Ok(finished.stdout)
+}

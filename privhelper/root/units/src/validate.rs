@@ -1,0 +1,65 @@
+//! Runs one validator over one copy that postern-files staged, and signs that it agrees.
+//!
+//! The unit of (validator, directory) was written by `policy apply`; it binds the stage of its instance's name over the
+//! live directory. The exit status is all that leaves it: sizes and text of the output could tell secrets.
+
+use crate::state::State;
+use crate::systemctl;
+use postern_policy::{Code, Denied};
+use postern_proto::root::v1::{Agreement, Envelope, Outcome, Sandbox};
+use postern_proto::v1::event::Kind;
+use postern_proto::v1::{Completed, Phase, Progress, Status};
+use postern_root::{Connection, Error, Fault, OrderId, Ordered};
+use std::os::unix::net::UnixStream;
+
+/// Runs it.
+///
+/// # Errors
+/// `validation_failed`; `plan_changed` under another policy; or the stage is not one of postern-files.
+pub fn validate(
+    shared: &State,
+    connection: &mut Connection<UnixStream>,
+    envelope: &Envelope,
+    ordered: &Ordered,
+) -> Result<Outcome, Error> {
+    let (host, policy) = (&shared.host, &shared.policy.policy);
+    let key = shared.validator_key.as_ref();
+    let key =
+        key.ok_or(Fault::Corrupt { what: "the key of validators (run: postern-admin policy apply)" })?;
+    if ordered.order.policy_digest != policy.digest().as_bytes() {
+        return Err(Denied::new(Code::PlanChanged, "the policy was replaced; send the request again").into());
+    }
+    let forged = || Denied::new(Code::InvalidArgument, "postern-files did not make this stage");
+    let staged = envelope.staged.as_ref().filter(|staged| key.verifies(*staged)).ok_or_else(forged)?;
+    let required = staged.validators.iter();
+    let mut named = required.filter(|one| one.name == envelope.validator && one.copy == envelope.copy);
+    named.next().ok_or_else(forged)?;
+    let copy = usize::try_from(envelope.copy).ok().and_then(|index| staged.copies.get(index));
+    let copy = copy.ok_or_else(forged)?;
+    let row = policy.command(&envelope.validator).filter(|row| row.wire.sandbox() == Sandbox::Validator);
+    let unknown = || Denied::new(Code::Unsupported, "the policy has no validator of this name");
+    let row = row.ok_or_else(unknown)?;
+    let stage = OrderId::from_bytes(&staged.stage_id).ok_or_else(forged)?;
+    let progress =
+        Progress { phase: Phase::Validate.into(), item: row.name.to_string(), ..Progress::default() };
+    drop(connection.event(Kind::Progress(progress)));
+    let unit = format!("{}@{stage}.service", row.validator_unit(&copy.live));
+    let mut child = systemctl::start(host, &unit)?;
+    let ended = child.wait().map_err(Fault::io("wait for systemctl"))?;
+    if !ended.success() {
+        let why = format!("validator {} rejects the change; nothing was changed", row.name);
+        return Err(Denied::new(Code::ValidationFailed, why).into());
+    }
+    let agreement = Agreement {
+        policy_digest: policy.digest().as_bytes().to_vec(),
+        validator: row.name.to_string(),
+        stage_id: staged.stage_id.clone(),
+        stage_digest: staged.digest.clone(),
+        copy: envelope.copy,
+        ..Agreement::default()
+    };
+    let completed = Completed { status: Status::Done.into(), ..Completed::default() };
+    let (verb, uid) = (ordered.order.verb.clone(), ordered.order.uid);
+    let agreement = Some(key.sign(agreement)?);
+    Ok(Outcome { verb, uid, completed: Some(completed), agreement, ..Outcome::default() })
+}
