@@ -7,6 +7,7 @@ mod confined;
 mod facts;
 mod kept;
 mod paths;
+mod quota;
 #[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
 mod running;
 mod supervise;
@@ -165,13 +166,20 @@ pub struct Sandbox {
     pub read_roots: Vec<PathBuf>,
     /// What is done where a control cannot be held.
     pub unenforced: Unenforced,
+    /// The most bytes that the workspaces of all tasks may hold together; the oldest go first.
+    pub total: u64,
 }
 
 impl Sandbox {
     /// The sandbox behind a socket: no further roots, full enforcement or nothing.
     #[must_use]
     pub fn at(socket: &Path) -> Self {
-        Self { socket: socket.to_owned(), read_roots: Vec::new(), unenforced: Unenforced::Refuse }
+        Self {
+            socket: socket.to_owned(),
+            read_roots: Vec::new(),
+            unenforced: Unenforced::Refuse,
+            total: quota::TOTAL,
+        }
     }
 
     /// Runs one call to its end. Dropping the future kills it.

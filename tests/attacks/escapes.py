@@ -347,7 +347,7 @@ def writes(name, path):
 for name, path in {
     "a_configuration": "/etc/escape", "a_program": "/usr/local/bin/escape", "a_unit": "/run/systemd/system/escape",
     "the_root_directory": "/escape", "a_home": "/home/escape", "a_file_open_to_all": "/srv/escape-open",
-    "another_tasks_file": "/var/lib/postern-tool/other/file", "a_cgroup": "/sys/fs/cgroup/cgroup.procs",
+    "another_tasks_file": "/var/lib/postern-tool/tasks/other/file", "a_cgroup": "/sys/fs/cgroup/cgroup.procs",
     "the_memory_score": "/proc/self/oom_score_adj", "a_setting_of_the_kernel": "/proc/sys/net/ipv4/ip_forward",
 }.items():
     writes(name, path)
@@ -363,8 +363,8 @@ def reads(name, path):
 for name, path in {
     "shadow": "/etc/shadow", "the_policy": "/etc/postern/policy.toml", "the_agents_state": "/var/lib/postern",
     "the_audit_log": "/var/log/postern/audit.jsonl", "the_helpers_state": "/var/lib/postern-helper",
-    "roots_home": "/root", "another_tasks_file": "/var/lib/postern-tool/other/file",
-    "the_names_of_tasks": "/var/lib/postern-tool",
+    "roots_home": "/root", "another_tasks_file": "/var/lib/postern-tool/tasks/other/file",
+    "the_names_of_tasks": "/var/lib/postern-tool/tasks",
 }.items():
     reads(name, path)
 
@@ -383,17 +383,23 @@ def link_into_the_workspace():
 @attack
 def rename_out_of_the_workspace():
     open("mine", "w").close()
-    os.rename("mine", "/var/lib/postern-tool/other/mine")
+    os.rename("mine", "/var/lib/postern-tool/tasks/other/mine")
+
+
+@attack
+def open_the_way_to_the_tasks():
+    os.chmod("/var/lib/postern-tool", 0o777)
+    os.chmod("/var/lib/postern-tool", 0o750)
 
 
 @attack
 def cut_another_tasks_file():
-    os.truncate("/var/lib/postern-tool/other/file", 3)
+    os.truncate("/var/lib/postern-tool/tasks/other/file", 3)
 
 
 @attack
 def cut_by_opening():
-    os.open("/var/lib/postern-tool/other/file", os.O_RDONLY | os.O_TRUNC)
+    os.open("/var/lib/postern-tool/tasks/other/file", os.O_RDONLY | os.O_TRUNC)
 
 
 @attack
@@ -404,7 +410,7 @@ def make_a_setuid_file():
 
 def tidy():
     for path in ("device", "link", "hard", "mine", "/etc/escape", "/usr/local/bin/escape", "/run/systemd/system/escape",
-                 "/escape", "/home/escape", "/var/lib/postern-tool/other/mine"):
+                 "/escape", "/home/escape", "/var/lib/postern-tool/tasks/other/mine"):
         try:
             os.unlink(path)
         except OSError:

@@ -30,7 +30,7 @@ const REASONS: &[(&str, &str)] = &[
     (
         "EROFS",
         "write_a_configuration write_a_program write_a_unit write_the_root_directory write_a_file_open_to_all \
-         write_through_a_symlink",
+         write_through_a_symlink open_the_way_to_the_tasks",
     ),
     (
         "EACCES",
@@ -112,8 +112,8 @@ fn prepare(host: &Installed) {
     let _ = host
         .shell(
             "install -m 4755 /usr/bin/id /usr/local/lib/escape-id; install -m 0666 /dev/null /srv/escape-open
-         install -d -o postern-tool -g postern-tool -m 0700 /var/lib/postern-tool/other
-         printf 12345 > /var/lib/postern-tool/other/file; chown postern-tool: /var/lib/postern-tool/other/file
+         install -d -o postern-tool -g postern-tool -m 0700 /var/lib/postern-tool/tasks/other
+         printf 12345 > /var/lib/postern-tool/tasks/other/file; chown postern-tool: /var/lib/postern-tool/tasks/other/file
          ip link set lo up; ip address add 192.0.2.1/32 dev lo
          systemd-run --quiet --unit escape-listen python3 /usr/local/lib/listen.py
          for i in $(seq 100); do [ ! -e /run/listening ] || break; sleep 0.1; done; test -e /run/listening",
@@ -270,6 +270,10 @@ fn peers(host: &Installed) {
         let refused = host.run(user, &["python3", "/usr/local/lib/call.py", &ask]);
         assert!(refused.stderr.contains("PermissionError"), "{refused}");
     }
+    // What a command opens of its own is still behind a directory of root's.
+    let _ = call(host, &shell("chmod 777 . ..; true"));
+    let listed = host.run("visitor", &["ls", "/var/lib/postern-tool/tasks"]);
+    assert!(listed.stderr.contains("Permission denied"), "{listed}");
     // Root passes the socket's mode, and is not the agent either.
     assert_ne!(host.root(&["python3", "/usr/local/lib/call.py", &ask]).code, 0);
     let journal = host.journal("postern-tool@*");

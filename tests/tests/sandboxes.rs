@@ -114,6 +114,7 @@ const ROWS: &[Row] = &[
                 "write in /var/lib",
                 "write in /var/lib/postern-helper",
                 "write in /var/lib/postern-tool",
+                "write in /var/lib/postern-tool/tasks",
                 "write in /var/log/postern",
             ],
         ],
@@ -128,13 +129,13 @@ const ROWS: &[Row] = &[
         unit: "postern-tool@*",
         start: "connect postern /run/postern/tool.sock",
         report: None,
-        works: &[HOST, &["see /proc/sys", "write in /var/lib/postern-tool"]],
+        works: &[HOST, &["see /proc/sys", "write in /var/lib/postern-tool/tasks"]],
     },
     Row {
         unit: "postern-tool-ports@*",
         start: "connect postern /run/postern/tool-ports.sock",
         report: None,
-        works: &[HOST, INTERNET, &["see /proc/sys", "write in /var/lib/postern-tool"]],
+        works: &[HOST, INTERNET, &["see /proc/sys", "write in /var/lib/postern-tool/tasks"]],
     },
     Row {
         unit: "postern-plan@*",

@@ -20,7 +20,6 @@ use std::process::{Command, ExitCode, Stdio};
 
 /// Where programs are looked for; before them the shims, where the call has any.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-const SHIMS: &str = "/usr/libexec/postern/shims";
 
 /// Runs the order on standard input; returns only where nothing was run.
 #[must_use]
@@ -52,11 +51,13 @@ fn confine(order: &Order) -> Result<(), String> {
     close_descriptors(order).map_err(|error| said("descriptors", &error))?;
     // The first to go where memory runs out; where that cannot be said, any of the unit's goes.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    std::env::set_current_dir(&order.workspace).map_err(|error| said("workspace", &error))?;
+    std::env::set_current_dir(workspace::of_descriptor(order.directory))
+        .map_err(|error| said("workspace", &error))?;
     limits(order).map_err(|error| said("limits", &error))?;
     if order.abi > 0 {
         restrict(order).map_err(|error| said("Landlock", &error))?;
     }
+    nix::unistd::close(order.directory).map_err(|error| said("workspace", &error))?;
     let filters = calls::filters(&order.ask, order.abi).map_err(|error| said("seccomp", &*error))?;
     for filter in &filters {
         seccompiler::apply_filter(filter).map_err(|error| said("seccomp", &error))?;
@@ -64,13 +65,14 @@ fn confine(order: &Order) -> Result<(), String> {
     Ok(())
 }
 
-/// Closes what would go over to the program besides its three streams and the shims' descriptor.
+/// Closes what would go over to the program besides its three streams and the shims' descriptor; the workspace's is
+/// closed once Landlock knows it.
 fn close_descriptors(order: &Order) -> io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fdinfo")? {
         let entry = entry?;
         let name = entry.file_name();
         let number: i32 = name.to_str().and_then(|text| text.parse().ok()).unwrap_or(i32::MAX);
-        if number <= 2 || Some(number) == order.shim {
+        if number <= 2 || Some(number) == order.shim || number == order.directory {
             continue;
         }
         let info = std::fs::read_to_string(entry.path())?;
@@ -149,7 +151,8 @@ fn command(order: &Order) -> Command {
         Program::Argv(argv) => command.args(argv.iter().skip(1)),
         Program::Shell(text) => command.args(["-c", text]),
     };
-    let path = if order.shim.is_some() { format!("{SHIMS}:{PATH}") } else { PATH.to_owned() };
+    let path =
+        if order.shim.is_some() { format!("{}:{PATH}", order.shims.display()) } else { PATH.to_owned() };
     let home = order.workspace.as_os_str();
     let tmp = order.workspace.join("tmp");
     let constant: [(&str, OsString); 8] = [

@@ -2,6 +2,7 @@
 //! it stands below one of these is closed by its owner and by the unit.
 
 use super::wire::{Ask, Order};
+use super::workspace::of_descriptor;
 use crate::shell::Profile;
 use std::path::{Path, PathBuf};
 
@@ -47,13 +48,15 @@ pub fn granted(order: &Order) -> Granted {
         granted.read.extend(INSPECT.iter().map(PathBuf::from));
     }
     granted.read.extend(ask.read_roots.iter().cloned());
+    // By its descriptor, whatever stands under its name now.
+    let workspace = of_descriptor(order.directory);
     if ask.profile == Profile::WorkspaceWrite {
-        granted.write.push(order.workspace.clone());
+        granted.write.push(workspace);
         if order.own_tmp {
             granted.write.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
         }
     } else {
-        granted.read.push(order.workspace.clone());
+        granted.read.push(workspace);
     }
     granted
 }

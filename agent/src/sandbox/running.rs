@@ -2,7 +2,7 @@
 
 use super::kept::Kept;
 use super::wire::{self, Order};
-use super::workspace::{self, Size};
+use super::workspace::{self, Size, Workspace};
 use super::{CONFINED, Ended};
 use crate::event::Fault;
 use crate::shell::Profile;
@@ -72,7 +72,12 @@ pub struct Running {
 
 impl Running {
     /// Starts the child and waits until it has become the program.
-    pub fn start(order: &Order, shim: Option<OwnedFd>, began: Instant) -> io::Result<Result<Self, Fault>> {
+    pub fn start(
+        order: &Order,
+        workspace: &Workspace,
+        shim: Option<OwnedFd>,
+        began: Instant,
+    ) -> io::Result<Result<Self, Fault>> {
         let (mut ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(CONFINED).env_clear().process_group(0);
@@ -80,6 +85,7 @@ impl Running {
         if let Some(shim) = &shim {
             fcntl_setfd(shim, FdFlags::empty())?;
         }
+        fcntl_setfd(workspace, FdFlags::empty())?;
         let mut child = command.spawn()?;
         // The child has them now; the end of its copies is seen only without ours.
         drop((command, shim));
@@ -109,7 +115,8 @@ impl Running {
 
     /// Waits for its end, or for a reason to end it; nothing where the agent leaves.
     pub fn watch(&mut self, agent: &UnixStream, order: &Order) -> io::Result<Option<(Ended, ExitStatus)>> {
-        let measured = (order.ask.profile == Profile::WorkspaceWrite).then(|| Size::of(&order.workspace));
+        let workspace = workspace::of_descriptor(order.directory);
+        let measured = (order.ask.profile == Profile::WorkspaceWrite).then(|| Size::of(&workspace));
         let mut next_look = Instant::now() + LOOK;
         let ended = loop {
             let now = Instant::now();
@@ -117,8 +124,8 @@ impl Running {
                 break Ended::Timeout;
             }
             if let Some(before) = measured.filter(|_| now >= next_look) {
-                let is_over = Size::of(&order.workspace).is_too_much(before);
-                if is_over || workspace::is_nearly_full(&order.workspace) {
+                let is_over = Size::of(&workspace).is_too_much(before);
+                if is_over || workspace::is_nearly_full(&workspace) {
                     break Ended::Disk;
                 }
                 // Looking takes at most a tenth of the time.

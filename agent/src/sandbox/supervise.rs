@@ -2,9 +2,10 @@
 //! and ends it at its limits or when the agent leaves. When it exits itself, the unit kills all that is left.
 
 use super::facts::{Facts, SIGNALS};
+use super::quota::Reservation;
 use super::running::Running;
 use super::wire::{self, Answer, Ask, Order};
-use super::workspace;
+use super::workspace::{self, Size, Workspace};
 use super::{Control, Enforced, Holder, Record, Unenforced, paths};
 use crate::event::Fault;
 use crate::shell::Profile;
@@ -19,11 +20,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+/// Where the shims stand, and what a test sets in the unit where it has its own.
+const SHIMS: &str = "/usr/libexec/postern/shims";
+const SHIMS_VARIABLE: &str = "POSTERN_TOOL_SHIMS";
 /// How long the asking, and the child's confining of itself, may take.
 const SETUP: Duration = Duration::from_secs(10);
 /// How long a call waits for its turn.
@@ -101,20 +105,31 @@ fn call(stream: &UnixStream, ask: &Ask, shim: Option<OwnedFd>) -> Result<Option<
     let sandbox = enforced(facts, ask)?;
     let state = workspace::state().map_err(failed)?;
     paths::check_roots(ask, &state).map_err(|why| Fault::new("invalid_argument", why))?;
-    let workspace = workspace::open(&state, &ask.task).map_err(failed)?;
+    let workspace = Workspace::open(&state, &ask.task).map_err(failed)?;
     let _turn = turn(&state, facts).map_err(failed)?;
-    if ask.profile == Profile::WorkspaceWrite && workspace::is_nearly_full(&workspace) {
-        return Err(Fault::new("sandbox_failed", "the disk of the workspaces is nearly full"));
+    let directory = workspace::of_descriptor(workspace.number());
+    let mut reservation = None;
+    if ask.profile == Profile::WorkspaceWrite {
+        if workspace::is_nearly_full(&directory) {
+            return Err(Fault::new("sandbox_failed", "the disk of the workspaces is nearly full"));
+        }
+        reservation = Some(Reservation::take(&state, &ask.task, ask.total).map_err(failed)?);
     }
     let order = Order {
         ask: ask.clone(),
-        workspace,
+        workspace: workspace.path().to_owned(),
+        directory: workspace.number(),
         own_tmp: facts.own_unit,
         abi: facts.abi,
+        shims: std::env::var_os(SHIMS_VARIABLE).map_or_else(|| SHIMS.into(), PathBuf::from),
         shim: shim.as_ref().map(AsRawFd::as_raw_fd),
     };
-    let mut running = Running::start(&order, shim, began).map_err(failed)??;
-    let Some((ended, status)) = running.watch(stream, &order).map_err(failed)? else { return Ok(None) };
+    let mut running = Running::start(&order, &workspace, shim, began).map_err(failed)??;
+    let ended = running.watch(stream, &order).map_err(failed)?;
+    if let Some(reservation) = reservation {
+        reservation.end(Size::of(&directory)).map_err(failed)?;
+    }
+    let Some((ended, status)) = ended else { return Ok(None) };
     let truncated = running.out.kept.is_truncated() || running.err.kept.is_truncated();
     Ok(Some(Record {
         ended,

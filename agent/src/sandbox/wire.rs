@@ -1,6 +1,7 @@
 //! What goes over the socket: a first byte, with which a descriptor may come, then a frame each way. A frame
 //! is a length of four bytes and that much JSON.
 
+use super::quota::TOTAL;
 use super::{Job, Program, Record, Sandbox, Unenforced};
 use crate::event::Fault;
 use crate::shell::Profile;
@@ -26,6 +27,12 @@ pub struct Ask {
     pub ports: Vec<u16>,
     pub read_roots: Vec<PathBuf>,
     pub unenforced: Unenforced,
+    #[serde(default = "total")]
+    pub total: u64,
+}
+
+fn total() -> u64 {
+    TOTAL
 }
 
 impl Ask {
@@ -39,6 +46,7 @@ impl Ask {
             ports: job.ports.clone(),
             read_roots: sandbox.read_roots.clone(),
             unenforced: sandbox.unenforced,
+            total: sandbox.total,
         }
     }
 }
@@ -57,10 +65,14 @@ pub enum Answer {
 pub struct Order {
     pub ask: Ask,
     pub workspace: PathBuf,
+    /// The number under which both have the workspace's descriptor.
+    pub directory: i32,
     /// `/tmp` and `/var/tmp` are this call's own.
     pub own_tmp: bool,
     /// The Landlock ABI whose rights are all in force, or nothing is run.
     pub abi: i32,
+    /// The directory of the shims.
+    pub shims: PathBuf,
     /// The number under which the child has the shims' descriptor.
     pub shim: Option<i32>,
 }

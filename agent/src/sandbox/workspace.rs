@@ -1,8 +1,13 @@
 //! A task's own directory, kept from call to call, and how much it may hold.
+//!
+//! It is opened once, component by component and without following a symbolic link, and its owner is checked on the
+//! descriptor. From then on it is reached by that descriptor alone: whoever exchanges a name afterwards changes nothing.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use rustix::fs::{CWD, Mode, OFlags, fstat, mkdirat, openat};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The most bytes that a workspace may grow to.
@@ -21,22 +26,71 @@ pub fn state() -> io::Result<PathBuf> {
     state.filter(|path| path.is_absolute()).ok_or_else(|| io::Error::other("STATE_DIRECTORY is not set"))
 }
 
-/// The task's directory, made where it is missing, with its own `tmp`.
-pub fn open(state: &Path, task: &str) -> io::Result<PathBuf> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if task.is_empty() || task.len() > 64 || !task.chars().all(is_plain) {
-        return Err(io::Error::other(format!("{task:?} is no task's id")));
-    }
-    let path = state.join(task);
-    for directory in [&path, &path.join("tmp")] {
-        match DirBuilder::new().mode(0o700).create(directory) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Ok(()) | Err(_) => {}
+/// A task's directory.
+#[derive(Debug)]
+pub struct Workspace {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Workspace {
+    /// Opens the task's directory, made where it is missing, with its own `tmp`.
+    ///
+    /// # Errors
+    /// It cannot be made, is a symbolic link, or belongs to another user.
+    pub fn open(state: &Path, task: &str) -> io::Result<Self> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if task.is_empty() || task.len() > 64 || !task.chars().all(is_plain) {
+            return Err(io::Error::other(format!("{task:?} is no task's id")));
         }
+        let state_directory = open_own(CWD, state)?;
+        make(&state_directory, task)?;
+        let directory = open_own(&state_directory, Path::new(task))?;
+        make(&directory, "tmp")?;
+        Ok(Self { path: state.join(task), directory })
     }
-    // An earlier call may have closed it.
-    fs::set_permissions(&path, Permissions::from_mode(0o700))?;
-    Ok(path)
+
+    /// The name that people and programs know it by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The descriptor's number.
+    pub fn number(&self) -> RawFd {
+        self.directory.as_raw_fd()
+    }
+}
+
+impl AsFd for Workspace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+/// The path of an open descriptor of this process.
+pub fn of_descriptor(number: RawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{number}"))
+}
+
+fn make(parent: &OwnedFd, name: &str) -> io::Result<()> {
+    match mkdirat(parent, name, Mode::RWXU) {
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        made => Ok(made?),
+    }
+}
+
+/// Opens a directory of this process's own user, and closes it to all others.
+fn open_own(parent: impl AsFd, name: &Path) -> io::Result<OwnedFd> {
+    let failed = |why: String| io::Error::other(format!("{}: {why}", name.display()));
+    // Without a right to read: an earlier call may have closed it to its owner too.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = openat(parent, name, flags, Mode::empty()).map_err(|error| failed(error.to_string()))?;
+    let (owner, own) = (fstat(&found)?.st_uid, nix::unistd::geteuid().as_raw());
+    if owner != own {
+        return Err(failed(format!("belongs to uid {owner}, not to {own}")));
+    }
+    fs::set_permissions(of_descriptor(found.as_raw_fd()), Permissions::from_mode(0o700))?;
+    Ok(openat(&found, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// The file over which calls take their turns.
@@ -47,8 +101,10 @@ pub fn turns(state: &Path) -> io::Result<File> {
 /// How much a directory holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    bytes: u64,
-    entries: u64,
+    /// On the disk.
+    pub bytes: u64,
+    /// Files and directories.
+    pub entries: u64,
 }
 
 impl Size {

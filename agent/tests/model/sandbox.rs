@@ -239,3 +239,82 @@ async fn the_environment_is_constant_and_the_shims_descriptor_is_the_only_one() 
     assert_eq!(text(&call.await.expect("a call").stdout), "answer /usr/libexec/postern/shims\n");
     assert_eq!(answered.await.expect("an answer"), (b"ask".to_vec(), 0));
 }
+
+/// Waits until a file is there; the test's own time limit ends it where it never comes.
+async fn until_exists(path: std::path::PathBuf) {
+    let appears = async {
+        while !path.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), appears).await.expect("the file");
+}
+
+#[tokio::test]
+async fn refuses_a_workspace_that_was_exchanged_for_a_link_to_another_tasks() {
+    let server = ToolServer::start();
+    let sandbox = server.sandbox();
+    ran(&sandbox, Job { task: "victim".to_owned(), ..shell("echo secret > f") }).await;
+    ran(&sandbox, shell("true")).await;
+    // What any local user could do once a command had opened the directory of all workspaces to them.
+    std::fs::rename(server.workspace("t1"), server.workspace("away")).expect("rename");
+    std::os::unix::fs::symlink(server.workspace("victim"), server.workspace("t1")).expect("a link");
+    let fault = sandbox.run(shell("cat f; echo changed > f")).await.expect_err("a link is no workspace");
+    assert_eq!(fault.code, "sandbox_failed", "{}", fault.message);
+    assert_eq!(std::fs::read_to_string(server.workspace("victim").join("f")).expect("read"), "secret\n");
+}
+
+#[tokio::test]
+async fn closes_what_a_command_opened_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = ToolServer::start();
+    let mode = |path: &std::path::Path| path.metadata().expect("there").permissions().mode() & 0o7777;
+    ran(&server.sandbox(), shell("chmod 777 . ..")).await;
+    assert_eq!(mode(server.state.path()), 0o777, "the control: a command can do that");
+    ran(&server.sandbox(), shell("chmod 0 . ..")).await;
+    ran(&server.sandbox(), shell("true")).await;
+    assert_eq!((mode(server.state.path()), mode(&server.workspace("t1"))), (0o700, 0o700));
+}
+
+#[tokio::test]
+async fn the_oldest_workspaces_go_where_all_together_would_be_too_large() {
+    const MIB: u64 = 1 << 20;
+    let server = ToolServer::start();
+    // Room for one that is full and for 100 MiB besides.
+    let sandbox = Sandbox { total: 356 * MIB, ..server.sandbox() };
+    let fill =
+        |task: &str| Job { task: task.to_owned(), ..shell("head -c 60M /dev/zero > f; mkdir d; chmod 0 d") };
+    for task in ["first", "second", "third"] {
+        assert_eq!(ran(&sandbox, fill(task)).await.exit_code, Some(0));
+    }
+    let stands = |task: &str| server.workspace(task).exists();
+    assert_eq!([stands("first"), stands("second"), stands("third")], [false, true, true]);
+    // One that is in use stays, and counts as full: there is no room for another beside it.
+    let begun = server.workspace("second").join("begun");
+    let other = sandbox.clone();
+    let job = Job { task: "second".to_owned(), ..shell("touch begun; exec sleep 1000") };
+    let running = tokio::spawn(async move { other.run(job).await });
+    until_exists(begun).await;
+    let fault = sandbox.run(fill("fourth")).await.expect_err("no room");
+    assert!(fault.message.contains("hold all the room"), "{}", fault.message);
+    assert!(stands("second"));
+    // What only reads needs none.
+    let reads = Job { profile: Profile::ReadOnly, task: "fifth".to_owned(), ..shell("true") };
+    assert_eq!(ran(&sandbox, reads).await.exit_code, Some(0));
+    running.abort();
+}
+
+/// Run by `tests/run`; by hand as root with `-- --ignored as_root`.
+mod as_root {
+    use super::*;
+
+    #[tokio::test]
+    #[ignore = "needs root: nobody else can give a directory away"]
+    async fn refuses_a_workspace_of_another_owner() {
+        let server = ToolServer::start();
+        ran(&server.sandbox(), shell("true")).await;
+        std::os::unix::fs::chown(server.workspace("t1"), Some(65_534), None).expect("chown");
+        let fault = server.sandbox().run(shell("true")).await.expect_err("another's directory");
+        assert!(fault.message.contains("belongs to uid 65534"), "{}", fault.message);
+    }
+}

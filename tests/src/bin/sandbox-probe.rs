@@ -61,7 +61,7 @@ const READ: [&str; 8] = [
 ];
 
 /// Directories in which a file may be made.
-const WRITTEN: [&str; 18] = [
+const WRITTEN: [&str; 19] = [
     "/",
     "/dev/shm",
     "/etc",
@@ -79,6 +79,7 @@ const WRITTEN: [&str; 18] = [
     "/var/lib/postern",
     "/var/lib/postern-helper",
     "/var/lib/postern-tool",
+    "/var/lib/postern-tool/tasks",
     "/var/log/postern",
 ];
 
