@@ -29,6 +29,8 @@ pub struct Host {
     pub accounts: Accounts,
     /// How the numbers of users become names.
     pub user_name: fn(u32) -> String,
+    /// Who logged in to the session of this process; none where nobody did, such as for a service.
+    pub login_uid: fn() -> Option<u32>,
     /// The users whose primary group this is: a group does not list them.
     pub primary: fn(u32) -> Vec<u32>,
     /// How facts about this host are gathered; none in tests, which bring their own.
@@ -52,6 +54,7 @@ impl Host {
             owner_uid: helper.owner_uid,
             accounts: helper.accounts,
             user_name: helper.user_name,
+            login_uid,
             primary,
             probes: Some(Probes::default()),
         }
@@ -68,6 +71,13 @@ impl Host {
     pub fn accepted_dir(&self) -> PathBuf {
         self.state.join("policy")
     }
+}
+
+/// The uid that `pam_loginuid(8)` set and that no program changes without the right to control the audit.
+fn login_uid() -> Option<u32> {
+    let uid = std::fs::read_to_string("/proc/self/loginuid").ok()?.trim().parse().ok()?;
+    // Unset is (uid_t) -1.
+    (uid != u32::MAX).then_some(uid)
 }
 
 /// What the kernel says of itself.

@@ -1,6 +1,8 @@
 //! Where a command reads and writes, and how it ends.
 
-use std::io::{BufRead, Write};
+use nix::sys::termios::{FlushArg, tcdrain, tcflush};
+use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
 
 /// The three ends of a command: values, so that tests hold them.
 pub struct Io<'a> {
@@ -9,7 +11,45 @@ pub struct Io<'a> {
     /// Messages and questions.
     pub err: &'a mut dyn Write,
     /// Where a person answers; none if nobody sits there.
-    pub answers: Option<&'a mut dyn BufRead>,
+    pub answers: Option<&'a mut dyn Answers>,
+}
+
+/// A person who can be asked.
+pub trait Answers {
+    /// Drops what was typed or pasted so far: it answers something else.
+    ///
+    /// # Errors
+    /// The terminal does not do so.
+    fn discard(&mut self) -> io::Result<()>;
+
+    /// The next line that is typed, with its end.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn line(&mut self) -> io::Result<String>;
+}
+
+/// A person at a terminal, which is read through `lines`.
+#[derive(Debug)]
+pub struct AtTerminal<T, L> {
+    /// The terminal.
+    pub terminal: T,
+    /// What is typed there.
+    pub lines: L,
+}
+
+impl<T: AsFd, L: BufRead> Answers for AtTerminal<T, L> {
+    fn discard(&mut self) -> io::Result<()> {
+        tcdrain(&self.terminal)?;
+        tcflush(&self.terminal, FlushArg::TCIFLUSH)?;
+        Ok(())
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line)?;
+        Ok(line)
+    }
 }
 
 /// How a command ended (DESIGN 8).

@@ -3,18 +3,18 @@
 use clap::Parser;
 use postern_admin::cli::{self, Cli};
 use postern_admin::host::Host;
-use postern_admin::io::{Exit, Io};
-use std::io::{self, BufRead, IsTerminal, Write};
+use postern_admin::io::{Answers, AtTerminal, Exit, Io};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // clap itself ends with 2 on a command that it does not understand.
     let cli = Cli::parse();
     let mut out = io::stdout().lock();
-    let mut stdin = io::stdin().lock();
+    let mut person = AtTerminal { terminal: io::stdin(), lines: io::stdin().lock() };
     // Both ends must be a person's: a question that nobody sees is not answered.
-    let is_person = stdin.is_terminal() && io::stderr().is_terminal();
-    let answers = is_person.then_some(&mut stdin as &mut dyn BufRead);
+    let is_person = person.terminal.is_terminal() && io::stderr().is_terminal();
+    let answers = is_person.then_some(&mut person as &mut dyn Answers);
     let result = cli::run(&cli, &Host::real(), &mut Io { out: &mut out, err: &mut io::stderr(), answers });
     match result.and_then(|exit| out.flush().map(|()| exit)) {
         Ok(exit) => ExitCode::from(exit.code()),

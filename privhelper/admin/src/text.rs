@@ -1,38 +1,11 @@
 //! Text for people: what came from elsewhere drives no terminal.
 
-use std::fmt::Write;
 use std::time::Duration;
 
-/// Whether a character could end a line, drive a terminal, hide, or turn text around.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// The text with such characters as `\u{…}`, so that it stays one line and in order.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    escape_as(text, |out, c| write!(out, "\\u{{{c:x}}}"))
-}
-
+/// The text with hostile characters as `\u{…}`, so that it stays one line and in order.
+pub use postern_text::braced as escape;
 /// JSON with such characters as `\uxxxx`: the same JSON, since they can only stand in its texts.
-#[must_use]
-pub fn escape_json(text: &str) -> String {
-    escape_as(text, |out, c| write!(out, "\\u{c:04x}"))
-}
-
-fn escape_as(text: &str, put: fn(&mut String, u32) -> std::fmt::Result) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_unsafe(c) {
-            // Writing to a String cannot fail.
-            let _ = put(&mut out, u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
+pub use postern_text::json as escape_json;
 
 /// `2026-11-21 04:13:14 UTC` of seconds since 1970.
 #[must_use]

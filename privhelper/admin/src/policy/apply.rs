@@ -146,8 +146,9 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         return Ok(exit);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    // SUDO_UID is text that the caller sets; the real uid is the kernel's word.
-    let uid = nix::unistd::getuid().as_raw();
+    // SUDO_UID is text that the caller sets; the login uid and the real uid are the kernel's word. Under sudo the real
+    // uid is root's, the login uid still the person's.
+    let uid = (host.login_uid)().unwrap_or_else(|| nix::unistd::getuid().as_raw());
     if let Err(error) = store.write(&compiled, &sources, now, uid) {
         return fail(io, &failed(&error));
     }
@@ -166,8 +167,8 @@ fn refused(consent: Consent, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
     };
     write!(io.err, "Apply this policy? [y/N] ")?;
     io.err.flush()?;
-    let mut answer = String::new();
-    answers.read_line(&mut answer)?;
+    answers.discard()?;
+    let answer = answers.line()?;
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(None);
     }

@@ -34,6 +34,15 @@ fn the_helper_loads_what_was_accepted_with_every_default() {
 }
 
 #[test]
+fn records_who_logged_in_and_not_whom_sudo_made_of_them() {
+    let mut host = TestHost::new(GOOD);
+    host.host.login_uid = || Some(1000);
+    assert_eq!(host.run(YES).exit, Exit::Done);
+    let accepted = accepted::read(&host.host.accepted_dir()).unwrap().unwrap();
+    assert_eq!(accepted.applied_by, 1000);
+}
+
+#[test]
 fn root_alone_can_read_what_is_accepted_and_the_copy_is_whole() {
     let host = TestHost::new(GOOD);
     let drop_in = host.write("policy.d/a.toml", SITE);

@@ -2,12 +2,14 @@
 
 use crate::desk::{Desk, approve, decisions, expect, hex, id, sha256};
 use crate::support::{GOOD, Ran, TestHost};
+use clap::Parser;
 use nix::pty::{Winsize, openpty};
 use postern_admin::approvals::{Charset, Ink, Look, Terminal, Which, look_of};
-use postern_admin::io::Exit;
+use postern_admin::cli::{self, Cli};
+use postern_admin::io::{Answers, AtTerminal, Exit, Io};
 use postern_proto::v1::OperatorDecideRequest;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::thread;
 
 const TEXT: &[u8] = b"unit.restart nginx.service\n\x1b[c\x1b[6n\n";
@@ -75,4 +77,42 @@ fn the_terminal_is_driven_by_nothing_that_is_shown() {
     let is_plain = |c: char| matches!(c, '\r' | '\n' | ' '..='~');
     assert!(screen.chars().all(is_plain), "{screen:?}");
     assert!(screen.contains("   2 | \\x1b[c\\x1b[6n\r\n"), "{screen:?}");
+}
+
+/// A person at a terminal who types as soon as the question stands.
+struct Waiting {
+    at: AtTerminal<File, BufReader<File>>,
+    keyboard: File,
+    types: &'static str,
+}
+
+impl Answers for Waiting {
+    fn discard(&mut self) -> io::Result<()> {
+        self.at.discard()?;
+        self.keyboard.write_all(self.types.as_bytes())
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        self.at.line()
+    }
+}
+
+#[test]
+fn discards_what_was_typed_before_a_policy_is_asked_about() {
+    for (before, types, exit) in
+        [("y\n", "n\n", Exit::Failed), ("n\n", "y\n", Exit::Done), ("y\ny\n", "\n", Exit::Failed)]
+    {
+        let host = TestHost::new(GOOD);
+        let pty = openpty(None, None).unwrap();
+        let mut keyboard = File::from(pty.master);
+        let tty = File::from(pty.slave);
+        keyboard.write_all(before.as_bytes()).unwrap();
+        let at = AtTerminal { terminal: tty.try_clone().unwrap(), lines: BufReader::new(tty) };
+        let mut person = Waiting { at, keyboard, types };
+        let cli = Cli::try_parse_from(["postern-admin", "policy", "apply"]).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut io = Io { out: &mut out, err: &mut err, answers: Some(&mut person) };
+        let ended = cli::run(&cli, &host.host, &mut io).unwrap();
+        assert_eq!((ended, host.accepted().is_some()), (exit, exit == Exit::Done), "{before:?} {types:?}");
+    }
 }

@@ -3,12 +3,12 @@
 use clap::Parser;
 use postern_admin::cli::{self, Cli};
 use postern_admin::host::Host;
-use postern_admin::io::{Exit, Io};
+use postern_admin::io::{Answers, Exit, Io};
 use postern_helper::host::Accounts;
 use postern_policy::Identity;
 use postern_proto::frame::{self, HEAD, Head};
 use std::fs;
-use std::io::{BufRead, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -57,6 +57,20 @@ pub struct Ran {
     pub err: String,
 }
 
+/// A person who types so after each question.
+struct Typed<'a>(&'a [u8]);
+
+impl Answers for Typed<'_> {
+    fn discard(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).map(|_| line)
+    }
+}
+
 impl TestHost {
     /// A host whose policy is `policy`.
     pub fn new(policy: &str) -> Self {
@@ -84,6 +98,7 @@ impl TestHost {
                 1001 => "bob".to_owned(),
                 other => other.to_string(),
             },
+            login_uid: || None,
             primary: |gid| if gid == 991 { vec![1001] } else { Vec::new() },
             probes: None,
         };
@@ -118,8 +133,8 @@ impl TestHost {
     fn run_with(&self, args: &[&str], typed: Option<&str>) -> Ran {
         let words = std::iter::once("postern-admin").chain(args.iter().copied());
         let cli = Cli::try_parse_from(words).expect("the command line is one");
-        let mut typed = typed.map(str::as_bytes);
-        let answers = typed.as_mut().map(|typed| typed as &mut dyn BufRead);
+        let mut typed = typed.map(|typed| Typed(typed.as_bytes()));
+        let answers = typed.as_mut().map(|typed| typed as &mut dyn Answers);
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let exit = cli::run(&cli, &self.host, &mut Io { out: &mut out, err: &mut err, answers }).unwrap();
         Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
