@@ -6,6 +6,7 @@ use crate::helper::Helper;
 use crate::request::Request;
 use crate::show::FileView;
 use crate::task::Effect;
+use postern_text::is_hostile;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -61,9 +62,9 @@ pub fn left(id: &str, waiting_for: Option<&str>) -> Fault {
     Fault::new("cancelled", message)
 }
 
-/// Makes a text fit for the wire's `reason`: no control characters, at most 500 bytes.
+/// Makes a text fit for the wire's `reason`: no character that drives a terminal or hides, at most 500 bytes.
 pub fn reason(text: &str) -> String {
-    let mut reason: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut reason: String = text.chars().map(|c| if is_hostile(c) { ' ' } else { c }).collect();
     reason.truncate((0..=500).rev().find(|&n| reason.is_char_boundary(n)).unwrap_or(0));
     reason
 }
@@ -252,7 +253,8 @@ impl Door {
         } else {
             lost.explain(who, path, group)
         };
-        Fault::new("unreachable", message)
+        let fault = Fault::new("unreachable", message);
+        if was_connected { fault } else { fault.not_begun() }
     }
 }
 

@@ -189,13 +189,22 @@ pub struct Fault {
     pub code: String,
     /// For people.
     pub message: String,
+    /// The helper has not begun it, and will not: it never got there, or was turned away at the door.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_begun: bool,
 }
 
 impl Fault {
     /// A fault.
     #[must_use]
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into() }
+        Self { code: code.to_owned(), message: message.into(), not_begun: false }
+    }
+
+    /// The same of a request that the helper has not begun.
+    #[must_use]
+    pub fn not_begun(self) -> Self {
+        Self { not_begun: true, ..self }
     }
 }
 

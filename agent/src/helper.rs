@@ -1,8 +1,10 @@
 //! The helper's client: gRPC over its Unix socket.
 
 use crate::ask::{Ask, Lost, Mode};
-use crate::event::{Event, Fault};
+use crate::event::{Event, Fault, Phase, Progress};
 use crate::hook::Hook;
+use crate::rates::{Kind, Rates};
+use crate::task::Effect;
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
@@ -20,13 +22,14 @@ pub struct Helper {
     path: PathBuf,
     channel: Mutex<Option<Channel>>,
     hook: Option<Hook>,
+    rates: Box<Rates>,
 }
 
 impl Helper {
     /// The helper at a socket; nothing is connected yet.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), channel: Mutex::new(None), hook: None }
+        Self { path: path.to_owned(), channel: Mutex::new(None), hook: None, rates: Box::default() }
     }
 
     /// The same, with a program that hears of what comes to wait.
@@ -43,6 +46,7 @@ impl Helper {
 
     /// Asks once. The last event, or why there is none; `on` sees those before it.
     pub async fn attempt(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Result<Event, Lost> {
+        self.wait_for_share(ask, on).await;
         let mut client = HelperClient::new(self.connect().await?);
         let mut events = match ask.request.send(&mut client, meta(ask)).await {
             Ok(events) => events,
@@ -66,6 +70,18 @@ impl Helper {
                 Ok(None) => return Err(Lost::Midway("the answer ended without an outcome".to_owned())),
                 Err(status) => return self.failed(&status).await,
             }
+        }
+    }
+
+    /// Waits until a request of this person's may go, and says so.
+    async fn wait_for_share(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) {
+        let kind = if ask.effect() == Effect::Possible { Kind::Effect } else { Kind::Read };
+        while let Err(wait) = self.rates.take(ask.claimed_uid, kind) {
+            let what = if kind == Kind::Effect { "changes" } else { "requests" };
+            let detail =
+                format!("your {what} of this minute are used up; goes on in {} s", wait.as_secs() + 1);
+            on(&Event::Progress(Progress { phase: Phase::Waiting, item: String::new(), percent: 0, detail }));
+            tokio::time::sleep(wait).await;
         }
     }
 
@@ -112,7 +128,10 @@ impl Helper {
             (_, "") => status.code().description().to_lowercase(),
             (_, text) => text.to_owned(),
         };
-        Ok(Event::Error(Fault::new(code, message)))
+        let fault = Fault::new(code, message);
+        // These are said before a request is decided on.
+        let is_at_the_door = matches!(code, "invalid_argument" | "unsupported" | "busy" | "unknown_client");
+        Ok(Event::Error(if is_at_the_door { fault.not_begun() } else { fault }))
     }
 }
 

@@ -22,6 +22,7 @@ mod operators;
 mod patching;
 pub mod plan;
 pub mod planner;
+pub mod rates;
 mod report;
 mod request;
 pub mod sandbox;

@@ -3,8 +3,12 @@
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
 use postern_agent::secrets::CleanLog;
-use postern_agent::{Host, cli, config, log, sandbox, shim};
+use postern_agent::{Host, cli, config, log, sandbox, shell, shim};
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long reading one command's text may take.
+const READER_TIME: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let argv: Vec<_> = std::env::args_os().collect();
@@ -16,10 +20,15 @@ fn main() -> ExitCode {
     match argv.get(1) {
         Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
         Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
+        Some(word) if word == shell::READER => return shell::reader_main(),
         Some(_) | None => {}
     }
     let host = Host::default();
     let is_service = argv.get(1).is_some_and(|word| word == "serve");
+    if is_service {
+        // What a model writes is read where it can hang nobody.
+        shell::read_in_processes("/proc/self/exe".into(), READER_TIME);
+    }
     let log = if is_service {
         // A fault in the configuration is told by the service itself.
         config::read(&host.config).map(|config| config.log).unwrap_or_default()

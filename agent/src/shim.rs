@@ -44,7 +44,7 @@ pub fn called(argv: &[OsString]) -> Option<u8> {
 
 /// One line for people and models.
 fn say(line: &str, exit: u8) -> u8 {
-    let _ = writeln!(io::stderr(), "{}", line.replace(char::is_control, " "));
+    let _ = writeln!(io::stderr(), "{}", line.replace(postern_text::is_hostile, " "));
     exit
 }
 

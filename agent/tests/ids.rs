@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, Play, completed, ended, unit};
+use common::{Place, Play, completed, ended, refused, unit};
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
 use tonic::Code;
@@ -93,4 +93,48 @@ async fn what_is_no_id_is_wrong_usage_and_asks_nobody() {
         assert!(ran.err.contains(why), "{ran:?}");
     }
     assert!(helper.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_never_reached_the_helper_does_not_stand_in_the_way_of_undo() {
+    let place = Place::new();
+    let helper = place.helper(vec![changed()]);
+    let alive = place.serve_apart();
+    let first = id(&place.run(&["service", "stop", "nginx", "--json"]).await);
+    drop(alive);
+    helper.stop();
+    for socket in [&place.host.helper_socket, &place.host.agent_socket] {
+        std::fs::remove_file(socket).unwrap();
+    }
+    place.serve();
+    assert_eq!(place.run(&["service", "restart", "redis"]).await.exit, Exit::Unreachable);
+    let helper = place.helper(vec![Play::Status(Code::ResourceExhausted, "too many"), previewed(), undone()]);
+    assert_ne!(place.run(&["service", "restart", "redis"]).await.exit, Exit::Done, "turned away at the door");
+    let ran = place.run(&["undo", "last"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert_eq!(of(helper.seen().last().unwrap()), first);
+}
+
+#[tokio::test]
+async fn that_the_helper_does_not_know_a_request_settles_it_and_that_it_does_not_answer_does_not() {
+    let place = Place::new();
+    let lost = Play::Status(Code::DeadlineExceeded, "too late");
+    let helper = place.helper(vec![changed(), lost]);
+    place.serve();
+    let first = id(&place.run(&["service", "stop", "nginx", "--json"]).await);
+    // Old enough not to be on its way any more.
+    let open = "018f0000-0000-7000-8000-00000000000c";
+    place.run(&["service", "restart", "redis", "--request-id", open]).await;
+    for code in ["rate_limited", "paused"] {
+        helper.add(Play::Events(vec![refused(code)]));
+        place.run(&["result", open]).await;
+        let ran = place.run(&["undo", "last"]).await;
+        assert!(ran.err.contains("is not known yet"), "{code}: {ran:?}");
+    }
+    helper.add(Play::Events(vec![refused("unknown_request")]));
+    place.run(&["result", open]).await;
+    helper.add(previewed());
+    helper.add(undone());
+    assert_eq!(place.run(&["undo", "last"]).await.exit, Exit::Done);
+    assert_eq!(of(helper.seen().last().unwrap()), first);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{HEADERS, Place, Play, accepted, ended, http, output, progress, refused, unit};
+use common::{HEADERS, Place, Play, accepted, ended, http, output, progress, refused, unit, until};
 use http_body_util::BodyExt;
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
@@ -205,6 +205,7 @@ async fn a_dry_run_changes_nothing_and_foresees_what_it_can() {
 #[tokio::test]
 async fn one_task_runs_and_the_others_wait_up_to_a_limit() {
     let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nparallel = 1\n").unwrap();
     let go = Arc::new(Notify::new());
     let helper =
         place.helper(vec![Play::Hold(vec![accepted()], Arc::clone(&go), vec![ended(Status::Done, "")])]);
@@ -212,12 +213,12 @@ async fn one_task_runs_and_the_others_wait_up_to_a_limit() {
         helper.add(Play::Events(vec![ended(Status::Done, "")]));
     }
     place.serve();
-    let order = json!({ "task": "restart nginx", "wait": false });
+    // Looking: of changes one person may make fewer in a minute.
+    let look = json!([{ "tool": "service", "args": { "action": "status", "name": "nginx" } }]);
+    let order = json!({ "task": "look at nginx", "steps": look, "wait": false });
     let (status, first) = call_json(&place, "POST", "/execute", &order).await;
     assert_eq!(status, 202);
-    while helper.seen().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the first is at work", || !helper.seen().is_empty()).await;
     for _ in 0..100 {
         assert_eq!(call_json(&place, "POST", "/execute", &order).await.0, 202);
     }
@@ -226,7 +227,7 @@ async fn one_task_runs_and_the_others_wait_up_to_a_limit() {
     let (_, list) = call_json(&place, "GET", "/tasks", &json!(null)).await;
     let count = |word: &str| list.as_array().unwrap().iter().filter(|t| t["status"] == word).count();
     assert_eq!((count("running"), count("queued")), (1, 100));
-    assert_eq!(helper.seen().len(), 1, "one at a time");
+    assert_eq!(helper.seen().len(), 1, "as many at a time as are configured");
     go.notify_one();
     let path = format!("/tasks/{}/events", first["id"].as_str().unwrap());
     call(&place, "GET", &path, "").await;
@@ -274,15 +275,14 @@ async fn tells_events_as_they_come_and_again_to_who_comes_late() {
 #[tokio::test]
 async fn cancel_ends_a_waiting_task_at_once_and_a_running_one_before_its_next_step() {
     let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nparallel = 1\n").unwrap();
     let go = Arc::new(Notify::new());
     let helper = place.helper(vec![Play::Hold(vec![accepted()], go, vec![])]);
     place.serve();
     let order = json!({ "task": "restart nginx, start redis", "wait": false });
     let (_, running) = call_json(&place, "POST", "/execute", &order).await;
     let (_, queued) = call_json(&place, "POST", "/execute", &order).await;
-    while helper.seen().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the first is at work", || !helper.seen().is_empty()).await;
     let path = |task: &Value, end: &str| format!("/tasks/{}{end}", task["id"].as_str().unwrap());
     let (_, task) = call_json(&place, "POST", &path(&queued, "/cancel"), &json!(null)).await;
     assert_eq!(task["status"], "cancelled");

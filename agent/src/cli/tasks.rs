@@ -16,7 +16,7 @@ use crate::planner;
 use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Commands, Left, Order, Owner, Runner, Task, TaskStatus, Turn, Work};
+use crate::task::{Commands, Left, Order, Owner, Runner, Slot, Task, TaskStatus, Work};
 use crate::tool::Tool;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
@@ -123,7 +123,7 @@ impl Session<'_> {
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
             let mut task = Task::new(new_id(), &order);
-            let mut turn = Turn::alone();
+            let mut slot = Slot::alone();
             let mut on = |name: &'static str, data: Value, _: &Task| {
                 if name != "request" {
                     let _ = notes.send((name.to_owned(), data));
@@ -139,7 +139,7 @@ impl Session<'_> {
                 secrets: &Secrets::default(),
                 tool: String::new(),
                 questions: 0,
-                turn: &mut turn,
+                slot: &mut slot,
                 left: Left::default(),
                 commands: &commands,
                 undo_grants: UndoGrants::default(),
@@ -280,7 +280,10 @@ async fn follow(
         }
         match agent.call(Method::GET, &format!("/tasks/{id}"), None).await {
             Ok(answer) => {
-                if answer.error().is_some() {
+                if let Some(fault) = answer.error() {
+                    if fault.code == "internal" {
+                        return Err(fault);
+                    }
                     let message = "the agent no longer has the task; what had begun is not undone, and what \
                                    waits may still be approved: see the audit log";
                     return Err(Fault::new("interrupted", message));

@@ -156,6 +156,12 @@ impl<'a, 'b> View<'a, 'b> {
             self.step(data);
             return None;
         }
+        if name == "waits" {
+            if let (Some(what), false) = (data["for"].as_str(), self.session.global.quiet) {
+                self.session.console.say(&format!("waits for {what}"));
+            }
+            return None;
+        }
         if name == "question" {
             return self.question(data);
         }

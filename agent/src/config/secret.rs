@@ -56,7 +56,10 @@ fn read(path: &Path) -> Result<String, String> {
 
 fn limited(file: File, path: &Path) -> Result<String, String> {
     let mut text = String::new();
-    let read = file.take(LIMIT).read_to_string(&mut text);
-    read.map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let read = file.take(LIMIT + 1).read_to_string(&mut text);
+    let length = read.map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    if length as u64 > LIMIT {
+        return Err(format!("{} is longer than {LIMIT} bytes", path.display()));
+    }
     Ok(text)
 }

@@ -86,8 +86,10 @@ tables! {
         time: Span = Span::seconds(1800),
         /// Requests that change something.
         changes: u32 = 50,
-        /// Tasks that wait.
+        /// Tasks of one person that wait.
         queue: NonZeroU32 = NonZeroU32::MIN.saturating_add(99),
+        /// Tasks that act at once; one person's are at most half of them.
+        parallel: NonZeroU32 = NonZeroU32::MIN.saturating_add(7),
     }
     /// `[http]`: the service beyond its socket.
     Http {

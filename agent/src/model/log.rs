@@ -4,6 +4,7 @@
 use super::claims::{Known, names_of};
 use super::task::{Done, Went};
 use super::tools::Call;
+use postern_text::is_hostile;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -103,6 +104,6 @@ fn in_words(call: &Call, value: &Value) -> String {
 /// A text as one line of limited length.
 #[must_use]
 pub fn line(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LINE).collect();
+    let line: String = text.chars().map(|c| if is_hostile(c) { ' ' } else { c }).take(LINE).collect();
     if line.len() < text.len() { format!("{line} …") } else { line }
 }

@@ -42,8 +42,10 @@ pub struct Secrets {
 
 impl Secrets {
     /// Fetches what the configuration names; what cannot be had, in words.
-    #[must_use]
-    pub fn fetch(config: &Config) -> (Arc<Self>, Vec<String>) {
+    ///
+    /// # Errors
+    /// What was fetched could not be kept out of what is shown and recorded.
+    pub fn fetch(config: &Config) -> Result<(Arc<Self>, Vec<String>), String> {
         let (mut wrong, mut held, mut rows) = (Vec::new(), Vec::new(), BTreeMap::new());
         // Whoever needs these says so if they cannot be had.
         let own = |source: &Option<SecretRef>| source.as_ref().and_then(|source| fetch(source).ok());
@@ -61,7 +63,7 @@ impl Secrets {
             }
         }
         held.retain(|value| value.expose_secret().len() >= SHORTEST);
-        (Arc::new(Self { rows, values: Values::new(&held) }), wrong)
+        Ok((Arc::new(Self { rows, values: Values::new(&held)? }), wrong))
     }
 
     /// Keeps them out of this process's log from now on.

@@ -1,33 +1,68 @@
 //! Values, found in whatever form they are likely to have.
 
 use crate::model::redact::MARK;
+use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-use regex::Regex;
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use std::fmt::Write;
 
 /// So much of a value at the end or the beginning of a text is taken for one that is cut off.
 const SHORTEST_PART: usize = 8;
+/// The most bytes of all forms of all values: a matcher takes some thirty times as much memory while it is built.
+const MOST: usize = 4 << 20;
+/// What stays as it is in a part of a URL (RFC 3986, unreserved).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What browsers change in a path.
+const PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'`')
+    .add(b'{')
+    .add(b'}');
 
 /// The values that are held.
 #[derive(Debug, Default)]
 pub struct Values {
     values: Vec<SecretString>,
-    pattern: Option<Regex>,
+    /// Absent where nothing is held.
+    matcher: Option<AhoCorasick>,
 }
 
 impl Values {
     /// All forms of all values.
-    pub fn new(values: &[SecretString]) -> Self {
+    ///
+    /// # Errors
+    /// They are too many to be looked for: nothing would be taken out.
+    pub fn new(values: &[SecretString]) -> Result<Self, String> {
         let mut forms: Vec<String> = values.iter().flat_map(|value| forms(value.expose_secret())).collect();
-        // The first that fits is taken: the longest comes first.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        forms.sort();
         forms.dedup();
-        let quoted: Vec<String> = forms.iter().map(|form| regex::escape(form)).collect();
-        let pattern = if quoted.is_empty() { None } else { Regex::new(&quoted.join("|")).ok() };
-        Self { values: values.to_vec(), pattern }
+        let size: usize = forms.iter().map(String::len).sum();
+        if size > MOST {
+            return Err(format!(
+                "the secrets are too large to be kept out of what is shown: {size} bytes in all their forms, and {MOST} \
+                 are the most"
+            ));
+        }
+        let matcher = match forms.as_slice() {
+            [] => None,
+            // Of several that begin at one place, the longest.
+            forms => Some(
+                AhoCorasick::builder()
+                    .match_kind(MatchKind::LeftmostLongest)
+                    .build(forms)
+                    .map_err(|error| format!("the secrets cannot be kept out of what is shown: {error}"))?,
+            ),
+        };
+        Ok(Self { values: values.to_vec(), matcher })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -36,9 +71,15 @@ impl Values {
 
     /// A text without them, and how many were taken out.
     pub fn redact(&self, text: &str) -> (String, usize) {
-        let Some(pattern) = &self.pattern else { return (text.to_owned(), 0) };
-        let mut count = pattern.find_iter(text).count();
-        let mut text = if count > 0 { pattern.replace_all(text, MARK).into_owned() } else { text.to_owned() };
+        let Some(matcher) = &self.matcher else { return (text.to_owned(), 0) };
+        let mut count = 0;
+        let mut clean = String::with_capacity(text.len());
+        matcher.replace_all_with(text, &mut clean, |_, _, clean| {
+            clean.push_str(MARK);
+            count += 1;
+            true
+        });
+        let mut text = clean;
         if let Some(at) = self.values.iter().filter_map(|value| cut_off(&text, value.expose_secret())).min() {
             text.truncate(at);
             text.push_str(MARK);
@@ -79,14 +120,12 @@ fn forms(value: &str) -> Vec<String> {
             forms.extend(text.get(from..rest).filter(|form| form.len() >= SHORTEST_PART).map(str::to_owned));
         }
     }
-    for (upper, space) in [(true, "%20"), (false, "%20"), (true, "+"), (false, "+")] {
-        forms.push(percent(value, upper, space, &|byte| {
-            byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
-        }));
+    for set in [UNRESERVED, PATH] {
+        let upper = utf8_percent_encode(value, set).to_string();
+        let lower = lower_case_escapes(&upper);
+        // As forms have a blank.
+        forms.extend([upper.replace("%20", "+"), lower.replace("%20", "+"), upper, lower]);
     }
-    // As browsers leave a path.
-    forms
-        .push(percent(value, true, "%20", &|byte| byte.is_ascii_graphic() && !b"\"#%<>?`{}".contains(&byte)));
     let json = json!(value).to_string();
     let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned();
     forms.push(json.replace('/', "\\/"));
@@ -95,18 +134,17 @@ fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-fn percent(value: &str, upper: bool, space: &str, is_plain: &dyn Fn(u8) -> bool) -> String {
-    let mut text = String::new();
-    for byte in value.bytes() {
-        // Writing to a string cannot fail.
-        let _ = match byte {
-            b' ' => write!(text, "{space}"),
-            byte if is_plain(byte) => write!(text, "{}", char::from(byte)),
-            byte if upper => write!(text, "%{byte:02X}"),
-            byte => write!(text, "%{byte:02x}"),
-        };
+/// `%2F` as `%2f`. A percent sign of the value is an escape itself.
+fn lower_case_escapes(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut lower = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).unwrap_or((part, ""));
+        lower.push('%');
+        lower.push_str(&digits.to_ascii_lowercase());
+        lower.push_str(rest);
     }
-    text
+    lower
 }
 
 /// JSON as those write it who keep to ASCII.

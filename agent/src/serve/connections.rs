@@ -1,26 +1,27 @@
-//! Connections: who is behind each, and how long it may take its time.
+//! Connections: who is behind each, how many they may have, and how long each may take its time.
 
-use super::{Peer, REQUEST_BODY_LIMIT, fault};
+use super::limits::{Limit, Permit};
+use super::{Caller, Failure, Peer, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT, fault};
+use crate::event::Fault;
 use crate::trace::{self, Trace};
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{ConnectInfo, Request};
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::{Body, Bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::serve::Listener;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
-/// Connections at a time; more wait to be accepted.
-const CONNECTION_LIMIT: usize = 256;
 /// From one request's end, or the connection's beginning, to the end of the next one's headers.
 const HEADER_TIME: Duration = Duration::from_secs(30);
 /// Of a request's line and headers.
@@ -28,16 +29,25 @@ const HEADER_LIMIT: usize = 16 << 10;
 /// From a request's headers to the end of its body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
+/// How long saying no to a connection may take: its buffer is empty.
+const REFUSAL_TIME: Duration = Duration::from_millis(200);
+
 /// Serves connections for ever. Dropped, it ends all of them.
-pub async fn serve<L: Listener>(mut listener: L, routes: Router, peer: impl Fn(&L::Io) -> Peer) {
-    let slots = Arc::new(Semaphore::new(CONNECTION_LIMIT));
+pub async fn serve<L: Listener>(
+    mut listener: L,
+    routes: Router,
+    limit: Arc<Limit>,
+    peer: impl Fn(&L::Io) -> Peer,
+) {
     let mut connections = JoinSet::new();
     loop {
-        // Nothing closes the semaphore.
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-        let (io, _) = listener.accept().await;
+        let (mut io, _) = listener.accept().await;
         while connections.try_join_next().is_some() {}
         let (peer, routes) = (peer(&io), routes.clone());
+        let Some(permit) = limit.take(peer.0, 1) else {
+            refuse(&mut io, limit.each()).await;
+            continue;
+        };
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
             routes.clone().oneshot(request)
@@ -51,21 +61,87 @@ pub async fn serve<L: Listener>(mut listener: L, routes: Router, peer: impl Fn(&
             if let Err(why) = connection.await {
                 tracing::debug!(event = "connection_lost", "{why}");
             }
-            drop(slot);
+            drop(permit);
         });
     }
 }
 
-/// Reads a body before anything is done with it, so that one that drips in holds nothing else up.
-pub async fn whole_body(request: Request, next: Next) -> Response {
+/// Says why a connection is closed at once.
+async fn refuse(io: &mut (impl AsyncWrite + Unpin), each: usize) {
+    let message = format!("too many connections; one person may have {each}");
+    let body = serde_json::to_string(&Failure { error: Fault::new("busy", message) }).unwrap_or_default();
+    let text = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    // Whoever does not read it learns of the closing.
+    let _ = tokio::time::timeout(REFUSAL_TIME, io.write_all(text.as_bytes())).await;
+}
+
+/// Why a body is not taken.
+enum Refused {
+    TooLarge,
+    NoMemory,
+    Broken,
+}
+
+/// A body with its part of the memory, given back once it has been read as JSON.
+struct Held {
+    bytes: Vec<u8>,
+    _memory: Permit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Reads a body before anything is done with it, so that one that drips in holds nothing else up, and counts what it
+/// takes of the memory while it comes.
+pub async fn whole_body(
+    State(memory): State<Arc<Limit>>,
+    ConnectInfo(Peer(owner)): Caller,
+    request: Request,
+    next: Next,
+) -> Response {
+    let has_content = request.method() == Method::POST && request.uri().path() == "/requests";
+    let most = if has_content { REQUEST_BODY_LIMIT } else { TASK_BODY_LIMIT };
     let (head, body) = request.into_parts();
-    match tokio::time::timeout(BODY_TIME, to_bytes(body, REQUEST_BODY_LIMIT)).await {
-        Ok(Ok(body)) => next.run(Request::from_parts(head, Body::from(body))).await,
-        Ok(Err(_)) => {
-            fault(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this service takes")
+    let Some(permit) = memory.take(owner, 0) else { return no_memory() };
+    match tokio::time::timeout(BODY_TIME, read(Limited::new(body, most), permit)).await {
+        Ok(Ok(whole)) => next.run(Request::from_parts(head, Body::from(Bytes::from_owner(whole)))).await,
+        Ok(Err(Refused::TooLarge)) => {
+            fault(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this route takes")
+        }
+        Ok(Err(Refused::NoMemory)) => no_memory(),
+        Ok(Err(Refused::Broken)) => {
+            fault(StatusCode::BAD_REQUEST, "invalid_argument", "the body ended before its end")
         }
         Err(_) => fault(StatusCode::REQUEST_TIMEOUT, "timeout", "the body did not come within half a minute"),
     }
+}
+
+fn no_memory() -> Response {
+    let message = "too many bytes of requests are on their way; try again later";
+    fault(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+}
+
+async fn read(mut body: Limited<Body>, mut memory: Permit) -> Result<Held, Refused> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            if error.is::<LengthLimitError>() { Refused::TooLarge } else { Refused::Broken }
+        })?;
+        if let Some(data) = frame.data_ref() {
+            if !memory.grow(data.len()) {
+                return Err(Refused::NoMemory);
+            }
+            bytes.extend_from_slice(data);
+        }
+    }
+    Ok(Held { bytes, _memory: memory })
 }
 
 /// Answers within the trace that the request names, or a new one.

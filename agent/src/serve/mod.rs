@@ -1,7 +1,8 @@
-//! `postern serve`: the HTTP service on agent.sock, and the worker that runs one task after the other.
+//! `postern serve`: the HTTP service on agent.sock, and the worker that runs the tasks.
 
 mod connections;
 mod health;
+mod limits;
 mod listen;
 mod plans;
 mod requests;
@@ -9,6 +10,7 @@ mod routes;
 mod schemas;
 mod tasks;
 mod tcp;
+mod worker;
 
 use crate::ask::Door;
 use crate::config::tables::Limits;
@@ -16,14 +18,9 @@ use crate::event::Fault;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::local::Local;
-use crate::model::budget::Budget;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
-use crate::task::{
-    Author, Care, Commands, Consents, Group, Owner, Place, Queue, Runner, Store, Task, Turn, Work,
-};
-use crate::trace::{self, Trace};
-use crate::undo::{Earlier, UndoGrants};
+use crate::task::{Commands, Owner, Queue, Store};
 use crate::{Host, config};
 use axum::body::to_bytes;
 use axum::extract::connect_info::ConnectInfo;
@@ -33,18 +30,23 @@ use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use health::Health;
 pub(crate) use health::probe;
+use limits::Limit;
 pub use routes::ROUTES;
 use serde::Serialize;
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use utoipa::ToSchema;
+use worker::Worker;
 
-/// Typed requests at a time.
-const REQUEST_LIMIT: usize = 32;
+/// Connections at a time, of all people and of each.
+const CONNECTIONS: (usize, usize) = (512, 64);
+/// Typed requests at a time, likewise.
+const REQUESTS: (usize, usize) = (32, 8);
+/// Bytes of bodies that are being read, likewise.
+const BODIES: (usize, usize) = (64 << 20, 26 << 20);
 /// A task's text and what goes with it.
 const TASK_BODY_LIMIT: usize = 1 << 20;
 /// A `file.patch` of 8 MiB in base64, and some.
@@ -56,7 +58,7 @@ struct App {
     store: Arc<Store>,
     queue: Arc<Queue>,
     health: Health,
-    slots: Arc<Semaphore>,
+    requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     model: Option<Arc<Model>>,
 }
@@ -65,15 +67,6 @@ struct App {
 struct Model {
     endpoint: Endpoint,
     limits: Limits,
-}
-
-/// What tasks run by themselves, and what one may cost.
-struct Own {
-    commands: Commands,
-    limits: Limits,
-    local: Local,
-    secrets: Arc<Secrets>,
-    consents: Arc<Consents>,
 }
 
 /// Who is behind a connection.
@@ -94,7 +87,7 @@ pub async fn serve(host: &Host) -> io::Result<()> {
 /// Serves on a listener until `stop` is ready.
 ///
 /// # Errors
-/// The listener fails.
+/// The listener fails, or the secrets of the configuration could not be kept out of what is shown.
 pub async fn serve_on(
     listener: UnixListener,
     host: &Host,
@@ -108,7 +101,7 @@ pub async fn serve_on(
     if let Some(why) = &wrong {
         tracing::error!(event = "configuration", "the configuration is not in use: {why}");
     }
-    let (secrets, missing) = Secrets::fetch(&config);
+    let (secrets, missing) = Secrets::fetch(&config).map_err(io::Error::other)?;
     for why in &missing {
         tracing::error!(event = "secret", "not in use: {why}");
     }
@@ -132,52 +125,58 @@ pub async fn serve_on(
     let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::open(&host.state)?);
-    let queue = Queue::new(usize::try_from(config.limits.queue.get()).unwrap_or(usize::MAX));
-    store.take_up().into_iter().for_each(|entry| queue.push_back(entry));
-    let own = Arc::new(Own {
+    let size = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    let queue = Queue::new(size(config.limits.queue), size(config.limits.parallel));
+    // Health tells of a database that cannot be read; what was queued stays so in it.
+    store.take_up().unwrap_or_default().into_iter().for_each(|entry| queue.push_back(entry));
+    let worker = Worker {
+        queue: Arc::clone(&queue),
+        door: Arc::clone(&door),
+        store: Arc::clone(&store),
+        model: model.clone(),
         commands: Commands::new(host, &config),
         limits: config.limits.clone(),
         local: Local::new(&config, host),
         secrets,
         consents: Arc::default(),
-    });
-    let rules = own.commands.fault().map(|why| format!("no command is run: {why}"));
+    };
+    let rules = worker.commands.fault().map(|why| format!("no command is run: {why}"));
     if let Some(why) = &rules {
         tracing::error!(event = "shell_rules", "{why}");
     }
-    let worker =
-        tokio::spawn(work(Arc::clone(&queue), Arc::clone(&door), Arc::clone(&store), model.clone(), own));
-    let slots = Arc::new(Semaphore::new(REQUEST_LIMIT));
-    let app = Arc::new(App {
-        door,
-        store,
-        queue,
-        health: Health::new(wrong.or(rules).or(closed), llm),
-        slots,
-        model,
-    });
+    let mut worker = tokio::spawn(worker.work());
+    let [requests, connections, bodies] =
+        [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
+    let health = Health::new(wrong.or(rules).or(closed), llm);
+    let app = Arc::new(App { door, store, queue, health, requests, model });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))
-        .layer(from_fn(connections::whole_body))
+        .layer(from_fn_with_state(bodies, connections::whole_body))
         .layer(from_fn(connections::traced));
     let over_tcp = async {
         match tcp {
             Some((listener, gate)) => {
                 let routes = routes.clone().layer(from_fn_with_state(gate, tcp::check));
-                connections::serve(listener, routes, |_| Peer(Owner::Token)).await;
+                let token = |_: &_| Peer(Owner::Token);
+                connections::serve(listener, routes, Arc::clone(&connections), token).await;
             }
             None => std::future::pending().await,
         }
     };
     // Open event streams would hold a graceful end up for ever: whoever listens comes again.
-    tokio::select! {
-        () = connections::serve(listener, routes.clone(), listen::peer) => {}
-        () = over_tcp => {}
-        () = stop => tokio::time::sleep(Duration::from_millis(50)).await,
-    }
+    let ended = tokio::select! {
+        () = connections::serve(listener, routes.clone(), Arc::clone(&connections), listen::peer) => Ok(()),
+        () = over_tcp => Ok(()),
+        // Nothing would run any more while all else looks well: systemd starts the service anew.
+        ended = &mut worker => Err(io::Error::other(format!("the worker of the tasks ended: {ended:?}"))),
+        () = stop => {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Ok(())
+        }
+    };
     worker.abort();
-    Ok(())
+    ended
 }
 
 async fn stop_signal() {
@@ -190,86 +189,6 @@ async fn stop_signal() {
         _ = term.recv() => {}
         _ = int.recv() => {}
     }
-}
-
-/// Runs the tasks. One acts at a time: two at once would change what the other has just looked at.
-async fn work(
-    queue: Arc<Queue>,
-    door: Arc<Door>,
-    store: Arc<Store>,
-    model: Option<Arc<Model>>,
-    own: Arc<Own>,
-) {
-    let turns = Arc::new(Semaphore::new(1));
-    // Dropped with this worker, and the tasks with it.
-    let mut running = JoinSet::new();
-    loop {
-        // Tasks stay in the queue, whose room is limited, until one can run. While there is none, the turn is
-        // nobody's: one that has waited for a person takes it.
-        let mut turn = Turn::of(&turns);
-        turn.take().await;
-        turn.give();
-        let place = queue.next().await;
-        turn.take().await;
-        while running.try_join_next().is_some() {}
-        let Some(task) = place.entry.begin() else { continue };
-        let (door, store, own) = (Arc::clone(&door), Arc::clone(&store), Arc::clone(&own));
-        let trace = Trace::of_id(&task.trace_id).unwrap_or_default();
-        let work = carry_out(place, task, turn, door, store, model.clone(), own);
-        running.spawn(trace::within(trace, work));
-    }
-}
-
-async fn carry_out(
-    place: Place,
-    mut task: Task,
-    mut turn: Turn,
-    door: Arc<Door>,
-    store: Arc<Store>,
-    model: Option<Arc<Model>>,
-    own: Arc<Own>,
-) {
-    let entry = &place.entry;
-    tracing::info!(event = "task_begins", task = task.id, owner = ?entry.order.owner, steps = entry.order.steps.len(), "task begins");
-    let owner = entry.order.owner;
-    let left = store.left(entry, &task);
-    let memory = left.memory.clone();
-    let mut keeper = store.keeper(entry);
-    let mut on = |name: &'static str, data: serde_json::Value, task: &Task| keeper.on(name, data, task);
-    let cancel = entry.cancel.subscribe();
-    let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
-    let is_the_persons = !entry.order.steps.is_empty() || matches!(entry.order.work, Work::CarryOut(_));
-    let author = if is_the_persons { Author::Person } else { Author::Model };
-    let care = Some(Care::new(&own.consents, format!("{owner:?} {session}"), author));
-    let earlier = |id: &str| {
-        let id = store.requests.find(owner, id).map_err(|why| why.fault(id))?;
-        let changes = store.requests.changes(owner, Group::Request(&id));
-        let followers =
-            changes.into_iter().find(|change| change.request_id == id).map(|change| change.followers);
-        Ok(Earlier { id, followers: followers.unwrap_or_default() })
-    };
-    let runner = Runner {
-        door: &door,
-        local: &own.local,
-        order: &entry.order,
-        cancel,
-        person: entry.person(),
-        care,
-        secrets: &own.secrets,
-        tool: String::new(),
-        questions: 0,
-        turn: &mut turn,
-        left,
-        commands: &own.commands,
-        undo_grants: UndoGrants::default(),
-        budget: Budget::new(&own.limits),
-        earlier: &earlier,
-        on: &mut on,
-    };
-    let model = model.as_deref().map(|model| (&model.endpoint, &model.limits));
-    Box::pin(runner.work(&mut task, model)).await;
-    tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
-    keeper.end(&mut task, memory);
 }
 
 /// An error.

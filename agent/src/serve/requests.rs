@@ -67,12 +67,10 @@ pub async fn ask(
         Ok(request) => request,
         Err(why) => return fault(StatusCode::BAD_REQUEST, "invalid_argument", &why),
     };
-    let Ok(slot) = Arc::clone(&app.slots).try_acquire_owned() else {
-        return fault(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "busy",
-            "too many requests are under way; try again later",
-        );
+    let Some(permit) = app.requests.take(peer.0, 1) else {
+        let each = app.requests.each();
+        let message = format!("too many requests are under way; one person may have {each}: try again later");
+        return fault(StatusCode::SERVICE_UNAVAILABLE, "busy", &message);
     };
     let ask = Ask {
         request,
@@ -95,13 +93,12 @@ pub async fn ask(
         };
         tokio::select! {
             outcome = app.door.ask(&ask, &mut on) => {
-                // A recorded outcome is that of the request that was asked for.
-                let settled = match &ask.request {
-                    Request::RequestResult(of) if matches!(outcome.end, Event::Completed(_)) => Some(&of.of),
-                    _ => (ask.effect() == Effect::Possible).then_some(&ask.id),
-                };
-                if let Some(id) = settled {
-                    app.store.requests.settle(id, ask.request.undoes(), &outcome.end);
+                match &ask.request {
+                    Request::RequestResult(of) => app.store.requests.recalled(&of.of, &outcome.end),
+                    _ if ask.effect() == Effect::Possible => {
+                        app.store.requests.settle(&ask.id, ask.request.undoes(), &outcome.end);
+                    }
+                    _ => {}
                 }
                 let (verb, ended) = (outcome.verb, outcome.end.name());
                 tracing::info!(event = "request", id = ask.id, verb, ended, "request ended");
@@ -109,7 +106,7 @@ pub async fn ask(
             }
             () = events.closed() => tracing::debug!(id = ask.id, "the client left"),
         }
-        drop(slot);
+        drop(permit);
     }));
     let stream = UnboundedReceiverStream::new(stream).map(|event| {
         Ok::<_, Infallible>(sse::Event::default().event(event.name()).data(event.data().to_string()))
@@ -129,7 +126,10 @@ pub async fn find(
 ) -> Response {
     match app.store.requests.find(peer.0, &id) {
         Ok(id) => {
-            let changes = app.store.requests.changes(peer.0, Group::Request(&id));
+            let changes = match app.store.requests.changes(peer.0, Group::Request(&id)) {
+                Ok(changes) => changes,
+                Err(why) => return not_one(NotOne::Unreadable(why), &id),
+            };
             match changes.into_iter().find(|change| change.request_id == id) {
                 Some(change) => Json(change).into_response(),
                 // It only looked, or took something back.
@@ -144,8 +144,9 @@ fn not_one(why: NotOne, id: &str) -> Response {
     let status = match why {
         NotOne::Unknown => StatusCode::NOT_FOUND,
         NotOne::Several | NotOne::Open(_) | NotOne::NoneLeft(_) => StatusCode::CONFLICT,
+        NotOne::Unreadable(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let Fault { code, message } = why.fault(id);
+    let Fault { code, message, .. } = why.fault(id);
     fault(status, &code, &message)
 }
 
@@ -169,14 +170,18 @@ pub async fn list(
     Query(Changes { of }): Query<Changes>,
 ) -> Response {
     let requests = &app.store.requests;
+    let changes = |group: Group<'_>| match requests.changes(peer.0, group) {
+        Ok(changes) => Json(changes).into_response(),
+        Err(why) => not_one(NotOne::Unreadable(why), &of),
+    };
     if of == "last" {
         return match requests.find(peer.0, "last") {
-            Ok(_) => Json(requests.changes(peer.0, Group::Newest)).into_response(),
+            Ok(_) => changes(Group::Newest),
             Err(why) => not_one(why, "last"),
         };
     }
     match find_task(&app, peer.0, Right::Control, &of) {
-        Ok(entry) => Json(requests.changes(peer.0, Group::Task(&entry.id()))).into_response(),
+        Ok(entry) => changes(Group::Task(&entry.id())),
         Err(answer) => *answer,
     }
 }
@@ -186,6 +191,16 @@ fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };
+    if let Request::RequestResult(of) | Request::RequestUndo(of) = &ask.request {
+        match app.store.requests.owns(owner, &of.of) {
+            Ok(true) => {}
+            Ok(false) => {
+                let Fault { code, message, .. } = NotOne::Unknown.fault(&of.of);
+                return refuse(&code, &message);
+            }
+            Err(why) => return refuse("internal", &why),
+        }
+    }
     // Only what takes its id at the helper is claimed, before it is sent: reads must not push out others' ids.
     let (effect, is_undo) = (ask.effect(), ask.request.undoes().is_some());
     if effect == Effect::Possible {
@@ -197,11 +212,5 @@ fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
             Err(why) => return refuse("internal", &why),
         }
     }
-    match &ask.request {
-        Request::RequestResult(of) | Request::RequestUndo(of) if !app.store.requests.owns(owner, &of.of) => {
-            let Fault { code, message } = NotOne::Unknown.fault(&of.of);
-            refuse(&code, &message)
-        }
-        _ => None,
-    }
+    None
 }

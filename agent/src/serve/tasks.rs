@@ -24,7 +24,6 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 /// An order.
-#[expect(clippy::struct_excessive_bools, reason = "the members of the HTTP interface")]
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
@@ -56,9 +55,10 @@ pub struct Execute {
     /// The person is there and answers questions.
     #[serde(default)]
     interactive: bool,
-    /// Goes on with what the person's last task left, in the session or at all.
+    /// Goes on with what the person's last task left, in the session or at all. Where it is not said, a task with a
+    /// session goes on and one without does not.
     #[serde(default)]
-    r#continue: bool,
+    r#continue: Option<bool>,
     /// The steps, where the person says them instead of the words.
     #[serde(default)]
     steps: Vec<Tool>,
@@ -92,18 +92,26 @@ pub async fn execute(
         reason: body.reason,
     };
     let planner = if app.model.is_some() { Planner::Model } else { Planner::Offline };
-    let Wanted { task, work, steps, reason } = match wanted(words, planner) {
-        Ok(wanted) => wanted,
-        Err(answer) => return *answer,
-    };
+    // A plan's commands are read in it.
+    let Wanted { task, work, steps, reason } =
+        match tokio::task::spawn_blocking(move || wanted(words, planner)).await {
+            Ok(Ok(wanted)) => wanted,
+            Ok(Err(answer)) => return *answer,
+            Err(error) => return unreadable(&format!("the order could not be read: {error}")),
+        };
     if body.mode == Mode::Check {
         return fault(StatusCode::BAD_REQUEST, "invalid_argument", "a task's mode is execute or preview");
     }
-    let earlier = if body.r#continue { app.store.newest(owner, &body.session) } else { None };
+    let goes_on = body.r#continue.unwrap_or(!body.session.is_empty());
+    let earlier = if goes_on { app.store.newest(owner, &body.session) } else { Ok(None) };
+    let earlier = match earlier {
+        Ok(earlier) => earlier,
+        Err(why) => return unreadable(&why),
+    };
     let (after, session) = match earlier {
         Some((id, session)) => (Some(id), session),
         // A session begins without memory.
-        None if !body.r#continue || !body.session.is_empty() => (None, body.session),
+        None if !goes_on || !body.session.is_empty() => (None, body.session),
         None => return fault(StatusCode::NOT_FOUND, "not_found", "there is no task of yours to go on from"),
     };
     let order = Order {
@@ -127,6 +135,9 @@ pub async fn execute(
         app.store.forget(&id);
         let message = format!("{} tasks of yours are waiting; try again later", app.queue.limit());
         return fault(StatusCode::TOO_MANY_REQUESTS, "busy", &message);
+    }
+    if let Some(ahead) = app.queue.ahead(&entry) {
+        entry.note("waits", &json!({ "for": ahead }));
     }
     if !body.wait {
         return (StatusCode::ACCEPTED, Json(Accepted { id })).into_response();
@@ -200,7 +211,10 @@ pub async fn list(
     ConnectInfo(Peer(owner)): Caller,
     Query(page): Query<Page>,
 ) -> Response {
-    let tasks = app.store.list(owner, usize::MAX);
+    let tasks = match app.store.list(owner, usize::MAX) {
+        Ok(tasks) => tasks,
+        Err(why) => return unreadable(&why),
+    };
     let from = match &page.before {
         None => 0,
         Some(id) => match tasks.iter().position(|task| task.id == *id) {
@@ -289,7 +303,7 @@ pub async fn resume(
         Err(answer) => return *answer,
     };
     // What became of the last call is the helper's to say.
-    if let Err(Fault { code, message }) = app.door.is_open().await {
+    if let Err(Fault { code, message, .. }) = app.door.is_open().await {
         return fault(StatusCode::SERVICE_UNAVAILABLE, &code, &message);
     }
     let after = *entry.listen().borrow();
@@ -401,7 +415,9 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
     loop {
         // Asked before the events are taken: none can come between the last of them and the end.
         let is_final = entry.task().status.is_final();
-        for note in entry.notes_after(seen) {
+        // A stream that ends too soon is asked for again, from the last event that came.
+        let Ok(notes) = entry.notes_after(seen) else { return };
+        for note in notes {
             seen = note.number;
             let event = sse::Event::default().id(seen.to_string()).event(note.name).data(note.data);
             if to.send(Ok(event)).await.is_err() {
@@ -425,8 +441,14 @@ pub(super) fn find(app: &App, who: Owner, right: Right, id: &str) -> Result<Arc<
         Find::None => {
             Err(Box::new(fault(StatusCode::NOT_FOUND, "not_found", "no task of yours has this id")))
         }
+        Find::Unreadable(why) => Err(Box::new(unreadable(&why))),
         Find::Several => {
             Err(Box::new(fault(StatusCode::CONFLICT, "invalid_argument", "several of your tasks begin so")))
         }
     }
+}
+
+/// What is kept cannot be read: that is no answer to anything.
+fn unreadable(why: &str) -> Response {
+    fault(StatusCode::SERVICE_UNAVAILABLE, "internal", why)
 }

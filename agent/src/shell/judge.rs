@@ -1,7 +1,7 @@
 //! The decision on a text: every command in it by every rule, the strictest wins.
 
 use super::decision::{Decision, sum};
-use super::guard::{LONGEST, bounded, is_bad};
+use super::guard::{self, Answer, How, Job, LONGEST, is_bad};
 use super::level::Level;
 use super::paths::Places;
 use super::read::{DEPTH, read, rough};
@@ -9,7 +9,8 @@ use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
 use super::shim;
-use super::wrap::{Frame, Inside, inside, is_shell};
+use super::wrap::{Frame, Inside, inside, is_shell, resets_path};
+use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 
 /// So many commands are looked at.
@@ -19,17 +20,18 @@ impl Rules {
     /// Judges a command's text as `sh -c` would get it.
     #[must_use]
     pub fn judge(&self, text: &str) -> Decision {
+        self.judge_by(text, How::AsSet)
+    }
+
+    /// The same of a text of root's own.
+    pub(super) fn judge_by(&self, text: &str, how: How) -> Decision {
         if is_bad(text) {
             return self.decide(&Judging::with(Fact::BadInput));
         }
-        let owned = text.to_owned();
-        let judging = bounded(move || {
-            let mut judging = Judging::default();
-            read(&owned, Power::Own, 0, &mut judging.script);
-            judging.unwrap_all();
-            judging
-        });
-        self.decide(&judging.unwrap_or_else(|| Judging::rough(text)))
+        match guard::read(Job::Text(text.to_owned()), how) {
+            Some(Answer::Judging(judging)) => self.decide(&judging),
+            Some(Answer::Words(_)) | None => self.decide(&Judging::rough(text)),
+        }
     }
 
     /// Judges a program with its arguments, no shell between.
@@ -39,26 +41,15 @@ impl Rules {
         if length > LONGEST || argv.iter().any(|word| is_bad(word)) {
             return self.decide(&Judging::with(Fact::BadInput));
         }
-        let words: Vec<Word> = argv.iter().map(Word::literal).collect();
-        let judging = bounded(move || {
-            let mut judging = Judging::default();
-            if !words.is_empty() {
-                judging.script.commands.push(Simple {
-                    words,
-                    input: Input::default(),
-                    power: Power::Own,
-                    depth: 0,
-                });
-            }
-            judging.unwrap_all();
-            judging
-        });
-        self.decide(&judging.unwrap_or_else(|| Judging::rough(&argv.join(" "))))
+        match guard::read(Job::Argv(argv.to_vec()), How::AsSet) {
+            Some(Answer::Judging(judging)) => self.decide(&judging),
+            Some(Answer::Words(_)) | None => self.decide(&Judging::rough(&argv.join(" "))),
+        }
     }
 
     fn decide(&self, judging: &Judging) -> Decision {
         let (requests, own): (Vec<&Simple>, Vec<&Simple>) =
-            judging.plain.iter().partition(|command| is_request(command));
+            judging.plain.iter().partition(|command| !judging.resets_path && is_request(command));
         let mut decision = self.decide_on(judging, &judging.plain.iter().collect::<Vec<_>>());
         if !requests.is_empty() {
             let nothing = own.is_empty() && judging.script.facts.is_empty();
@@ -97,27 +88,65 @@ impl Rules {
     }
 }
 
-/// What has no power but as a request to the helper: all under sudo, and what does nothing here without root. What a
-/// shim runs in its own place is none.
+/// Whether a command can act only as a request to the helper: what the `sudo` shim is given, and a shim's name by itself.
+/// A shim is found by its bare name; `./sudo` and `/usr/bin/apt-get` are the files of these names, run in the sandbox.
+/// A shim that only looks starts the real program, so that is no request either.
 fn is_request(command: &Simple) -> bool {
     let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-    let needs_root = matches!(
-        command.program(),
-        "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service"
-    );
-    (command.power == Power::Root || needs_root) && !shim::looks(&argv)
+    let asks_the_helper = match command.power {
+        // The shim goes by the last part of the name, and starts the file where the work needs no root.
+        Power::Request => command.is_found_by_name() || has_program_directory(command),
+        Power::Own | Power::Root => {
+            command.is_found_by_name()
+                && matches!(
+                    command.program(),
+                    "sudo" | "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service"
+                )
+        }
+    };
+    asks_the_helper && !shim::looks(&argv)
+}
+
+fn has_program_directory(command: &Simple) -> bool {
+    let name = command.words.first().map_or("", |word| word.text.as_str());
+    PROGRAMS.iter().any(|directory| name.strip_prefix(directory).is_some_and(|rest| !rest.contains('/')))
 }
 
 /// One text as it is judged.
-#[derive(Default)]
-struct Judging {
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Judging {
     script: Script,
     /// The commands for rules to look at.
     plain: Vec<Simple>,
     places: Places,
+    /// Some command starts another one without the `PATH` on which the shims come first.
+    resets_path: bool,
 }
 
 impl Judging {
+    /// A text as `sh -c` would get it.
+    pub fn of_text(text: &str) -> Self {
+        let mut judging = Self::default();
+        read(text, Power::Own, 0, &mut judging.script);
+        judging.unwrap_all();
+        judging
+    }
+
+    /// A program and its arguments.
+    pub fn of_argv(argv: &[String]) -> Self {
+        let mut judging = Self::default();
+        if !argv.is_empty() {
+            judging.script.commands.push(Simple {
+                words: argv.iter().map(Word::literal).collect(),
+                input: Input::default(),
+                power: Power::Own,
+                depth: 0,
+            });
+        }
+        judging.unwrap_all();
+        judging
+    }
+
     /// A text of which nothing else is known.
     fn with(fact: Fact) -> Self {
         let mut judging = Self::default();
@@ -146,6 +175,7 @@ impl Judging {
                 break;
             }
             self.note(&command);
+            self.resets_path |= resets_path(&command);
             self.interpreted(&command, &mut queue);
             match inside(&command) {
                 Inside::Nothing => self.plain.push(command),

@@ -1,8 +1,10 @@
 //! The files that a word may mean.
 
+use serde::{Deserialize, Serialize};
+
 /// Where a relative name may be looked up: the directories that a script changes to, and the one where it
 /// starts, which is `.`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Places(Vec<String>);
 
 /// So many directories are kept in mind.

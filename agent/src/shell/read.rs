@@ -159,11 +159,12 @@ impl Reader<'_> {
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
             ast::CompoundCommand::ForClause(clause) => {
-                for value in clause.values.iter().flatten() {
-                    // What the loop's variable holds is unknown to its body, but not what it may be.
-                    let word = self.word(value);
-                    self.push(vec![Word::literal("for"), word], Input::default());
-                }
+                // What the loop's variable holds is unknown to its body, but not what it may be. It is an assignment:
+                // `for PATH in .` decides which programs run.
+                let name = Word::literal(format!("{}=", clause.variable_name));
+                let mut words = vec![Word::literal("for"), name];
+                words.extend(clause.values.iter().flatten().map(|value| self.word(value)));
+                self.push(words, Input::default());
                 self.list(&clause.body.list)
             }
             ast::CompoundCommand::CaseClause(clause) => {

@@ -178,7 +178,7 @@ impl Rule {
         text.when.is_none()
             && (text.command.is_empty() || text.command.iter().any(|known| named(known, name)))
             && !text.not_command.iter().any(|known| named(known, name))
-            && text.power.is_none_or(|power| power == command.power)
+            && text.power.is_none_or(|power| command.power.is(power))
             && (text.subcommand.is_empty() || self.has_subcommand(command))
             && (text.option.is_empty() || text.option.iter().any(|o| has_option(command.arguments(), o)))
             && self

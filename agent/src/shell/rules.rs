@@ -1,5 +1,6 @@
 //! The rules in force: the built-in ones, and a file of root's that replaces or adds some.
 
+use super::guard::How;
 use super::rule::{Rule, RuleText};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -99,7 +100,8 @@ impl Rules {
         let mut wrong = Vec::new();
         for rule in &self.0 {
             let id = &rule.text.id;
-            let applies = |text: &&String| self.judge(text).rules.iter().any(|hit| hit.id == *id);
+            let applies =
+                |text: &&String| self.judge_by(text, How::Thread).rules.iter().any(|hit| hit.id == *id);
             let missed = rule.text.examples.iter().filter(|text| !applies(text));
             wrong
                 .extend(missed.map(|text| format!("rule {id:?} does not apply to its own example {text:?}")));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// How much of a word's value its text tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Certainty {
     /// The value is the text.
     Literal,
@@ -15,7 +15,7 @@ pub enum Certainty {
 }
 
 /// Where the bytes of a word or of standard input come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// A program that fetches from the network has part in them.
     pub is_downloaded: bool,
@@ -34,7 +34,7 @@ impl std::ops::BitOr for Flow {
 }
 
 /// One word of a command, quotes removed. In `text` a `$` stands for what is not known, `~` for home.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Word {
     /// The text.
     pub text: String,
@@ -62,7 +62,7 @@ impl Word {
 }
 
 /// What a command reads on its standard input.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Input {
     /// Another command or a document of the script feeds it.
     pub is_fed: bool,
@@ -72,19 +72,28 @@ pub struct Input {
     pub text: Option<Word>,
 }
 
-/// Who a command runs as.
+/// The user that a command runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
     /// As the sandbox's own user.
     Own,
-    /// As root, if sudo had its way: it becomes a typed request or fails.
+    /// As root, if its wrapper had its way: in the sandbox the wrapper fails.
     Root,
+    /// Given to the `sudo` shim, which translates it to a typed request or fails. A rule for `root` is for it too.
+    Request,
+}
+
+impl Power {
+    /// Whether a rule that names `wanted` speaks of this one.
+    pub fn is(self, wanted: Self) -> bool {
+        (self == Self::Own) == (wanted == Self::Own)
+    }
 }
 
 /// A command without what joins it to others. A redirection is a command called `>` or `<`, an assignment
 /// one called `=`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Simple {
     /// The program and its arguments.
     pub words: Vec<Word>,
@@ -105,6 +114,13 @@ impl Simple {
             }
             Some(_) | None => "",
         }
+    }
+
+    /// Whether the program is found by its name alone: the name of a shim finds the shim.
+    pub fn is_found_by_name(&self) -> bool {
+        self.words
+            .first()
+            .is_some_and(|word| word.certainty == Certainty::Literal && !word.text.contains('/'))
     }
 
     /// The words after the program.
@@ -158,7 +174,7 @@ pub enum Fact {
 }
 
 /// A text that has been read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Script {
     /// Its commands, in the order of the text.
     pub commands: Vec<Simple>,

@@ -32,6 +32,22 @@ pub fn is_shell(name: &str) -> bool {
     })
 }
 
+/// Whether a command starts another one with a `PATH` that is not its own.
+pub fn resets_path(command: &Simple) -> bool {
+    let resets: &[&str] = match command.program() {
+        "env" => &["i", "u", "ignore-environment", "unset"],
+        "command" => &["p"],
+        "exec" => &["c"],
+        _ => return false,
+    };
+    let Some(wrapper) = WRAPPERS.get(command.program()) else { return false };
+    // Options that are not known make the command unclear, which is asked about in any case.
+    wrapper
+        .options
+        .parse(command.arguments(), Order::OptionsFirst)
+        .is_some_and(|parsed| parsed.options.iter().any(|(name, _)| resets.contains(&name.as_str())))
+}
+
 /// What a command has inside.
 pub fn inside(command: &Simple) -> Inside {
     let name = command.program();
@@ -47,7 +63,12 @@ pub fn inside(command: &Simple) -> Inside {
         return shell(wrapper, command);
     }
     let Some(parsed) = wrapper.options.parse(arguments, Order::OptionsFirst) else { return Inside::Unclear };
-    let power = wrapper.power.unwrap_or(command.power);
+    let power = match wrapper.power {
+        // A file named sudo is a program like any other; only the shim asks the helper.
+        Some(Power::Root) if name == "sudo" && command.is_found_by_name() => Power::Request,
+        Some(power) => power,
+        None => command.power,
+    };
     let script = |names: &str| {
         let mut values = parsed.options.iter().filter(|(o, _)| names.split(' ').any(|name| name == o));
         values.find_map(|(_, value)| value.and_then(|value| word_of(arguments, value)))
@@ -142,22 +163,37 @@ fn replace(words: &mut [Word], mark: &str, flow: Flow) {
     }
 }
 
-/// The commands of `find -exec` and its relatives.
+/// The commands of `find -exec` and its relatives. Every such word is taken as one, also inside the command of
+/// another: which of them `find` sees depends on where the one before ends.
 fn find(command: &Simple) -> Inside {
+    let arguments = command.arguments();
     let mut commands = Vec::new();
-    let mut arguments = command.arguments().iter();
-    while let Some(word) = arguments.next() {
-        if !matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
-            continue;
-        }
-        let words = arguments.by_ref().take_while(|w| !w.is(";") && !w.is("+"));
-        let mut words: Vec<Word> = words.cloned().collect();
+    for (at, word) in arguments.iter().enumerate() {
+        let takes_plus = match word.text.as_str() {
+            "-exec" | "-execdir" => true,
+            "-ok" | "-okdir" => false,
+            _ => continue,
+        };
+        let rest = arguments.get(at + 1..).unwrap_or_default();
+        let mut words = rest.get(..end_of_exec(rest, takes_plus)).unwrap_or_default().to_vec();
         replace(&mut words, "{}", Flow::default());
         if !words.is_empty() {
             commands.push(command.with(words));
         }
     }
     if commands.is_empty() { Inside::Nothing } else { Inside::Commands(Frame::Judged, commands) }
+}
+
+/// Where a command of find(1) ends: at `;`, or at a `+` right after a word with `{}`. Any other `+` is an argument.
+fn end_of_exec(words: &[Word], takes_plus: bool) -> usize {
+    let mut follows_braces = false;
+    for (at, word) in words.iter().enumerate() {
+        if word.is(";") || (takes_plus && follows_braces && word.is("+")) {
+            return at;
+        }
+        follows_braces = word.text.contains("{}");
+    }
+    words.len()
 }
 
 /// `NAME=value`.

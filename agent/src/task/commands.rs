@@ -5,9 +5,9 @@ use crate::config::tables::Tools;
 use crate::config::{Config, values};
 use crate::event::Fault;
 use crate::sandbox::{Program, Sandbox, Unenforced};
-use crate::shell::{Decision, Profile, Rules};
+use crate::shell::{self, Decision, Profile, Rules};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Answers that are kept, over all sessions.
 const KEPT: usize = 1000;
@@ -18,7 +18,7 @@ pub struct Commands {
     pub sandbox: Sandbox,
     /// `[tools]`.
     pub tools: Tools,
-    rules: Result<Rules, String>,
+    rules: Arc<Result<Rules, String>>,
     allowed: Mutex<VecDeque<(String, Program)>>,
 }
 
@@ -36,7 +36,7 @@ impl Commands {
                 ..Sandbox::at(&host.tool_socket)
             },
             tools: config.tools.clone(),
-            rules: Rules::load(&host.shell_rules()),
+            rules: Arc::new(Rules::load(&host.shell_rules())),
             allowed: Mutex::default(),
         }
     }
@@ -44,16 +44,26 @@ impl Commands {
     /// Why no command is run at all, if the rules cannot be read.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
-        self.rules.as_ref().err().map(String::as_str)
+        self.rules.as_ref().as_ref().err().map(String::as_str)
     }
 
-    /// What is to be done with a command's text.
+    /// What is to be done with a command's text. Other tasks go on while it is read.
     ///
     /// # Errors
     /// The rules cannot be read.
-    pub fn judge(&self, text: &str) -> Result<Decision, Fault> {
-        let rules = self.rules.as_ref().map_err(|why| Fault::new("failed", why.clone()))?;
-        Ok(rules.judge(text))
+    pub async fn judge(&self, text: &str) -> Result<Decision, Fault> {
+        let (rules, text) = (Arc::clone(&self.rules), text.to_owned());
+        let judged = move || rules.as_ref().as_ref().map(|rules| rules.judge(&text)).map_err(Clone::clone);
+        match tokio::task::spawn_blocking(judged).await {
+            Ok(judged) => judged.map_err(|why| Fault::new("failed", why)),
+            Err(error) => Err(Fault::new("internal", format!("the command could not be judged: {error}"))),
+        }
+    }
+
+    /// The words of a text that needs no shell.
+    pub async fn words(&self, text: &str) -> Option<Vec<String>> {
+        let text = text.to_owned();
+        tokio::task::spawn_blocking(move || shell::words(&text)).await.ok().flatten()
     }
 
     /// Whether any command is run.

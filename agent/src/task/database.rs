@@ -21,7 +21,7 @@ pub struct Database {
     connection: Mutex<Connection>,
     /// Why the file is not in use; what is kept is kept in memory then.
     unused: Option<String>,
-    /// What the last write failed with.
+    /// What failed since the last write that did not.
     failed: Mutex<Option<String>>,
 }
 
@@ -62,12 +62,17 @@ impl Database {
         self.unused.clone().or_else(|| self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Reads.
-    pub fn read<T: Default>(&self, look: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
+    /// Reads. What cannot be read is no answer: not "nothing was sent", and not "there is no such task".
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn read<T>(&self, look: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, String> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        look(&connection).unwrap_or_else(|error| {
-            tracing::error!("the database cannot be read: {error}");
-            T::default()
+        look(&connection).map_err(|error| {
+            tracing::error!(event = "database", "the database cannot be read: {error}");
+            let why = format!("the agent's database cannot be read: {error}");
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
+            why
         })
     }
 

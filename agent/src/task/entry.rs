@@ -101,6 +101,11 @@ impl Entry {
         self.kept().task.id.clone()
     }
 
+    /// Where it stands.
+    pub fn status(&self) -> TaskStatus {
+        self.kept().task.status
+    }
+
     /// The record as it stands.
     pub fn task(&self) -> Task {
         self.kept().task.clone()
@@ -162,13 +167,17 @@ impl Entry {
 
     /// Ends a task that an earlier process ran when it ended.
     pub(super) fn interrupted(&self) {
+        self.stop("the agent was stopped while it ran this");
+    }
+
+    /// Ends a task where it stands, for a reason that is not its own: it can be resumed.
+    pub fn stop(&self, why: &str) {
         let mut kept = self.kept();
         let id = kept.task.id.clone();
         let task = &mut kept.task;
         task.status = if task.changes.is_empty() { TaskStatus::Failed } else { TaskStatus::Partial };
         (task.waiting, task.question) = (None, None);
-        task.summary =
-            format!("the agent was stopped while it ran this; to go on: postern tasks resume {id}");
+        task.summary = format!("{why}; to go on: postern tasks resume {id}");
         task.warnings.push(format!("interrupted: postern tasks resume {id}"));
         // Before the record, which says so: killed between the two, the next process marks the task again.
         let mark = "UPDATE tasks SET interrupted = 1 WHERE seq = ?";
@@ -220,34 +229,43 @@ impl Entry {
         });
     }
 
-    /// The dialogue as far as it is kept, and how many results it knows.
-    pub(super) fn said(&self) -> (Vec<Said>, usize) {
+    /// The dialogue, and how many results it knows.
+    ///
+    /// # Errors
+    /// A piece of it cannot be read: without it a call would be made again.
+    pub(super) fn said(&self) -> Result<(Vec<Said>, usize), String> {
         let rows: Vec<(String, i64)> = self.database.read(|sql| {
             let mut said =
                 sql.prepare("SELECT said, results FROM dialogue WHERE task = ? ORDER BY number")?;
             let rows = said.query_map([self.row], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
-        });
+        })?;
         let known = rows.last().and_then(|(_, results)| usize::try_from(*results).ok()).unwrap_or_default();
-        (rows.iter().map_while(|(said, _)| serde_json::from_str(said).ok()).collect(), known)
+        let said: Result<_, _> = rows.iter().map(|(said, _)| serde_json::from_str(said)).collect();
+        Ok((said.map_err(|error| format!("the dialogue with the model cannot be read: {error}"))?, known))
     }
 
     /// The steps that were begun and have no result, each with what it is.
-    pub(super) fn begun(&self) -> Vec<(usize, String)> {
+    ///
+    /// # Errors
+    /// One cannot be read: it would be carried out again.
+    pub(super) fn begun(&self) -> Result<Vec<(usize, String)>, String> {
         let steps: Vec<String> = self.database.read(|sql| {
             let mut steps =
                 sql.prepare("SELECT data FROM notes WHERE task = ? AND name = 'step' ORDER BY number")?;
             let rows = steps.query_map([self.row], |row| row.get(0))?;
             rows.collect()
-        });
+        })?;
         let mut begun = Vec::new();
-        for told in steps.iter().filter_map(|data| serde_json::from_str::<Told>(data).ok()) {
+        for data in &steps {
+            let told: Told = serde_json::from_str(data)
+                .map_err(|error| format!("a step that was begun cannot be read: {error}"))?;
             begun.retain(|(step, what)| (*step, what) != (told.step, &told.what));
             if told.status == "running" {
                 begun.push((told.step, told.what));
             }
         }
-        begun
+        Ok(begun)
     }
 
     /// Keeps what a task that goes on from this one will know.
@@ -301,7 +319,10 @@ impl Entry {
     }
 
     /// The events after a number.
-    pub fn notes_after(&self, number: u64) -> Vec<Note> {
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn notes_after(&self, number: u64) -> Result<Vec<Note>, String> {
         self.database.read(|sql| {
             let mut notes = sql.prepare(
                 "SELECT number, name, data FROM notes WHERE task = ? AND number > ? ORDER BY number",

@@ -66,21 +66,29 @@ impl Store {
     }
 
     /// What there is of a task before it is run.
-    pub fn left(&self, entry: &Entry, task: &Task) -> Left {
-        let (said, known) = entry.said();
-        let mut begun = entry.begun();
+    ///
+    /// # Errors
+    /// Some of it cannot be read, so that what was done could be done again: it is not to be run.
+    pub fn left(&self, entry: &Entry, task: &Task) -> Result<Left, String> {
+        let (said, known) = entry.said()?;
+        let mut begun = entry.begun()?;
         // Its result was kept, that it is told was not.
         begun.retain(|(step, _)| !task.results.iter().any(|result| result.is_own() && result.step == *step));
         let steps: BTreeSet<usize> = begun.iter().map(|(step, _)| *step).collect();
+        let sent: Result<Vec<Vec<Sent>>, String> =
+            steps.iter().map(|step| self.requests.of_step(&task.id, *step)).collect();
         let unknown = task.results.iter().skip(known).filter(|result| result.is_own());
-        Left {
+        Ok(Left {
             results: if said.is_empty() { VecDeque::new() } else { unknown.cloned().collect() },
             said,
-            sent: steps.iter().flat_map(|step| self.requests.of_step(&task.id, *step)).collect(),
+            sent: sent?.into_iter().flatten().collect(),
             begun: begun.into_iter().map(|(_, what)| what).collect(),
             again: None,
-            memory: entry.order.after.as_deref().map(|id| self.memory(id)).unwrap_or_default(),
-        }
+            memory: match entry.order.after.as_deref() {
+                Some(id) => self.memory(id)?,
+                None => Memory::default(),
+            },
+        })
     }
 }
 
@@ -105,8 +113,11 @@ impl Keeper<'_> {
             "leaves" => self.leaves = serde_json::from_value(data).unwrap_or_default(),
             _ => {
                 if let Ok(end) = Event::from_parts(name, &data) {
-                    let id = self.asked.of.as_ref().unwrap_or(&self.asked.request_id);
-                    self.store.requests.settle(id, self.asked.undoes.as_deref(), &end);
+                    let Asked { request_id, of, undoes, .. } = &self.asked;
+                    match of {
+                        Some(recalled) => self.store.requests.recalled(recalled, &end),
+                        None => self.store.requests.settle(request_id, undoes.as_deref(), &end),
+                    }
                 }
                 self.entry.update(task);
                 self.entry.note(name, &data);

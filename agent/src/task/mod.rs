@@ -12,8 +12,8 @@ mod queue;
 mod requests;
 pub mod results;
 mod run;
+mod slots;
 mod store;
-mod turn;
 
 pub use care::{Author, Care, Consents};
 pub use commands::Commands;
@@ -24,8 +24,8 @@ pub use queue::{Place, Queue};
 pub use requests::{Asked, Effect, Group, NotOne, Part, Requests, State};
 pub use run::Runner;
 pub(crate) use run::request;
+pub use slots::{Crowd, Slot, Slots};
 pub use store::{Find, Store};
-pub use turn::Turn;
 
 use crate::ask::Mode;
 use crate::model::conversation::Usage;
@@ -325,6 +325,24 @@ impl Task {
             plan: None,
             usage: Map::new(),
         }
+    }
+
+    /// A task of which no more can be read than its id.
+    #[must_use]
+    pub fn unreadable(id: String, why: String) -> Self {
+        let order = Order {
+            task: String::new(),
+            session: String::new(),
+            steps: Vec::new(),
+            mode: Mode::Execute,
+            reason: String::new(),
+            wait_ms: 0,
+            owner: Owner::Token,
+            interactive: false,
+            after: None,
+            work: Work::Task,
+        };
+        Self { status: TaskStatus::Failed, summary: why, trace_id: String::new(), ..Self::new(id, &order) }
     }
 
     /// Adds what a model used.

@@ -1,7 +1,7 @@
 //! The tasks that wait to be run. Those of one session run one after the other: each finds what the one before
-//! it left. Tasks without a session do not wait for each other, but for their turn to act.
+//! it left. All others run beside each other, as far as there are slots.
 
-use super::{Entry, Owner};
+use super::{Entry, Owner, Slots, TaskStatus};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 /// The queue, and what has left it and runs.
 pub struct Queue {
     limit: usize,
+    /// Which of those that run may act.
+    pub slots: Arc<Slots>,
     lines: Mutex<Lines>,
     news: Notify,
 }
@@ -27,10 +29,10 @@ pub struct Place {
 }
 
 impl Queue {
-    /// A queue for so many tasks.
+    /// A queue for so many tasks of each person, of which so many act at once.
     #[must_use]
-    pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, lines: Mutex::default(), news: Notify::new() })
+    pub fn new(limit: usize, parallel: usize) -> Arc<Self> {
+        Arc::new(Self { limit, slots: Slots::new(parallel), lines: Mutex::default(), news: Notify::new() })
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -43,23 +45,42 @@ impl Queue {
         self.limit
     }
 
-    /// Lets a task wait; false if too many of its person's do. Those that have begun and wait for a person count
-    /// beyond the one that acts: nobody's fill the memory, and nobody's keep another person's out.
+    /// Lets a task wait; false if too many of its person's do. Those that have begun and wait for somebody count
+    /// with those that have not, those that act do not: nobody's fill the memory, and nobody's keep another person's out.
     #[must_use]
     pub fn push(&self, entry: &Arc<Entry>) -> bool {
         let owner = entry.order.owner;
-        let own = |line: &mut dyn Iterator<Item = &Arc<Entry>>| {
-            line.filter(|other| other.order.owner == owner).count()
-        };
         let lines = self.lines();
-        let waiting = own(&mut lines.waiting.iter());
-        let begun = own(&mut lines.running.iter());
+        let own: Vec<TaskStatus> = lines
+            .waiting
+            .iter()
+            .chain(&lines.running)
+            .filter(|other| other.order.owner == owner)
+            .map(|other| other.status())
+            .collect();
         drop(lines);
-        let has_room = waiting < self.limit && waiting + begun <= self.limit;
+        let count = |wanted: TaskStatus| own.iter().filter(|status| **status == wanted).count();
+        let (queued, waiting) = (count(TaskStatus::Queued), count(TaskStatus::Waiting));
+        let has_room = queued < self.limit && queued + waiting <= self.limit;
         if has_room {
             self.push_back(Arc::clone(entry));
         }
         has_room
+    }
+
+    /// What a task waits for that was just pushed, in words; nothing if it can begin.
+    #[must_use]
+    pub fn ahead(&self, entry: &Arc<Entry>) -> Option<String> {
+        let lines = self.lines();
+        let after = entry.order.after.as_deref();
+        let place = session(entry);
+        let is_ahead = |other: &&Arc<Entry>| {
+            !Arc::ptr_eq(other, entry)
+                && (place.is_some() && session(other) == place || after.is_some_and(|id| other.id() == id))
+        };
+        let ahead = lines.running.iter().chain(&lines.waiting).find(is_ahead)?;
+        let id = ahead.id();
+        Some(format!("your earlier task {} of this session", id.get(..8).unwrap_or(&id)))
     }
 
     /// Lets a task wait that had waited before the agent was started anew.

@@ -9,10 +9,15 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use utoipa::ToSchema;
 
 /// Requests whose owner is remembered: as many as the helper keeps outcomes for.
 const KEPT: i64 = 10_000;
+
+/// A request whose id is older than this has come to the helper, or never will: ids are made as requests are sent, and
+/// a connection is tried for less than this.
+const ON_ITS_WAY: Duration = Duration::from_secs(60);
 
 /// The requests that were sent.
 pub struct Requests(Arc<Database>);
@@ -42,6 +47,8 @@ pub enum NotOne {
     Several,
     /// What became of the newest is not known: an older one is not what is meant.
     Open(String),
+    /// The database cannot be read.
+    Unreadable(String),
     /// Nothing of the person's last task can be taken back, or is not taken back already.
     NoneLeft(String),
 }
@@ -66,6 +73,7 @@ impl NotOne {
                 let why = "what became of your newest request is not known yet: see";
                 Fault::new("unknown_request", format!("{why} `postern result {newest}`"))
             }
+            (Self::Unreadable(why), _) => Fault::new("internal", why),
             (Self::NoneLeft(task), _) => {
                 let why = "nothing is left to take back of your last task";
                 let more = "for what you did before it give its id, or a task: `postern undo --task ID`";
@@ -210,7 +218,10 @@ impl Requests {
     }
 
     /// The requests of a step that may have changed something, whatever is known of them, the oldest first.
-    pub fn of_step(&self, task: &str, step: usize) -> Vec<Sent> {
+    ///
+    /// # Errors
+    /// They cannot be read: that is not to say that nothing was sent.
+    pub fn of_step(&self, task: &str, step: usize) -> Result<Vec<Sent>, String> {
         self.0.read(|sql| {
             let mut sent = sql.prepare(
                 "SELECT requests.id, verb, target FROM requests JOIN tasks ON tasks.seq = task
@@ -224,7 +235,10 @@ impl Requests {
     }
 
     /// Whether a request was sent for this person.
-    pub fn owns(&self, owner: Owner, id: &str) -> bool {
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn owns(&self, owner: Owner, id: &str) -> Result<bool, String> {
         self.0.read(|sql| {
             let mut own = sql.prepare("SELECT 1 FROM requests WHERE id = ?1 AND owner = ?2")?;
             own.exists([id, &text(&owner)])
@@ -237,12 +251,15 @@ impl Requests {
             let mut verb = sql.prepare("SELECT verb FROM requests WHERE id = ?")?;
             verb.query_row([id], |row| row.get::<_, Option<String>>(0)).optional()
         });
+        // What cannot be read is not known: the request stays so, and its recorded outcome is asked for.
+        let Ok(verb) = verb else { return };
         let verb = verb.flatten().unwrap_or_default();
         let state = match end {
             Event::Completed(done) if !matches!(done.status, Status::Done | Status::Partly) => State::Nothing,
             Event::Completed(done) if has_inverse(&verb, done) => State::Change,
             Event::Completed(_) => State::Done,
             Event::Refused(_) => State::Nothing,
+            Event::Error(fault) if fault.not_begun => State::Nothing,
             // No answer of the helper's: what became of it is not known.
             Event::Error(_)
             | Event::Accepted(_)
@@ -271,8 +288,28 @@ impl Requests {
         });
     }
 
+    /// Remembers the recorded outcome of a request, as the helper was asked for it. That the helper does not know it
+    /// says that it never came there, unless it may be on its way yet.
+    pub fn recalled(&self, id: &str, end: &Event) {
+        match end {
+            Event::Completed(_) => self.settle(id, None, end),
+            Event::Refused(refused) if refused.code == "unknown_request" && age(id) > ON_ITS_WAY => {
+                self.settle(id, None, end);
+            }
+            Event::Refused(_)
+            | Event::Error(_)
+            | Event::Accepted(_)
+            | Event::Waiting(_)
+            | Event::Progress(_)
+            | Event::Output(_) => {}
+        }
+    }
+
     /// The changes of a group that a person asked for, the oldest first; no undo is among them.
-    pub fn changes(&self, owner: Owner, group: Group<'_>) -> Vec<Asked> {
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn changes(&self, owner: Owner, group: Group<'_>) -> Result<Vec<Asked>, String> {
         let owner = text(&owner);
         let newest = "SELECT seq, task FROM requests WHERE owner = ?1 AND is_effect AND NOT is_undo
                       AND state <> 'nothing' ORDER BY seq DESC LIMIT 1";
@@ -302,7 +339,7 @@ impl Requests {
                 Ok(Asked { request_id, verb, target, state, task, followers: Vec::new() })
             })?;
             rows.collect()
-        });
+        })?;
         for at in 0..asked.len() {
             let (before, after) = asked.split_at_mut(at + 1);
             let happened = after.iter().filter(|later| matches!(later.state, State::Done | State::Change));
@@ -310,14 +347,14 @@ impl Requests {
                 one.followers = followers(&one.verb, happened.map(|later| (&*later.verb, &*later.target)));
             }
         }
-        asked
+        Ok(asked)
     }
 
     /// A person's request by its id, the beginning of it, or `last`: the newest change that stands of those that
     /// belong together, so that asking again goes one further back and never into another task.
     pub fn find(&self, owner: Owner, id: &str) -> Result<String, NotOne> {
         if id == "last" {
-            let changes = self.changes(owner, Group::Newest);
+            let changes = self.changes(owner, Group::Newest).map_err(NotOne::Unreadable)?;
             let task = changes.last().and_then(|change| change.task.clone());
             let is_open = |change: &&Asked| matches!(change.state, State::Change | State::Unknown);
             return match changes.into_iter().rfind(|change| is_open(&change)) {
@@ -327,13 +364,13 @@ impl Requests {
             };
         }
         let owner = text(&owner);
-        let found: Vec<String> = self.0.read(|sql| {
+        let found: Result<Vec<String>, String> = self.0.read(|sql| {
             let like = "SELECT id FROM requests WHERE owner = ?2 AND substr(id, 1, length(?1)) = ?1 LIMIT 2";
             let mut like = sql.prepare(like)?;
             let rows = like.query_map([id, &owner], |row| row.get(0))?;
             rows.collect()
         });
-        match found.as_slice() {
+        match found.map_err(NotOne::Unreadable)?.as_slice() {
             [one] => Ok(one.clone()),
             [] => Err(NotOne::Unknown),
             _ => Err(NotOne::Several),
@@ -353,4 +390,12 @@ impl Requests {
             sql.execute(gone, params![false, KEPT])
         });
     }
+}
+
+/// How long ago a request's id was made; nothing where it does not tell, or the clock was set back.
+fn age(id: &str) -> Duration {
+    let made = uuid::Uuid::parse_str(id).ok().and_then(|id| id.get_timestamp());
+    let made = made.map(|made| made.to_unix()).map(|(seconds, nanos)| Duration::new(seconds, nanos));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    made.map_or(Duration::ZERO, |made| now.saturating_sub(made))
 }

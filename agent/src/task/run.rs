@@ -20,7 +20,7 @@ mod step;
 pub(crate) use requests::request;
 
 use super::question::Person;
-use super::{Care, Change, Commands, Left, Order, StepResult, StepStatus, Task, TaskStatus, Turn};
+use super::{Care, Change, Commands, Left, Order, Slot, StepResult, StepStatus, Task, TaskStatus};
 use crate::args::Of;
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Completed, Event, Fault, Status};
@@ -70,7 +70,7 @@ pub struct Runner<'a> {
     /// The questions that were put so far.
     pub questions: u32,
     /// Its place among the other tasks.
-    pub turn: &'a mut Turn,
+    pub slot: &'a mut Slot,
     /// What an earlier process left of it.
     pub left: Left,
     /// What it needs for commands of its own.

@@ -37,6 +37,8 @@ pub enum Find {
     None,
     /// The beginning of several.
     Several,
+    /// What is kept of it cannot be read.
+    Unreadable(String),
 }
 
 impl Store {
@@ -105,31 +107,50 @@ impl Store {
             let rows = find.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()
         });
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => return Find::Unreadable(why),
+        };
         let mut own = found
             .into_iter()
             .filter(|(_, owner)| serde_json::from_str(owner).is_ok_and(|owner: Owner| who.has(right, owner)));
         match (own.next(), own.next()) {
-            (Some((row, _)), None) => self.entry(row).map_or(Find::None, Find::One),
+            (Some((row, _)), None) => match self.entry(row) {
+                Ok(Some(entry)) => Find::One(entry),
+                Ok(None) => Find::None,
+                Err(why) => Find::Unreadable(why),
+            },
             (None, _) => Find::None,
             (Some(_), Some(_)) => Find::Several,
         }
     }
 
-    /// The tasks that somebody may see, the newest first, at most so many.
-    pub fn list(&self, who: Owner, most: usize) -> Vec<Task> {
+    /// The tasks that somebody may see, the newest first, at most so many. One that cannot be read stands among them,
+    /// and says so.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn list(&self, who: Owner, most: usize) -> Result<Vec<Task>, String> {
         let rows = self.database.read(|sql| {
-            let mut list = sql.prepare("SELECT seq, owner FROM tasks ORDER BY seq DESC")?;
-            let rows = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()
-        });
-        let own = rows.into_iter().filter(|(_, owner)| {
+            let mut list = sql.prepare("SELECT seq, owner, id FROM tasks ORDER BY seq DESC")?;
+            let rows = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(i64, String, String)>>>()
+        })?;
+        let own = rows.into_iter().filter(|(_, owner, _)| {
             serde_json::from_str(owner).is_ok_and(|owner: Owner| who.has(Right::See, owner))
         });
-        own.take(most).filter_map(|(row, _)| self.entry(row)).map(|entry| entry.task()).collect()
+        let task = |(row, _, id): (i64, String, String)| match self.entry(row) {
+            Ok(entry) => entry.map(|entry| entry.task()),
+            Err(why) => Some(Task::unreadable(id, why)),
+        };
+        Ok(own.take(most).filter_map(task).collect())
     }
 
-    /// A task by its place in the database.
-    fn entry(&self, row: i64) -> Option<Arc<Entry>> {
+    /// A task by its place in the database; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or one of its results: without them it would begin anew.
+    fn entry(&self, row: i64) -> Result<Option<Arc<Entry>>, String> {
         let kept = self.database.read(|sql| {
             let find = "SELECT id, ordered, record, (SELECT max(number) FROM notes WHERE task = seq) FROM tasks \
                         WHERE seq = ?";
@@ -139,40 +160,50 @@ impl Store {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?, last.unwrap_or_default()))
                 })
                 .optional()
-        });
-        let (id, ordered, record, last): (String, String, String, i64) = kept?;
-        if let Some(entry) = self.lock().get(&id) {
-            return Some(Arc::clone(entry));
-        }
-        let (order, task) = match (serde_json::from_str(&ordered), serde_json::from_str::<Task>(&record)) {
-            (Ok(order), Ok(task)) => (order, task),
-            (Err(error), _) | (_, Err(error)) => {
-                tracing::error!(task = id, "a kept task cannot be read: {error}");
-                return None;
-            }
+        })?;
+        let Some((id, ordered, record, last)): Option<(String, String, String, i64)> = kept else {
+            return Ok(None);
         };
+        if let Some(entry) = self.lock().get(&id) {
+            return Ok(Some(Arc::clone(entry)));
+        }
+        let cannot = |what: &str, error: serde_json::Error| {
+            tracing::error!(event = "database", task = id, "{what} of a kept task cannot be read: {error}");
+            format!("{what} of the task {id} cannot be read: {error}")
+        };
+        let order = serde_json::from_str(&ordered).map_err(|error| cannot("the order", error))?;
+        let task: Task = serde_json::from_str(&record).map_err(|error| cannot("the record", error))?;
         let results = self.database.read(|sql| {
             let mut steps = sql.prepare("SELECT result FROM steps WHERE task = ? ORDER BY number")?;
             let rows = steps.query_map([row], |row| row.get(0))?;
             rows.collect::<rusqlite::Result<Vec<String>>>()
-        });
-        let results = serde_json::from_str(&format!("[{}]", results.join(","))).unwrap_or_default();
+        })?;
+        let results = serde_json::from_str(&format!("[{}]", results.join(",")))
+            .map_err(|error| cannot("a step's result", error))?;
         let last = u64::try_from(last).unwrap_or_default();
-        Some(Entry::new(row, order, Task { results, ..task }, last, Arc::clone(&self.database)))
+        Ok(Some(Entry::new(row, order, Task { results, ..task }, last, Arc::clone(&self.database))))
     }
 
     /// What a task that goes on from this one knows; nothing if it is gone.
-    pub(super) fn memory(&self, id: &str) -> Memory {
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn memory(&self, id: &str) -> Result<Memory, String> {
         let memory: Option<String> = self.database.read(|sql| {
             sql.query_row("SELECT memory FROM tasks WHERE id = ?", [id], |row| row.get(0))
                 .optional()
                 .map(Option::flatten)
-        });
-        memory.and_then(|memory| serde_json::from_str(&memory).ok()).unwrap_or_default()
+        })?;
+        let Some(memory) = memory else { return Ok(Memory::default()) };
+        serde_json::from_str(&memory)
+            .map_err(|error| format!("what the task {id} left cannot be read: {error}"))
     }
 
     /// A person's newest task, in a session or, if that is empty, in any: its id and its session.
-    pub fn newest(&self, owner: Owner, session: &str) -> Option<(String, String)> {
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn newest(&self, owner: Owner, session: &str) -> Result<Option<(String, String)>, String> {
         self.database.read(|sql| {
             let newest = "SELECT id, session FROM tasks WHERE owner = ?1 AND (?2 = '' OR session = ?2)
                           ORDER BY seq DESC LIMIT 1";
@@ -194,29 +225,51 @@ impl Store {
     }
 
     /// Takes up what an earlier process left: tasks that it ran are marked, those that had not begun are given
-    /// back to be queued.
-    pub fn take_up(&self) -> Vec<Arc<Entry>> {
+    /// back to be queued. One that cannot be read has failed.
+    ///
+    /// # Errors
+    /// The database cannot be read: what is queued stays so until the agent is started again.
+    pub fn take_up(&self) -> Result<Vec<Arc<Entry>>, String> {
         let rows = self.database.read(|sql| {
             let open = format!("SELECT seq FROM tasks WHERE NOT ({FINAL}) ORDER BY seq");
             let mut open = sql.prepare(&open)?;
             let rows = open.query_map([], |row| row.get(0))?;
             rows.collect::<rusqlite::Result<Vec<i64>>>()
-        });
+        })?;
         let mut queued = Vec::new();
-        for entry in rows.into_iter().filter_map(|row| self.entry(row)) {
+        for row in rows {
+            let entry = match self.entry(row) {
+                Ok(Some(entry)) => entry,
+                Ok(None) => continue,
+                Err(why) => {
+                    self.give_up(row, &why);
+                    continue;
+                }
+            };
             let task = entry.task();
             if task.status == TaskStatus::Queued {
                 // Nobody is at the other end to be asked.
                 queued.push(self.reopen(&entry, false));
             } else {
                 entry.interrupted();
-                let mut memory = entry.order.after.as_deref().map(|id| self.memory(id)).unwrap_or_default();
+                // What came before is not known to the next task then; the journal says why.
+                let before = entry.order.after.as_deref().map(|id| self.memory(id));
+                let mut memory = before.and_then(Result::ok).unwrap_or_default();
                 memory.add(earlier(&entry.task(), String::new()), Vec::new(), &BTreeSet::new());
                 entry.remember(&memory);
             }
         }
         self.tidy();
-        queued
+        Ok(queued)
+    }
+
+    /// Ends a task of which too little can be read to go on with it.
+    fn give_up(&self, row: i64, why: &str) {
+        let record = "CASE WHEN json_valid(record)
+                      THEN json_set(record, '$.status', 'failed', '$.summary', ?1) ELSE record END";
+        let change = format!("UPDATE tasks SET status = 'failed', record = {record} WHERE seq = ?2");
+        // Told of in the journal; the next start tries again.
+        let _ = self.database.write(Wait::ForKernel, |sql| sql.execute(&change, params![why, row]));
     }
 
     /// Lets the oldest finished tasks go, and events before them, when there are too many or they are too large.

@@ -21,11 +21,11 @@ struct World {
 
 impl World {
     fn new(more: &str) -> Self {
-        let server = ToolServer::start();
         let mut place = Place::new();
-        place.host.tool_socket.clone_from(&server.socket);
         let program = Path::new(env!("CARGO_BIN_EXE_postern"));
         let shims = place.path("shims");
+        let server = ToolServer::with(&[("POSTERN_TOOL_SHIMS", shims.to_str().unwrap())]);
+        place.host.tool_socket.clone_from(&server.socket);
         std::fs::create_dir(&shims).unwrap();
         for name in PROGRAMS {
             symlink(program, shims.join(name)).unwrap();
@@ -40,8 +40,7 @@ impl World {
 
     /// Runs a command, in which `sudo` is the shim.
     async fn run(&self, cmd: &str) -> Ran {
-        let cmd = cmd.replace("sudo ", &format!("{}/sudo ", self.shims.display()));
-        self.place.run(&["shell", "run", &cmd, "--json"]).await
+        self.place.run(&["shell", "run", cmd, "--json"]).await
     }
 
     fn helper(&self, plays: Vec<Play>) -> FakeHelper {
@@ -247,8 +246,8 @@ async fn with_the_profile_none_no_command_runs() {
 async fn a_dry_run_of_a_script_previews_its_requests() {
     let world = World::new("");
     let helper = world.helper(vec![Play::Events(vec![ended(Status::Previewed, "")])]);
-    let cmd = format!("{}/sudo systemctl stop nginx", world.shims.display());
-    let ran = world.place.run(&["--dry-run", "shell", "run", &cmd, "--json"]).await;
+    let cmd = "sudo systemctl stop nginx";
+    let ran = world.place.run(&["--dry-run", "shell", "run", cmd, "--json"]).await;
     let task = ran.json();
     assert_eq!((ran.exit, &task["changes"]), (Exit::Done, &json!([])), "{task}");
     let modes: Vec<i32> = helper.seen().iter().map(|seen| seen.meta().mode).collect();
@@ -403,7 +402,7 @@ async fn an_answer_is_for_the_shim_that_asked() {
     let place = &world.place;
     // Somebody asks and does not wait: the answer is there before that of the shim.
     let unheard = r#"printf '\003tag!{"verb":"unit.start","args":{"unit":"a.service"}}' >&$POSTERN_SHIM_FD"#;
-    let cmd = format!("{unheard}; {}/sudo systemctl stop b; echo $?", world.shims.display());
+    let cmd = format!("{unheard}; sudo systemctl stop b; echo $?");
     let asks = settled(place, &ordered(place, &cmd).await).await;
     let task = answered(place, &asks, json!({ "answer": "yes" })).await;
     assert_eq!(own(&task)["stdout"], "4\n", "{task}");
@@ -467,7 +466,7 @@ async fn who_speaks_on_the_descriptor_gets_typed_requests_of_shims_and_nothing_e
         )
     };
     let cmd = [
-        format!("{}/sudo id >/dev/null", world.shims.display()),
+        "sudo id >/dev/null".to_owned(),
         say(r#"\003tag!{"verb":"policy.describe","args":{}}"#),
         say(r#"\003tag!{"verb":"request.undo","args":{"of":"last"}}"#),
         say(r"\003tag!garbage"),
@@ -500,7 +499,7 @@ async fn who_speaks_in_vain_on_the_descriptor_is_not_listened_to_for_ever() {
     let late = format!(
         "printf '\\003tag!{{\"verb\":\"package.update\",\"args\":{{}}}}' >&$POSTERN_SHIM_FD && {ask}; echo end"
     );
-    let cmd = format!("{}/sudo id >/dev/null\n{vain}{late}", world.shims.display());
+    let cmd = format!("sudo id >/dev/null\n{vain}{late}");
     assert!(cmd.len() < 2048, "{}", cmd.len());
     let asks = settled(place, &ordered(place, &cmd).await).await;
     let task = answered(place, &asks, json!({ "answer": "yes" })).await;

@@ -207,7 +207,7 @@ fn held(values: &[(&str, &str)]) -> Secrets {
     let config: Config = read_under(&path, []).unwrap();
     let shown = serde_json::to_string(&config).unwrap();
     assert!(values.iter().all(|(_, value)| !shown.contains(value)), "{shown}");
-    let (secrets, wrong) = Secrets::fetch(&config);
+    let (secrets, wrong) = Secrets::fetch(&config).unwrap();
     assert_eq!(wrong, Vec::<String>::new());
     std::sync::Arc::into_inner(secrets).unwrap()
 }
@@ -244,6 +244,39 @@ fn a_value_is_found_in_every_form_that_it_is_likely_to_have() {
         }
     }
     assert_eq!(secrets.values("0123456789abcde f, s3cret"), ("0123456789abcde f, s3cret".to_owned(), 0));
+}
+
+/// A value without repetition, of all that ASCII can print: each form of it is another.
+fn long(seed: usize, length: usize) -> String {
+    (0..length).map(|n| char::from(b'!' + u8::try_from((n * n + seed * (n / 7)) % 94).unwrap())).collect()
+}
+
+#[test]
+fn long_values_are_taken_out_as_well() {
+    let values: Vec<(String, String)> = (0..6).map(|n| (format!("s{n}"), long(n, 4_000))).collect();
+    let rows: Vec<(&str, &str)> =
+        values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let secrets = held(&rows);
+    for (_, value) in &values {
+        assert_eq!(secrets.values(&format!("a {value} b")), ("a [REDACTED] b".to_owned(), 1));
+    }
+}
+
+#[tokio::test]
+async fn the_agent_does_not_start_where_its_secrets_could_not_be_taken_out() {
+    let place = Place::new();
+    let row = |n: usize| {
+        let path = place.path(&format!("s{n}"));
+        std::fs::write(&path, long(n, 60_000)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        format!("[secrets.s{n}]\nsource = \"file:{}\"\nverbs = [\"command.run\"]\n", path.display())
+    };
+    let text: String = (0..8).map(row).collect();
+    std::fs::write(&place.host.config, text).unwrap();
+    let listener = tokio::net::UnixListener::bind(&place.host.agent_socket).unwrap();
+    let served = postern_agent::serve::serve_on(listener, &place.host, std::future::pending()).await;
+    let why = served.expect_err("it refuses to start").to_string();
+    assert!(why.contains("the secrets are too large to be kept out of what is shown"), "{why}");
 }
 
 #[test]

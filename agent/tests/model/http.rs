@@ -23,13 +23,34 @@ fn address() -> SocketAddr {
     SocketAddr::from(([127, high, low, 77], NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
+/// Whoever has the token: another person than the one at the socket.
+pub struct Bearer(SocketAddr);
+
+impl Bearer {
+    /// Gives a task and waits for its end.
+    pub async fn execute(&self, order: &str) -> Value {
+        let (host, bearer) = (self.0.to_string(), format!("Bearer {TOKEN}"));
+        let headers =
+            [("host", host.as_str()), ("authorization", &bearer), ("content-type", "application/json")];
+        let stream = TcpStream::connect(self.0).await.unwrap();
+        json_of(&send(stream, "POST", "/execute", &headers, order).await.2)
+    }
+}
+
+/// An agent that listens on TCP besides, with more configuration.
+pub async fn over_tcp_with(place: &Place, more: &str) -> Bearer {
+    std::fs::write(&place.host.config, more).unwrap();
+    Bearer(over_tcp(place).await)
+}
+
 /// An agent that listens on TCP besides.
 async fn over_tcp(place: &Place) -> SocketAddr {
     let (address, token) = (address(), place.path("token"));
     std::fs::write(&token, format!("{TOKEN}\n")).unwrap();
     std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600)).unwrap();
     let text = format!("[http]\ntcp = \"{address}\"\ntoken = \"file:{}\"\n", token.display());
-    std::fs::write(&place.host.config, text).unwrap();
+    let before = std::fs::read_to_string(&place.host.config).unwrap_or_default();
+    std::fs::write(&place.host.config, before + &text).unwrap();
     place.serve();
     // The agent runs on this thread: it binds before the first answer over its socket.
     assert_eq!(ask(place, "GET", "/tasks", &[], "").await.0, 200);

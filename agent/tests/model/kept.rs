@@ -169,7 +169,7 @@ async fn tasks_of_one_session_run_one_after_the_other_also_while_one_waits_for_a
 #[tokio::test]
 async fn the_queue_is_as_long_as_it_is_configured() {
     let place = Place::new();
-    std::fs::write(&place.host.config, "[limits]\nqueue = 1\n").unwrap();
+    std::fs::write(&place.host.config, "[limits]\nqueue = 1\nparallel = 1\n").unwrap();
     let helper = place.helper(vec![Play::Hold(vec![accepted()], Arc::new(Notify::new()), Vec::new())]);
     place.serve();
     let order = json!({ "task": "restart nginx", "wait": false });
@@ -303,6 +303,26 @@ async fn a_task_goes_on_only_from_one_s_own_and_in_its_session() {
 }
 
 #[tokio::test]
+async fn a_session_remembers_without_being_told_to_unless_it_is_told_not_to() {
+    let finish = |summary: &str| calls("finish", &json!({ "summary": summary, "outcome": "answered" }));
+    let server = Server::start(["one", "two", "three", "four"].map(finish).to_vec()).await;
+    let place = Place::new();
+    configure(&place, &server);
+    place.helper((0..4).map(|_| done()).collect());
+    place.serve();
+    for order in [
+        json!({ "task": "first", "session": "a" }),
+        json!({ "task": "second", "session": "a" }),
+        json!({ "task": "third", "session": "a", "continue": false }),
+        json!({ "task": "fourth" }),
+    ] {
+        http(&place, "POST", "/execute", &order).await;
+    }
+    assert!(words(&server, 1).contains("1. \"first\": "), "{}", words(&server, 1));
+    assert_eq!([words(&server, 2), words(&server, 3)], ["third", "fourth"]);
+}
+
+#[tokio::test]
 async fn a_request_that_cannot_be_recorded_is_not_sent_and_health_tells_why() {
     let place = Place::new();
     let helper = place.helper(vec![done()]);
@@ -325,4 +345,50 @@ async fn a_request_that_cannot_be_recorded_is_not_sent_and_health_tells_why() {
     assert!(helper.seen().is_empty(), "nor is a typed one, whose owner could not be told later");
     let health = http(&place, "GET", "/health", &Value::Null).await;
     assert!(health["agent"].as_str().unwrap().contains("the disk is full"), "{health}");
+}
+
+#[tokio::test]
+async fn tasks_of_other_sessions_do_not_wait_for_one_that_is_at_work() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let busy = Play::Hold(vec![accepted()], Arc::clone(&go), vec![ended(Status::Done, "")]);
+    let helper = place.helper(vec![busy, done()]);
+    place.serve();
+    let first = give(&place, &json!({ "task": "restart nginx", "session": "s" })).await;
+    until("the first is at work", || helper.seen().len() == 1).await;
+    let second = give(&place, &json!({ "task": "restart redis", "session": "t" })).await;
+    stands(&place, &second, "completed").await;
+    let third = give(&place, &json!({ "task": "restart ssh", "session": "s" })).await;
+    assert_eq!(task(&place, &third).await["status"], "queued");
+    helper.add(done());
+    go.notify_one();
+    stands(&place, &third, "completed").await;
+    let (_, _, told) = crate::http::ask(&place, "GET", &format!("/tasks/{third}/events"), &[], "").await;
+    assert!(told.contains(&format!("your earlier task {} of this session", &first[..8])), "{told}");
+}
+
+#[tokio::test]
+async fn one_person_s_tasks_leave_slots_to_others_and_are_served_in_turn_with_theirs() {
+    let place = Place::new();
+    let bearer = crate::http::over_tcp_with(&place, "[limits]\nparallel = 2\n").await;
+    let go = Arc::new(Notify::new());
+    let busy = Play::Hold(vec![accepted()], Arc::clone(&go), vec![ended(Status::Done, "")]);
+    let helper = place.helper(vec![busy, done(), done(), done()]);
+    let own = [
+        give(&place, &json!({ "task": "restart one" })).await,
+        give(&place, &json!({ "task": "restart two" })).await,
+        give(&place, &json!({ "task": "restart three" })).await,
+    ];
+    until("the first is at work", || helper.seen().len() == 1).await;
+    // Half of two slots is this person's; the other one is for somebody else.
+    let other = bearer.execute(r#"{"task":"restart theirs"}"#).await;
+    assert_eq!(other["status"], "completed", "{other}");
+    assert_eq!(task(&place, &own[1]).await["status"], "queued");
+    go.notify_one();
+    for id in &own {
+        stands(&place, id, "completed").await;
+    }
+    let units: Vec<String> =
+        helper.seen().iter().map(|seen| seen.decode::<UnitRestartRequest>().unit).collect();
+    assert_eq!(units, ["one.service", "theirs.service", "two.service", "three.service"]);
 }

@@ -21,6 +21,7 @@ mod loops;
 mod outcomes;
 mod plan_scenarios;
 mod plans;
+mod rates;
 mod reading;
 mod redaction;
 mod repaired;

@@ -273,6 +273,7 @@ async fn a_step_that_looks_afterwards_looks_and_does_not_act_again() {
 #[tokio::test]
 async fn what_had_not_begun_is_run_after_a_restart_and_what_had_waits_for_the_order() {
     let place = Place::new();
+    std::fs::write(&place.host.config, "[limits]\nparallel = 1\n").unwrap();
     let helper = place.helper(vec![hold(), done()]);
     let agent = Agent::start(&place).await;
     let first = give(&place, &json!({ "task": "restart nginx" })).await;
@@ -413,4 +414,81 @@ async fn a_plan_that_was_being_taken_back_does_not_go_forward_again() {
     let summary = task["summary"].as_str().unwrap();
     assert!(summary.contains("the agent was stopped while it took this back"), "{task}");
     assert!(!task["warnings"].to_string().contains("is being taken back"), "{task}");
+}
+
+/// Kills the agent while a restart is under way after an installation, changes what it kept, and tries to go on.
+async fn resumed_after(statements: &str) -> (FakeHelper, Place, Agent, String, crate::common::Ran) {
+    let place = Place::new();
+    let helper = place.helper(vec![done(), hold(), done(), done(), done()]);
+    let agent = Agent::start(&place).await;
+    let id = give(&place, &json!({ "task": "install nginx, restart nginx and stop redis" })).await;
+    until("the second request is sent", || helper.seen().len() == 2).await;
+    drop(agent);
+    let agent = Agent::start(&place).await;
+    forget(&place, statements);
+    let ran = place.run(&["tasks", "resume", &id, "--json"]).await;
+    (helper, place, agent, id, ran)
+}
+
+#[tokio::test]
+async fn resume_sends_nothing_where_what_was_done_cannot_be_read() {
+    for statements in [
+        "UPDATE steps SET result = '{'",
+        "UPDATE notes SET data = '{' WHERE name = 'step'",
+        "UPDATE requests SET verb = NULL",
+        "ALTER TABLE dialogue RENAME TO gone",
+        "INSERT INTO dialogue SELECT seq, 0, '{', 0 FROM tasks",
+    ] {
+        let (helper, _place, _agent, _id, ran) = resumed_after(statements).await;
+        assert_eq!(rpcs(&helper), ["PackageInstall", "UnitRestart"], "{statements}: {ran:?}");
+        assert_ne!(ran.exit, Exit::Done, "{statements}");
+        let told = format!("{}{}", ran.out, ran.err);
+        assert!(told.contains("cannot be read"), "{statements}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_could_not_be_read_for_a_while_can_be_resumed_later() {
+    let (helper, place, _agent, id, ran) = resumed_after("ALTER TABLE dialogue RENAME TO gone").await;
+    assert_ne!(ran.exit, Exit::Done, "{ran:?}");
+    forget(&place, "ALTER TABLE gone RENAME TO dialogue");
+    let ran = place.run(&["tasks", "resume", &id]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    assert_eq!(rpcs(&helper), ["PackageInstall", "UnitRestart", "RequestResult", "UnitStop"]);
+}
+
+#[tokio::test]
+async fn a_queued_task_that_cannot_be_read_has_failed_and_does_not_vanish() {
+    for statements in
+        ["UPDATE tasks SET ordered = '{' WHERE status = 'queued'", "UPDATE tasks SET record = '{'"]
+    {
+        let place = Place::new();
+        std::fs::write(&place.host.config, "[limits]\nparallel = 1\n").unwrap();
+        let helper = place.helper(vec![hold(), done()]);
+        let agent = Agent::start(&place).await;
+        give(&place, &json!({ "task": "restart nginx" })).await;
+        until("the first is at work", || helper.seen().len() == 1).await;
+        let second = give(&place, &json!({ "task": "restart redis" })).await;
+        drop(agent);
+        forget(&place, statements);
+        let _agent = Agent::start(&place).await;
+        let list = http(&place, "GET", "/tasks", &Value::Null).await;
+        let listed = list.as_array().unwrap().iter().find(|task| task["id"] == second).expect("it is listed");
+        assert_eq!(listed["status"], "failed", "{statements}: {list}");
+        assert!(listed["summary"].as_str().unwrap().contains("cannot be read"), "{statements}: {list}");
+        assert_eq!(rpcs(&helper), ["UnitRestart"], "{statements}");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_ends_its_task_and_no_other() {
+    // No step has the number 0: the agent trusts its own database, and counts down from it.
+    let absurd = "UPDATE steps SET result = json_set(result, '$.step', 0, '$.status', 'error')";
+    let (_helper, place, _agent, id, ran) = resumed_after(absurd).await;
+    assert_eq!(ran.exit, Exit::Partly, "{ran:?}");
+    let left = task(&place, &id).await;
+    assert_eq!(left["status"], "partial", "{left}");
+    let summary = left["summary"].as_str().unwrap();
+    assert!(summary.starts_with("an error in the agent itself ended this"), "{summary}");
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
 }

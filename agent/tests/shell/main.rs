@@ -2,6 +2,7 @@
 
 mod check;
 mod hostile;
+mod requests;
 mod rules;
 mod shim;
 mod table;

@@ -5,7 +5,7 @@ use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Fault};
 use crate::request::Request;
 use crate::secrets::Secrets;
-use crate::task::{Effect, Task, TaskStatus, Turn, Waits};
+use crate::task::{Effect, Slot, Task, TaskStatus, Waits};
 use crate::tool::Tool;
 use serde_json::{Value, json};
 
@@ -36,18 +36,19 @@ impl Runner<'_> {
         mode: Mode,
     ) -> Outcome {
         let mut ask = self.prepare(task, number, request, mode);
-        if ask.effect() == Effect::Possible {
-            // One that was perhaps sent before goes on under its id.
-            ask.id = self.left.again.take().unwrap_or(ask.id);
-        }
         let mut cancel = self.cancel.clone();
         // Another task may act while this one waited for a person.
         tokio::select! {
-            () = self.turn.take() => {}
+            () = self.slot.take() => {}
             _ = cancel.wait_for(|cancelled| *cancelled) => {
                 let fault = Fault::new("cancelled", "before it was asked");
                 return Outcome::ended(&ask, Event::Error(fault));
             }
+        }
+        // An id tells when it was sent; one that was perhaps sent before goes on under its own.
+        ask.id = new_id();
+        if ask.effect() == Effect::Possible {
+            ask.id = self.left.again.take().unwrap_or(ask.id);
         }
         (self.on)(
             "request",
@@ -59,11 +60,13 @@ impl Runner<'_> {
             task,
         );
         if *cancel.borrow() {
-            return Outcome::ended(&ask, Event::Error(Fault::new("cancelled", "before it was asked")));
+            let end = Event::Error(Fault::new("cancelled", "before it was asked").not_begun());
+            (self.on)(end.name(), end.data(), task);
+            return Outcome::ended(&ask, end);
         }
         let secrets = self.secrets;
         let mut telling =
-            Telling { turn: self.turn, on: self.on, secrets, ask: &ask, number, rule: String::new() };
+            Telling { slot: self.slot, on: self.on, secrets, ask: &ask, number, rule: String::new() };
         // Only the helper gets the values; all that is said and kept of the request has their names.
         let filled = Ask { request: secrets.filled(ask.request.clone()), ..ask.clone() };
         let mut tell = |event: &Event| telling.tell(task, event);
@@ -82,7 +85,7 @@ impl Runner<'_> {
 
 /// Passes the events of one request on, and keeps the task's record in step with them.
 struct Telling<'a, 'b> {
-    turn: &'a mut Turn,
+    slot: &'a mut Slot,
     on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send + 'b),
     secrets: &'a Secrets,
     ask: &'a Ask,
@@ -107,7 +110,7 @@ impl Telling<'_, '_> {
                     target: self.ask.request.target(),
                     rule: self.rule.clone(),
                 });
-                self.turn.give();
+                self.slot.give();
             }
             Event::Progress(_)
             | Event::Output(_)

@@ -23,7 +23,9 @@ impl Runner<'_> {
         let acceptable = line.acceptable.unwrap_or(&[0]);
         let mut result = match Meaning::of(line.cmd) {
             Ok(Meaning::Requests(steps)) => self.requested(task, number, &tool, steps, acceptable).await,
-            Ok(Meaning::Program) if self.order.mode != Mode::Execute => self.foreseen(number, tool, line.cmd),
+            Ok(Meaning::Program) if self.order.mode != Mode::Execute => {
+                self.foreseen(number, tool, line.cmd).await
+            }
             Ok(Meaning::Program) => Box::pin(self.shell(task, number, line)).await,
             Ok(Meaning::Nothing(why)) | Err(why) => StepResult {
                 error: Some(format!("unsupported: {why}")),
@@ -35,12 +37,12 @@ impl Runner<'_> {
     }
 
     /// What would be said of a program of the sandbox, which a dry run does not start.
-    fn foreseen(&self, number: usize, tool: Tool, cmd: &str) -> StepResult {
+    async fn foreseen(&mut self, number: usize, tool: Tool, cmd: &str) -> StepResult {
         let refused = |status, why: String| StepResult {
             error: Some(why),
             ..StepResult::new(number, tool.clone(), status)
         };
-        match self.commands.judge(cmd) {
+        match self.commands.judge(cmd).await {
             Err(fault) => refused(StepStatus::Error, format!("{}: {}", fault.code, fault.message)),
             Ok(decision) if decision.effective() == Level::Block => {
                 refused(StepStatus::Refused, format!("blocked: {}", decision.reason()))

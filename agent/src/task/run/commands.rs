@@ -5,7 +5,7 @@ use super::{OUTPUT_LIMIT, Runner};
 use crate::ask::Mode;
 use crate::event::Fault;
 use crate::sandbox::{Ended, Job, Program, Record};
-use crate::shell::{self, Decision, Level, Profile};
+use crate::shell::{Decision, Level, Profile};
 use crate::show;
 use crate::task::question::{Answer, Choice, Kind};
 use crate::task::{StepResult, StepStatus, Task};
@@ -93,8 +93,8 @@ impl Runner<'_> {
         let refused = |code: &str, why: String| (StepStatus::Refused, Fault::new(code, why));
         let mut text = cmd.to_owned();
         for _ in 0..=EDITS {
-            let decision = self.commands.judge(&text).map_err(|fault| (StepStatus::Error, fault))?;
-            let program = match shell::words(&text) {
+            let decision = self.commands.judge(&text).await.map_err(|fault| (StepStatus::Error, fault))?;
+            let program = match self.commands.words(&text).await {
                 Some(words) => Program::Argv(words),
                 None => Program::Shell(text.clone()),
             };

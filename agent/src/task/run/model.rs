@@ -246,11 +246,14 @@ fn finish(task: &mut Task, end: End, mode: Mode) {
 
 /// The summary is output like any other: whoever reads it, the log and the record get it without secrets, and
 /// with a mark on what was not done or should not be.
-pub(super) fn guard_answer(task: &mut Task, secrets: &Secrets) {
+pub(super) async fn guard_answer(task: &mut Task, secrets: &Secrets) {
     let (summary, redacted) = secrets.text(&task.summary);
-    let (summary, marked) = match Rules::builtin() {
-        Ok(rules) => answer::marked(&summary, rules),
-        Err(_) => (summary, 0),
+    // The commands in it are read, which takes as long as the model likes.
+    let whole = summary.clone();
+    let marking = move || Rules::builtin().map(|rules| answer::marked(&whole, rules));
+    let (summary, marked) = match tokio::task::spawn_blocking(marking).await {
+        Ok(Ok(marked)) => marked,
+        Ok(Err(_)) | Err(_) => (summary, 0),
     };
     task.summary = summary;
     for (count, what) in

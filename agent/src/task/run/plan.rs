@@ -51,7 +51,7 @@ impl Runner<'_> {
             (Work::Task, _) => self.run(task).await,
         }
         if model.is_some() && order.steps.is_empty() {
-            guard_answer(task, secrets);
+            guard_answer(task, secrets).await;
         }
     }
 

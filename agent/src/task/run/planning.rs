@@ -148,7 +148,12 @@ impl Planning<'_, '_> {
     /// Takes a plan, or says once what is wrong with it.
     async fn given(&mut self, value: Value) -> Done {
         let over = Done { told: Value::Null, went: Went::Over };
-        let plan = Plan::of(value).and_then(|plan| self.is_new(&plan).map(|()| plan));
+        let read = tokio::task::spawn_blocking(move || Plan::of(value)).await;
+        let plan = read
+            .unwrap_or_else(|error| {
+                Err(Unfit { code: Code::InvalidJson, why: format!("it could not be read: {error}") })
+            })
+            .and_then(|plan| self.is_new(&plan).map(|()| plan));
         let unfit = match plan {
             Ok(Plan::UserInput(input)) if self.runner.order.interactive => {
                 let asked = self.runner.put(

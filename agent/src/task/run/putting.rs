@@ -26,7 +26,7 @@ impl Runner<'_> {
         let data = json!(question);
         task.question = Some(question);
         task.status = TaskStatus::Waiting;
-        self.turn.give();
+        self.slot.give();
         (self.on)("question", data, task);
         let mut cancel = self.cancel.clone();
         let answer = tokio::select! {
@@ -36,7 +36,7 @@ impl Runner<'_> {
         task.question = None;
         task.status = TaskStatus::Running;
         (self.on)("answered", json!({ "number": number, "answer": word(&answer) }), task);
-        self.turn.take().await;
+        self.slot.take().await;
         answer
     }
 }

@@ -1,0 +1,150 @@
+//! Runs the tasks of the queue beside each other. Whatever becomes of one, the others go on.
+
+use super::Model;
+use crate::ask::Door;
+use crate::config::tables::Limits;
+use crate::local::Local;
+use crate::model::budget::Budget;
+use crate::secrets::Secrets;
+use crate::task::{
+    Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot, Store, Task,
+    Work,
+};
+use crate::trace::{self, Trace};
+use crate::undo::{Earlier, UndoGrants};
+use serde_json::json;
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::task::{Id, JoinError, JoinSet};
+
+/// What tasks need, and what one may cost.
+pub struct Worker {
+    pub queue: Arc<Queue>,
+    pub door: Arc<Door>,
+    pub store: Arc<Store>,
+    /// Makes the steps of tasks; without one the offline planner does.
+    pub model: Option<Arc<Model>>,
+    pub commands: Commands,
+    pub limits: Limits,
+    pub local: Local,
+    pub secrets: Arc<Secrets>,
+    pub consents: Arc<Consents>,
+}
+
+impl Worker {
+    /// Runs tasks for ever. Dropped, it ends all of them.
+    pub async fn work(self) {
+        let worker = Arc::new(self);
+        let mut running = JoinSet::new();
+        let mut entries: HashMap<Id, Arc<Entry>> = HashMap::new();
+        loop {
+            tokio::select! {
+                place = worker.queue.next() => {
+                    let entry = Arc::clone(&place.entry);
+                    let trace = Trace::of_id(&entry.task().trace_id).unwrap_or_default();
+                    let work = trace::within(trace, Arc::clone(&worker).run(place));
+                    entries.insert(running.spawn(work).id(), entry);
+                }
+                Some(ended) = running.join_next_with_id() => {
+                    let id = ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
+                    let entry = entries.remove(&id);
+                    if let (Some(entry), true) = (entry, ended.is_err_and(|error| error.is_panic())) {
+                        panicked(&entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a task once it may act.
+    async fn run(self: Arc<Self>, place: Place) {
+        let entry = &place.entry;
+        let mut slot = Slot::of(&self.queue.slots, entry.order.owner);
+        if !self.begins(entry, &mut slot).await {
+            return;
+        }
+        if let Some(task) = entry.begin() {
+            self.carry_out(entry, task, slot).await;
+        }
+    }
+
+    /// Waits for a slot, and says so where there is none; false if the task is cancelled meanwhile.
+    async fn begins(&self, entry: &Entry, slot: &mut Slot) -> bool {
+        let mut cancel = entry.cancel.subscribe();
+        let mut taken = pin!(slot.take());
+        tokio::select! {
+            biased;
+            () = &mut taken => return true,
+            () = std::future::ready(()) => {
+                let Crowd { all, own } = self.queue.slots.crowd(entry.order.owner);
+                entry.note("waits", &json!({ "for": format!("one of {all} tasks at work to end ({own} of them yours)") }));
+            }
+        }
+        tokio::select! {
+            () = &mut taken => true,
+            _ = cancel.wait_for(|cancelled| *cancelled) => false,
+        }
+    }
+
+    async fn carry_out(&self, entry: &Arc<Entry>, mut task: Task, mut slot: Slot) {
+        let owner = entry.order.owner;
+        let left = match self.store.left(entry, &task) {
+            Ok(left) => left,
+            Err(why) => {
+                tracing::error!(event = "task_unreadable", task = task.id, "not run: {why}");
+                entry.stop(&format!("not run, since what is kept of it cannot be read ({why})"));
+                entry.close();
+                return;
+            }
+        };
+        tracing::info!(event = "task_begins", task = task.id, owner = ?owner, steps = entry.order.steps.len(), "task begins");
+        let memory = left.memory.clone();
+        let mut keeper = self.store.keeper(entry);
+        let mut on = |name: &'static str, data: serde_json::Value, task: &Task| keeper.on(name, data, task);
+        let session = if entry.order.session.is_empty() { &task.id } else { &entry.order.session };
+        let is_the_persons = !entry.order.steps.is_empty() || matches!(entry.order.work, Work::CarryOut(_));
+        let author = if is_the_persons { Author::Person } else { Author::Model };
+        let earlier = |id: &str| {
+            let requests = &self.store.requests;
+            let id = requests.find(owner, id).map_err(|why| why.fault(id))?;
+            let changes = requests.changes(owner, Group::Request(&id));
+            let changes = changes.map_err(|why| NotOne::Unreadable(why).fault(&id))?;
+            let of_it = changes.into_iter().find(|change| change.request_id == id);
+            Ok(Earlier { id, followers: of_it.map(|change| change.followers).unwrap_or_default() })
+        };
+        let runner = Runner {
+            door: &self.door,
+            local: &self.local,
+            order: &entry.order,
+            cancel: entry.cancel.subscribe(),
+            person: entry.person(),
+            care: Some(Care::new(&self.consents, format!("{owner:?} {session}"), author)),
+            secrets: &self.secrets,
+            tool: String::new(),
+            questions: 0,
+            slot: &mut slot,
+            left,
+            commands: &self.commands,
+            undo_grants: UndoGrants::default(),
+            budget: Budget::new(&self.limits),
+            earlier: &earlier,
+            on: &mut on,
+        };
+        let model = self.model.as_deref().map(|model| (&model.endpoint, &model.limits));
+        Box::pin(runner.work(&mut task, model)).await;
+        tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
+        keeper.end(&mut task, memory);
+    }
+}
+
+/// Ends a task whose work panicked: nobody waits for it any longer, and what it did stands in its record.
+fn panicked(entry: &Entry) {
+    tracing::error!(
+        event = "task_panicked",
+        task = entry.id(),
+        "an error in the agent itself ended this task"
+    );
+    entry.stop("an error in the agent itself ended this; the journal of postern-agent tells where");
+    entry.close();
+}
