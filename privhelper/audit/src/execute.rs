@@ -42,7 +42,11 @@ impl State {
             let why = "the recorder was restarted while this waited for approval; ask again";
             drop(refuse(self, &mut work, Denied::new(Code::ApprovalExpired, why)));
         } else {
-            let learned = root::learn(self, self.host.family(&work.state.family), &work.order_id());
+            // What the helper of before the recorder began is of no family, and root's programs do not know it.
+            let learned = match work.state.family.as_str() {
+                "" => Learned::Unknown,
+                family => root::learn(self, self.host.family(family), &work.order_id()),
+            };
             drop(end(self, &mut work, learned));
         }
     }
@@ -73,6 +77,9 @@ pub fn execute(
 /// Takes the id and records the intent, both with one sync. Nothing begins once a pause is recorded.
 fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
     let _one_at_a_time = locked(&state.begins);
+    if state.is_stopping() {
+        return Err(Denied::new(Code::Busy, "the recorder is about to end; ask again"));
+    }
     if !work.state.by_operator {
         state.check_paused()?;
     }

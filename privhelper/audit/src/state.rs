@@ -40,7 +40,7 @@ pub struct State {
     pub journal: Journal,
     /// Disk space for operators.
     pub reserve: Reserve,
-    /// One `begin` at a time: whoever pauses holds it, and knows all that has begun.
+    /// One `begin` at a time: whoever pauses or stops holds it, and knows all that has begun.
     pub begins: Mutex<()>,
     /// When it started, since 1970.
     pub started: Duration,
@@ -172,7 +172,10 @@ impl State {
     /// # Errors
     /// The log cannot take the record.
     pub fn stop(&self, limit: Duration) -> Result<(), Fault> {
+        // What has not begun by now does not begin any more.
+        let begins = locked(&self.begins);
         self.stopping.store(true, Ordering::Relaxed);
+        drop(begins);
         let deadline = Instant::now().checked_add(limit);
         while !self.requests.unfinished().is_empty() && deadline.is_some_and(|at| Instant::now() < at) {
             std::thread::sleep(Duration::from_millis(10));

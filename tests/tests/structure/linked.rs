@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::workspace::{Package, cargo, packages, root, workspace};
 
-/// Crates that only the gateway (HTTP/2) and the operators' commands may link.
+/// Crates that only the gateway (HTTP/2), the probe (D-Bus) and the operators' commands may link.
 const FOREIGN: [&str; 12] = [
     "async-trait",
     "clap",
@@ -22,7 +22,7 @@ const FOREIGN: [&str; 12] = [
 ];
 
 /// Programs that may link [`FOREIGN`] crates.
-const MAY_LINK_FOREIGN: [&str; 2] = ["postern-admin", "postern-gateway"];
+const MAY_LINK_FOREIGN: [&str; 3] = ["postern-admin", "postern-gateway", "postern-probe"];
 
 fn list_of(package: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/structure/linked/{package}.txt"))

@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::sys::{files, locked};
 use postern_proto::root::v1::RequestState;
 use prost::Message;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -15,7 +16,8 @@ const EVENTS: [Event; 6] =
     [Event::Pending, Event::Begin, Event::End, Event::Interrupted, Event::Refused, Event::Served];
 
 impl AuditLog {
-    /// Calls `with` for every state in the files that were written within the retention of ids, oldest first.
+    /// Calls `with` for every state in the files that were written within the retention of ids, oldest first, and for
+    /// what the helper of before the recorder left open.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -32,14 +34,24 @@ impl AuditLog {
             }
         }
         paths.push(directory.join("audit.jsonl"));
+        let mut open = HashMap::new();
         for path in paths {
             if files::facts_at(&path).map_err(Fault::Audit)?.is_none() {
                 continue;
             }
             for line in BufReader::new(File::open(&path).map_err(Fault::Audit)?).split(b'\n') {
-                state(&line.map_err(Fault::Audit)?).into_iter().for_each(&mut with);
+                let line = line.map_err(Fault::Audit)?;
+                match (state(&line), stateless(&line)) {
+                    (Some(state), _) => {
+                        open.remove(&(state.uid, state.request_id.clone()));
+                        with(state);
+                    }
+                    (None, Some((event, state))) => follow(&mut open, event, state),
+                    (None, None) => {}
+                }
             }
         }
+        open.into_values().for_each(with);
         Ok(())
     }
 }
@@ -58,4 +70,29 @@ fn state(line: &[u8]) -> Option<RequestState> {
     let bytes = hex.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
     let is_ours = EVENTS.iter().any(|ours| ours.as_str() == event);
     RequestState::decode(bytes.as_slice()).ok().filter(|_| is_ours)
+}
+
+/// Reads a record without a state: its event, and who asked for what under which id. Nothing that a client wrote comes
+/// before the verb.
+fn stateless(line: &[u8]) -> Option<(&str, RequestState)> {
+    let (own, rest) = std::str::from_utf8(line).ok()?.split_once(",\"request_id\":\"")?;
+    let event = own.rsplit_once(",\"event\":\"")?.1.strip_suffix('"')?;
+    let (request_id, rest) = rest.split_once('"')?;
+    let (uid, rest) = rest.split_once("\"uid\":")?.1.split_once(',')?;
+    let verb = rest.split_once("\"verb\":\"")?.1.split_once('"')?.0;
+    let (uid, request_id, verb) = (uid.parse().ok()?, request_id.to_owned(), verb.to_owned());
+    Some((event, RequestState { uid, request_id, verb, ..RequestState::default() }))
+}
+
+/// Follows what the helper of before the recorder began: an effect until its end, a question until its answer.
+fn follow(open: &mut HashMap<(u32, String), RequestState>, event: &str, state: RequestState) {
+    let key = (state.uid, state.request_id.clone());
+    let has_begun = open.get(&key).is_some_and(|known| known.begun_unix_us > 0);
+    match event {
+        "begin" => drop(open.insert(key, RequestState { begun_unix_us: 1, ..state })),
+        "pending" => drop(open.insert(key, state)),
+        "end" | "interrupted" => drop(open.remove(&key)),
+        "refused" if !has_begun => drop(open.remove(&key)),
+        _ => {}
+    }
 }

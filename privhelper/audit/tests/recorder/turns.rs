@@ -1,6 +1,6 @@
 //! Turns: who waits for whom, and that waiting in vain costs nothing.
 
-use crate::common::{MEMBER, Root, World, done, eventually, new_id, send};
+use crate::common::{Answer, MEMBER, Root, World, done, eventually, new_id, send};
 use postern_audit::turns::Turns;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
@@ -134,4 +134,29 @@ fn a_broker_that_hangs_up_while_it_waits_for_a_turn_has_begun_nothing() {
     open.send(()).unwrap();
     eventually("the first ends", || world.count("end") == 1);
     assert_eq!((world.count("begin"), files.executed().len()), (1, 1));
+}
+
+#[test]
+fn nothing_begins_once_the_recorder_stops() {
+    let world = World::new();
+    let (files, open) = gated(&world);
+    let send = || {
+        let claim = root::Claim { wait_ms: 20_000, ..world.claim(&new_id()) };
+        let mut stream = world.broker();
+        link::send(&mut stream, Kind::RecorderExecute, &World::execute(claim)).unwrap();
+        stream
+    };
+    let _first = send();
+    eventually("the first runs", || files.executed().len() == 1);
+    let mut second = send();
+    // It waits for its turn.
+    std::thread::sleep(Duration::from_millis(200));
+    let state = Arc::clone(&world.state);
+    let stop = std::thread::spawn(move || state.stop(LONG).unwrap());
+    eventually("the recorder stops", || world.state.is_stopping());
+    open.send(()).unwrap();
+    assert_eq!(Answer::read(&mut second).refused(), "busy");
+    stop.join().unwrap();
+    assert_eq!((world.count("begin"), world.count("end"), files.executed().len()), (1, 1, 1));
+    assert_eq!(world.records("stop").len(), 1);
 }

@@ -162,7 +162,7 @@ impl UnitState {
     }
 
     fn from_wire(wire: &root::UnitState) -> Result<Self, Invalid> {
-        let name = |name: &String| UnitName::new(name).map(|name| name.to_string());
+        let name = |name: &String| UnitName::new_or_template(name).map(|name| name.to_string());
         let is_hex = wire.invocation.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if wire.names.len() > NAMES_MAX || !is_hex || !matches!(wire.invocation.len(), 0 | 32) {
             return Err(Invalid::new("unit", "has too many names or an invocation that is no id"));

@@ -61,15 +61,15 @@ fn request(transaction: &Transaction) -> Vec<String> {
     if transaction.action != Action::Autoremove {
         argv.extend(["-o", "APT::Get::AutomaticRemove=false"].map(str::to_owned));
     }
-    argv.extend(["-o".to_owned(), format!("APT::Install-Recommends={}", transaction.recommends)]);
+    argv.extend(["-o".to_owned(), format!("APT::Install-Recommends={}", transaction.flags.recommends)]);
     let removes = match transaction.action {
         Action::Remove | Action::Purge | Action::Autoremove => true,
-        Action::Install | Action::Upgrade | Action::Repair => transaction.allow_removals,
+        Action::Install | Action::Upgrade | Action::Repair => transaction.flags.allow_removals,
     };
     if !removes {
         argv.push("--no-remove".to_owned());
     }
-    if transaction.allow_downgrades {
+    if transaction.flags.allow_downgrades {
         argv.push("--allow-downgrades".to_owned());
     }
     let words: &[&str] = match transaction.action {
@@ -79,7 +79,7 @@ fn request(transaction: &Transaction) -> Vec<String> {
         Action::Autoremove => &["autoremove"],
         // `upgrade` takes no names, and keeps back what would bring new packages.
         Action::Upgrade if !transaction.packages.is_empty() => &["--only-upgrade", "install"],
-        Action::Upgrade if transaction.new_packages => &["--with-new-pkgs", "upgrade"],
+        Action::Upgrade if transaction.flags.new_packages => &["--with-new-pkgs", "upgrade"],
         Action::Upgrade => &["upgrade"],
         Action::Repair => &["--fix-broken", "install"],
     };

@@ -68,7 +68,7 @@ impl Row {
 /// The program cannot be started, or does not answer as expected.
 pub fn rows(host: &Host, names: &[&str]) -> Result<Vec<Row>, Fault> {
     // It exits with 1 when a name is unknown, and still prints the others.
-    let answer = programs::ask(&host.dpkg_query, &[&["-W", FORMAT, "--"], names].concat())?;
+    let answer = programs::ask(host, &host.dpkg_query, &[&["-W", FORMAT, "--"], names].concat())?;
     Ok(String::from_utf8_lossy(&answer.stdout).lines().filter_map(row).collect())
 }
 
@@ -131,7 +131,7 @@ pub fn interrupted(host: &Host) -> bool {
 /// # Errors
 /// The program cannot be started, or does not answer as expected.
 pub fn native(host: &Host) -> Result<String, Fault> {
-    let answer = programs::ask(&host.dpkg, &["--print-architecture"])?;
+    let answer = programs::ask(host, &host.dpkg, &["--print-architecture"])?;
     let arch = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
     if arch.is_empty() { Err(Fault::new("dpkg names no architecture")) } else { Ok(arch) }
 }
@@ -143,7 +143,7 @@ pub fn native(host: &Host) -> Result<String, Fault> {
 pub fn change(host: &Host, old: &str, new: &str) -> Result<Action, Fault> {
     for (relation, action) in [("lt", Action::Upgrade), ("eq", Action::Reinstall), ("gt", Action::Downgrade)]
     {
-        if programs::ask(&host.dpkg, &["--compare-versions", old, relation, new])?.status.success() {
+        if programs::ask(host, &host.dpkg, &["--compare-versions", old, relation, new])?.status.success() {
             return Ok(action);
         }
     }
@@ -160,7 +160,7 @@ pub fn kept_conffiles(
     names: &[&str],
     since: (i64, i64),
 ) -> Result<Vec<(String, String, String)>, Fault> {
-    let answer = programs::ask(&host.dpkg_query, &[&["-W", CONFFILES, "--"], names].concat())?;
+    let answer = programs::ask(host, &host.dpkg_query, &[&["-W", CONFFILES, "--"], names].concat())?;
     let text = String::from_utf8_lossy(&answer.stdout);
     let (mut of, mut kept) = (("", ""), Vec::new());
     for line in text.lines() {

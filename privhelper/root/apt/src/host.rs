@@ -1,6 +1,7 @@
 //! The programs of apt and dpkg as values, so that tests bring their own.
 
 use std::path::PathBuf;
+use std::process::{Command, Output};
 
 /// The programs of apt and dpkg, and the files that tell their state.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct Host {
     pub lists_lock: PathBuf,
     /// Where an interrupted dpkg leaves updates of its records.
     pub dpkg_updates: PathBuf,
+    /// Runs a program that only reads to its end; the probe does not wait for ever.
+    pub run: fn(&mut Command) -> std::io::Result<Output>,
 }
 
 impl Host {
@@ -36,6 +39,7 @@ impl Host {
             dpkg_lock: "/var/lib/dpkg/lock-frontend".into(),
             lists_lock: "/var/lib/apt/lists/lock".into(),
             dpkg_updates: "/var/lib/dpkg/updates".into(),
+            run: Command::output,
         }
     }
 }

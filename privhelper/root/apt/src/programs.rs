@@ -1,6 +1,7 @@
 //! Starts programs of apt and dpkg with a constant environment.
 
 use crate::fault::Fault;
+use crate::host::Host;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -39,8 +40,8 @@ pub fn command(program: &Path, home: &str) -> Command {
 ///
 /// # Errors
 /// It cannot be started.
-pub fn ask(program: &Path, arguments: &[&str]) -> Result<Output, Fault> {
-    command(program, NOBODY).args(arguments).output().map_err(|error| Fault::at(program, &error))
+pub fn ask(host: &Host, program: &Path, arguments: &[&str]) -> Result<Output, Fault> {
+    (host.run)(command(program, NOBODY).args(arguments)).map_err(|error| Fault::at(program, &error))
 }
 
 /// Runs both at once: each mostly waits for a program of apt or dpkg.

@@ -11,7 +11,7 @@ use postern_proto::v1::{Action, PackageStep};
 
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::programs;
+use crate::programs::{self, ask};
 
 /// Fields of a configured index; a tab stands in none of them.
 const FORMAT: &str = "$(SOURCESENTRY)\t$(SITE)\t$(DESCRIPTION)";
@@ -54,7 +54,7 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
     }
     let mut argv = vec!["policy", "-o", "APT::Cmd::Pattern-Only=true", "--"];
     argv.extend(operands.iter().map(String::as_str));
-    let (indexes, answer) = programs::both(|| indexes(host), || programs::ask(&host.apt_cache, &argv))?;
+    let (indexes, answer) = programs::both(|| indexes(host), || ask(host, &host.apt_cache, &argv))?;
     let text = String::from_utf8_lossy(&answer.stdout);
     let offers = offers(&text);
     for step in steps.iter_mut().filter(|step| fetches(step)) {
@@ -81,7 +81,7 @@ fn source(indexes: &[Index], description: &str) -> Option<Vec<String>> {
 }
 
 fn indexes(host: &Host) -> Result<Vec<Index>, Fault> {
-    let answer = programs::ask(&host.apt_get, &["indextargets", "--format", FORMAT, "Created-By: Packages"])?;
+    let answer = ask(host, &host.apt_get, &["indextargets", "--format", FORMAT, "Created-By: Packages"])?;
     if !answer.status.success() {
         return Err(Fault::new("apt-get does not say what its sources are"));
     }

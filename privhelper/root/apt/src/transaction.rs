@@ -1,7 +1,9 @@
 //! What apt-get is asked for.
 
 use postern_policy::VerbId;
+use postern_policy::request::PackagesRequest;
 use postern_policy::types::{PackageName, PackageVersion};
+use postern_proto::root::v1::PackageFlags;
 
 /// What a transaction does to the packages that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,23 +40,23 @@ impl Action {
 
 /// What apt-get is asked for. Simulation and run are made from the same value.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of the policy file")]
 pub struct Transaction {
     /// What is done.
     pub action: Action,
     /// The named packages; a version only where one is installed.
     pub packages: Vec<(PackageName, Option<PackageVersion>)>,
-    /// Whether recommended packages come along.
-    pub recommends: bool,
-    /// Whether other packages may be removed.
-    pub allow_removals: bool,
-    /// Whether a package may go to an earlier version.
-    pub allow_downgrades: bool,
-    /// Whether an upgrade of everything may bring packages that were not installed.
-    pub new_packages: bool,
+    /// What apt may do besides.
+    pub flags: PackageFlags,
 }
 
 impl Transaction {
+    /// The transaction of a request; none for verbs that are none.
+    #[must_use]
+    pub fn new(request: PackagesRequest, flags: PackageFlags) -> Option<Self> {
+        let packages = request.packages.into_iter().map(|package| (package.name, package.version)).collect();
+        Some(Self { action: Action::of(request.verb)?, packages, flags })
+    }
+
     /// The names, in the order of the request.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {

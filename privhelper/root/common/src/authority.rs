@@ -47,6 +47,7 @@ pub struct Authority<'a> {
 
 impl<'a> Authority<'a> {
     /// Checks what holds for every order: the same policy, and for an undo an inverse of our own for this client.
+    /// A program without `key` issues no inverses and undoes nothing.
     ///
     /// # Errors
     /// `plan_changed`, `undo_gone`, `no_grant`, `invalid_argument`.
@@ -54,7 +55,7 @@ impl<'a> Authority<'a> {
         host: &'a Host,
         policy: &'a Policy,
         accounts: &'a Accounts,
-        key: &Key,
+        key: impl Into<Option<&'a Key>>,
         ordered: &'a Ordered,
         purpose: Purpose<'a>,
     ) -> Result<Self, Denied> {
@@ -75,7 +76,7 @@ impl<'a> Authority<'a> {
         }
         let by_operator = envelope.is_some_and(|envelope| envelope.by_operator);
         if let Some(inverse) = inverse {
-            if inverse.family != host.family || !key.verifies(inverse) {
+            if inverse.family != host.family || !key.into().is_some_and(|key| key.verifies(inverse)) {
                 return Err(Denied::new(Code::UndoGone, "this helper did not issue the inverse"));
             }
             if inverse.uid != order.uid && !by_operator {

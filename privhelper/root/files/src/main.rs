@@ -23,8 +23,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Fault> {
     startup::drop_power(&CAPABILITIES)?;
-    let signals = startup::hold_signals()?;
+    // First: it closes every other descriptor.
     let listener = startup::listener()?;
+    let signals = startup::hold_signals()?;
     let state = open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
     let peer_uid = state.host.peer_uid;
     let is_current = || state.is_current();

@@ -1,11 +1,11 @@
 //! The order of a job, decided again.
 
 use crate::host::Host;
-use postern_apt::{Action, Transaction};
+use postern_apt::Transaction;
 use postern_policy::request::Request;
 use postern_policy::types::PackageName;
 use postern_policy::{Code, Denied, Grant, VerbId};
-use postern_proto::root::v1::{Envelope, PackageFacts, RootExecute};
+use postern_proto::root::v1::{Envelope, PackageFacts, PackageFlags, RootExecute};
 use postern_proto::v1::{Action as StepAction, PackageStep};
 use postern_root::{Accounts, ActivePolicy, Authority, Fault, Key, OrderId, Ordered, Purpose, store};
 use prost::Message;
@@ -92,18 +92,11 @@ pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
         let names = request.packages.into_iter().map(|package| package.name).collect();
         return Ok((grant, Work::Mark { holds, names }));
     }
-    let action = Action::of(request.verb).ok_or_else(unknown)?;
-    let flags = grant.package_flags();
     // An undo does exactly the recorded steps, and may go back to an earlier version only for that.
     let recorded = authority.inverse.and_then(|inverse| inverse.steps.as_ref());
-    let transaction = Transaction {
-        action,
-        packages: request.packages.into_iter().map(|package| (package.name, package.version)).collect(),
-        recommends: recorded.is_none() && flags.recommends,
-        allow_removals: recorded.is_none() && flags.allow_removals,
-        allow_downgrades: recorded.map_or(flags.allow_downgrades, downgrades),
-        new_packages: recorded.is_none() && flags.new_packages,
-    };
+    let undo = |steps| PackageFlags { allow_downgrades: downgrades(steps), ..PackageFlags::default() };
+    let flags = recorded.map_or_else(|| grant.package_flags().to_wire(), undo);
+    let transaction = Transaction::new(request, flags).ok_or_else(unknown)?;
     let order = &authority.ordered.order;
     let decided = order.facts.as_ref().and_then(|facts| facts.packages.as_ref());
     let expected = recorded.or(decided).map(|facts| facts.steps.clone()).unwrap_or_default();

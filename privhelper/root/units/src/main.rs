@@ -19,8 +19,9 @@ fn main() -> ExitCode {
 
 fn serve() -> Result<(), Fault> {
     startup::drop_power(&[])?;
-    let signals = startup::hold_signals()?;
+    // First: it closes every other descriptor.
     let listener = startup::listener()?;
+    let signals = startup::hold_signals()?;
     let host = Host::real()?;
     let peer_uid = host.root.peer_uid;
     let state = State::open(host)?;

@@ -209,6 +209,7 @@ impl Bed {
                 dpkg_lock: at("lock-frontend"),
                 lists_lock: at("lists-lock"),
                 dpkg_updates: at("updates"),
+                run: std::process::Command::output,
             },
             program: "/usr/libexec/postern/postern-packages".into(),
         };

@@ -1,0 +1,29 @@
+//! Facts about units and packages for the broker, and reads of them for the recorder, gathered without privilege.
+//!
+//! * `probe.sock` ([`facts`]): the broker asks what a request would meet. What is answered is a claim: root gathers the
+//!   same again before it acts.
+//! * `asked.sock` ([`reads`]): the recorder passes on `unit.status` and `package.show`. They are decided here, for the
+//!   uid of the order and under the accepted policy.
+//!
+//! Units are read over the system bus, journal lines by journalctl(1), packages by the programs of apt and dpkg.
+
+mod apt;
+mod bus;
+pub mod child;
+pub mod facts;
+pub mod gate;
+mod host;
+mod journal;
+mod properties;
+pub mod reads;
+pub mod server;
+mod show;
+mod simulate;
+mod simulation;
+pub mod startup;
+mod state;
+mod units;
+
+pub use gate::Gate;
+pub use host::Host;
+pub use state::State;

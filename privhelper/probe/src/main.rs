@@ -1,0 +1,30 @@
+//! `postern-probe`: started by its sockets, as a user of its own, without a capability; ends when it is idle.
+//!
+//! Takes no arguments. Exit status 1 and one line in the journal if it cannot serve.
+
+use postern_probe::{Host, State, server, startup};
+use postern_root::Fault;
+use postern_root::startup::hold_signals;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            // Without a journal there is only the exit status.
+            drop(writeln!(std::io::stderr(), "postern-probe: {fault}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> Result<(), Fault> {
+    startup::confine()?;
+    let host = Host::real()?;
+    // First: it closes every other descriptor.
+    let sockets = startup::sockets(&host)?;
+    let signals = hold_signals()?;
+    let state = State::open(host)?;
+    server::serve(&state, &sockets, &signals, server::IDLE)
+}

@@ -1,0 +1,121 @@
+//! One connection of the recorder: one `unit.status` or `package.show`, decided here for the uid of the order.
+
+use crate::apt;
+use crate::journal::{self, Lines};
+use crate::show::show;
+use crate::state::State;
+use crate::units;
+use postern_policy::facts::UnitFacts;
+use postern_policy::request::{PackagesRequest, Request, UnitStatusRequest};
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied, Facts, Grant, VerbId};
+use postern_proto::frame::OUTPUT_MAX;
+use postern_proto::root::v1::{Envelope, Outcome};
+use postern_proto::v1::event::Kind;
+use postern_proto::v1::{Completed, Output, Status, Stream};
+use postern_root::{Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
+use std::os::unix::net::UnixStream;
+
+/// What was read.
+struct Read {
+    grant: Grant,
+    objects: Vec<String>,
+    completed: Completed,
+    journal: String,
+}
+
+impl State {
+    /// Serves one connection of the recorder.
+    pub fn serve_asked(&self, stream: UnixStream) {
+        let mut connection = Connection::new(stream);
+        let Some(received) = connection.receive() else { return };
+        let answer = match received {
+            Received::Inspect(envelope, ordered) => {
+                self.inspect(&mut connection, envelope.as_ref(), &ordered)
+            }
+            Received::Execute(..) | Received::Outcomes(_) | Received::Acknowledge(_) => Err(reads_alone()),
+        };
+        match answer {
+            Ok(outcome) => connection.outcome(&outcome),
+            Err(error) => connection.close(&error.close()),
+        }
+    }
+
+    fn inspect(
+        &self,
+        connection: &mut Connection<UnixStream>,
+        envelope: Option<&Envelope>,
+        ordered: &Ordered,
+    ) -> Result<Outcome, Error> {
+        let accounts = self.host.root.accounts()?;
+        let (policy, purpose) = (&self.policy.policy, Purpose::Act(envelope));
+        let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered, purpose)?;
+        let request = authority.request(Vec::new())?;
+        let required = request.required_grants();
+        let read = match request {
+            Request::UnitStatus(status) => self.status(&authority, authority.decide(&required)?, &status)?,
+            Request::Packages(show) if show.verb == VerbId::PackageShow => {
+                self.show(authority.decide(&required)?, show)?
+            }
+            Request::Packages(_)
+            | Request::Unit(_)
+            | Request::DaemonReload
+            | Request::Files(_)
+            | Request::FileRead(_)
+            | Request::FileList(_)
+            | Request::Command(_)
+            | Request::Describe
+            | Request::Result(_)
+            | Request::Undo(_) => return Err(reads_alone()),
+        };
+        for part in read.journal.as_bytes().chunks(OUTPUT_MAX) {
+            let output = Output { stream: Stream::Content.into(), data: part.to_vec(), truncated: false };
+            let gone = Fault::io("pass the journal on to the recorder");
+            connection.event(Kind::Output(output)).map_err(gone)?;
+        }
+        Ok(authority.outcome(&read.grant, read.objects, read.completed))
+    }
+
+    /// The unit must be granted under its canonical id too, and so must the lines of its journal.
+    fn status(
+        &self,
+        authority: &Authority<'_>,
+        grant: Grant,
+        request: &UnitStatusRequest,
+    ) -> Result<Read, Error> {
+        self.need_systemd()?;
+        let facts = units::checked(units::state(&self.bus, &request.unit)?, Vec::new())?;
+        let Facts::Unit(facts) = facts else { return Err(reads_alone()) };
+        if facts.state.is_missing() {
+            let why = format!("{} does not exist on this host", request.unit);
+            return Err(Denied::new(Code::NotFound, why).into());
+        }
+        let state = facts.state.clone();
+        let facts = UnitFacts { action: "status", journal_lines: request.journal_lines, ..*facts };
+        let grant = authority.decide_facts(grant, &Facts::Unit(Box::new(facts)))?;
+        let mut journal = String::new();
+        if request.journal_lines > 0 {
+            // The journal knows no aliases.
+            let id = UnitName::new(&state.id)?;
+            let lines = Lines { most: request.journal_lines, since: request.since };
+            journal = journal::read(&self.host.journalctl, &id, lines)?;
+        }
+        let unit = Some(state.wire());
+        let completed = Completed { status: Status::Done.into(), unit, ..Completed::default() };
+        Ok(Read { grant, objects: vec![state.id], completed, journal })
+    }
+
+    fn show(&self, grant: Grant, request: PackagesRequest) -> Result<Read, Error> {
+        self.need_systemd()?;
+        let _pass = self.enter_apt()?;
+        let names = request.packages.into_iter().map(|package| package.name).collect::<Vec<_>>();
+        let packages = apt::timed(|| Ok(show(&self.host.apt, &names)?))?;
+        let completed = Completed { status: Status::Done.into(), packages, ..Completed::default() };
+        let objects = names.iter().map(ToString::to_string).collect();
+        Ok(Read { grant, objects, completed, journal: String::new() })
+    }
+}
+
+fn reads_alone() -> Error {
+    Denied::new(Code::Unsupported, "the probe reads units and packages, and does nothing else").into()
+}
