@@ -15,7 +15,7 @@ use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, PackageName};
 use postern_policy::{Code, Denied, Facts, Grant, Request, VerbId};
 use postern_proto::link::{self, Kind};
-use postern_proto::root::v1::{self as root, PackageFlags, ProbePackages, ProbeUnit, Recorded};
+use postern_proto::root::v1::{self as root, ProbePackages, ProbeUnit, Recorded};
 use std::io;
 
 /// Facts as they came, for the order, and as the policy decides them.
@@ -220,23 +220,10 @@ pub fn packages(call: &mut Call, _: &Client, order: &Order, grant: &Grant) -> Re
     let question = ProbePackages {
         verb: order.verb.name().to_owned(),
         body: order.wire.body.clone(),
-        flags: Some(flags(grant)),
+        flags: Some(grant.package_flags().to_wire()),
     };
     let wire = probe::ask(&call.state.host.probe_socket, Kind::ProbePackages, &question)?;
     packages_from_wire(order, wire.packages.ok_or_else(|| invalid("no facts of packages"))?)
-}
-
-/// What each of the rules that let the request through allows.
-fn flags(grant: &Grant) -> PackageFlags {
-    let every = |is: fn(&postern_policy::Rule) -> bool| grant.rules().all(|rule| is(rule));
-    PackageFlags {
-        recommends: every(|rule| rule.recommends),
-        allow_upgrades: every(|rule| rule.allow_upgrades),
-        allow_removals: every(|rule| rule.allow_removals),
-        allow_downgrades: every(|rule| rule.allow_downgrades),
-        new_packages: every(|rule| rule.new_packages),
-        max_new_packages: grant.rules().map(|rule| rule.max_new_packages).min().unwrap_or(0),
-    }
 }
 
 /// Reads a transaction. Which packages the request named is known here, whatever the simulation says.

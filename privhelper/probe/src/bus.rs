@@ -73,7 +73,7 @@ impl Bus {
                 return Err(error);
             }
             // The bus may have been restarted since the last question.
-            self.forget();
+            *self.known() = None;
             once()
         });
         answered.map_err(|error| fault(&error))
@@ -81,10 +81,6 @@ impl Bus {
 
     fn known(&self) -> MutexGuard<'_, Option<Connection>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn forget(&self) {
-        *self.known() = None;
     }
 
     async fn connected(&self) -> zbus::Result<Connection> {

@@ -10,7 +10,8 @@ use postern_root::server::{self, Ended, Limits};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Without a connection for so long the program ends.
 pub const IDLE: Duration = Duration::from_secs(45);
@@ -21,8 +22,8 @@ const CONNECTIONS: [usize; 2] = [32, 16];
 
 /// What both accepting threads share.
 struct Shared {
-    /// Connections so far, and those that are open.
-    accepted: AtomicUsize,
+    /// When the last connection began, and how many are open.
+    last: Mutex<Instant>,
     open: AtomicUsize,
     /// Readable when both must end.
     stop: Epoll,
@@ -40,16 +41,15 @@ pub fn serve(state: &State, sockets: &Sockets, signals: &impl AsFd, idle: Durati
     for (fd, number) in [(signals.as_fd(), 0), (end.as_fd(), 1)] {
         stop.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, number)).map_err(Fault::io("watch for the end"))?;
     }
-    let shared = Shared { accepted: AtomicUsize::new(0), open: AtomicUsize::new(0), stop, end };
+    let shared = Shared { last: Mutex::new(Instant::now()), open: AtomicUsize::new(0), stop, end };
     let [probe, asked] = CONNECTIONS.map(|connections| Limits { idle, connections, ..Limits::REAL });
-    let recorder_uid = state.host.root.peer_uid;
     std::thread::scope(|scope| {
         let facts = scope.spawn(|| {
             let handle = |stream| state.serve_probe(stream);
             shared.accept(state, &sockets.probe, probe, state.host.broker_uid, &handle)
         });
         let handle = |stream| state.serve_asked(stream);
-        let reads = shared.accept(state, &sockets.asked, asked, recorder_uid, &handle);
+        let reads = shared.accept(state, &sockets.asked, asked, state.host.root.peer_uid, &handle);
         let panicked = |_| Fault::Program { what: "a thread has panicked".to_owned() };
         reads.and(facts.join().map_err(panicked)?)
     })
@@ -67,22 +67,26 @@ impl Shared {
     ) -> Result<(), Fault> {
         let counted = |stream| {
             self.open.fetch_add(1, Ordering::AcqRel);
-            self.accepted.fetch_add(1, Ordering::AcqRel);
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             handle(stream);
             self.open.fetch_sub(1, Ordering::AcqRel);
         };
         loop {
-            let before = self.accepted.load(Ordering::Acquire);
-            let is_current = || state.is_current();
-            let ended = server::serve(listener, &self.stop.0, limits, peer_uid, is_current, counted);
-            let is_idle =
-                || self.accepted.load(Ordering::Acquire) == before && self.open.load(Ordering::Acquire) == 0;
-            if matches!(ended, Ok(Ended::Idle)) && state.is_current() && !is_idle() {
+            let ended =
+                server::serve(listener, &self.stop.0, limits, peer_uid, || state.is_current(), counted);
+            if matches!(ended, Ok(Ended::Idle)) && state.is_current() && !self.is_idle(limits.idle) {
                 continue; // the other socket is in use
             }
             // A connection that is accepted meanwhile is served: the other thread joins it before it ends.
             self.end.write(1).map_err(Fault::io("end the other thread"))?;
             return ended.map(drop);
         }
+    }
+
+    /// Whether neither socket is in use, and neither was of late.
+    fn is_idle(&self, idle: Duration) -> bool {
+        let unused = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+        // A little less: a connection's own thread notes its time, after the other has begun to wait.
+        self.open.load(Ordering::Acquire) == 0 && unused >= idle.mul_f32(0.875)
     }
 }

@@ -668,6 +668,23 @@ fn a_simulation_runs_with_the_flags_of_every_rule_and_names_what_was_asked_for()
 }
 
 #[test]
+fn a_simulation_has_the_flags_that_the_run_will_have() {
+    // One rule that grants a flag is enough for the run, and the first rule decides about recommended packages.
+    let names = || strings(&["nginx"]);
+    let first = root::Rule { packages: names(), recommends: true, ..rule("a", &["package.install"]) };
+    let second = root::Rule { packages: names(), allow_upgrades: true, ..rule("b", &["package.install"]) };
+    let world = World::new(vec![first, second]);
+    let packages = vec![wire::Package { name: "nginx".to_owned(), version: String::new() }];
+    let request = wire::PackageInstallRequest { meta: meta(Mode::Preview), packages };
+    assert_eq!(world.ask("Helper/PackageInstall", &request).completed().status(), Status::Previewed);
+    let Question::Packages(asked) = world.probe.asked.lock().unwrap()[0].clone() else {
+        panic!("not about packages")
+    };
+    let flags = asked.flags.unwrap();
+    assert_eq!((flags.recommends, flags.allow_upgrades, flags.allow_removals), (true, true, false));
+}
+
+#[test]
 fn facts_that_lie_about_what_they_are_of_are_refused() {
     let world = World::new(vec![site(&["file.write"]), unit("u", "x.service", &["unit.start"])]);
     world.recorder.on_inspect(|arrived, stream| {

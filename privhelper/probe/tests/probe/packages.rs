@@ -3,7 +3,8 @@
 use crate::support::{Reply, World, has, transaction};
 use postern_proto::link::Kind;
 use postern_proto::root::v1::{PackageFlags, ProbePackages};
-use postern_proto::v1::{Action, PackageStep};
+use postern_proto::v1::{Action, Meta, Mode, Package, PackageInstallRequest, PackageStep};
+use prost::Message;
 
 /// A fake that prints this.
 fn prints(text: &str) -> String {
@@ -347,4 +348,24 @@ fn tells_why_apt_refuses() {
         assert_eq!(reply.code(), code, "{message}");
         assert_eq!(format!("E: {}", reply.message()), message);
     }
+}
+
+#[test]
+fn takes_the_bytes_of_the_client_with_what_is_about_the_request_itself() {
+    let world = World::new(Vec::new());
+    let meta = Meta {
+        request_id: "01890a5d-ac96-774b-bcce-b302099a8057".to_owned(),
+        mode: Mode::Preview.into(),
+        reason: "a test".to_owned(),
+        ..Meta::default()
+    };
+    let packages = vec![Package { name: "hello".to_owned(), version: String::new() }];
+    let body = PackageInstallRequest { meta: Some(meta), packages }.encode_to_vec();
+    let question = ProbePackages { body, ..transaction("package.install", &["hello"]) };
+    world.script("apt-get", &prints("Inst hello (2.10-3 Debian [amd64])"));
+    let reply = world.probe(Kind::ProbePackages, &question);
+    assert_eq!(reply.packages().steps.len(), 1);
+    let mut unknown_field = question.clone();
+    unknown_field.body.extend_from_slice(&[0xf8, 0x07, 0x01]);
+    assert_eq!(world.probe(Kind::ProbePackages, &unknown_field).code(), "invalid_argument");
 }

@@ -125,7 +125,8 @@ fn ends_when_both_sockets_are_idle() {
         }
         assert!(answer(asked(&world)).outcome.is_some(), "the other socket is served as long");
     });
-    assert!(took >= idle * 5, "{took:?}");
+    // Not one idle time for each socket: the second would be spent for nothing.
+    assert!(took >= idle * 19 / 4 && took < idle * 13 / 2, "{took:?}");
 }
 
 #[test]
