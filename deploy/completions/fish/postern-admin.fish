@@ -152,6 +152,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and _
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l key -d 'Check the seals: the key that `audit keygen` showed stands in this file, `-` for standard input' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l public -d 'Check the signatures: the public key that `audit keygen` or an earlier verification printed' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l tip -d 'A tip that an earlier verification printed and that was kept elsewhere' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l journal -d 'Compare with the lines that root writes into the journal before each effect'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from keygen" -s h -l help -d 'Print help'

@@ -84,6 +84,7 @@ fn every_invariant_names_tests_that_are_there() {
         "privhelper/policy/tests/policy",
         "privhelper/job/tests/job",
         "privhelper/admin/tests/admin",
+        "agent/tests",
         "agent/tests/model",
         "agent/tests/shell",
         "tests/tests",
