@@ -61,7 +61,8 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         if is_another { changed() } else { Fault::io("open a file")(errno).into() }
     })?;
     let facts = path::facts(&fd)?;
-    if facts.id != seen.id {
+    // Without a name it was replaced or removed since it was opened.
+    if facts.id != seen.id || facts.links == 0 {
         return Err(changed());
     }
     if kind == FileKind::File && facts.links != 1 {

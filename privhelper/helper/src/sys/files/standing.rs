@@ -61,7 +61,8 @@ pub fn look(parent: &OwnedFd, name: &str, kinds: &[FileKind]) -> Result<Option<S
     let fd = open(parent.as_fd(), name, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC, beneath())
         .map_err(errors)?;
     let stat = fstat(&fd).map_err(Fault::io("stat a file"))?;
-    if identity_of(&stat) != identity_of(&seen) {
+    // Without a name it was replaced or removed since it was opened.
+    if identity_of(&stat) != identity_of(&seen) || stat.st_nlink == 0 {
         return Err(changed());
     }
     if kind == FileKind::File && stat.st_nlink != 1 {
