@@ -40,9 +40,7 @@ pub struct AtTerminal<T, L> {
 
 impl<T: AsFd, L: BufRead> Answers for AtTerminal<T, L> {
     fn discard(&mut self) -> io::Result<()> {
-        tcdrain(&self.terminal)?;
-        tcflush(&self.terminal, FlushArg::TCIFLUSH)?;
-        Ok(())
+        discard_input(&self.terminal)
     }
 
     fn line(&mut self) -> io::Result<String> {
@@ -50,6 +48,15 @@ impl<T: AsFd, L: BufRead> Answers for AtTerminal<T, L> {
         self.lines.read_line(&mut line)?;
         Ok(line)
     }
+}
+
+/// Drops what was typed or pasted at a terminal before the question was shown: it answers something else.
+///
+/// # Errors
+/// It is no terminal.
+pub fn discard_input(terminal: impl AsFd) -> io::Result<()> {
+    tcdrain(&terminal)?;
+    Ok(tcflush(&terminal, FlushArg::TCIFLUSH)?)
 }
 
 /// How a command ended (DESIGN 8).

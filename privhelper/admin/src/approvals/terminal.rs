@@ -1,9 +1,9 @@
 //! The terminal of the person who answers.
 
 use super::render::{Charset, Ink, Look};
+use crate::io::discard_input;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-use nix::sys::termios::{FlushArg, tcdrain, tcflush};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
@@ -86,9 +86,7 @@ impl Person for Terminal {
     }
 
     fn ask(&mut self, question: &str) -> io::Result<String> {
-        // What was typed or pasted before the text stood there answers something else.
-        tcdrain(&self.tty)?;
-        tcflush(&self.tty, FlushArg::TCIFLUSH)?;
+        discard_input(&self.tty)?;
         self.tty.write_all(question.as_bytes())?;
         let mut line = Vec::new();
         BufReader::new(&self.tty).take(ANSWER_MAX).read_until(b'\n', &mut line)?;
