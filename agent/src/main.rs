@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let host = Host::default();
     let is_service = argv.get(1).is_some_and(|word| word == "serve");
     if is_service {
-        // What a model writes is read where it can hang nobody.
+        // A text of a model's is read in a process that can be ended: one that hangs its reader delays nobody else.
         shell::read_in_processes("/proc/self/exe".into(), READER_TIME);
     }
     let log = if is_service {

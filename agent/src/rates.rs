@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The helper counts so long.
+/// The span over which the helper counts.
 const WINDOW: Duration = Duration::from_secs(60);
-/// What it takes of one uid meanwhile: requests that may change something, and all others.
+/// Requests that it takes of one uid in this span: those that may change something, and all others.
 const EFFECTS: usize = 60;
 const READS: usize = 600;
 
-/// What a request counts as.
+/// The budget that a request is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It may change something.
@@ -54,7 +54,7 @@ impl Rates {
             sent.push_back((now, uid));
             return Ok(());
         }
-        // What others sent while they were fewer counts at the helper too.
+        // The helper also counts requests that others sent while they were fewer.
         let oldest = if is_used_up { own.first().copied() } else { sent.front().map(|(at, _)| *at) };
         Err((oldest.unwrap_or(now) + WINDOW).saturating_duration_since(now))
     }

@@ -14,12 +14,12 @@ use std::time::SystemTime;
 
 /// The most bytes of all workspaces together, where nothing else is said.
 pub const TOTAL: u64 = 2 * 1024 * 1024 * 1024;
-/// What a file costs that holds nothing.
+/// Bytes that an empty file counts for.
 const ENTRY: u64 = 4096;
 /// The directory of the notes, one file a task.
 const NOTES: &str = ".sizes";
 
-/// What one call may write. As long as it lives, its workspace is in use and not removed.
+/// The room that one call may write into. While it is held, its workspace is in use and not removed.
 #[derive(Debug)]
 pub struct Reservation {
     /// Locked shared, by every call of the task. The workspace itself is for the shims to lock.
@@ -80,7 +80,7 @@ impl Reservation {
     }
 }
 
-/// What is known of another task's workspace.
+/// The noted size and last use of another task's workspace.
 struct Other {
     task: String,
     bytes: u64,

@@ -44,7 +44,7 @@ impl Secrets {
     /// Fetches what the configuration names; what cannot be had, in words.
     ///
     /// # Errors
-    /// What was fetched could not be kept out of what is shown and recorded.
+    /// The fetched secrets could not be kept out of output and records.
     pub fn fetch(config: &Config) -> Result<(Arc<Self>, Vec<String>), String> {
         let (mut wrong, mut held, mut rows) = (Vec::new(), Vec::new(), BTreeMap::new());
         // Whoever needs these says so if they cannot be had.

@@ -13,9 +13,9 @@ use std::fmt::Write;
 const SHORTEST_PART: usize = 8;
 /// The most bytes of all forms of all values: a matcher takes some thirty times as much memory while it is built.
 const MOST: usize = 4 << 20;
-/// What stays as it is in a part of a URL (RFC 3986, unreserved).
+/// Characters that a part of a URL may hold unescaped (RFC 3986, unreserved).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What browsers change in a path.
+/// Characters that browsers escape in a path.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

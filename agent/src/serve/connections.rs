@@ -75,7 +75,7 @@ async fn refuse(io: &mut (impl AsyncWrite + Unpin), each: usize) {
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
-    // Whoever does not read it learns of the closing.
+    // A client that does not read it sees the connection closed.
     let _ = tokio::time::timeout(REFUSAL_TIME, io.write_all(text.as_bytes())).await;
 }
 

@@ -1,5 +1,5 @@
-//! What all people may use of the service together, and each of them alone: connections, requests under way, bytes of
-//! bodies. Nobody waits here: what is not free is refused, so that one person's use is never another person's wait.
+//! Limits of connections, requests under way and bytes of bodies: for all people together, and for each of them. A use
+//! beyond a limit is refused at once, so that one person's use is never another person's wait.
 
 use crate::task::Owner;
 use std::collections::HashMap;

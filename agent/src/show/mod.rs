@@ -6,13 +6,12 @@ mod outcome;
 mod plan;
 mod refusal;
 mod table;
-mod text;
 mod waiting;
 
 pub use files::FileView;
 pub use grants::grants;
 pub use outcome::{found, unit_state};
+pub use postern_text::{json, line, lines};
 pub use refusal::{failure, next_step, refusal};
 pub use table::Table;
-pub use text::{json, line, lines};
 pub use waiting::{Later, clock, time_of, waiting};
