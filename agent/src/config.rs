@@ -3,6 +3,7 @@
 //! Strict: an unknown key is an error with its line, so that no limit is believed to hold that nobody reads.
 //! A variable `POSTERN_TABLE_KEY` of the environment stands over the file.
 
+pub mod model_extra;
 pub mod secret;
 pub mod secrets;
 pub mod tables;
@@ -15,7 +16,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use tables::{Http, Limits, Log, Model, Retry, Table, Tools};
 use toml::Spanned;
-use values::Provider;
+use values::{Provider, Span};
 
 /// What the agent goes by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,10 +40,18 @@ pub struct Config {
 }
 
 /// `[approvals]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Approvals {
     /// A program and its arguments, started for each request that comes to wait; empty = none.
     pub hook: Vec<String>,
+    /// The longest that it may take.
+    pub hook_timeout: Span,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self { hook: Vec::new(), hook_timeout: Span::seconds(10) }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -62,6 +71,7 @@ struct File {
 #[serde(default, deny_unknown_fields)]
 struct ApprovalsTable {
     hook: Option<Spanned<Vec<String>>>,
+    hook_timeout: Option<Span>,
 }
 
 /// Reads the configuration: the file, and this process's environment over it. A file that is not there
@@ -126,7 +136,10 @@ impl Model {
         if self.provider == Provider::Anthropic && self.name.is_empty() {
             return Err("the provider anthropic needs a model: give name in [model]".to_owned());
         }
-        Ok(())
+        if self.provider == Provider::Scripted && self.script.is_none() {
+            return Err("the provider scripted needs its replies: give script in [model]".to_owned());
+        }
+        self.extra.whole()
     }
 }
 
@@ -145,7 +158,9 @@ fn parse(text: &str) -> Result<Config, (usize, String)> {
     let file: File =
         toml::from_str(text).map_err(|e| (e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
     let File { approvals, model, retry, limits, http, tools, log, secrets } = file;
-    let approvals = approvals.hook.map(hook).transpose()?.unwrap_or_default();
+    let hook = approvals.hook.map(hook).transpose()?.unwrap_or_default();
+    let time = approvals.hook_timeout.unwrap_or(Approvals::default().hook_timeout);
+    let approvals = Approvals { hook, hook_timeout: time };
     let secrets = secrets.into_iter().map(secret_row).collect::<Result<_, _>>()?;
     Ok(Config { model, retry, limits, http, tools, log, approvals, secrets })
 }
@@ -169,7 +184,7 @@ fn secret_row(
     Ok((name, row))
 }
 
-fn hook(hook: Spanned<Vec<String>>) -> Result<Approvals, (usize, String)> {
+fn hook(hook: Spanned<Vec<String>>) -> Result<Vec<String>, (usize, String)> {
     let at = hook.span().start;
     let hook = hook.into_inner();
     match hook.first() {
@@ -180,6 +195,6 @@ fn hook(hook: Spanned<Vec<String>>) -> Result<Approvals, (usize, String)> {
         Some(_) if hook.iter().any(|word| word.contains('\0')) => {
             Err((at, "hook holds a zero byte".to_owned()))
         }
-        Some(_) => Ok(Approvals { hook }),
+        Some(_) => Ok(hook),
     }
 }

@@ -16,8 +16,6 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 
-/// What one run may take.
-const LIMIT: Duration = Duration::from_secs(10);
 /// Runs at a time; the others come after them.
 const RUNS: usize = 4;
 /// Approvals that were told and are remembered: a request that is asked again still has the same one.
@@ -28,6 +26,8 @@ const TARGET_LIMIT: usize = 1000;
 /// A program to tell.
 pub struct Hook {
     command: Arc<[String]>,
+    /// What one run may take.
+    time: Duration,
     told: Mutex<VecDeque<String>>,
     slots: Arc<Semaphore>,
 }
@@ -35,9 +35,10 @@ pub struct Hook {
 impl Hook {
     /// A hook with a program's absolute path and its arguments; `None` where there is no program.
     #[must_use]
-    pub fn new(command: &[String]) -> Option<Self> {
+    pub fn new(command: &[String], time: Duration) -> Option<Self> {
         (!command.is_empty()).then(|| Self {
             command: command.into(),
+            time,
             told: Mutex::default(),
             slots: Arc::new(Semaphore::new(RUNS)),
         })
@@ -55,10 +56,10 @@ impl Hook {
             "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host.trim(),
         });
         let message = show::json(&message.to_string()) + "\n";
-        let (command, slots) = (Arc::clone(&self.command), Arc::clone(&self.slots));
+        let (command, slots, time) = (Arc::clone(&self.command), Arc::clone(&self.slots), self.time);
         tokio::spawn(async move {
             let Ok(_slot) = slots.acquire().await else { return };
-            if let Err(why) = run(&command, message.as_bytes()).await {
+            if let Err(why) = run(&command, message.as_bytes(), time).await {
                 tracing::warn!(hook = show::line(&command.join(" ")), "the hook failed: {why}");
             }
         });
@@ -77,7 +78,7 @@ impl Hook {
     }
 }
 
-async fn run(command: &[String], message: &[u8]) -> Result<(), String> {
+async fn run(command: &[String], message: &[u8], time: Duration) -> Result<(), String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let mut child = Command::new(program)
         .args(arguments)
@@ -94,7 +95,7 @@ async fn run(command: &[String], message: &[u8]) -> Result<(), String> {
         .spawn()
         .map_err(|e| format!("cannot start it: {e}"))?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-    let ended = tokio::time::timeout(LIMIT, feed(&mut child, message)).await;
+    let ended = tokio::time::timeout(time, feed(&mut child, message)).await;
     if ended.is_err()
         && let Some(group) = group
     {
@@ -105,7 +106,7 @@ async fn run(command: &[String], message: &[u8]) -> Result<(), String> {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(status.to_string()),
         Ok(Err(e)) => Err(e.to_string()),
-        Err(_) => Err(format!("it did not end within {} s and was killed", LIMIT.as_secs())),
+        Err(_) => Err(format!("it did not end within {} and was killed", humantime::format_duration(time))),
     }
 }
 

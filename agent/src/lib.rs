@@ -32,6 +32,7 @@ pub mod shell;
 #[expect(clippy::disallowed_methods, reason = "it runs inside the sandbox, and so does what it starts")]
 pub mod shim;
 mod show;
+mod site_prompt;
 mod sse;
 mod task;
 pub mod tool;

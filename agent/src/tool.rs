@@ -336,7 +336,10 @@ impl Tool {
             Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
             Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
             Self::RemoveFile { path } => format!("remove {path}"),
-            Self::RunCommand { name, .. } => format!("run the command {name}"),
+            Self::RunCommand { name, params } => {
+                let values = params.iter().map(|(key, value)| format!(" {key}={}", brief(value)));
+                format!("run {name}{}", values.collect::<String>())
+            }
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
             Self::Shell { cmd } => format!("run {}", show::line(cmd)),
@@ -346,6 +349,15 @@ impl Tool {
         }
     }
 }
+
+/// A value in a line of several: as it is, or its beginning.
+fn brief(value: &str) -> String {
+    let value = show::line(value);
+    if value.chars().count() <= VALUE { value } else { value.chars().take(VALUE).chain(['…']).collect() }
+}
+
+/// As many characters of a parameter's value stand in a line.
+const VALUE: usize = 60;
 
 /// The kinds of units, as their suffixes.
 const SUFFIXES: &[&str] = &[

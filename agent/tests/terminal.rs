@@ -13,8 +13,9 @@ use common::{
 use nix::pty::{Winsize, openpty};
 use postern_agent::{Host, cli};
 use postern_proto::v1::{self, Status};
-use std::fs::File;
+use std::fs::{File, Permissions, set_permissions};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -60,6 +61,8 @@ struct Terminal {
     reading: std::thread::JoinHandle<()>,
     helper: FakeHelper,
     go: Arc<Notify>,
+    /// The terminal's own file.
+    tty: PathBuf,
     _operators: Option<UnixListener>,
 }
 
@@ -85,6 +88,8 @@ impl Terminal {
         let size = Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
         let slave = File::from(pty.slave);
+        let tty = nix::unistd::ttyname(&slave).unwrap();
+        set_permissions(&tty, Permissions::from_mode(0o620)).unwrap();
         let child = Command::new("setsid")
             .args(["--ctty", "--wait"])
             .arg(std::env::current_exe().unwrap())
@@ -107,7 +112,12 @@ impl Terminal {
                 to.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
-        Self { place, child, master, screen, reading, helper, go, _operators: None }
+        Self { place, child, master, screen, reading, helper, go, tty, _operators: None }
+    }
+
+    /// Whether others may write on it, as mesg(1) shows.
+    fn takes_messages(&self) -> bool {
+        std::fs::metadata(&self.tty).unwrap().permissions().mode() & 0o020 != 0
     }
 
     fn text(&self) -> String {
@@ -149,6 +159,19 @@ async fn nothing_stands_beside_the_question() {
     assert_eq!(exit, "0", "{screen}");
     assert!(screen.contains("QUESTION beef\r\nANSWERED\r\n"), "{screen}");
     assert!(!screen.contains("[2Jfake") || screen.contains("\\x1b[2Jfake"), "{screen}");
+}
+
+#[tokio::test]
+async fn a_terminal_on_which_an_operator_is_asked_takes_no_messages_meanwhile() {
+    let mut terminal = Terminal::start(unit(Status::Done, "nginx.service", "active", "running"));
+    terminal.shows("QUESTION ").await;
+    assert!(!terminal.takes_messages());
+    terminal.go.notify_one();
+    terminal.master.write_all(b"beef\n").unwrap();
+    until("the command line has ended", || terminal.place.path("exit").exists()).await;
+    assert!(terminal.takes_messages());
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
 }
 
 #[tokio::test]
@@ -210,6 +233,7 @@ async fn each_phase_has_a_bar_that_fits_the_terminal() {
     let terminal = Terminal::run(Place::new(), &["--direct", "package", "install", "nginx"], script, go);
     terminal.shows("waiting     the lock is held by apt-get (process 7)").await;
     assert!(!terminal.text().contains('%'), "waiting has no percent: {}", terminal.text());
+    assert!(terminal.text().contains(" 0s"), "how long it takes: {}", terminal.text());
     terminal.go.notify_one();
     let (exit, screen) = terminal.end().await;
     assert_eq!(exit, "0", "{screen}");

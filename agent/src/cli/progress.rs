@@ -5,6 +5,9 @@ use crate::event::{Accepted, Event, Phase, Progress};
 use crate::show;
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// As many characters of a model's words are shown.
+const SAID: usize = 100;
+
 /// Shows the progress of one request: a bar for each phase, one after the other.
 pub struct Meter {
     bar: Option<ProgressBar>,
@@ -25,10 +28,10 @@ impl Meter {
     fn style(&self, phase: Phase) -> ProgressStyle {
         let bar = match (phase, self.is_colored) {
             (Phase::Waiting, _) => "",
-            (_, true) => " {bar:20.cyan/dim} {pos:>3} %",
-            (_, false) => " {bar:20} {pos:>3} %",
+            (_, true) => " {bar:15.cyan/dim} {pos:>3} %",
+            (_, false) => " {bar:15} {pos:>3} %",
         };
-        let template = format!("  {{spinner}} {:11}{bar} {{wide_msg}}", phase_word(phase));
+        let template = format!("  {{spinner}} {:11}{bar} {{wide_msg}} {{elapsed}}", phase_word(phase));
         let style = ProgressStyle::with_template(&template);
         style.unwrap_or_else(|_| ProgressStyle::default_bar())
     }
@@ -48,6 +51,21 @@ impl Meter {
         }
     }
 
+    /// Shows the end of what a model has said so far, on a terminal.
+    pub fn says(&mut self, words: &str) {
+        let Some(bar) = &self.bar else { return };
+        let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        let count = last.chars().count();
+        let end: String = last.chars().skip(count.saturating_sub(SAID)).collect();
+        if self.phase != Some(Phase::Unspecified) {
+            let style = ProgressStyle::with_template("  {spinner} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.phase = Some(Phase::Unspecified);
+        }
+        bar.set_message(show::line(&end));
+        bar.tick();
+    }
+
     fn progress(&mut self, progress: &Progress, console: &mut Console) {
         let Progress { phase, item, percent, detail } = progress;
         // apt numbers what it downloads.
@@ -60,6 +78,8 @@ impl Meter {
             return;
         };
         if self.phase != Some(*phase) {
+            // How long this phase takes, not all of them.
+            bar.reset_elapsed();
             bar.set_style(self.style(*phase));
             self.phase = Some(*phase);
         }

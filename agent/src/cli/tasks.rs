@@ -16,7 +16,7 @@ use crate::planner;
 use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Commands, Left, Order, Owner, Runner, Slot, Task, TaskStatus, Work};
+use crate::task::{Allowed, Commands, Left, Live, Order, Owner, Runner, Slot, Task, TaskStatus, Work};
 use crate::tool::Tool;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
@@ -118,7 +118,7 @@ impl Session<'_> {
         let door = Door::Helper(Helper::new(&self.host.helper_socket));
         let local = Local::blind();
         let config = config::read(&self.host.config).unwrap_or_default();
-        let commands = Commands::new(self.host, &config);
+        let commands = Commands::new(self.host, &config, Allowed::default());
         let (cancel, cancelled) = watch::channel(false);
         let (notes, shown) = mpsc::unbounded_channel();
         let working = async {
@@ -140,6 +140,8 @@ impl Session<'_> {
                 tool: String::new(),
                 questions: 0,
                 slot: &mut slot,
+                live: Live::default(),
+                site: "",
                 left: Left::default(),
                 commands: &commands,
                 undo_grants: UndoGrants::default(),
@@ -227,6 +229,9 @@ impl Session<'_> {
         for warning in &task.warnings {
             self.console.say(&format!("warning: {warning}"));
         }
+        if let (Some(used), false) = (used(task), self.global.quiet) {
+            self.console.say(&used);
+        }
         if exit == Exit::Done {
             self.console.result(&task.summary);
         } else {
@@ -234,6 +239,17 @@ impl Session<'_> {
         }
         exit
     }
+}
+
+/// What a model used for a task, and what that costs.
+fn used(task: &Task) -> Option<String> {
+    let count = |name: &str| task.usage.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
+    let (input, output) = (count("input_tokens")?, count("output_tokens").unwrap_or_default());
+    let cached =
+        count("cached_input_tokens").map_or_else(String::new, |cached| format!(" ({cached} cached)"));
+    let cost =
+        task.usage.get("cost").and_then(Value::as_str).map_or_else(String::new, |cost| format!(", {cost}"));
+    Some(format!("tokens: {input} in{cached}, {output} out{cost}"))
 }
 
 pub(super) fn not_understood(why: &planner::NotUnderstood) -> Fault {

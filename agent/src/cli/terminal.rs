@@ -3,13 +3,43 @@
 use super::Session;
 use crate::event::Fault;
 use crate::show;
+use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::sys::termios::{FlushArg, tcdrain, tcflush};
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
+
+/// The bit of a terminal's mode by which it takes messages: mesg(1).
+const MESSAGES: Mode = Mode::S_IWGRP;
+
+/// The person's terminal without others' messages: whoever is asked on it need not be told there as well.
+#[derive(Debug)]
+pub struct WithoutMessages {
+    terminal: OwnedFd,
+    mode: Mode,
+}
+
+impl WithoutMessages {
+    /// The terminal on standard input; nothing where it is none, takes no messages anyway, or is another's.
+    #[must_use]
+    pub fn begin() -> Option<Self> {
+        let terminal = io::stdin().as_fd().try_clone_to_owned().ok()?;
+        let mode = Mode::from_bits_truncate(fstat(&terminal).ok()?.st_mode);
+        let takes = io::stdin().is_terminal() && mode.contains(MESSAGES);
+        (takes && fchmod(&terminal, mode - MESSAGES).is_ok()).then_some(Self { terminal, mode })
+    }
+}
+
+impl Drop for WithoutMessages {
+    fn drop(&mut self) {
+        // A terminal that is gone takes none.
+        let _ = fchmod(&self.terminal, self.mode);
+    }
+}
 
 /// The longest answer that is read, in bytes: what a terminal's line holds.
 const LONGEST: usize = 4096;

@@ -4,6 +4,7 @@ use super::Session;
 use super::options::Json;
 use super::progress::Meter;
 use super::question::{self, Put};
+use super::terminal::WithoutMessages;
 use crate::event::{Event, Waiting};
 use crate::operators;
 use crate::show::{self, Later};
@@ -20,6 +21,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 /// An interrupt that ends the question reaches this process too, and perhaps after the question's end.
 const ECHO: Duration = Duration::from_millis(300);
+
+/// As many lines are shown of what a model looks at.
+const BEGINNING: usize = 3;
 
 /// How often one run asks: an agent that is not itself must not hold a terminal for ever.
 const ASK_LIMIT: usize = 30;
@@ -62,6 +66,8 @@ pub struct View<'a, 'b> {
     /// What waits, and every approval that was told of: a lost connection says it again.
     waiting: Option<Waiting>,
     told: HashSet<String>,
+    /// What a model has said since the last step.
+    said: String,
     /// Where the person's answers go; absent where nobody is asked.
     answering: Option<Answering<'a>>,
 }
@@ -76,6 +82,7 @@ impl<'a, 'b> View<'a, 'b> {
             rule: String::new(),
             waiting: None,
             told: HashSet::new(),
+            said: String::new(),
             answering: None,
         }
     }
@@ -94,6 +101,7 @@ impl<'a, 'b> View<'a, 'b> {
         mut notes: UnboundedReceiver<Note>,
         mut leaving: impl FnMut(Leave, Option<&str>) -> Option<T>,
     ) -> T {
+        let _quiet = self.may_ask().then(WithoutMessages::begin);
         let mut working = pin!(working);
         let mut signals = Signals::new();
         let (mut ended, mut asking, mut asked) = (None, None, None::<Instant>);
@@ -156,6 +164,21 @@ impl<'a, 'b> View<'a, 'b> {
             self.step(data);
             return None;
         }
+        match name.as_str() {
+            "says" => {
+                self.says(data);
+                return None;
+            }
+            "checkpoint" => {
+                if let (Some(words), false) = (data["response"].as_str(), self.session.global.quiet) {
+                    self.session.console.say(&format!("so far: {words}"));
+                }
+                return None;
+            }
+            // The task's end tells of all of it.
+            "usage" => return None,
+            _ => {}
+        }
         if name == "waits" {
             if let (Some(what), false) = (data["for"].as_str(), self.session.global.quiet) {
                 self.session.console.say(&format!("waits for {what}"));
@@ -179,7 +202,19 @@ impl<'a, 'b> View<'a, 'b> {
         None
     }
 
+    /// A model's words as they come: the last of them, while it thinks. Calls that are written as text are none.
+    fn says(&mut self, data: &Value) {
+        match data["text"].as_str() {
+            Some(words) => self.said.push_str(words),
+            None => self.said.clear(),
+        }
+        if !self.said.trim_start().starts_with(['{', '`', '[']) {
+            self.meter.says(&self.said);
+        }
+    }
+
     fn step(&mut self, data: &Value) {
+        self.said.clear();
         self.meter.clear();
         let is_quiet = self.session.global.quiet;
         let what = data["what"].as_str().unwrap_or_default();
@@ -193,11 +228,19 @@ impl<'a, 'b> View<'a, 'b> {
             }
             return;
         }
+        // A person gets what they asked for; of what a model looks at, how much it is.
+        let is_by_model = data["by"] == "model";
         if let Some(found) = data["result"]["stdout"].as_str() {
-            self.session.console.result(found);
+            let found = show::facts(found);
+            if is_by_model {
+                self.session.console.say_lines(&beginning(&found));
+            } else {
+                self.session.console.result(&found);
+            }
         }
         if let Some(stderr) = data["result"]["stderr"].as_str() {
-            self.session.console.say_lines(stderr);
+            let stderr = if is_by_model { beginning(stderr) } else { stderr.to_owned() };
+            self.session.console.say_lines(&stderr);
         }
         if !is_quiet {
             self.session.console.say(&format!("{head}: {status}"));
@@ -222,6 +265,12 @@ impl<'a, 'b> View<'a, 'b> {
         }
     }
 
+    /// Whether an operator sits here who can be asked.
+    fn may_ask(&self) -> bool {
+        let console = &self.session.console;
+        console.in_is_terminal && console.err_is_terminal && operators::may_approve(self.session.host)
+    }
+
     fn waits(&mut self, waiting: Waiting) -> Option<Child> {
         if self.session.global.quiet || !self.told.insert(waiting.approval_id.clone()) {
             return None;
@@ -231,10 +280,9 @@ impl<'a, 'b> View<'a, 'b> {
         // It came through the agent and becomes an argument.
         let id = operators::approval_id(&waiting.approval_id).map(str::to_owned);
         self.waiting = Some(waiting);
-        let console = &self.session.console;
-        let may_ask = console.in_is_terminal && console.err_is_terminal && self.told.len() <= ASK_LIMIT;
+        let may_ask = self.told.len() <= ASK_LIMIT && self.may_ask();
         match id {
-            Some(id) if may_ask && operators::may_approve(self.session.host) => match self.ask(&id) {
+            Some(id) if may_ask => match self.ask(&id) {
                 Ok(child) => return Some(child),
                 Err(e) => {
                     let admin = self.session.host.admin.display();
@@ -276,6 +324,16 @@ impl<'a, 'b> View<'a, 'b> {
             }
         }
     }
+}
+
+/// The first lines of a text, and how many there are besides.
+fn beginning(text: &str) -> String {
+    let mut lines: Vec<String> = text.lines().take(BEGINNING).map(|line| format!("  {line}")).collect();
+    let more = text.lines().count().saturating_sub(BEGINNING);
+    if more > 0 {
+        lines.push(format!("  … and {more} lines more"));
+    }
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 async fn over(asking: &mut Option<Asking>) -> Over {

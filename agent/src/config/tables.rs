@@ -1,5 +1,6 @@
 //! The tables of the configuration: keys, kinds and defaults from one list.
 
+use super::model_extra::{Extra, Price};
 use super::values::{
     AbsolutePath, BaseUrl, LogFormat, LogLevel, Loopback, Profile, Provider, ResponseFormat, SecretRef, Span,
     TokenParameter, Unenforced, Value,
@@ -60,6 +61,14 @@ tables! {
         timeout: Span = Span::seconds(300),
         /// What is asked of the form of an answer.
         response_format: ResponseFormat = ResponseFormat::Auto,
+        /// Tokens that a conversation may have before it is compacted; what the endpoint takes if absent.
+        context: Option<NonZeroU32> = None,
+        /// The file of replies of the scripted provider.
+        script: Option<AbsolutePath> = None,
+        /// More parts of every request.
+        extra: Extra = Extra::default(),
+        /// What tokens cost.
+        price: Option<Price> = None,
     }
     /// `[retry]`: what is done when an endpoint fails for the moment.
     Retry {

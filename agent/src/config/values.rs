@@ -78,6 +78,8 @@ words! {
         Openai = "openai",
         /// An endpoint of the form of Anthropic's messages.
         Anthropic = "anthropic",
+        /// Replies from a file, one after the other: for trying without a model.
+        Scripted = "scripted",
     }
     /// What the limit of an answer is called on the wire.
     TokenParameter {

@@ -18,6 +18,11 @@ const WORDS: usize = 2000;
 pub const ASK: &str = "[System: the steps of this run are used up. Call the tool checkpoint now, once and nothing \
     else: what is done as far as results prove it, what remains, what failed. No other tool is run.]";
 
+/// What a model is asked whose conversation is too long for it.
+pub const ASK_FOR_ROOM: &str = "[System: this conversation has grown too long, and its beginning is left out. Call the \
+    tool checkpoint now, once and nothing else: what is done as far as results prove it, what remains, what failed. No \
+    other tool is run.]";
+
 /// What later tasks of a conversation know of the earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -101,13 +106,19 @@ impl Memory {
     }
 }
 
-/// The words of the next run of a task.
+/// The words of the next run of a task; of the same one, where a conversation that was too long goes on.
 #[must_use]
-pub fn next_run(words: &str, (run, runs): (u32, u32), checkpoint: &Checkpoint, log: &Log) -> String {
-    let mut text = format!(
-        "{words}\n\n[System: this is run {run} of {runs} of this task. What the runs before it left, their own \
-         words held against the log of results:"
-    );
+pub fn next_run(words: &str, run: Option<(u32, u32)>, checkpoint: &Checkpoint, log: &Log) -> String {
+    let mut text = match run {
+        Some((run, runs)) => format!(
+            "{words}\n\n[System: this is run {run} of {runs} of this task. What the runs before it left, their own \
+             words held against the log of results:"
+        ),
+        None => format!(
+            "{words}\n\n[System: what was said so far was too long and is left out. What it left, your own words held \
+             against the log of results:"
+        ),
+    };
     for statement in &checkpoint.progress {
         let statement = line(statement.as_str());
         let _ = match log.known().bears_out(&statement) {

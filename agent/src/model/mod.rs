@@ -7,6 +7,7 @@ pub mod answer;
 pub mod breaker;
 pub mod budget;
 pub mod claims;
+pub mod compaction;
 pub mod conversation;
 pub mod endpoint;
 pub mod excerpt;

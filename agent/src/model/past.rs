@@ -17,6 +17,8 @@ pub enum Said {
     Reply(Reply),
     /// What came of a call of it, as the model is told.
     Done(Done),
+    /// It was too long for the model, which is asked where it stands.
+    Compacted,
 }
 
 /// What an earlier process kept, the oldest first.
@@ -30,12 +32,27 @@ impl Past {
         Self(said.into())
     }
 
+    /// Whether nothing of it is left.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the dialogue was compacted here.
+    pub fn compacted(&mut self) -> bool {
+        let is_here = matches!(self.0.front(), Some(Said::Compacted));
+        if is_here {
+            self.0.pop_front();
+        }
+        is_here
+    }
+
     /// The reply that stands here, if the dialogue came so far.
     pub fn reply(&mut self) -> Option<Reply> {
         match self.0.pop_front() {
             Some(Said::Reply(reply)) => Some(reply),
             // The log is of a program that read replies differently. What it says after this is not of this dialogue.
-            Some(Said::Done(_)) => {
+            Some(Said::Done(_) | Said::Compacted) => {
                 self.0.clear();
                 None
             }
@@ -53,10 +70,10 @@ impl Past {
     pub fn done(&mut self) -> Option<Option<Done>> {
         match self.0.front() {
             None => None,
-            Some(Said::Reply(_)) => Some(None),
+            Some(Said::Reply(_) | Said::Compacted) => Some(None),
             Some(Said::Done(_)) => match self.0.pop_front() {
                 Some(Said::Done(done)) => Some(Some(done)),
-                Some(Said::Reply(_)) | None => Some(None),
+                Some(Said::Reply(_) | Said::Compacted) | None => Some(None),
             },
         }
     }

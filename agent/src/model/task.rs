@@ -3,7 +3,9 @@
 
 use super::breaker::{Breaker, Next, not_run};
 use super::budget::Budget;
+use super::compaction;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
+use super::endpoint::failure::Failure;
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
 use super::log::Log;
@@ -70,6 +72,12 @@ pub trait Hands {
     /// Gets what the model says, as it comes.
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static;
 
+    /// Gets the tokens that were used so far.
+    fn used(&mut self, _total: Usage) {}
+
+    /// Gets what the model says of how far it is.
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) {}
+
     /// Keeps what was said, so that the dialogue can be taken up after the end of this process.
     fn keep(&mut self, _said: &Said) {}
 }
@@ -117,6 +125,18 @@ pub struct Task<'t> {
     remaining: Option<String>,
     /// The last run brought nothing new.
     is_stalled: bool,
+    /// Tokens of the last request and its answer.
+    context: u64,
+    /// A checkpoint is asked for because the conversation is too long.
+    is_compacting: bool,
+}
+
+/// Why there is no reply.
+enum Unanswered {
+    /// The task ends with it.
+    Ended(End),
+    /// The conversation is too long for the model.
+    TooLong(Failure),
 }
 
 /// What is expected of the model.
@@ -160,6 +180,8 @@ impl<'t> Task<'t> {
             stage: Stage::Working,
             remaining: None,
             is_stalled: false,
+            context: 0,
+            is_compacting: false,
         }
     }
 
@@ -221,6 +243,8 @@ impl<'t> Task<'t> {
             };
             self.budget.spent(reply.usage);
             self.usage = sum(self.usage, reply.usage);
+            self.context = reply.usage.input.saturating_add(reply.usage.output);
+            hands.used(self.usage);
             let stage = self.stage;
             match Box::pin(self.turn(&reply, hands)).await {
                 // The next run begins with what the last one left, not with all that was said.
@@ -233,15 +257,58 @@ impl<'t> Task<'t> {
 
     /// The model's next reply: one that is kept, or else it is asked.
     async fn reply(&mut self, hands: &mut impl Hands) -> Result<Reply, End> {
-        if self.stage == Stage::Working && self.budget.run_goes_on().is_err() {
+        let is_full = self.past.is_used_up() && self.endpoint.is_full(self.context);
+        if self.past.compacted() {
+            self.compact();
+        } else if self.stage == Stage::Working && self.budget.run_goes_on().is_err() {
             self.stage = Stage::Checkpoint;
             self.turns.push(Turn::User(memory::ASK.to_owned()));
+        } else if self.stage == Stage::Working && is_full && self.compact() {
+            hands.keep(&Said::Compacted);
         }
+        loop {
+            match self.ask(hands).await {
+                Ok(reply) => return Ok(reply),
+                Err(Unanswered::Ended(end)) => return Err(end),
+                Err(Unanswered::TooLong(failure)) => {
+                    let is_new = self.stage == Stage::Working;
+                    if !self.compact() {
+                        return Err(End::Failed(format!("the model cannot be asked: {failure}")));
+                    }
+                    if is_new {
+                        hands.keep(&Said::Compacted);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes room in a conversation that is too long: the model is asked where it stands, and goes on from its answer.
+    /// False where no room can be made.
+    fn compact(&mut self) -> bool {
+        tracing::info!(
+            event = "compacted",
+            turns = self.turns.len(),
+            tokens = self.context,
+            "the conversation is too long"
+        );
+        let has_room = compaction::halve(&mut self.turns);
+        self.context = 0;
+        if has_room && self.stage == Stage::Working {
+            self.stage = Stage::Checkpoint;
+            self.is_compacting = true;
+            self.turns.push(Turn::User(memory::ASK_FOR_ROOM.to_owned()));
+        }
+        has_room
+    }
+
+    /// Asks the model once.
+    async fn ask(&mut self, hands: &mut impl Hands) -> Result<Reply, Unanswered> {
         let may = match self.stage {
             Stage::Working => self.budget.step(),
             Stage::Checkpoint => self.budget.cost(),
         };
-        may.map_err(End::OutOfBudget)?;
+        may.map_err(|why| Unanswered::Ended(End::OutOfBudget(why)))?;
         let kept = self.past.reply();
         self.is_kept = kept.is_some();
         if let Some(reply) = kept {
@@ -253,9 +320,15 @@ impl<'t> Task<'t> {
         let cancelled = hands.cancelled();
         let asked = tokio::select! {
             asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
-            () = cancelled => return Err(End::Cancelled),
+            () = cancelled => return Err(Unanswered::Ended(End::Cancelled)),
         };
-        let reply = asked.map_err(|failure| End::Failed(format!("the model cannot be asked: {failure}")))?;
+        let reply = asked.map_err(|failure| {
+            if failure.is_too_long() {
+                Unanswered::TooLong(failure)
+            } else {
+                Unanswered::Ended(End::Failed(format!("the model cannot be asked: {failure}")))
+            }
+        })?;
         hands.keep(&Said::Reply(reply.clone()));
         Ok(reply)
     }
@@ -311,6 +384,9 @@ impl<'t> Task<'t> {
             };
             self.breaker.valid();
             if let Call::Checkpoint(checkpoint) = &call {
+                if !self.is_kept {
+                    hands.checkpoint(checkpoint);
+                }
                 return self.checkpoint(checkpoint).map(Turn::User);
             }
             if let Call::Finish(finish) = &call {
@@ -410,9 +486,13 @@ impl<'t> Task<'t> {
             )));
         }
         self.is_stalled = !is_new;
-        self.budget.next_run().map_err(|why| End::OutOfBudget(format!("{why}. {}", told())))?;
+        let is_compacting = std::mem::take(&mut self.is_compacting);
+        if !is_compacting {
+            self.budget.next_run().map_err(|why| End::OutOfBudget(format!("{why}. {}", told())))?;
+        }
         self.stage = Stage::Working;
-        Ok(memory::next_run(&self.words, self.budget.run(), checkpoint, &self.log))
+        let run = (!is_compacting).then(|| self.budget.run());
+        Ok(memory::next_run(&self.words, run, checkpoint, &self.log))
     }
 
     /// Runs one call, unless it goes in circles or costs too much.

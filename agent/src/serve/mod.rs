@@ -122,7 +122,8 @@ pub async fn serve_on(
             (None, Some(why))
         }
     };
-    let helper = Helper::new(&host.helper_socket).with_hook(Hook::new(&config.approvals.hook));
+    let helper = Helper::new(&host.helper_socket)
+        .with_hook(Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0));
     let door = Arc::new(Door::Helper(helper));
     let store = Arc::new(Store::open(&host.state)?);
     let size = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
@@ -134,11 +135,12 @@ pub async fn serve_on(
         door: Arc::clone(&door),
         store: Arc::clone(&store),
         model: model.clone(),
-        commands: Commands::new(host, &config),
+        commands: Commands::new(host, &config, store.allowed()),
         limits: config.limits.clone(),
         local: Local::new(&config, host),
         secrets,
         consents: Arc::default(),
+        prompts: host.config.with_file_name("prompt.d"),
     };
     let rules = worker.commands.fault().map(|why| format!("no command is run: {why}"));
     if let Some(why) = &rules {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
@@ -410,11 +410,45 @@ pub async fn events(
     Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()).into_response()
 }
 
+/// The next words; of those that came too fast some are missed.
+async fn said(live: &mut Option<broadcast::Receiver<String>>) -> String {
+    loop {
+        match live {
+            Some(listener) => match listener.recv().await {
+                Ok(words) => return words,
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => *live = None,
+            },
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Words that were said already and not told yet.
+fn said_by_now(live: &mut Option<broadcast::Receiver<String>>) -> Option<String> {
+    let listener = live.as_mut()?;
+    loop {
+        match listener.try_recv() {
+            Ok(words) => return Some(words),
+            Err(broadcast::error::TryRecvError::Lagged(_)) => {}
+            Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => {
+                return None;
+            }
+        }
+    }
+}
+
 async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Event, Infallible>>) {
     let mut news = entry.listen();
+    let mut live = entry.live.listen();
     loop {
         // Asked before the events are taken: none can come between the last of them and the end.
         let is_final = entry.task().status.is_final();
+        while let Some(words) = said_by_now(&mut live) {
+            if to.send(Ok(sse::Event::default().event("says").data(words))).await.is_err() {
+                return;
+            }
+        }
         // A stream that ends too soon is asked for again, from the last event that came.
         let Ok(notes) = entry.notes_after(seen) else { return };
         for note in notes {
@@ -428,6 +462,12 @@ async fn tell(entry: Arc<Entry>, mut seen: u64, to: mpsc::Sender<Result<sse::Eve
             return;
         }
         tokio::select! {
+            // Without a number: later listeners do not hear it.
+            words = said(&mut live) => {
+                if to.send(Ok(sse::Event::default().event("says").data(words))).await.is_err() {
+                    return;
+                }
+            }
             changed = news.changed() => if changed.is_err() { return },
             () = to.closed() => return,
         }

@@ -6,6 +6,7 @@ use crate::config::tables::Limits;
 use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::secrets::Secrets;
+use crate::site_prompt;
 use crate::task::{
     Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot, Store, Task,
     Work,
@@ -14,6 +15,7 @@ use crate::trace::{self, Trace};
 use crate::undo::{Earlier, UndoGrants};
 use serde_json::json;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -30,6 +32,8 @@ pub struct Worker {
     pub local: Local,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
+    /// The directory of what the site tells every model.
+    pub prompts: PathBuf,
 }
 
 impl Worker {
@@ -113,6 +117,7 @@ impl Worker {
             let of_it = changes.into_iter().find(|change| change.request_id == id);
             Ok(Earlier { id, followers: of_it.map(|change| change.followers).unwrap_or_default() })
         };
+        let site = site_prompt::read(&self.prompts);
         let runner = Runner {
             door: &self.door,
             local: &self.local,
@@ -124,6 +129,8 @@ impl Worker {
             tool: String::new(),
             questions: 0,
             slot: &mut slot,
+            live: entry.live.clone(),
+            site: &site,
             left,
             commands: &self.commands,
             undo_grants: UndoGrants::default(),

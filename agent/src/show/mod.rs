@@ -1,5 +1,6 @@
 //! What people read: outcomes, refusals and grants in words.
 
+mod facts;
 mod files;
 mod grants;
 mod outcome;
@@ -8,6 +9,7 @@ mod refusal;
 mod table;
 mod waiting;
 
+pub use facts::facts;
 pub use files::FileView;
 pub use grants::grants;
 pub use outcome::{found, unit_state};

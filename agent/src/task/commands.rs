@@ -1,16 +1,13 @@
 //! What the agent needs for commands of its own: the judge, the sandbox, and what people allowed for a session.
 
+use super::Allowed;
 use crate::Host;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};
 use crate::event::Fault;
-use crate::sandbox::{Program, Sandbox, Unenforced};
+use crate::sandbox::{Sandbox, Unenforced};
 use crate::shell::{self, Decision, Profile, Rules};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Answers that are kept, over all sessions.
-const KEPT: usize = 1000;
+use std::sync::Arc;
 
 /// One of these for all tasks.
 pub struct Commands {
@@ -19,13 +16,14 @@ pub struct Commands {
     /// `[tools]`.
     pub tools: Tools,
     rules: Arc<Result<Rules, String>>,
-    allowed: Mutex<VecDeque<(String, Program)>>,
+    /// What people let run always.
+    pub allowed: Allowed,
 }
 
 impl Commands {
     /// With the sandbox and the rules of this host. Wrong rules let nothing run, and say so.
     #[must_use]
-    pub fn new(host: &Host, config: &Config) -> Self {
+    pub fn new(host: &Host, config: &Config, allowed: Allowed) -> Self {
         Self {
             sandbox: Sandbox {
                 read_roots: config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect(),
@@ -37,7 +35,7 @@ impl Commands {
             },
             tools: config.tools.clone(),
             rules: Arc::new(Rules::load(&host.shell_rules())),
-            allowed: Mutex::default(),
+            allowed,
         }
     }
 
@@ -82,21 +80,5 @@ impl Commands {
             values::Profile::WorkspaceWrite => Profile::WorkspaceWrite,
         };
         decision.profile.min(most)
-    }
-
-    /// Whether a person said that exactly this may always run in the session.
-    #[must_use]
-    pub fn is_allowed(&self, session: &str, program: &Program) -> bool {
-        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        allowed.iter().any(|(of, known)| of == session && known == program)
-    }
-
-    /// Keeps that word, in memory only.
-    pub fn allow(&self, session: String, program: Program) {
-        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        if allowed.len() == KEPT {
-            allowed.pop_front();
-        }
-        allowed.push_back((session, program));
     }
 }

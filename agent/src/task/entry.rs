@@ -3,7 +3,7 @@
 use super::database::{Database, Wait};
 use super::question::{Answer, Person};
 use super::store::word;
-use super::{Order, Task, TaskStatus};
+use super::{Live, Order, Task, TaskStatus};
 use crate::model::memory::Memory;
 use crate::model::past::Said;
 use rusqlite::params;
@@ -30,6 +30,8 @@ pub struct Entry {
     task: Mutex<Kept>,
     noted: Mutex<Noted>,
     last: watch::Sender<u64>,
+    /// What is said of it while it is said.
+    pub live: Live,
     database: Arc<Database>,
 }
 
@@ -88,6 +90,7 @@ impl Entry {
             cancel: watch::Sender::new(false),
             noted: Mutex::new(Noted { first: last + 1, ..Noted::default() }),
             last: watch::Sender::new(last),
+            live: Live::open(),
             database,
         })
     }

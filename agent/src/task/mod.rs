@@ -1,10 +1,12 @@
 //! A task: an order of a person, its steps, and what came of them.
 
+mod allowed;
 mod care;
 mod commands;
 mod database;
 mod entry;
 mod keeping;
+mod live;
 mod not_done;
 mod owner;
 pub mod question;
@@ -15,10 +17,12 @@ mod run;
 mod slots;
 mod store;
 
+pub use allowed::Allowed;
 pub use care::{Author, Care, Consents};
 pub use commands::Commands;
 pub use entry::Entry;
 pub use keeping::Left;
+pub use live::Live;
 pub use owner::{Owner, Right};
 pub use queue::{Place, Queue};
 pub use requests::{Asked, Effect, Group, NotOne, Part, Requests, State};
@@ -28,6 +32,7 @@ pub use slots::{Crowd, Slot, Slots};
 pub use store::{Find, Store};
 
 use crate::ask::Mode;
+use crate::config::model_extra::Price;
 use crate::model::conversation::Usage;
 use crate::plan::Plan;
 use crate::sandbox::Enforced;
@@ -345,11 +350,23 @@ impl Task {
         Self { status: TaskStatus::Failed, summary: why, trace_id: String::new(), ..Self::new(id, &order) }
     }
 
-    /// Adds what a model used.
-    pub fn add_usage(&mut self, usage: Usage) {
-        for (name, tokens) in [("input_tokens", usage.input), ("output_tokens", usage.output)] {
-            let before = self.usage.get(name).and_then(Value::as_u64).unwrap_or_default();
-            self.usage.insert(name.to_owned(), before.saturating_add(tokens).into());
+    /// Adds what a model used, and what all of it costs where that is known.
+    pub fn add_usage(&mut self, usage: Usage, price: Option<&Price>) {
+        let mut add = |name: &str, tokens: u64| {
+            let sum = self.usage.get(name).and_then(Value::as_u64).unwrap_or_default().saturating_add(tokens);
+            // Most endpoints have no cache.
+            if sum > 0 || name != "cached_input_tokens" {
+                self.usage.insert(name.to_owned(), sum.into());
+            }
+            sum
+        };
+        let [input, cached, output] = [
+            add("input_tokens", usage.input),
+            add("cached_input_tokens", usage.cached_input),
+            add("output_tokens", usage.output),
+        ];
+        if let Some(price) = price {
+            self.usage.insert("cost".to_owned(), price.of(input, cached, output).into());
         }
     }
 

@@ -20,7 +20,7 @@ mod step;
 pub(crate) use requests::request;
 
 use super::question::Person;
-use super::{Care, Change, Commands, Left, Order, Slot, StepResult, StepStatus, Task, TaskStatus};
+use super::{Care, Change, Commands, Left, Live, Order, Slot, StepResult, StepStatus, Task, TaskStatus};
 use crate::args::Of;
 use crate::ask::{Door, Mode, Outcome};
 use crate::event::{Completed, Event, Fault, Status};
@@ -71,6 +71,10 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub slot: &'a mut Slot,
+    /// Where a model's words are heard as they come.
+    pub live: Live,
+    /// What this site tells every model.
+    pub site: &'a str,
     /// What an earlier process left of it.
     pub left: Left,
     /// What it needs for commands of its own.
@@ -120,6 +124,9 @@ impl Runner<'_> {
         // How many there will be is known only of a person's own steps.
         if number <= self.order.steps.len() {
             data["of"] = self.order.steps.len().into();
+        }
+        if self.care.as_ref().is_some_and(Care::is_needed) {
+            data["by"] = json!("model");
         }
         if let (Some(result), true) = (task.results.last(), status != "running") {
             data["result"] = serde_json::to_value(result).unwrap_or_default();

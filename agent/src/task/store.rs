@@ -3,7 +3,7 @@
 use super::database::{Database, Wait};
 use super::entry::{Entry, head, text};
 use super::keeping::earlier;
-use super::{Order, Owner, Requests, Right, Task, TaskStatus};
+use super::{Allowed, Order, Owner, Requests, Right, Task, TaskStatus};
 use crate::model::memory::Memory;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
@@ -50,6 +50,11 @@ impl Store {
         let database = Arc::new(Database::open(directory)?);
         let requests = Requests::new(Arc::clone(&database));
         Ok(Self { database, open: Mutex::default(), requests })
+    }
+
+    /// What people let run always.
+    pub fn allowed(&self) -> Allowed {
+        Allowed::new(&self.database)
     }
 
     /// What is wrong with the database, if anything.

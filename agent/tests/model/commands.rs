@@ -331,6 +331,28 @@ async fn a_yes_for_good_is_for_exactly_these_words_in_this_session() {
 }
 
 #[tokio::test]
+async fn a_yes_for_good_outlives_the_agent() {
+    let world = World::new("");
+    let place = &world.place;
+    place.helper(vec![]);
+    let alive = place.serve_apart();
+    let asks = settled(place, &ordered(place, "touch made").await).await;
+    let task = answered(place, &asks, json!({ "answer": "always" })).await;
+    assert_eq!(task["status"], "completed", "{task}");
+    drop(alive);
+    std::fs::remove_file(&place.host.agent_socket).unwrap();
+    place.serve();
+    let task = settled(place, &ordered(place, "touch made").await).await;
+    assert_eq!((&task["question"], &task["status"]), (&Value::Null, &json!("completed")), "{task}");
+    let asks = settled(place, &ordered(place, "touch other").await).await;
+    assert_eq!(asks["question"]["what"], "run touch other", "{asks}");
+    let sql = rusqlite::Connection::open(place.host.state.join("postern.db")).unwrap();
+    let kept: (String, String) =
+        sql.query_row("SELECT program, at FROM allowed", (), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    assert!(kept.0.contains("made") && kept.1.ends_with('Z'), "{kept:?}");
+}
+
+#[tokio::test]
 async fn what_destroys_is_asked_about_each_time() {
     let world = World::new("");
     world.helper(vec![]);

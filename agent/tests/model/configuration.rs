@@ -41,6 +41,17 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[log]\nlevel = \"loud\"\n", "agent.toml:2: unknown variant `loud`"),
         ("[model]\nprovider = \"anthropic\"\n", "agent.toml: the provider anthropic needs a model"),
         ("[model]\nbase_url = \"ftp://x\"\n", "agent.toml:2: the base URL must begin with http"),
+        ("[model]\nprovider = \"scripted\"\n", "agent.toml: the provider scripted needs its replies"),
+        (
+            "[model.extra]\nbody = { messages = [] }\n",
+            "agent.toml: [model.extra] body: \"messages\" is the agent's own",
+        ),
+        (
+            "[model.extra]\nheaders = { Authorization = \"x\" }\n",
+            "agent.toml: [model.extra] headers: \"Authorization\"",
+        ),
+        ("[model.extra]\ntop_p = 1\n", "agent.toml:2: unknown field `top_p`"),
+        ("[model.price]\ninput = -1\noutput = 2\n", "agent.toml:2: -1 is no price of a million tokens"),
         ("[models]\n", "agent.toml:1: unknown field `models`"),
         ("[retry]\nmax_attempts = 1\nmax_attempts = 2\n", "agent.toml:3: duplicate key"),
     ] {

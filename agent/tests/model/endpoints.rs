@@ -370,7 +370,7 @@ async fn a_call_without_its_result_is_given_one_before_the_next_request() {
                 .flat_map(|message| message["content"].as_array().unwrap())
                 .filter_map(|block| block.get("tool_use_id"))
                 .collect(),
-            Provider::Openai | Provider::Offline => body["messages"]
+            Provider::Openai | Provider::Offline | Provider::Scripted => body["messages"]
                 .as_array()
                 .unwrap()
                 .iter()

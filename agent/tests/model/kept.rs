@@ -75,7 +75,7 @@ async fn a_database_of_version_1_is_brought_up_with_what_it_holds() {
     let ran = place.run(&["tasks", "show", id, "--json"]).await;
     assert_eq!(ran.json()["summary"], "done", "{ran:?}");
     let version: i64 = database(&place).query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[tokio::test]

@@ -31,5 +31,6 @@ mod sandbox;
 mod scenarios;
 mod schema;
 mod server;
+mod shown;
 mod tasks;
 mod traces;

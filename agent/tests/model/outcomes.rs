@@ -131,7 +131,7 @@ async fn change_that_succeeds_later_for_the_same_target_is_not_told_as_not_done(
 async fn success_of_another_target_does_not_strike_a_failure_out() {
     let user = |name: &str| calls("run_command", &json!({ "name": "add-user", "params": { "name": name } }));
     let vectors: Vec<(Vec<server::Play>, &str)> = vec![
-        (vec![user("alice"), user("bob")], "run the command add-user"),
+        (vec![user("alice"), user("bob")], "run add-user name=alice"),
         (vec![install("apache2"), install("nginx")], "install apache2"),
         (vec![service("restart"), service("reload")], "restart nginx"),
         (vec![service("stop"), service("disable")], "stop nginx"),

@@ -12,6 +12,7 @@ use postern_agent::plan::Expected;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ struct Scenario {
     provider: Provider,
     #[serde(default)]
     limits: Limits,
+    /// Tokens that the model takes, where the configuration says so.
+    #[serde(default)]
+    context: Option<NonZeroU32>,
     /// What an earlier process kept of the dialogue.
     #[serde(default)]
     kept: Vec<Value>,
@@ -207,6 +211,7 @@ async fn run(scenario: Scenario) -> Result<(), String> {
     let mut config = Config::default();
     config.model.provider = scenario.provider;
     config.model.name = "scripted".into();
+    config.model.context = scenario.context;
     config.model.base_url = Some(BaseUrl::from_text(&format!("http://{}", server.address))?);
     config.retry.backoff_base = Span(Duration::from_millis(1));
     config.retry.backoff_max = Span(Duration::from_millis(2));

@@ -839,7 +839,8 @@ complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l provider -d 'The kind of endpoint' -r -f -a "offline\t'No model: plain imperative orders'
 openai\t'An endpoint of the form of `OpenAI`\'s chat completions'
-anthropic\t'An endpoint of the form of Anthropic\'s messages'"
+anthropic\t'An endpoint of the form of Anthropic\'s messages'
+scripted\t'Replies from a file, one after the other: for trying without a model'"
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l base-url -d 'Where it answers' -r
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l name -d 'The model\'s name there' -r
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from test" -l key -d 'Where its key is kept, as in agent.toml' -r

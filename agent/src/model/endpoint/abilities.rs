@@ -59,6 +59,9 @@ impl Abilities {
     /// What is left after a failure that refuses something of these; `None` if it is about something else.
     pub(super) fn without_refused(self, failure: &Failure, has_tools: bool) -> Option<Self> {
         let Kind::Status(400 | 404 | 415 | 422 | 500 | 501) = failure.kind else { return None };
+        if failure.is_too_long() {
+            return None;
+        }
         let text = failure.message.to_ascii_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
         if self.stream_usage && says(&["stream_options", "include_usage"]) {

@@ -44,6 +44,7 @@ pub fn request(model: &Model, prompt: &Prompt<'_>, abilities: Abilities) -> Valu
         };
         body.extend(format.map(|format| ("response_format".to_owned(), format)));
     }
+    super::wire::add_extra(model, &mut body);
     Value::Object(body)
 }
 

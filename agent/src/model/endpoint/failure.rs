@@ -77,10 +77,33 @@ impl Failure {
         Self::new(kind, format!("cannot talk to the endpoint: {}", one_line(&words)))
     }
 
+    /// The conversation has more tokens than the model takes. Every endpoint has its own words for that.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        const WORDS: &[&str] = &[
+            "context length",
+            "context size",
+            "context window",
+            "context limit",
+            "exceed_context",
+            "maximum number of tokens",
+            "prompt is too long",
+            "reduce the length",
+            "too many tokens",
+        ];
+        let text = self.message.to_ascii_lowercase();
+        match self.kind {
+            Kind::Status(413) => true,
+            Kind::Status(400 | 422 | 500) => WORDS.iter().any(|words| text.contains(words)),
+            Kind::Status(_) | Kind::Connection | Kind::Timeout | Kind::Loading | Kind::Form => false,
+        }
+    }
+
     /// Trying again can help.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self.kind {
+            _ if self.is_too_long() => false,
             Kind::Connection | Kind::Timeout | Kind::Loading => true,
             Kind::Status(status) => matches!(status, 408 | 429 | 500..=599),
             Kind::Form => false,

@@ -2,9 +2,10 @@
 
 use super::failure::{self, Failure, Kind};
 use super::{Heard, chat, messages};
+use crate::config::tables::Model;
 use crate::config::values::Provider;
 use crate::model::conversation::Reply;
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use std::time::SystemTime;
 
@@ -24,7 +25,7 @@ impl Answer {
     pub fn of(provider: Provider) -> Self {
         match provider {
             Provider::Anthropic => Self::Messages(messages::Answer::default()),
-            Provider::Openai | Provider::Offline => Self::Chat(chat::Answer::default()),
+            Provider::Openai | Provider::Offline | Provider::Scripted => Self::Chat(chat::Answer::default()),
         }
     }
 
@@ -64,17 +65,22 @@ impl Answer {
 /// The headers of every request.
 ///
 /// # Errors
-/// The key cannot be sent.
-pub fn headers(provider: Provider, key: Option<&SecretString>) -> Result<HeaderMap, String> {
+/// The key cannot be sent, or a header of the configuration is none.
+pub fn headers(model: &Model, key: Option<&SecretString>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
+    for (name, value) in &model.extra.headers {
+        let wrong = || format!("[model.extra] headers: {name:?} is no header, or its value cannot be sent");
+        let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
+    }
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
-    let (name, prefix) = match provider {
+    let (name, prefix) = match model.provider {
         Provider::Anthropic => {
             headers.insert("anthropic-version", HeaderValue::from_static(messages::VERSION));
             ("x-api-key", "")
         }
-        Provider::Openai | Provider::Offline => ("authorization", "Bearer "),
+        Provider::Openai | Provider::Offline | Provider::Scripted => ("authorization", "Bearer "),
     };
     if let Some(key) = key {
         let value = HeaderValue::from_str(&format!("{prefix}{}", key.expose_secret()));

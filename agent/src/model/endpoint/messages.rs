@@ -23,6 +23,7 @@ pub fn request(model: &Model, prompt: &Prompt<'_>) -> Value {
         let tool = |tool: &crate::model::tools::Tool| json!({ "name": tool.name, "description": tool.about(), "input_schema": tool.schema() });
         body.insert("tools".to_owned(), prompt.tools.iter().map(tool).collect());
     }
+    super::wire::add_extra(model, &mut body);
     Value::Object(body)
 }
 

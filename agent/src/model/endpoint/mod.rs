@@ -7,6 +7,7 @@ pub mod failure;
 mod http;
 pub mod messages;
 pub mod retry;
+mod scripted;
 pub mod sse;
 mod wire;
 
@@ -15,13 +16,16 @@ pub use abilities::{Abilities, Format, ToolCalls};
 use self::http::{Answer, body_text, content_type, headers, refusal};
 use super::conversation::{Prompt, Reply};
 use super::repairs::Repairs;
+use crate::config::model_extra::Price;
 use crate::config::secret;
 use crate::config::tables::{Model, Retry};
 use crate::config::values::{BaseUrl, Provider, Value as _};
 use crate::trace;
 use failure::{Failure, Kind};
 use reqwest::header::HeaderMap;
+use scripted::Script;
 use secrecy::{ExposeSecret, SecretString};
+use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -53,6 +57,8 @@ pub struct Endpoint {
     abilities: Mutex<Abilities>,
     /// What had to be repaired in its replies.
     pub repairs: Repairs,
+    /// What the scripted provider answers.
+    script: Option<Script>,
 }
 
 impl Endpoint {
@@ -63,6 +69,8 @@ impl Endpoint {
     pub fn new(model: &Model, retry: &Retry) -> Result<Option<Self>, String> {
         let (address, path) = match model.provider {
             Provider::Offline => return Ok(None),
+            // Its address is asked by nobody.
+            Provider::Scripted => ("http://localhost", "scripted"),
             Provider::Openai => ("https://api.openai.com/v1", "chat/completions"),
             Provider::Anthropic => ("https://api.anthropic.com", "v1/messages"),
         };
@@ -84,8 +92,10 @@ impl Endpoint {
         }
         let client =
             builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))?;
-        let headers = headers(model.provider, key.as_ref())?;
+        let headers = headers(model, key.as_ref())?;
+        let script = model.script.as_ref().filter(|_| model.provider == Provider::Scripted);
         Ok(Some(Self {
+            script: script.map(|path| Script::read(path.path())).transpose()?,
             client,
             url: base.join(path),
             headers,
@@ -113,7 +123,7 @@ impl Endpoint {
     #[must_use]
     pub fn with_calls_in_text(&self) -> Option<Self> {
         let abilities = match self.model.provider {
-            Provider::Anthropic | Provider::Offline => return None,
+            Provider::Anthropic | Provider::Offline | Provider::Scripted => return None,
             Provider::Openai => Abilities { tools: ToolCalls::Refused, ..self.abilities() },
         };
         Some(Self {
@@ -125,11 +135,28 @@ impl Endpoint {
             key: self.key.clone(),
             abilities: Mutex::new(abilities),
             repairs: Repairs::default(),
+            script: self.script.clone(),
         })
+    }
+
+    /// Whether a conversation that had so many tokens leaves no room for another answer.
+    #[must_use]
+    pub fn is_full(&self, tokens: u64) -> bool {
+        let room = |context: NonZeroU32| u64::from(context.get().saturating_sub(self.model.max_tokens.get()));
+        self.model.context.is_some_and(|context| tokens > room(context))
+    }
+
+    /// What tokens cost there.
+    #[must_use]
+    pub fn price(&self) -> Option<&Price> {
+        self.model.price.as_ref()
     }
 
     /// Whether somebody answers there who knows the key: `ok`, or what is wrong.
     pub async fn probe(&self, limit: Duration) -> String {
+        if self.script.is_some() {
+            return "ok".to_owned();
+        }
         // Next to what is asked for calls, wherever that is.
         let list = self.url.replace("/chat/completions", "/models").replace("/messages", "/models");
         let asked = self.client.get(list).headers(self.headers.clone()).send();
@@ -155,6 +182,9 @@ impl Endpoint {
         deadline: Instant,
         hear: &(dyn Fn(Heard<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
+        if let Some(script) = &self.script {
+            return script.answer(prompt, hear);
+        }
         let call = calls::Call::begin(&self.model.name);
         let asked = self.persist(prompt, deadline, hear).instrument(call.span()).await;
         call.end(&asked);

@@ -1,8 +1,9 @@
 //! What "compatible" servers write where a member belongs: null, nothing, or another kind of value.
 
+use crate::config::tables::Model;
 use crate::model::conversation::{CallResult, Turn};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Null counts as absent.
@@ -72,4 +73,12 @@ pub fn paired(turns: &[Turn]) -> Vec<Turn> {
         }
     }
     paired
+}
+
+/// What the configuration adds to a request.
+pub fn add_extra(model: &Model, body: &mut Map<String, Value>) {
+    if let Some(temperature) = &model.extra.temperature {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    body.extend(model.extra.body.clone());
 }

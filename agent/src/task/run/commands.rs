@@ -110,7 +110,7 @@ impl Runner<'_> {
                     return Err(refused("blocked", why));
                 }
                 Level::Safe => return Ok(admitted),
-                Level::Confirm if self.commands.is_allowed(&self.session(task), &admitted.program) => {
+                Level::Confirm if self.commands.allowed.has(&self.session(task), &admitted.program) => {
                     return Ok(admitted);
                 }
                 Level::Confirm => {}
@@ -118,7 +118,7 @@ impl Runner<'_> {
             match self.confirm(task, &admitted).await {
                 Answer::Yes => return Ok(admitted),
                 Answer::Always => {
-                    self.commands.allow(self.session(task), admitted.program.clone());
+                    self.commands.allowed.add(&self.session(task), &admitted.program);
                     return Ok(admitted);
                 }
                 Answer::Text(other) => text = other,

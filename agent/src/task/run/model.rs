@@ -4,16 +4,18 @@ use super::outcome::{counts, of_finished, with_record};
 use super::{Runner, status_word};
 use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
+use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
 use crate::event::Event;
 use crate::local::is_unread;
 use crate::model::answer;
+use crate::model::conversation::Usage;
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::past::{Past, Said};
 use crate::model::results::UNREAD;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
-use crate::model::tools::{Call, TASK, TASK_WITHOUT_SHELL};
+use crate::model::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::secrets::Secrets;
@@ -38,7 +40,8 @@ impl Runner<'_> {
     pub(super) async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
         task.status = TaskStatus::Running;
         let secrets = self.secrets;
-        let system = secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
+        let bounds = self.bounds(task).await;
+        let system = secrets.text(&format!("{SYSTEM}{}{bounds}", self.site)).0;
         let words = self.left.memory.before(&self.order.task);
         let mode = self.order.mode;
         let past = Past::new(std::mem::take(&mut self.left.said));
@@ -46,13 +49,13 @@ impl Runner<'_> {
         let mut dialogue =
             Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets).after(past);
         self.budget = dialogue.budget();
-        let mut hands = Steps { runner: self, task };
+        let mut hands = Steps { runner: self, task, price: endpoint.price() };
         let end = Box::pin(dialogue.run(&mut hands)).await;
         let remaining = dialogue.remaining().unwrap_or_default();
         let log = dialogue.log();
         let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well() });
         (hands.runner.on)("leaves", leaves, hands.task);
-        task.add_usage(dialogue.usage());
+        task.add_usage(dialogue.usage(), endpoint.price());
         finish(task, end, mode);
     }
 
@@ -82,6 +85,7 @@ impl Runner<'_> {
 struct Steps<'s, 'r> {
     runner: Runner<'r>,
     task: &'s mut Task,
+    price: Option<&'s Price>,
 }
 
 impl Steps<'_, '_> {
@@ -167,11 +171,28 @@ impl Hands for Steps<'_, '_> {
     }
 
     fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
-        |heard| {
-            if let Heard::Words(words) = heard {
+        let live = self.runner.live.clone();
+        move |heard| match heard {
+            Heard::Words(words) => {
                 tracing::trace!(words, "the model says");
+                live.say(&json!({ "text": words }));
             }
+            Heard::Again => live.say(&json!({ "again": true })),
         }
+    }
+
+    fn used(&mut self, total: Usage) {
+        let mut used = json!({ "input_tokens": total.input, "output_tokens": total.output });
+        if let Some(price) = self.price {
+            used["cost"] = price.of(total.input, total.cached_input, total.output).into();
+        }
+        (self.runner.on)("usage", used, self.task);
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) {
+        let clean = |text: &str| self.runner.secrets.text(text).0;
+        let said = json!({ "response": clean(checkpoint.response.as_str()), "remaining": clean(&checkpoint.remaining) });
+        (self.runner.on)("checkpoint", said, self.task);
     }
 
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {

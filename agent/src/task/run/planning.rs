@@ -109,14 +109,15 @@ impl Runner<'_> {
         done: Option<&BTreeSet<String>>,
     ) -> Result<Plan, NoPlan> {
         let secrets = self.secrets;
-        let system = secrets.text(&format!("{SYSTEM}{}", self.bounds(task).await)).0;
+        let bounds = self.bounds(task).await;
+        let system = secrets.text(&format!("{SYSTEM}{}{bounds}", self.site)).0;
         let mut dialogue = Dialogue::new(endpoint, limits, PLANNING, &system, words)
             .keeping(secrets)
             .charged_to(self.budget.clone());
         let mut hands = Planning { runner: self, task, done, tries: 0, plan: None };
         let end = Box::pin(dialogue.run(&mut hands)).await;
         let plan = hands.plan.take();
-        task.add_usage(dialogue.usage());
+        task.add_usage(dialogue.usage(), endpoint.price());
         match (end, plan) {
             (End::Finished { .. }, Some(plan)) => plan.map_err(|unfit| NoPlan::Failed(unfit.to_string())),
             (End::Cancelled, _) => Err(NoPlan::Cancelled),
