@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, Play, accepted, completed, ended, output, progress, refused, unit};
+use common::{Place, Play, accepted, completed, ended, output, progress, refused, unit, until};
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
 use std::time::Duration;
@@ -300,9 +300,7 @@ async fn survives_a_helper_that_is_killed_and_started_again() {
     let first = place.helper(vec![Play::Break(vec![accepted()])]);
     let asking = place.run(&["--direct", "service", "restart", "nginx"]);
     let restarting = async {
-        while first.seen().is_empty() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until("it is asked", || !first.seen().is_empty()).await;
         first.stop();
         std::fs::remove_file(&place.host.helper_socket).unwrap();
         tokio::time::sleep(Duration::from_millis(700)).await;

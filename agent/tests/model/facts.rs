@@ -2,6 +2,8 @@
 
 use crate::common::Place;
 use crate::looks::{put, told};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::symlink;
@@ -182,6 +184,8 @@ enum Manner {
     /// Lengths that lead beyond the end.
     Lying,
     Refusing,
+    /// One byte of each answer but the first is another.
+    Broken(usize, u8),
 }
 
 fn body(member: &str, arg: &str, body: &mut Reply) -> &'static str {
@@ -275,6 +279,10 @@ fn answer(stream: &mut BufReader<UnixStream>, manner: Manner) -> Option<()> {
         length.to_be_bytes()
     });
     message.pad(8).bytes.extend(content.bytes);
+    if let (Manner::Broken(at, byte), true) = (manner, member != "Hello") {
+        let at = at % message.bytes.len();
+        message.bytes[at] = byte;
+    }
     stream.get_mut().write_all(&message.bytes).ok()
 }
 
@@ -344,4 +352,23 @@ async fn a_bus_that_lies_or_refuses_is_an_error_and_no_more() {
         let told = one(&place, "list_units", json!({})).await;
         assert!(told["error"].as_str().unwrap().contains(words), "{told}");
     }
+}
+
+#[test]
+fn no_byte_of_the_bus_makes_more_than_an_error() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config =
+        Config { cases: 12, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() };
+    // The head, whose lengths and kinds matter most, and all the rest.
+    let places = prop_oneof![0..40_usize, 0..600_usize];
+    TestRunner::new(config)
+        .run(&(places, any::<u8>()), |(at, byte)| {
+            let place = Place::new();
+            bus(&place, Manner::Broken(at, byte));
+            let told = runtime.block_on(one(&place, "list_units", json!({})));
+            let is_told = told["units"].is_array() || told["error"].is_string();
+            prop_assert!(is_told, "{}", told);
+            Ok(())
+        })
+        .unwrap();
 }

@@ -3,6 +3,10 @@
 use super::common::tool::ToolServer;
 use postern_agent::sandbox::{Ended, Holder, Job, Program, Record, Sandbox};
 use postern_agent::shell::Profile;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 fn shell(text: &str) -> Job {
@@ -302,6 +306,93 @@ async fn the_oldest_workspaces_go_where_all_together_would_be_too_large() {
     let reads = Job { profile: Profile::ReadOnly, task: "fifth".to_owned(), ..shell("true") };
     assert_eq!(ran(&sandbox, reads).await.exit_code, Some(0));
     running.abort();
+}
+
+/// Bytes as whoever speaks the protocol, or does not, could send them: a first byte, a length, and something.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let json = prop_oneof![
+        Just(r#"{"program":{"shell":"true"},"profile":"read_only","task":"t","time_ms":1000,"output":10,"ports":[],"read_roots":[],"unenforced":"report"}"#.to_owned()),
+        Just(r#"{"record":{"ended":"exited","exit_code":0,"signal":null,"stdout":"!","stderr":"","truncated":false,"duration_ms":1,"sandbox":{"profile":"none","enforced":true,"controls":[]}}}"#.to_owned()),
+        Just(r#"{"fault":{"code":"c","message":"m"}}"#.to_owned()),
+        any::<String>(),
+    ];
+    let length = prop_oneof![Just(None), any::<u32>().prop_map(Some), (0..300_u32).prop_map(Some)];
+    let change = prop::option::of((any::<prop::sample::Index>(), any::<u8>()));
+    (any::<bool>(), json, length, change, prop::collection::vec(any::<u8>(), 0..40)).prop_map(
+        |(has_first, json, length, change, rest)| {
+            let mut bytes = if has_first { vec![b'1'] } else { Vec::new() };
+            let length = length.unwrap_or(u32::try_from(json.len()).unwrap_or_default());
+            bytes.extend(length.to_le_bytes());
+            bytes.extend(json.as_bytes());
+            bytes.extend(rest);
+            if let Some((at, byte)) = change {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes
+        },
+    )
+}
+
+/// The same cases at every run.
+fn cases(cases: u32) -> TestRunner {
+    TestRunner::new(Config {
+        cases,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Config::default()
+    })
+}
+
+#[test]
+fn no_bytes_hang_the_supervisor_or_keep_it_from_the_next_call() {
+    let server = ToolServer::start();
+    let told = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(&server.socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        // It may have left already.
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Ok(()),
+            Err(error) => Err(TestCaseError::fail(format!("it does not end: {error}"))),
+        }
+    };
+    cases(48).run(&frames(), |bytes| told(&bytes)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(ran(&server.sandbox(), shell("true"))).exit_code, Some(0));
+}
+
+#[test]
+fn no_answer_of_a_sandbox_is_more_than_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("tool.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answered = |bytes: Vec<u8>| {
+        let listener = listener.try_clone().unwrap();
+        let answering = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // The agent's length tells when it has asked.
+            let mut head = [0; 5];
+            stream.read_exact(&mut head).unwrap();
+            let mut ask = vec![0; u32::from_le_bytes(head[1..].try_into().unwrap()) as usize];
+            stream.read_exact(&mut ask).unwrap();
+            let _ = stream.write_all(&bytes);
+        });
+        let job = Job { time: Duration::from_secs(5), ..shell("true") };
+        let ended = runtime.block_on(Sandbox::at(&socket).run(job));
+        answering.join().unwrap();
+        // A record is one only where all of it is there.
+        match ended {
+            Ok(record) => prop_assert_eq!(record.ended, Ended::Exited),
+            Err(fault) => prop_assert!(!fault.code.is_empty()),
+        }
+        Ok(())
+    };
+    cases(200).run(&frames(), answered).unwrap();
 }
 
 /// Run by `tests/run`; by hand as root with `-- --ignored as_root`.
