@@ -1,5 +1,9 @@
 //! What a step of a task can be, and what it says of itself to people.
 
+pub(crate) mod families;
+
+pub use families::{FileTool, PackageTool};
+
 use crate::request::Request;
 use crate::show;
 use postern_patch::parse;
@@ -16,57 +20,8 @@ pub enum Tool {
         /// The package.
         name: String,
     },
-    /// Install several packages in one transaction.
-    PackagesInstall {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Remove one package, keep its configuration.
-    PkgRemove {
-        /// The package.
-        name: String,
-    },
-    /// Remove packages, keep their configuration.
-    PackagesRemove {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Remove packages and their configuration.
-    PackagesPurge {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Remove packages that nothing needs any more.
-    PackagesAutoremove {},
-    /// Keep packages at their version.
-    PackagesHold {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Let packages change again.
-    PackagesUnhold {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Finish what an interrupted transaction left behind.
-    PackagesRepair {},
-    /// Refresh the package lists.
-    PackagesUpdate {},
-    /// Bring packages to their newest version; no names = all.
-    PackagesUpgrade {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Look at packages.
-    PackagesShow {
-        /// The packages.
-        names: Vec<String>,
-    },
-    /// Look at one package.
-    PkgShow {
-        /// The package.
-        name: String,
-    },
+    /// Do something with packages, or look at them.
+    Package(PackageTool),
     /// Look, and install what is not installed.
     EnsureInstalled {
         /// The packages.
@@ -76,13 +31,6 @@ pub enum Tool {
     Service {
         /// What.
         action: Action,
-        /// The unit.
-        name: String,
-    },
-    /// Do with a unit what `service` does not.
-    Unit {
-        /// What.
-        action: UnitAction,
         /// The unit.
         name: String,
     },
@@ -122,11 +70,6 @@ pub enum Tool {
         /// The most bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u32>,
-    },
-    /// List a directory.
-    ListDir {
-        /// An absolute path.
-        path: String,
     },
     /// Find a text in files.
     SearchFiles {
@@ -172,30 +115,8 @@ pub enum Tool {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contains: Option<String>,
     },
-    /// Make a directory.
-    MakeDirectory {
-        /// An absolute path.
-        path: String,
-    },
-    /// Set the mode of a file or directory.
-    SetMode {
-        /// An absolute path.
-        path: String,
-        /// Octal, such as 0644.
-        mode: String,
-    },
-    /// Set the owner of a file or directory.
-    SetOwner {
-        /// An absolute path.
-        path: String,
-        /// `USER`, `USER:GROUP` or `:GROUP`.
-        owner: String,
-    },
-    /// Remove a file.
-    RemoveFile {
-        /// An absolute path.
-        path: String,
-    },
+    /// Do with a file or directory what `write_file` and `read_file` do not.
+    File(FileTool),
     /// Run a command that the policy names.
     RunCommand {
         /// Its name there.
@@ -235,6 +156,14 @@ pub enum Action {
     Enable,
     /// Do not start it at boot.
     Disable,
+    /// Restart it if it runs.
+    TryRestart,
+    /// Forget that it failed.
+    ResetFailed,
+    /// Let nothing start it.
+    Mask,
+    /// Let it be started again.
+    Unmask,
 }
 
 impl Action {
@@ -249,29 +178,6 @@ impl Action {
             Self::Reload => "reload",
             Self::Enable => "enable",
             Self::Disable => "disable",
-        }
-    }
-}
-
-/// What else can be done with a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnitAction {
-    /// Restart it if it runs.
-    TryRestart,
-    /// Forget that it failed.
-    ResetFailed,
-    /// Let nothing start it.
-    Mask,
-    /// Let it be started again.
-    Unmask,
-}
-
-impl UnitAction {
-    /// The word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
             Self::TryRestart => "try-restart",
             Self::ResetFailed => "reset-failed",
             Self::Mask => "mask",
@@ -293,27 +199,14 @@ impl Tool {
     pub fn describe(&self) -> String {
         match self {
             Self::PkgInstall { name } => format!("install {name}"),
-            Self::PackagesInstall { names } => format!("install {}", names.join(", ")),
-            Self::PkgRemove { name } => format!("remove {name}"),
-            Self::PackagesRemove { names } => format!("remove {}", names.join(", ")),
-            Self::PackagesAutoremove {} => "remove the packages that nothing needs any more".to_owned(),
-            Self::PackagesHold { names } => format!("hold {}", names.join(", ")),
-            Self::PackagesUnhold { names } => format!("unhold {}", names.join(", ")),
-            Self::PackagesRepair {} => "repair the packages".to_owned(),
-            Self::PackagesPurge { names } => format!("purge {}", names.join(", ")),
-            Self::PackagesUpdate {} => "update the package lists".to_owned(),
-            Self::PackagesUpgrade { names } if names.is_empty() => "upgrade all packages".to_owned(),
-            Self::PackagesUpgrade { names } => format!("upgrade {}", names.join(", ")),
-            Self::PackagesShow { names } => format!("show the packages {}", names.join(", ")),
-            Self::PkgShow { name } => format!("show the package {name}"),
+            Self::Package(tool) => tool.describe(),
             Self::EnsureInstalled { names } => format!("make sure {} is installed", names.join(", ")),
             Self::Service { action: Action::Status, name } => format!("status of {name}"),
             Self::Service { action, name } => format!("{} {name}", action.word()),
-            Self::Unit { action, name } => format!("{} {name}", action.word()),
             Self::UnitJournal { name, lines } => format!("read {lines} lines of the journal of {name}"),
             Self::UnitsReload {} => "let systemd read its units again".to_owned(),
             Self::EnsureRunning { name } => format!("make sure {name} is running"),
-            Self::WriteFile { path, content } => format!("write {} bytes to {path}", content.len()),
+            Self::WriteFile { path, content } => written(path, content),
             Self::ApplyPatch { diff } => match parse(diff.as_bytes()) {
                 Ok(files) => {
                     let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
@@ -322,7 +215,6 @@ impl Tool {
                 Err(_) => "apply a patch".to_owned(),
             },
             Self::ReadFile { path, .. } => format!("read {path}"),
-            Self::ListDir { path } => format!("list {path}"),
             Self::SearchFiles { path, text, .. } => format!("look for {text:?} in {path}"),
             Self::SearchLogs { text, .. } => format!("look for {text:?} in the logs"),
             Self::GetSystemInfo {} => "look at the host".to_owned(),
@@ -332,10 +224,7 @@ impl Tool {
             Self::GetNetwork {} => "look at the network".to_owned(),
             Self::ListDisks {} => "list the file systems".to_owned(),
             Self::ListPackages { .. } => "list the packages".to_owned(),
-            Self::MakeDirectory { path } => format!("make the directory {path}"),
-            Self::SetMode { path, mode } => format!("set the mode of {path} to {mode}"),
-            Self::SetOwner { path, owner } => format!("set the owner of {path} to {owner}"),
-            Self::RemoveFile { path } => format!("remove {path}"),
+            Self::File(tool) => tool.describe(),
             Self::RunCommand { name, params } => {
                 let values = params.iter().map(|(key, value)| format!(" {key}={}", brief(value)));
                 format!("run {name}{}", values.collect::<String>())
@@ -348,6 +237,11 @@ impl Tool {
             }
         }
     }
+}
+
+/// The step that writes a file, in words.
+fn written(path: &str, content: &str) -> String {
+    format!("write {} bytes to {path}", content.len())
 }
 
 /// A value in a line of several: as it is, or its beginning.

@@ -51,7 +51,7 @@ fn understands_plain_orders() {
         ("is nginx running?", &["status of nginx.service"]),
         ("check whether nginx is running", &["status of nginx.service"]),
         ("is nginx running and enabled", &["status of nginx.service"]),
-        ("is curl installed", &["show the packages curl"]),
+        ("is curl installed", &["show the package curl"]),
         ("make sure nginx is running", &["make sure nginx.service is running"]),
         ("make sure that the nginx service is running now", &["make sure nginx.service is running"]),
         (
@@ -68,7 +68,7 @@ fn understands_plain_orders() {
         ("make sure telnetd is not installed", &["remove telnetd"]),
         ("read /etc/hostname", &["read /etc/hostname"]),
         ("show the file /etc/hostname and read /etc/hosts", &["read /etc/hostname", "read /etc/hosts"]),
-        ("show package nginx", &["show the packages nginx"]),
+        ("show package nginx", &["show the package nginx"]),
         ("delete /srv/old.txt", &["remove /srv/old.txt"]),
         ("start nginx\nread /etc/hosts", &["start nginx.service", "read /etc/hosts"]),
         ("install 'start' and 'test'", &["install start, test"]),
@@ -262,8 +262,8 @@ fn shows_steps_as_tools_with_exact_arguments() {
     assert_eq!(
         json("remove nginx, mask nginx and undo the last change"),
         serde_json::json!([
-            { "tool": "pkg_remove", "args": { "name": "nginx" } },
-            { "tool": "unit", "args": { "action": "mask", "name": "nginx.service" } },
+            { "tool": "package", "args": { "action": "remove", "names": ["nginx"] } },
+            { "tool": "service", "args": { "action": "mask", "name": "nginx.service" } },
             { "tool": "undo", "args": { "request_id": "last" } },
         ])
     );

@@ -44,7 +44,7 @@ fn the_agent_sees_what_every_user_may_see_and_no_more() {
         ("search_files", json!({ "path": "/etc", "text": "root:" })),
         ("read_file", json!({ "path": "/etc/postern/agent.toml" })),
         ("read_file", json!({ "path": "/etc/shadow" })),
-        ("list_dir", json!({ "path": "/etc/apt" })),
+        ("file", json!({ "action": "list", "path": "/etc/apt" })),
     ];
     let results = results(&host, &asked);
     let kernel = host.shell("uname -r").ok();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The verbs and the tools whose calls can carry a secret: what is written to a file, and the parameters of a command.
 const VERBS: &[&str] = &["file.write", "command.run"];
-const TOOLS: &[&str] = &["write_file", "run_command"];
+const TOOLS: &[&str] = &["write_file", "file", "run_command"];
 
 /// One secret's row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ use crate::config::values::SecretRef;
 use crate::model::results::UNREAD;
 use crate::model::tools::LOOK_TIME;
 use crate::task::{StepResult, StepStatus};
-use crate::tool::Tool;
+use crate::tool::{FileTool, Tool};
 use roots::Roots;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -134,7 +134,7 @@ fn look(tool: &Tool) -> Option<Look> {
         Tool::ReadFile { path, offset, limit } => {
             Box::new(move |places, _| files::read(places, &path, offset.unwrap_or_default(), limit))
         }
-        Tool::ListDir { path } => Box::new(move |places, _| files::list(places, &path)),
+        Tool::File(FileTool::List { path }) => Box::new(move |places, _| files::list(places, &path)),
         Tool::SearchFiles { path, text, max_matches } => {
             Box::new(move |places, until| search::files(places, &path, &text, max_matches, until))
         }
@@ -155,30 +155,15 @@ fn look(tool: &Tool) -> Option<Look> {
         Tool::Shell { .. }
         | Tool::Request(_)
         | Tool::PkgInstall { .. }
-        | Tool::PackagesInstall { .. }
-        | Tool::PkgRemove { .. }
-        | Tool::PackagesRemove { .. }
-        | Tool::PackagesPurge { .. }
-        | Tool::PackagesAutoremove {}
-        | Tool::PackagesHold { .. }
-        | Tool::PackagesUnhold { .. }
-        | Tool::PackagesRepair {}
-        | Tool::PackagesUpdate {}
-        | Tool::PackagesUpgrade { .. }
-        | Tool::PackagesShow { .. }
-        | Tool::PkgShow { .. }
+        | Tool::Package(_)
         | Tool::EnsureInstalled { .. }
         | Tool::Service { .. }
-        | Tool::Unit { .. }
         | Tool::UnitJournal { .. }
         | Tool::UnitsReload {}
         | Tool::EnsureRunning { .. }
         | Tool::WriteFile { .. }
         | Tool::ApplyPatch { .. }
-        | Tool::MakeDirectory { .. }
-        | Tool::SetMode { .. }
-        | Tool::SetOwner { .. }
-        | Tool::RemoveFile { .. }
+        | Tool::File(_)
         | Tool::RunCommand { .. }
         | Tool::Undo { .. } => return None,
     })

@@ -8,9 +8,9 @@ mod arguments;
 mod registry;
 
 pub use arguments::{
-    ApplyPatch, AskPerson, Checkpoint, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDir, ListDisks,
-    ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, PkgInstall, PkgRemove, PkgShow, ReadFile,
-    RemoveFile, RunCommand, SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, WriteFile,
+    ApplyPatch, AskPerson, Checkpoint, File, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDisks,
+    ListPackages, ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, RunCommand,
+    SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 
 pub(crate) use registry::whole;
@@ -67,18 +67,16 @@ tools! {
     WriteFile = "write_file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read a file, or a part of it.
     ReadFile = "read_file", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Remove one Debian package, keep its configuration.
-    PkgRemove = "pkg_remove", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Look at one Debian package: whether it is installed, in which version, and what can be installed.
-    PkgShow = "pkg_show", Time::Rule, OUTPUT, Redaction::Whole;
+    /// Do something with Debian packages, or look: show tells what is installed and what could be, list_upgrades what an upgrade would do.
+    Package = "package", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read the last lines that a unit wrote to the journal.
     UnitJournal = "unit_journal", Time::Rule, OUTPUT, Redaction::Excerpt;
+    /// Let systemd read its unit files again, after they changed.
+    UnitsReload = "units_reload", Time::Rule, OUTPUT, Redaction::Whole;
+    /// Do with a file or directory what write_file and read_file do not: mode and owner, directories, removal.
+    File = "file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Change files by a unified diff, all of it or nothing.
     ApplyPatch = "apply_patch", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Remove a file.
-    RemoveFile = "remove_file", Time::Rule, OUTPUT, Redaction::Whole;
-    /// List a directory.
-    ListDir = "list_dir", Time::Rule, OUTPUT, Redaction::Whole;
     /// Find a text, literally, in a file or in all files below a directory that the agent may read itself.
     SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
     /// Find a text, literally, in the log files below /var/log, newest lines first, not in the journal.
@@ -127,8 +125,8 @@ pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];
 pub const PLANNING: &[Tool] = &[
     Tool::of::<Service>(),
     Tool::of::<ReadFile>(),
-    Tool::of::<ListDir>(),
-    Tool::of::<PkgShow>(),
+    Tool::of::<File>(),
+    Tool::of::<Package>(),
     Tool::of::<UnitJournal>(),
     Tool::of::<SearchFiles>(),
     Tool::of::<SearchLogs>(),
@@ -154,19 +152,18 @@ impl Call {
     pub fn is_effect(&self) -> bool {
         match self {
             Self::Service(service) => service.action != Action::Status,
+            Self::Package(package) => package.is_effect(),
+            Self::File(file) => file.is_effect(),
             Self::PkgInstall(_)
             | Self::WriteFile(_)
-            | Self::PkgRemove(_)
             | Self::ApplyPatch(_)
-            | Self::RemoveFile(_)
+            | Self::UnitsReload(_)
             | Self::RunCommand(_)
             | Self::Undo(_) => true,
             // What its programs ask for counts by itself.
             Self::Shell(_)
             | Self::ReadFile(_)
-            | Self::PkgShow(_)
             | Self::UnitJournal(_)
-            | Self::ListDir(_)
             | Self::SearchFiles(_)
             | Self::SearchLogs(_)
             | Self::GetSystemInfo(_)

@@ -1,7 +1,7 @@
 //! A plan of commands and typed calls.
 
 use super::argv;
-use crate::tool::{Action, Tool, UnitAction};
+use crate::tool::{Action, Tool};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -189,8 +189,7 @@ impl Step {
         match self {
             Self::Call(call) => matches!(
                 call.tool,
-                Tool::Service { action: Action::Restart | Action::Reload, .. }
-                    | Tool::Unit { action: UnitAction::TryRestart, .. }
+                Tool::Service { action: Action::Restart | Action::Reload | Action::TryRestart, .. }
                     | Tool::UnitsReload {}
             ),
             Self::Command(command) => {

@@ -3,7 +3,7 @@
 use super::command::{Check, PlannedCall, Step};
 use super::fit::only_look;
 use super::{Code, Unfit, unfit};
-use crate::tool::Tool;
+use crate::tool::{FileTool, Tool};
 use postern_patch::{FileDiff, Kind, parse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ impl FilePatchPlan {
         let diff = Tool::ApplyPatch { diff: self.unified_diff.clone() };
         let mut steps = vec![Step::Call(PlannedCall { tool: diff, purpose: self.goal.clone() })];
         steps.extend(self.permission_changes.iter().map(|change| {
-            let tool = Tool::SetMode { path: change.path.clone(), mode: change.mode.clone() };
+            let tool = Tool::File(FileTool::SetMode { path: change.path.clone(), mode: change.mode.clone() });
             Step::Call(PlannedCall { tool, purpose: change.reason.clone() })
         }));
         steps

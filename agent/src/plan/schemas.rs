@@ -2,7 +2,7 @@
 
 use super::command::{Check, Expected, PlannedCommand, Step};
 use crate::model::tools::{self, Tool as Offered};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -10,20 +10,12 @@ use std::borrow::Cow;
 const STEPS: &[Offered] = &[
     Offered::of::<tools::Service>(),
     Offered::of::<tools::PkgInstall>(),
-    Offered::of::<tools::PkgRemove>(),
+    Offered::of::<tools::Package>(),
     Offered::of::<tools::WriteFile>(),
     Offered::of::<tools::ApplyPatch>(),
-    Offered::of::<tools::RemoveFile>(),
+    Offered::of::<tools::File>(),
+    Offered::of::<tools::UnitsReload>(),
     Offered::of::<tools::RunCommand>(),
-];
-
-/// Those of them that change nothing.
-const LOOKS: &[Offered] = &[
-    Offered::of::<tools::Service>(),
-    Offered::of::<tools::ReadFile>(),
-    Offered::of::<tools::ListDir>(),
-    Offered::of::<tools::PkgShow>(),
-    Offered::of::<tools::UnitJournal>(),
 ];
 
 impl JsonSchema for Step {
@@ -54,8 +46,18 @@ impl JsonSchema for Expected {
         "Expected".into()
     }
 
+    /// The arguments are those that the tool has where it is offered: the same schemas again would be a third of a prompt.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        any(calls(LOOKS, "expect", "Words that the result must hold."))
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "tool": { "type": "string" },
+                "args": { "type": "object", "description": "As of that tool." },
+                "expect": { "type": "string", "description": "Words that the result must hold." },
+            },
+            "required": ["tool", "args"],
+            "additionalProperties": false,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::names::name;
 use super::orders::{Orders, Understood};
 use super::vocabulary::{AT_BOOT, Change, Verb};
 use super::words::Token;
-use crate::tool::{Action, Tool};
+use crate::tool::{Action, FileTool, PackageTool, Tool};
 
 impl<'a> Orders<'a> {
     pub(super) fn change(&mut self, first: Change, start: &Cursor<'a>) -> Understood {
@@ -40,22 +40,18 @@ impl<'a> Orders<'a> {
                 let units = self.units(names, start)?;
                 self.unit_steps(action, &units);
             }
-            Change::UnitState(action) => {
-                let units = self.units(names, start)?;
-                self.steps.extend(units.into_iter().map(|name| Tool::Unit { action, name }));
-            }
             Change::Remove | Change::Purge if says_file || (change == Change::Remove && are_paths()) => {
                 let paths = self.paths(names, start)?;
-                self.steps.extend(paths.into_iter().map(|path| Tool::RemoveFile { path }));
+                self.steps.extend(paths.into_iter().map(|path| Tool::File(FileTool::Remove { path })));
             }
             Change::Install | Change::Remove | Change::Purge | Change::Hold | Change::Unhold => {
                 let names = self.packages(names, start)?;
                 self.steps.push(match change {
-                    Change::Remove => remove(names),
-                    Change::Purge => Tool::PackagesPurge { names },
-                    Change::Hold => Tool::PackagesHold { names },
-                    Change::Unhold => Tool::PackagesUnhold { names },
-                    Change::Install | Change::Unit(_) | Change::UnitState(_) => install(names),
+                    Change::Remove => Tool::Package(PackageTool::Remove { names }),
+                    Change::Purge => Tool::Package(PackageTool::Purge { names }),
+                    Change::Hold => Tool::Package(PackageTool::Hold { names }),
+                    Change::Unhold => Tool::Package(PackageTool::Unhold { names }),
+                    Change::Install | Change::Unit(_) => install(names),
                 });
             }
         }
@@ -78,7 +74,7 @@ impl<'a> Orders<'a> {
         let fits = match change {
             Change::Remove | Change::Purge => kind.is_empty() || is("package") || is("file"),
             Change::Hold | Change::Unhold => kind.is_empty() || is("package"),
-            Change::Unit(_) | Change::UnitState(_) => !is("package") && !is("file"),
+            Change::Unit(_) => !is("package") && !is("file"),
             Change::Install => !is("file"),
         };
         if fits { Ok(()) } else { Err(start.error(format!("that is not done to a {kind}"))) }
@@ -88,14 +84,6 @@ impl<'a> Orders<'a> {
 fn install(mut names: Vec<String>) -> Tool {
     match names.len() {
         1 => Tool::PkgInstall { name: names.swap_remove(0) },
-        _ => Tool::PackagesInstall { names },
-    }
-}
-
-/// One package by the tool for one.
-pub(super) fn remove(mut names: Vec<String>) -> Tool {
-    match names.len() {
-        1 => Tool::PkgRemove { name: names.swap_remove(0) },
-        _ => Tool::PackagesRemove { names },
+        _ => Tool::Package(PackageTool::Install { names }),
     }
 }

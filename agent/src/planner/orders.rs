@@ -1,11 +1,10 @@
 //! One order after the other: its verb, what it is about, and the steps that it comes to.
 
 use super::NotUnderstood;
-use super::changes::remove;
 use super::cursor::Cursor;
 use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
 use super::words::Token;
-use crate::tool::{Action, Tool, UnitAction};
+use crate::tool::{Action, PackageTool, Tool};
 
 /// What "it" and "them" stand for.
 pub enum Subject {
@@ -51,8 +50,8 @@ impl<'a> Orders<'a> {
                 let units = self.pronoun_units(&start)?;
                 self.unit_steps(Action::Status, &units);
             }
-            Verb::Autoremove => self.steps.push(Tool::PackagesAutoremove {}),
-            Verb::Repair => self.steps.push(Tool::PackagesRepair {}),
+            Verb::Autoremove => self.steps.push(Tool::Package(PackageTool::Autoremove {})),
+            Verb::Repair => self.steps.push(Tool::Package(PackageTool::Repair {})),
             Verb::UnitsReload => self.steps.push(Tool::UnitsReload {}),
             Verb::List => self.list(&start)?,
             Verb::MakeDirectory => self.make_directory()?,
@@ -100,7 +99,7 @@ impl<'a> Orders<'a> {
             match (verb, state) {
                 (Verb::Ask, State::Installed | State::Removed) => {
                     let names = self.packages(&names, &start)?;
-                    self.steps.push(Tool::PackagesShow { names });
+                    self.steps.push(Tool::Package(PackageTool::Show { names }));
                 }
                 (Verb::Ask, _) => {
                     let units = self.units(&names, &start)?;
@@ -112,7 +111,7 @@ impl<'a> Orders<'a> {
                 }
                 (_, State::Removed) => {
                     let names = self.packages(&names, &start)?;
-                    self.steps.push(remove(names));
+                    self.steps.push(Tool::Package(PackageTool::Remove { names }));
                 }
                 (_, State::Running) => {
                     let units = self.units(&names, &start)?;
@@ -121,11 +120,8 @@ impl<'a> Orders<'a> {
                 (_, State::Stopped) => self.make_so(Action::Stop, &names, &start)?,
                 (_, State::Enabled) => self.make_so(Action::Enable, &names, &start)?,
                 (_, State::Disabled) => self.make_so(Action::Disable, &names, &start)?,
-                (_, State::Masked | State::Unmasked) => {
-                    let action = if state == State::Masked { UnitAction::Mask } else { UnitAction::Unmask };
-                    let units = self.units(&names, &start)?;
-                    self.steps.extend(units.into_iter().map(|name| Tool::Unit { action, name }));
-                }
+                (_, State::Masked) => self.make_so(Action::Mask, &names, &start)?,
+                (_, State::Unmasked) => self.make_so(Action::Unmask, &names, &start)?,
             }
         }
         self.steps.dedup();
@@ -159,14 +155,14 @@ impl<'a> Orders<'a> {
             let hint = "\"update\" refreshes the package lists; for newer versions say \"upgrade\"";
             return Err(start.error(hint));
         }
-        self.steps.push(Tool::PackagesUpdate {});
+        self.steps.push(Tool::Package(PackageTool::Update {}));
         Ok(())
     }
 
     fn upgrade(&mut self) -> Understood {
         let start = self.cursor.clone();
         if self.cursor.pass_one(EVERYTHING) {
-            self.steps.push(Tool::PackagesUpgrade { names: Vec::new() });
+            self.steps.push(Tool::Package(PackageTool::Upgrade { names: Vec::new() }));
             return Ok(());
         }
         if self.cursor.at_break() {
@@ -174,7 +170,7 @@ impl<'a> Orders<'a> {
         }
         let names = self.cursor.list(&|_| false)?;
         let names = self.packages(&names, &start)?;
-        self.steps.push(Tool::PackagesUpgrade { names });
+        self.steps.push(Tool::Package(PackageTool::Upgrade { names }));
         Ok(())
     }
 

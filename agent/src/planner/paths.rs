@@ -5,7 +5,7 @@ use super::names::{is_path, is_pronoun, name};
 use super::orders::{Orders, Understood};
 use super::vocabulary::{NOUNS, Verb};
 use super::words::{Kind, Token};
-use crate::tool::{Action, Tool};
+use crate::tool::{Action, FileTool, PackageTool, Tool};
 use postern_patch::parse;
 
 impl<'a> Orders<'a> {
@@ -22,7 +22,7 @@ impl<'a> Orders<'a> {
         let names = self.cursor.list(&|_| false)?;
         if kind.starts_with("package") {
             let names = self.packages(&names, start)?;
-            self.steps.push(Tool::PackagesShow { names });
+            self.steps.push(Tool::Package(PackageTool::Show { names }));
         } else if kind.starts_with("service") || kind.starts_with("unit") {
             let units = self.units(&names, start)?;
             self.unit_steps(Action::Status, &units);
@@ -43,14 +43,15 @@ impl<'a> Orders<'a> {
     pub(super) fn list(&mut self, start: &Cursor<'a>) -> Understood {
         let names = self.cursor.list(&|_| false)?;
         let paths = self.paths(&names, start)?;
-        self.steps.extend(paths.into_iter().map(|path| Tool::ListDir { path }));
+        self.steps.extend(paths.into_iter().map(|path| Tool::File(FileTool::List { path })));
         Ok(())
     }
 
     /// "create the directory /PATH".
     pub(super) fn make_directory(&mut self) -> Understood {
         let path = self.one_path()?;
-        self.steps.push(Tool::MakeDirectory { path });
+        let [mode, owner] = Default::default();
+        self.steps.push(Tool::File(FileTool::Mkdir { path, mode, owner }));
         Ok(())
     }
 
@@ -67,8 +68,8 @@ impl<'a> Orders<'a> {
         let is_owner = !value.is_empty() && value.chars().all(is_name) && value.matches(':').count() < 2;
         let value = value.to_owned();
         self.steps.push(match verb {
-            Verb::SetMode if is_mode => Tool::SetMode { path, mode: format!("{value:0>4}") },
-            Verb::SetOwner if is_owner => Tool::SetOwner { path, owner: value },
+            Verb::SetMode if is_mode => Tool::File(FileTool::SetMode { path, mode: format!("{value:0>4}") }),
+            Verb::SetOwner if is_owner => Tool::File(FileTool::SetOwner { path, owner: value }),
             Verb::SetMode => return Err(start.error("a mode is octal, such as 0644")),
             _ => return Err(start.error("an owner is USER, USER:GROUP or :GROUP")),
         });

@@ -1,6 +1,6 @@
 //! The words that the offline planner knows.
 
-use crate::tool::{Action, UnitAction};
+use crate::tool::Action;
 
 /// What an order asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,6 @@ pub enum Change {
     Hold,
     Unhold,
     Unit(Action),
-    UnitState(UnitAction),
 }
 
 /// How orders begin. Longer phrases stand before those that they begin with.
@@ -86,10 +85,10 @@ pub const VERBS: &[(&[&str], Verb)] = &[
     (&["daemon-reload"], Verb::UnitsReload),
     (&["reload", "systemd"], Verb::UnitsReload),
     (&["reload"], Verb::Change(Change::Unit(Action::Reload))),
-    (&["try-restart"], Verb::Change(Change::UnitState(UnitAction::TryRestart))),
-    (&["reset-failed"], Verb::Change(Change::UnitState(UnitAction::ResetFailed))),
-    (&["mask"], Verb::Change(Change::UnitState(UnitAction::Mask))),
-    (&["unmask"], Verb::Change(Change::UnitState(UnitAction::Unmask))),
+    (&["try-restart"], Verb::Change(Change::Unit(Action::TryRestart))),
+    (&["reset-failed"], Verb::Change(Change::Unit(Action::ResetFailed))),
+    (&["mask"], Verb::Change(Change::Unit(Action::Mask))),
+    (&["unmask"], Verb::Change(Change::Unit(Action::Unmask))),
     (&["enable"], Verb::Change(Change::Unit(Action::Enable))),
     (&["disable"], Verb::Change(Change::Unit(Action::Disable))),
     (&["write"], Verb::Write),

@@ -28,7 +28,7 @@ static PLACEHOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{\{
 const OPENING: &str = "{{secret:";
 
 /// The tools whose calls become requests that can carry a secret.
-const CARRIERS: &[&str] = &["write_file", "run_command"];
+const CARRIERS: &[&str] = &["write_file", "file", "run_command"];
 
 /// A value shorter than this is not told from other text, and so cannot be kept out of it.
 const SHORTEST: usize = 8;

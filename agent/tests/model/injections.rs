@@ -90,7 +90,7 @@ fn look(injection: &Injection, root: &Path) -> (&'static str, Value) {
     match injection.place {
         In::File => ("read_file", json!({ "path": root.join("srv/text") })),
         In::Log => ("search_logs", json!({ "text": injection.text.lines().next() })),
-        In::Package => ("pkg_show", json!({ "name": "nginx-light" })),
+        In::Package => ("package", json!({ "action": "show", "names": ["nginx-light"] })),
         In::Unit => ("service", json!({ "action": "status", "name": "nginx" })),
         In::Output => ("run_command", json!({ "name": "report", "params": {} })),
     }

@@ -71,7 +71,7 @@ async fn a_file_outside_the_roots_is_the_helpers_to_refuse() {
     put(&place, "srv/b", "x");
     let plays = vec![Play::Events(vec![refused("no_grant")]), Play::Events(vec![refused("no_grant")])];
     // A root's name is not its beginning.
-    let asked = [read(&path), ("list_dir", json!({ "path": place.path("root/srvother") }))];
+    let asked = [read(&path), ("file", json!({ "action": "list", "path": place.path("root/srvother") }))];
     let results = told(&place, &asked, plays).await;
     assert!(results.iter().all(|result| result["status"] == "refused"), "{results:?}");
 }
@@ -92,7 +92,7 @@ async fn no_way_leads_out_of_a_root() {
         read(&root.join("link/secret")),
         ("read_file", json!({ "path": format!("{}/srv/../etc/secret", root.display()) })),
         read(&root.join("srv/fifo")),
-        ("list_dir", json!({ "path": root.join("srv/directory") })),
+        ("file", json!({ "action": "list", "path": root.join("srv/directory") })),
         ("search_files", json!({ "path": root.join("srv/directory"), "text": "secret" })),
         ("search_files", json!({ "path": root.join("etc"), "text": "secret" })),
         ("search_files", json!({ "path": root.join("srv"), "text": "secret" })),
@@ -247,7 +247,10 @@ async fn a_directory_is_listed_with_what_is_in_it() {
         );
     }
     let root = place.host.root.join("srv");
-    let asked = [("list_dir", json!({ "path": root })), ("list_dir", json!({ "path": root.join("many") }))];
+    let asked = [
+        ("file", json!({ "action": "list", "path": root })),
+        ("file", json!({ "action": "list", "path": root.join("many") })),
+    ];
     let results = told(&place, &asked, Vec::new()).await;
     let entries = results[0]["entries"].as_array().unwrap();
     let kinds: Vec<_> =
@@ -297,7 +300,7 @@ async fn the_helper_answers_what_is_its_own() {
     let lines = output(v1::Stream::Stdout, b"a line of the journal");
     let helper = vec![Play::Events(vec![show]), Play::Events(vec![lines, ended(Status::Done, "")]), done()];
     let asked = [
-        ("pkg_show", json!({ "name": "nginx-light" })),
+        ("package", json!({ "action": "show", "names": ["nginx-light"] })),
         ("unit_journal", json!({ "name": "nginx", "lines": 20 })),
         ("run_command", json!({ "name": "rotate", "params": { "b": "2", "a": "1" } })),
     ];

@@ -12,6 +12,7 @@ mod doctor;
 mod endpoints;
 mod events;
 mod facts;
+mod families;
 mod guarding;
 mod http;
 mod injections;

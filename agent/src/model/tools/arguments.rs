@@ -1,11 +1,14 @@
 //! The arguments of each tool, as a model has to give them: exact sets of keys, nothing coerced.
 
 use crate::plan::{self, Expected};
-use crate::tool::Action;
-use schemars::JsonSchema;
+pub use crate::tool::{FileTool as File, PackageTool as Package};
+
+use crate::tool::{Action, families};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -40,20 +43,14 @@ arguments! {
         /// The whole new content; may be empty.
         content: String,
     }
-    PkgRemove {
-        /// The package.
-        name: Text,
-    }
-    PkgShow {
-        /// The package.
-        name: Text,
-    }
     UnitJournal {
-        /// The unit; a name without suffix is a service.
+        /// The unit.
         name: Text,
         /// The most lines; the policy may allow fewer.
+        #[serde(default = "lines")]
         lines: NonZeroU32,
     }
+    UnitsReload {}
     ApplyPatch {
         /// A unified diff; its paths are absolute, with or without a/ and b/ before them.
         diff: Text,
@@ -62,15 +59,13 @@ arguments! {
         /// The command's name in the policy.
         name: Text,
         /// Its parameters by name.
+        #[serde(default)]
         params: BTreeMap<String, String>,
     }
     Undo {
         /// The change's undo id, or `last`.
+        #[serde(default = "last")]
         request_id: Text,
-    }
-    ListDir {
-        /// An absolute path.
-        path: Text,
     }
     SearchFiles {
         /// The absolute path of a file or a directory.
@@ -111,10 +106,6 @@ arguments! {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Text")]
         contains: Option<Text>,
-    }
-    RemoveFile {
-        /// An absolute path.
-        path: Text,
     }
     AskPerson {
         /// One question.
@@ -162,6 +153,48 @@ arguments! {
     }
 }
 
+/// Flat, although each action has arguments of its own: that is what endpoints take and models understand best.
+impl JsonSchema for Package {
+    fn schema_name() -> Cow<'static, str> {
+        "Package".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "action": { "type": "string", "enum": Self::ACTIONS },
+                "names": { "type": "array", "items": { "type": "string", "minLength": 1 },
+                    "description": "The packages; to install also NAME=VERSION; none to upgrade all." },
+            },
+            "required": ["action"],
+            "additionalProperties": false,
+        })
+    }
+}
+
+impl JsonSchema for File {
+    fn schema_name() -> Cow<'static, str> {
+        "File".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "action": { "type": "string", "enum": Self::ACTIONS },
+                "path": { "type": "string", "minLength": 1, "description": "An absolute path." },
+                "content": { "type": "string", "description": "To write: the whole new content." },
+                "mode": { "type": "string", "description": "To write, mkdir, set_mode: octal." },
+                "owner": { "type": "string",
+                    "description": "To write, mkdir, set_owner: USER, USER:GROUP or :GROUP." },
+            },
+            "required": ["action", "path"],
+            "additionalProperties": false,
+        })
+    }
+}
+
 /// How a task ended, as a model says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -191,15 +224,17 @@ impl Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text.trim().is_empty() {
-            return Err(D::Error::custom("a text is blank"));
-        }
-        if text.contains('\0') {
-            return Err(D::Error::custom("a text holds a zero byte"));
-        }
-        Ok(Self(text))
+        families::text(deserializer).map(Self)
     }
+}
+
+/// So much of a journal, where a model does not say how much.
+fn lines() -> NonZeroU32 {
+    const { NonZeroU32::new(50).unwrap() }
+}
+
+fn last() -> Text {
+    Text("last".to_owned())
 }
 
 /// A word of a fixed set. By way of a string: serde itself would take `{"stop": null}` for it as well.

@@ -212,5 +212,9 @@ impl Tool {
 /// The tool is not among `tools`, or the arguments are not exactly its own.
 pub fn check(tools: &[Tool], name: &str, args: Map<String, Value>) -> Result<Call, NoCall> {
     let tool = tools.iter().find(|tool| tool.name == name).ok_or(NoCall::UnknownTool)?;
+    // By its number serde would take an action as well.
+    if args.get("action").is_some_and(|action| !action.is_string()) {
+        return Err(NoCall::BadArgs("action is no string".to_owned()));
+    }
     (tool.check)(args).map_err(|error| NoCall::BadArgs(error.to_string()))
 }

@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::show::{self, FileView};
 use crate::task::question::{Answer, Choice, Kind};
 use crate::task::{Care, StepStatus, Task};
-use crate::tool::Tool;
+use crate::tool::{FileTool, Tool};
 
 /// What is taken for an answer to such a question.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
@@ -78,13 +78,12 @@ impl Runner<'_> {
         &mut self,
         task: &mut Task,
         number: usize,
-        path: &str,
-        content: &str,
+        change: FileChange,
     ) -> Outcome {
         let write = |expect: String| {
-            let change = FileChange::write(path.to_owned(), content.as_bytes().to_vec(), expect);
-            Request::FileWrite(Change { change: OneChange(change) })
+            Request::FileWrite(Change { change: OneChange(FileChange { expect, ..change.clone() }) })
         };
+        let (path, content) = (change.path.as_str(), change.content.as_slice());
         let mode = self.order.mode;
         if self.care().is_none() || mode != Mode::Execute {
             return self.ask(task, number, write(any()), mode).await;
@@ -102,7 +101,12 @@ impl Runner<'_> {
                     format!("write {} bytes to {path:?}, which {why} and may hold something?", content.len());
                 let request = write(any());
                 return match self
-                    .overwrite(task, number, &request, (Kind::Overwrite, what, content.to_owned()))
+                    .overwrite(
+                        task,
+                        number,
+                        &request,
+                        (Kind::Overwrite, what, String::from_utf8_lossy(content).into_owned()),
+                    )
                     .await
                 {
                     Some(refused) => refused,
@@ -110,7 +114,7 @@ impl Runner<'_> {
                 };
             }
         };
-        let view = old.view(path, Some(content.as_bytes()));
+        let view = old.view(path, Some(content));
         let request = write(old.expect());
         if let Some(refused) = self.may_change(task, number, &request, std::slice::from_ref(&view)).await {
             return refused;
@@ -175,8 +179,12 @@ impl Runner<'_> {
 
     /// Remembers what a model has seen of files by a step that went well.
     pub(super) fn remember(&mut self, tool: &Tool) {
-        if let (Some(care), Tool::ReadFile { path, .. } | Tool::WriteFile { path, .. }) =
-            (&mut self.care, tool)
+        if let (
+            Some(care),
+            Tool::ReadFile { path, .. }
+            | Tool::WriteFile { path, .. }
+            | Tool::File(FileTool::Write { path, .. }),
+        ) = (&mut self.care, tool)
         {
             care.saw(path);
         }

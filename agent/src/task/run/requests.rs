@@ -5,7 +5,7 @@ use crate::args::{
     Package, Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow, any,
 };
 use crate::request::Request;
-use crate::tool::{Action, Tool, UnitAction, unit_name};
+use crate::tool::{Action, FileTool, PackageTool, Tool, unit_name};
 
 /// How a unit is.
 pub fn status_of(unit: &str) -> Request {
@@ -27,30 +27,17 @@ pub fn request(tool: &Tool) -> Option<Request> {
     Some(match tool {
         Tool::Request(request) => request.clone(),
         Tool::PkgInstall { name } => install(std::slice::from_ref(name)),
-        Tool::PackagesInstall { names } | Tool::EnsureInstalled { names } => install(names),
-        Tool::PkgRemove { name } => Request::PackageRemove(Names { names: vec![name.clone()] }),
-        Tool::PackagesRemove { names } => Request::PackageRemove(Names { names: names.clone() }),
-        Tool::PackagesPurge { names } => Request::PackagePurge(Names { names: names.clone() }),
-        Tool::PackagesAutoremove {} => Request::PackageAutoremove(Nothing {}),
-        Tool::PackagesHold { names } => Request::PackageHold(Names { names: names.clone() }),
-        Tool::PackagesUnhold { names } => Request::PackageUnhold(Names { names: names.clone() }),
-        Tool::PackagesRepair {} => Request::PackageRepair(Nothing {}),
-        Tool::PackagesUpdate {} => Request::PackageUpdate(Nothing {}),
-        Tool::PackagesUpgrade { names } => {
-            Request::PackageUpgrade(All { names: names.clone(), all: names.is_empty() })
-        }
-        Tool::PkgShow { name } => Request::PackageShow(Names { names: vec![name.clone()] }),
-        Tool::PackagesShow { names } => Request::PackageShow(Names { names: names.clone() }),
+        Tool::EnsureInstalled { names } => install(names),
+        Tool::Package(tool) => package(tool)?,
         Tool::Service { action, name } => service(*action, unit_name(name)),
-        Tool::Unit { action, name } => unit(*action, unit_name(name)),
         Tool::UnitJournal { name, lines } => {
             Request::UnitStatus(UnitLook { unit: unit_name(name), journal_lines: *lines, since_unix_s: 0 })
         }
         Tool::UnitsReload {} => Request::UnitDaemonReload(Nothing {}),
         Tool::EnsureRunning { name } => service(Action::Start, unit_name(name)),
-        Tool::WriteFile { path, content } => Request::FileWrite(Change {
-            change: OneChange(FileChange::write(path.clone(), content.clone().into_bytes(), any())),
-        }),
+        Tool::WriteFile { path, content } => {
+            Request::FileWrite(Change { change: OneChange(written(path, content, "", "")) })
+        }
         // What it changes is known only once the files are read.
         Tool::ApplyPatch { .. } => Request::FilePatch(Changes { changes: Vec::new() }),
         Tool::ReadFile { path, offset, limit } => Request::FileRead(ReadRange {
@@ -58,16 +45,7 @@ pub fn request(tool: &Tool) -> Option<Request> {
             offset: offset.unwrap_or_default(),
             limit: limit.unwrap_or_default(),
         }),
-        Tool::ListDir { path } => Request::FileList(PathOnly { path: path.clone() }),
-        Tool::MakeDirectory { path } => {
-            let [mode, owner, group] = Default::default();
-            Request::FileMkdir(NewDirectory { path: path.clone(), mode, owner, group })
-        }
-        Tool::SetMode { path, mode } => {
-            Request::FileSetMode(Permissions { path: path.clone(), mode: mode.clone() })
-        }
-        Tool::SetOwner { path, owner } => Request::FileSetOwner(Ownership::of(path.clone(), owner)),
-        Tool::RemoveFile { path } => Request::FileRemove(RemoveFile { path: path.clone(), expect: any() }),
+        Tool::File(tool) => file(tool),
         Tool::RunCommand { name, params } => {
             let parameter =
                 |(name, value): (&String, &String)| Parameter { name: name.clone(), value: value.clone() };
@@ -98,14 +76,57 @@ fn service(action: Action, unit: String) -> Request {
         Action::Reload => Request::UnitReload(Unit { unit }),
         Action::Enable => Request::UnitEnable(UnitNow { unit, now: false }),
         Action::Disable => Request::UnitDisable(UnitNow { unit, now: false }),
+        Action::TryRestart => Request::UnitTryRestart(Unit { unit }),
+        Action::ResetFailed => Request::UnitResetFailed(Unit { unit }),
+        Action::Mask => Request::UnitMask(UnitNow { unit, now: false }),
+        Action::Unmask => Request::UnitUnmask(Unit { unit }),
     }
 }
 
-fn unit(action: UnitAction, unit: String) -> Request {
-    match action {
-        UnitAction::TryRestart => Request::UnitTryRestart(Unit { unit }),
-        UnitAction::ResetFailed => Request::UnitResetFailed(Unit { unit }),
-        UnitAction::Mask => Request::UnitMask(UnitNow { unit, now: false }),
-        UnitAction::Unmask => Request::UnitUnmask(Unit { unit }),
+/// `None` for what is only foreseen: the change itself is not asked for.
+fn package(tool: &PackageTool) -> Option<Request> {
+    let args = |names: &[String]| Names { names: names.to_vec() };
+    Some(match tool {
+        PackageTool::Install { names } => install(names),
+        PackageTool::Remove { names } => Request::PackageRemove(args(names)),
+        PackageTool::Purge { names } => Request::PackagePurge(args(names)),
+        PackageTool::Autoremove {} => Request::PackageAutoremove(Nothing {}),
+        PackageTool::Update {} => Request::PackageUpdate(Nothing {}),
+        PackageTool::Upgrade { names } => upgrade(names),
+        PackageTool::Hold { names } => Request::PackageHold(args(names)),
+        PackageTool::Unhold { names } => Request::PackageUnhold(args(names)),
+        PackageTool::Repair {} => Request::PackageRepair(Nothing {}),
+        PackageTool::Show { names } => Request::PackageShow(args(names)),
+        PackageTool::ListUpgrades {} => return None,
+    })
+}
+
+/// The newest versions of these packages, or of all.
+pub fn upgrade(names: &[String]) -> Request {
+    Request::PackageUpgrade(All { names: names.to_vec(), all: names.is_empty() })
+}
+
+fn file(tool: &FileTool) -> Request {
+    match tool {
+        FileTool::Write { path, content, mode, owner } => {
+            Request::FileWrite(Change { change: OneChange(written(path, content, mode, owner)) })
+        }
+        FileTool::Mkdir { path, mode, owner } => {
+            let Ownership { path, owner, group } = Ownership::of(path.clone(), owner);
+            Request::FileMkdir(NewDirectory { path, mode: mode.clone(), owner, group })
+        }
+        FileTool::SetMode { path, mode } => {
+            Request::FileSetMode(Permissions { path: path.clone(), mode: mode.clone() })
+        }
+        FileTool::SetOwner { path, owner } => Request::FileSetOwner(Ownership::of(path.clone(), owner)),
+        FileTool::Remove { path } => Request::FileRemove(RemoveFile { path: path.clone(), expect: any() }),
+        FileTool::List { path } => Request::FileList(PathOnly { path: path.clone() }),
     }
+}
+
+/// A file's new content whatever it holds now; mode and owner stay where they are empty.
+pub fn written(path: &str, content: &str, mode: &str, owner: &str) -> FileChange {
+    let Ownership { path, owner, group } = Ownership::of(path.to_owned(), owner);
+    let change = FileChange::write(path, content.as_bytes().to_vec(), any());
+    FileChange { mode: mode.to_owned(), owner, group, ..change }
 }

@@ -1,7 +1,7 @@
 //! What each tool comes to: the requests it makes and how they become its result.
 
 use super::commands::Line;
-use super::requests::{install, request, status_of};
+use super::requests::{install, request, status_of, upgrade, written};
 use super::{OUTPUT_LIMIT, Runner, step_status};
 use crate::args::{Names, Unit};
 use crate::ask::{Mode, Outcome};
@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::{self, FileView};
 use crate::task::{Refusal, StepResult, StepStatus, Task};
-use crate::tool::{Tool, unit_name};
+use crate::tool::{FileTool, PackageTool, Tool, unit_name};
 use std::time::Duration;
 
 /// How often, half a second apart, a unit that is still starting is looked at again.
@@ -34,7 +34,13 @@ impl Runner<'_> {
             Tool::EnsureInstalled { names } => self.ensure_installed(task, number, names).await,
             Tool::ApplyPatch { diff } => self.apply_patch(task, number, diff).await,
             Tool::WriteFile { path, content } => {
-                Box::pin(self.write_carefully(task, number, path, content)).await
+                Box::pin(self.write_carefully(task, number, written(path, content, "", ""))).await
+            }
+            Tool::File(FileTool::Write { path, content, mode, owner }) => {
+                Box::pin(self.write_carefully(task, number, written(path, content, mode, owner))).await
+            }
+            Tool::Package(PackageTool::ListUpgrades {}) => {
+                self.ask(task, number, upgrade(&[]), Mode::Preview).await
             }
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
