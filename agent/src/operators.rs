@@ -50,6 +50,16 @@ pub fn tell(host: &Host, approval_id: &str) -> Result<usize, String> {
     Ok(told.count())
 }
 
+/// Whether somebody is at a terminal who may approve.
+#[must_use]
+pub fn is_here(host: &Host) -> bool {
+    let Ok(Some(group)) = Group::from_name(&host.operators) else { return false };
+    terminals(&host.terminals).any(|path| {
+        path.metadata()
+            .is_ok_and(|found| found.file_type().is_char_device() && is_member(found.uid(), &group))
+    })
+}
+
 fn terminals(directories: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let entries = directories.iter().flat_map(std::fs::read_dir).flatten().flatten();
     entries.filter(|entry| is_terminal_name(&entry.file_name().to_string_lossy())).map(|entry| entry.path())

@@ -39,6 +39,7 @@ pub enum Tool {
         /// The unit.
         name: String,
         /// The most lines.
+        #[serde(default = "lines")]
         lines: u32,
     },
     /// Let systemd read its units again.
@@ -96,6 +97,9 @@ pub enum Tool {
         /// Only those whose name contains this text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         contains: Option<String>,
+        /// Only those in this state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<String>,
     },
     /// List timers.
     ListTimers {},
@@ -122,6 +126,7 @@ pub enum Tool {
         /// Its name there.
         name: String,
         /// Its parameters.
+        #[serde(default)]
         params: BTreeMap<String, String>,
     },
     /// Take an earlier change back.
@@ -237,6 +242,13 @@ impl Tool {
             }
         }
     }
+}
+
+/// So much of a journal, where nobody says how much.
+pub(crate) const LINES: u32 = 50;
+
+fn lines() -> u32 {
+    LINES
 }
 
 /// The step that writes a file, in words.

@@ -94,7 +94,7 @@ impl Session<'_> {
                 if outcome.verb == "file.read" && done.status == Status::Done {
                     self.console.content(&outcome.content);
                 } else if let (Some(description), Mode::Execute) = (&done.description, mode) {
-                    self.console.result(&show::grants(description));
+                    self.console.result(&show::grants(description, show::Reader::Person));
                 } else if is_good {
                     self.console.result(&show::found(outcome, self.console.width));
                     self.console.diff(&outcome.views.iter().map(FileView::text).collect::<String>());

@@ -110,7 +110,7 @@ tables! {
     /// `[tools]`: the agent's own tools.
     Tools {
         /// What their children may do.
-        profile: Profile = Profile::ReadOnly,
+        profile: Profile = Profile::SystemInspect,
         /// What they may read.
         read_roots: Vec<AbsolutePath> = Vec::new(),
         /// Local ports that they may reach.

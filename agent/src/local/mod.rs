@@ -142,7 +142,9 @@ fn look(tool: &Tool) -> Option<Look> {
             Box::new(move |places, until| search::logs(places, &text, max_matches, until))
         }
         Tool::GetSystemInfo {} => Box::new(|places, _| Ok(system::info(places))),
-        Tool::ListUnits { contains } => Box::new(move |places, _| units::units(places, contains.as_deref())),
+        Tool::ListUnits { contains, state } => {
+            Box::new(move |places, _| units::units(places, contains.as_deref(), state.as_deref()))
+        }
         Tool::ListTimers {} => Box::new(|places, _| units::timers(places)),
         Tool::ListProcesses { contains } => {
             Box::new(move |places, _| units::processes(places, contains.as_deref()))

@@ -12,7 +12,8 @@ const STATUS: &str = "var/lib/dpkg/status";
 /// A line as long as this is no package's.
 const LINE_LIMIT: usize = 1 << 20;
 
-/// The packages whose name contains a text, with how many are in which state.
+/// The packages whose name contains a text, with how many are in which state. Without a text, those that need somebody's
+/// attention: a host has hundreds of the others.
 pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
     let path: PathBuf = places.base.join(STATUS);
     let cannot =
@@ -31,8 +32,9 @@ pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
         let text = text.trim_end();
         if text.is_empty() {
             if let Some((name, state, told)) = one(&std::mem::take(&mut package)) {
-                *states.entry(state).or_default() += 1;
-                if contains.is_none_or(|part| name.contains(part)) {
+                *states.entry(state.clone()).or_default() += 1;
+                let is_plain = state == "installed" && told.get("held").is_none();
+                if contains.map_or(!is_plain, |part| name.contains(part)) {
                     list.push(told);
                 }
             }
@@ -46,6 +48,10 @@ pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
     // dpkg's journal: there is one only while it works, or after it was stopped at work.
     let updates = std::fs::read_dir(places.base.join("var/lib/dpkg/updates")).into_iter().flatten();
     let mut told = json!({ "states": states, "interrupted": updates.count() > 0 });
+    if contains.is_none() {
+        told["note"] =
+            json!("packages that are installed and not held are only counted: name a part in contains");
+    }
     list.put("packages", &mut told);
     Ok(Found::seen(told))
 }

@@ -21,8 +21,9 @@ const SHORT_OPTIONS: &[(&str, &str)] =
 const COMMAND_LIMIT: usize = 300;
 const TIMERS_LIMIT: usize = 200;
 
-/// The loaded units whose name contains a text.
-pub fn units(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
+/// The loaded units whose name contains a text and that are in a state, as systemctl's `--state` takes it, with how many
+/// there are in which state: that none is listed says nothing of the others.
+pub fn units(places: &Places, contains: Option<&str>, state: Option<&str>) -> Result<Found, Blind> {
     let mut bus = Bus::connect(&places.base.join(BUS))?;
     let mut units = bus.units()?;
     let files = bus.unit_files()?.into_iter().filter_map(|[path, state]| {
@@ -34,22 +35,31 @@ pub fn units(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
         // What has failed is never what is left out.
         (one.active != "failed", &one.name).cmp(&(other.active != "failed", &other.name))
     });
-    let mut list = List::default();
-    for unit in units.iter().filter(|unit| holds(&unit.name, contains)) {
+    let (mut list, mut states) = (List::default(), BTreeMap::from([("failed", 0_u64)]));
+    for unit in &units {
+        *states.entry(unit.active.as_str()).or_default() += 1;
+        let enabled = files.get(&unit.name);
+        let of_it = [&unit.load, &unit.active, &unit.sub].into_iter().chain(enabled);
+        if !holds(&unit.name, contains) || state.is_some_and(|state| of_it.clone().all(|word| word != state))
+        {
+            continue;
+        }
         // Without a filter, what is merely there says little: devices and mounts of the kernel's.
-        if contains.is_none() && unit.name.strip_suffix(".device").is_some() {
+        if contains.is_none() && state.is_none() && unit.name.strip_suffix(".device").is_some() {
             continue;
         }
         let mut told = json!({
             "name": unit.name, "description": unit.description,
             "load": unit.load, "active": unit.active, "sub": unit.sub,
         });
-        if let Some(state) = files.get(&unit.name) {
-            told["enabled"] = json!(state);
+        if let Some(enabled) = enabled {
+            told["enabled"] = json!(enabled);
         }
         list.push(told);
     }
-    Ok(list.found("units"))
+    let mut told = json!({ "states": states });
+    list.put("units", &mut told);
+    Ok(Found::seen(told))
 }
 
 /// The timers, the next one first.

@@ -67,41 +67,41 @@ tools! {
     WriteFile = "write_file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read a file, or a part of it.
     ReadFile = "read_file", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Do something with Debian packages, or look: show tells what is installed and what could be, list_upgrades what an upgrade would do.
+    /// Do something with Debian packages; show and list_upgrades only look.
     Package = "package", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Read the last lines that a unit wrote to the journal.
+    /// Read the end of a unit's journal.
     UnitJournal = "unit_journal", Time::Rule, OUTPUT, Redaction::Excerpt;
     /// Let systemd read its unit files again, after they changed.
     UnitsReload = "units_reload", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Do with a file or directory what write_file and read_file do not: mode and owner, directories, removal.
+    /// Do with a file or directory what write_file and read_file cannot.
     File = "file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Change files by a unified diff, all of it or nothing.
     ApplyPatch = "apply_patch", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Find a text, literally, in a file or in all files below a directory that the agent may read itself.
+    /// Find a text in the files below a directory.
     SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
-    /// Find a text, literally, in the log files below /var/log, newest lines first, not in the journal.
+    /// Find a text in the files below /var/log, newest lines first.
     SearchLogs = "search_logs", TIME, OUTPUT, Redaction::Whole;
-    /// Look at the host: release, kernel, processors, memory, load, time since boot.
+    /// Look at release, kernel, memory, load, time since boot.
     GetSystemInfo = "get_system_info", TIME, OUTPUT, Redaction::Whole;
-    /// List the units that systemd has loaded, with their states.
+    /// List the loaded units with their states.
     ListUnits = "list_units", TIME, OUTPUT, Redaction::Whole;
-    /// List the timers: what they start, when last and when next.
+    /// List the timers with their last and next time.
     ListTimers = "list_timers", TIME, OUTPUT, Redaction::Whole;
     /// List the processes by unit.
     ListProcesses = "list_processes", TIME, OUTPUT, Redaction::Whole;
-    /// Look at the network: interfaces, addresses, routes, name servers, and who listens.
+    /// Look at interfaces, addresses, routes, name servers and listening ports.
     GetNetwork = "get_network", TIME, OUTPUT, Redaction::Whole;
     /// List the file systems with their free space.
     ListDisks = "list_disks", TIME, OUTPUT, Redaction::Whole;
-    /// List the packages that dpkg knows, with version and state.
+    /// List packages by a part of their name, or those in no usual state.
     ListPackages = "list_packages", TIME, OUTPUT, Redaction::Whole;
-    /// Run a command that the policy names, with its parameters.
+    /// Run a command that the policy names.
     RunCommand = "run_command", Time::Rule, OUTPUT, Redaction::Excerpt;
     /// Take an earlier change back.
     Undo = "undo", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Ask the person a question that only they can answer. Nobody may be there.
+    /// Ask the person what only they can answer.
     AskPerson = "ask_person", Time::Task, OUTPUT, Redaction::Whole;
-    /// End the task: it is done, or cannot be done. Always the last call.
+    /// End the task. Always the last call.
     Finish = "finish", TIME, OUTPUT, Redaction::Whole;
     /// Say how far the task is. Only when asked for it, at the end of a run.
     Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;

@@ -140,7 +140,7 @@ pub async fn serve_on(
         local: Local::new(&config, host),
         secrets,
         consents: Arc::default(),
-        prompts: host.config.with_file_name("prompt.d"),
+        host: host.clone(),
     };
     let rules = worker.commands.fault().map(|why| format!("no command is run: {why}"));
     if let Some(why) = &rules {

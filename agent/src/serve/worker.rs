@@ -1,10 +1,12 @@
 //! Runs the tasks of the queue beside each other. Whatever becomes of one, the others go on.
 
 use super::Model;
+use crate::Host;
 use crate::ask::Door;
 use crate::config::tables::Limits;
 use crate::local::Local;
 use crate::model::budget::Budget;
+use crate::operators;
 use crate::secrets::Secrets;
 use crate::site_prompt;
 use crate::task::{
@@ -15,7 +17,6 @@ use crate::trace::{self, Trace};
 use crate::undo::{Earlier, UndoGrants};
 use serde_json::json;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -32,8 +33,8 @@ pub struct Worker {
     pub local: Local,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
-    /// The directory of what the site tells every model.
-    pub prompts: PathBuf,
+    /// Where the site's words for every model and the operators' terminals are.
+    pub host: Host,
 }
 
 impl Worker {
@@ -117,7 +118,7 @@ impl Worker {
             let of_it = changes.into_iter().find(|change| change.request_id == id);
             Ok(Earlier { id, followers: of_it.map(|change| change.followers).unwrap_or_default() })
         };
-        let site = site_prompt::read(&self.prompts);
+        let site = site_prompt::read(&self.host.config.with_file_name("prompt.d"));
         let runner = Runner {
             door: &self.door,
             local: &self.local,
@@ -131,6 +132,7 @@ impl Worker {
             slot: &mut slot,
             live: entry.live.clone(),
             site: &site,
+            is_operator_here: operators::is_here(&self.host),
             left,
             commands: &self.commands,
             undo_grants: UndoGrants::default(),

@@ -3,9 +3,18 @@
 use crate::event::{Decision, Description, Grant};
 use std::fmt::Write;
 
+/// Who reads it: a model pays for each word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// All of it.
+    Person,
+    /// What its calls can heed.
+    Model,
+}
+
 /// The grants by what becomes of a request: done, done once somebody approves, never. One line a grant.
 #[must_use]
-pub fn grants(description: &Description) -> String {
+pub fn grants(description: &Description, reader: Reader) -> String {
     let who = &description.client;
     if description.grants.is_empty() {
         return format!("{who} is granted nothing\n");
@@ -21,26 +30,68 @@ pub fn grants(description: &Description) -> String {
             let _ = writeln!(text, "{who} {head}");
         }
         for grant in grants {
-            let _ = writeln!(text, "- {}", one(grant));
+            let _ = writeln!(text, "- {}", one(grant, reader));
         }
     }
     text.push_str("everything else is refused\n");
     text
 }
 
-fn one(grant: &Grant) -> String {
+/// Verbs for which the size of a file is a limit.
+const WITH_CONTENT: &[&str] = &["file.read", "file.write", "file.patch"];
+
+/// Verbs for which a mode is one.
+const WITH_MODE: &[&str] = &["file.write", "file.patch", "file.mkdir", "file.set-mode"];
+
+/// What a rule grants that says nothing of sizes.
+const USUAL_BYTES: u64 = 1 << 20;
+
+/// Limits that no request of its client can do anything about, or that are so by default.
+const LEFT_OUT: &[&str] =
+    &["owners = root", "groups = root", "approvers = 1", "approval_ttl = ", "max_files = "];
+
+/// The limits in a model's words, one for all values of one key.
+fn limits(grant: &Grant) -> Vec<String> {
+    let (mut words, mut lines): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
+    for limit in &grant.limits {
+        let is_left_out =
+            |known: &&str| if known.ends_with(' ') { limit.starts_with(*known) } else { limit == known };
+        match limit.split_once(" = ") {
+            _ if LEFT_OUT.iter().any(is_left_out) => {}
+            Some(("lines", pattern)) => lines.push(pattern),
+            Some(("validate", name)) => {
+                words.push(format!("{name} validates it before it takes effect"));
+            }
+            Some(_) | None => words.push(limit.clone()),
+        }
+    }
+    if !lines.is_empty() {
+        words.push(format!("only whole lines like: {}", lines.join(" | ")));
+    }
+    words
+}
+
+fn one(grant: &Grant, reader: Reader) -> String {
     let mut text = grant.verbs.join(", ");
     let objects = [&grant.packages, &grant.units, &grant.commands];
     let objects = objects.into_iter().flatten().cloned().chain(paths(grant)).collect::<Vec<_>>();
     if !objects.is_empty() {
         let _ = write!(text, ": {}", objects.join(", "));
     }
-    let mut limits = grant.limits.clone();
+    let mut limits = match reader {
+        Reader::Person => grant.limits.clone(),
+        Reader::Model => limits(grant),
+    };
     limits.retain(|limit| limit != "depth = 1");
-    if grant.max_bytes > 0 {
+    let has_content = reader == Reader::Person
+        || grant.max_bytes != USUAL_BYTES
+            && grant.verbs.iter().any(|verb| WITH_CONTENT.contains(&verb.as_str()));
+    if grant.max_bytes > 0 && has_content {
         limits.push(format!("up to {}", indicatif::BinaryBytes(grant.max_bytes)));
     }
-    if !grant.modes.is_empty() {
+    let is_usual =
+        grant.modes == ["0644"] || !grant.verbs.iter().any(|verb| WITH_MODE.contains(&verb.as_str()));
+    if !grant.modes.is_empty() && (reader == Reader::Person || !is_usual) {
         limits.push(format!("mode {}", grant.modes.join(" or ")));
     }
     if !grant.rate.is_empty() {

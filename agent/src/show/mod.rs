@@ -11,7 +11,7 @@ mod waiting;
 
 pub use facts::facts;
 pub use files::FileView;
-pub use grants::grants;
+pub use grants::{Reader, grants};
 pub use outcome::{found, unit_state};
 pub use postern_text::{json, line, lines};
 pub use refusal::{failure, next_step, refusal};

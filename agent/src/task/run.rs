@@ -15,6 +15,7 @@ mod putting;
 mod requests;
 mod resuming;
 mod shims;
+mod situation;
 mod step;
 
 pub(crate) use requests::request;
@@ -75,6 +76,8 @@ pub struct Runner<'a> {
     pub live: Live,
     /// What this site tells every model.
     pub site: &'a str,
+    /// Somebody is logged in who may approve.
+    pub is_operator_here: bool,
     /// What an earlier process left of it.
     pub left: Left,
     /// What it needs for commands of its own.

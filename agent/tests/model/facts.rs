@@ -88,7 +88,15 @@ async fn packages_are_told_with_their_states() {
     ];
     put(&place, "var/lib/dpkg/status", status.concat());
     put(&place, "var/lib/dpkg/updates/0001", "x");
-    let told = one(&place, "list_packages", json!({ "contains": "nginx" })).await;
+    let asked = [("list_packages", json!({ "contains": "nginx" })), ("list_packages", json!({}))];
+    let mut results = told(&place, &asked, Vec::new()).await;
+    let all = results.pop().unwrap();
+    let told = results.pop().unwrap();
+    // Hundreds of those that are plainly installed would be listed for nothing.
+    let named: Vec<_> = all["packages"].as_array().unwrap().iter().map(|package| &package["name"]).collect();
+    assert_eq!(named, ["nginx-common", "broken"]);
+    assert_eq!(all["states"], told["states"]);
+    assert!(all["note"].as_str().unwrap().contains("only counted"), "{all}");
     assert_eq!(
         (&told["states"], &told["interrupted"]),
         (&json!({ "half-configured": 1, "installed": 2 }), &json!(true))
@@ -317,6 +325,9 @@ async fn units_timers_and_processes_come_over_the_bus() {
             ("list_units", json!({ "contains": "nginx" })),
             ("list_timers", json!({})),
             ("list_processes", json!({ "contains": "nginx" })),
+            ("list_units", json!({ "state": "failed" })),
+            ("list_units", json!({ "state": "enabled" })),
+            ("list_units", json!({ "contains": "failed" })),
         ];
         let results = told(&place, &asked, Vec::new()).await;
         let names = |result: &Value| -> Vec<String> {
@@ -339,6 +350,9 @@ async fn units_timers_and_processes_come_over_the_bus() {
         let process = json!({ "pid": 42, "unit": "nginx.service", "unit_memory_bytes": 4096,
             "command": "nginx: worker --password=[REDACTED] --api-key [REDACTED] --db-pass=[REDACTED] -x mysql -p[REDACTED] db" });
         assert_eq!(results[3]["processes"], json!([process]));
+        assert_eq!([names(&results[4]), names(&results[5])], [["bad.service"], ["nginx.service"]]);
+        // An empty list does not read as "nothing has failed".
+        assert_eq!((names(&results[6]).len(), &results[6]["states"]["failed"]), (0, &json!(1)));
     }
 }
 

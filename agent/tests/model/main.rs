@@ -22,6 +22,7 @@ mod loops;
 mod outcomes;
 mod plan_scenarios;
 mod plans;
+mod prompt;
 mod rates;
 mod reading;
 mod redaction;

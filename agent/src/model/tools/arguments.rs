@@ -3,7 +3,7 @@
 use crate::plan::{self, Expected};
 pub use crate::tool::{FileTool as File, PackageTool as Package};
 
-use crate::tool::{Action, families};
+use crate::tool::{Action, LINES, families};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -27,36 +27,36 @@ arguments! {
         cmd: Text,
     }
     Service {
-        /// What to do with the unit.
+        /// What.
         #[serde(deserialize_with = "word")]
         action: Action,
-        /// The unit; a name without suffix is a service.
+        /// The unit; without suffix a service.
         name: Text,
     }
     PkgInstall {
-        /// The package, or `NAME=VERSION`.
+        /// `NAME` or `NAME=VERSION`.
         name: Text,
     }
     WriteFile {
         /// An absolute path.
         path: Text,
-        /// The whole new content; may be empty.
+        /// The whole new content.
         content: String,
     }
     UnitJournal {
         /// The unit.
         name: Text,
-        /// The most lines; the policy may allow fewer.
+        /// The most lines.
         #[serde(default = "lines")]
         lines: NonZeroU32,
     }
     UnitsReload {}
     ApplyPatch {
-        /// A unified diff; its paths are absolute, with or without a/ and b/ before them.
+        /// A unified diff with absolute paths.
         diff: Text,
     }
     RunCommand {
-        /// The command's name in the policy.
+        /// Its name there.
         name: Text,
         /// Its parameters by name.
         #[serde(default)]
@@ -68,7 +68,7 @@ arguments! {
         request_id: Text,
     }
     SearchFiles {
-        /// The absolute path of a file or a directory.
+        /// A file or directory.
         path: Text,
         /// What to find, literally.
         text: Text,
@@ -87,14 +87,18 @@ arguments! {
     }
     GetSystemInfo {}
     ListUnits {
-        /// Only those whose name contains this text.
+        /// A part of the name.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Text")]
         contains: Option<Text>,
+        /// Such as failed, running, enabled or masked.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Text")]
+        state: Option<Text>,
     }
     ListTimers {}
     ListProcesses {
-        /// Only those whose command or unit contains this text.
+        /// A part of the command or unit.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Text")]
         contains: Option<Text>,
@@ -102,7 +106,7 @@ arguments! {
     GetNetwork {}
     ListDisks {}
     ListPackages {
-        /// Only those whose name contains this text.
+        /// A part of the name.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Text")]
         contains: Option<Text>,
@@ -112,14 +116,13 @@ arguments! {
         question: Text,
     }
     Finish {
-        /// How the task ended.
+        /// How it ended.
         #[serde(deserialize_with = "word")]
         outcome: FinishOutcome,
-        /// What was done, and what was not and why, in a sentence or two.
+        /// What was done, what was not, and why.
         summary: Text,
-        /// What shows that it is done: calls that change nothing, made before the task counts as done.
+        /// Looks that show it; made first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[schemars(length(max = 10))]
         verify: Vec<Expected>,
     }
     Checkpoint {
@@ -165,7 +168,7 @@ impl JsonSchema for Package {
             "properties": {
                 "action": { "type": "string", "enum": Self::ACTIONS },
                 "names": { "type": "array", "items": { "type": "string", "minLength": 1 },
-                    "description": "The packages; to install also NAME=VERSION; none to upgrade all." },
+                    "description": "To install also NAME=VERSION; none to upgrade all." },
             },
             "required": ["action"],
             "additionalProperties": false,
@@ -184,10 +187,10 @@ impl JsonSchema for File {
             "properties": {
                 "action": { "type": "string", "enum": Self::ACTIONS },
                 "path": { "type": "string", "minLength": 1, "description": "An absolute path." },
-                "content": { "type": "string", "description": "To write: the whole new content." },
-                "mode": { "type": "string", "description": "To write, mkdir, set_mode: octal." },
+                "content": { "type": "string", "description": "To write." },
+                "mode": { "type": "string", "description": "Octal." },
                 "owner": { "type": "string",
-                    "description": "To write, mkdir, set_owner: USER, USER:GROUP or :GROUP." },
+                    "description": "USER, USER:GROUP or :GROUP." },
             },
             "required": ["action", "path"],
             "additionalProperties": false,
@@ -228,9 +231,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// So much of a journal, where a model does not say how much.
 fn lines() -> NonZeroU32 {
-    const { NonZeroU32::new(50).unwrap() }
+    const { NonZeroU32::new(LINES).unwrap() }
 }
 
 fn last() -> Text {

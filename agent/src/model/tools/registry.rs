@@ -193,7 +193,9 @@ impl Tool {
         schema.remove("$schema");
         schema.remove("title");
         schema.remove("description");
-        schema.to_value()
+        let mut schema = schema.to_value();
+        shorten(&mut schema);
+        schema
     }
 
     /// Takes secrets out of a result; how many.
@@ -204,6 +206,35 @@ impl Tool {
         };
         parts + redact::strings(told)
     }
+}
+
+/// Leaves out of a schema what the check of the arguments says better, and writes the words of a set as a list: every
+/// request to a model carries all schemas.
+fn shorten(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for key in ["format", "minLength", "minimum"] {
+                // A member of that name is a schema itself.
+                if members.get(key).is_some_and(|value| !value.is_object()) {
+                    members.remove(key);
+                }
+            }
+            if let Some(words) = members.get("oneOf").and_then(words) {
+                members.remove("oneOf");
+                members.insert("type".to_owned(), "string".into());
+                members.insert("enum".to_owned(), words);
+            }
+            members.values_mut().for_each(shorten);
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The words of a choice between words.
+fn words(choices: &Value) -> Option<Value> {
+    let word = |choice: &Value| choice["const"].as_str().map(Value::from);
+    choices.as_array()?.iter().map(word).collect()
 }
 
 /// Makes a call of a name and arguments.

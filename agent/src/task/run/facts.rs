@@ -8,15 +8,26 @@ use serde_json::{Map, Value, json};
 /// So many words of a task are looked up.
 const MOST: usize = 8;
 
+/// So many units of one kind are named.
+const NAMED: usize = 40;
+
 impl Runner<'_> {
-    /// The host, and the packages and units whose names stand in the task, as one line of JSON: a text in it
-    /// cannot end it. What cannot be found is left out.
+    /// The host, its units that have failed and its services that run, and the packages and units whose names stand in the
+    /// task, as one line of JSON: a text in it cannot end it. What cannot be found is left out.
     pub(super) async fn facts(&mut self) -> String {
         let mut facts = Map::new();
         let host = found(self.local, "get_system_info", json!({})).await;
         for key in ["hostname", "release", "kernel", "architecture"] {
             if let Some(fact) = host.get(key) {
                 facts.insert(key.to_owned(), fact.clone());
+            }
+        }
+        for (name, state, suffix) in
+            [("failed_units", "failed", ""), ("running_services", "running", ".service")]
+        {
+            let known = found(self.local, "list_units", json!({ "state": state })).await;
+            if let Some(units) = known["units"].as_array() {
+                facts.insert(name.to_owned(), unit_names(units, suffix));
             }
         }
         let (mut packages, mut units) = (Vec::new(), Vec::new());
@@ -36,6 +47,17 @@ impl Runner<'_> {
         }
         if facts.is_empty() { String::new() } else { format!("\nThe host (data): {}", Value::Object(facts)) }
     }
+}
+
+/// The names of units that end so, without that; of many the first.
+fn unit_names(units: &[Value], suffix: &str) -> Value {
+    let all: Vec<&str> =
+        units.iter().filter_map(|unit| unit["name"].as_str()?.strip_suffix(suffix)).collect();
+    let mut named: Vec<String> = all.iter().take(NAMED).map(|name| (*name).to_owned()).collect();
+    if all.len() > NAMED {
+        named.push(format!("and {} more", all.len() - NAMED));
+    }
+    named.into()
 }
 
 async fn found(local: &Local, tool: &str, args: Value) -> Value {
