@@ -97,7 +97,8 @@ pub fn resolve(file: &FileDiff, old: &Old) -> Result<Option<Resolved>, String> {
     Ok(Some(Resolved { change, view, moved: applied.moved }))
 }
 
-fn sha256(content: &[u8]) -> String {
+/// The SHA-256 of bytes, in hex.
+pub fn sha256(content: &[u8]) -> String {
     Sha256::digest(content).iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex

@@ -142,6 +142,7 @@ impl Session<'_> {
                 slot: &mut slot,
                 live: Live::default(),
                 site: "",
+                policy: String::new(),
                 is_operator_here: false,
                 left: Left::default(),
                 commands: &commands,

@@ -2,7 +2,7 @@
 //! for ever.
 
 use super::conversation::CallResult;
-use super::protocol::EXAMPLE;
+use super::protocol::Form;
 use super::reader::{Code, Misread};
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -12,6 +12,8 @@ use std::num::NonZeroU32;
 pub struct Breaker {
     limit: NonZeroU32,
     failures: u32,
+    /// How calls are asked for: a correction that asks for another form would make the next reply wrong.
+    pub form: Form,
 }
 
 /// What comes after a reply that is no call.
@@ -27,7 +29,7 @@ impl Breaker {
     /// A breaker that ends the task at `limit` failures in a row.
     #[must_use]
     pub fn new(limit: NonZeroU32) -> Self {
-        Self { limit, failures: 0 }
+        Self { limit, failures: 0, form: Form::Text }
     }
 
     /// Failures in a row so far.
@@ -64,10 +66,7 @@ impl Breaker {
                 "the model gave {failures} replies in a row that are no call; the last: {why}"
             ));
         }
-        Next::Again(format!(
-            "No tool was run, attempt {failures}/{limit}: {why}. Answer with exactly one JSON object on one line \
-             and nothing else, such as {EXAMPLE}"
-        ))
+        Next::Again(format!("No tool was run, attempt {failures}/{limit}: {why}. {}", self.form.correction()))
     }
 }
 

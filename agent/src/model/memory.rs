@@ -31,6 +31,8 @@ pub struct Memory {
     pub earlier: Vec<Earlier>,
     /// What was tried and failed, from the log.
     pub failed_approaches: Vec<String>,
+    /// The digest of the policy at that time; empty where it is not known.
+    pub policy: String,
 }
 
 /// One earlier task.
@@ -80,9 +82,9 @@ impl Memory {
         self.failed_approaches.drain(..self.failed_approaches.len().saturating_sub(FAILED));
     }
 
-    /// A person's next words with it.
+    /// A person's next words with it, under the policy with this digest.
     #[must_use]
-    pub fn before(&self, words: &str) -> String {
+    pub fn before(&self, words: &str, policy: &str) -> String {
         let mut text = String::new();
         if !self.earlier.is_empty() {
             text.push_str(
@@ -100,10 +102,49 @@ impl Memory {
             }
             text.push_str("]\n\n");
         }
-        text.push_str(&exhausted(&self.failed_approaches));
+        let is_other = !self.policy.is_empty() && !policy.is_empty() && self.policy != policy;
+        let head = if is_other {
+            CHANGED
+        } else if says_mended(words) {
+            MENDED
+        } else {
+            EXHAUSTED
+        };
+        text.push_str(&failures(head, &self.failed_approaches));
         text.push_str(words);
         text
     }
+}
+
+/// What is said of failures ahead of their list.
+const EXHAUSTED: &str =
+    "The following approaches were tried and failed in previous runs — consider them exhausted:";
+const CHANGED: &str =
+    "The following calls failed, but the policy was changed since: they may be tried again:";
+const MENDED: &str = "The following calls failed; where the person's words below say that the cause is gone, they may be tried again:";
+
+/// Words of a person who has removed the cause of a failure.
+const MENDING: &[&str] = &[
+    "again",
+    "allow",
+    "allowed",
+    "approved",
+    "changed",
+    "corrected",
+    "fixed",
+    "grant",
+    "granted",
+    "mended",
+    "permitted",
+    "repaired",
+    "resolved",
+    "retry",
+    "solved",
+];
+
+fn says_mended(words: &str) -> bool {
+    let mut words = words.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| MENDING.contains(&word.to_lowercase().as_str()))
 }
 
 /// The words of the next run of a task; of the same one, where a conversation that was too long goes on.
@@ -139,20 +180,17 @@ pub fn next_run(words: &str, run: Option<(u32, u32)>, checkpoint: &Checkpoint, l
         text,
         "\nRemaining in your words: {}]\n\n{}",
         cut(&checkpoint.remaining),
-        exhausted(&log.failed())
+        failures(EXHAUSTED, &log.failed())
     );
     redact::text(text.trim_end()).0
 }
 
 /// What failed, as a model is told of it.
-fn exhausted(failed: &[String]) -> String {
+fn failures(head: &str, failed: &[String]) -> String {
     if failed.is_empty() {
         return String::new();
     }
-    let mut text =
-        "[System: The following approaches were tried and failed in previous runs — consider them \
-                    exhausted:"
-            .to_owned();
+    let mut text = format!("[System: {head}");
     for (number, approach) in failed.iter().enumerate() {
         let _ = write!(text, "\n{}. {approach}", number + 1);
     }

@@ -7,6 +7,31 @@ use serde_json::{Value, json};
 /// A call, on one line and without a fence: models copy what they are shown.
 pub const EXAMPLE: &str = r#"{"tool": "service", "args": {"action": "status", "name": "nginx"}}"#;
 
+/// How calls are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// By the endpoint's own calls.
+    Native,
+    /// As text.
+    Text,
+}
+
+impl Form {
+    /// What a model is told whose reply was no call.
+    #[must_use]
+    pub fn correction(self) -> String {
+        match self {
+            Self::Native => {
+                "Call one of the tools you were given, with its arguments as one JSON object; a task ends with finish"
+                    .to_owned()
+            }
+            Self::Text => {
+                format!("Answer with exactly one JSON object on one line and nothing else, such as {EXAMPLE}")
+            }
+        }
+    }
+}
+
 /// What a model is told of the form of its answer.
 #[must_use]
 pub fn instructions(tools: &[Tool]) -> String {

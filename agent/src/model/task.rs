@@ -456,6 +456,7 @@ impl<'t> Task<'t> {
 
     /// Counts a reply that is no call; what the model is told of it.
     fn wrong(&mut self, misread: Option<Misread>, why: String) -> Result<String, End> {
+        self.breaker.form = self.endpoint.form();
         let next = match misread {
             // Nothing else counts what is said instead of a checkpoint.
             Some(_) | None if self.stage == Stage::Checkpoint => self.breaker.misformat(&why),

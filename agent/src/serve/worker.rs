@@ -132,6 +132,7 @@ impl Worker {
             slot: &mut slot,
             live: entry.live.clone(),
             site: &site,
+            policy: String::new(),
             is_operator_here: operators::is_here(&self.host),
             left,
             commands: &self.commands,

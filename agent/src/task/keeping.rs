@@ -57,6 +57,7 @@ struct Leaves {
     remaining: String,
     failed_approaches: Vec<String>,
     well: BTreeSet<String>,
+    policy: String,
 }
 
 impl Store {
@@ -132,6 +133,9 @@ impl Keeper<'_> {
             task.warnings.push(why.to_owned());
         }
         let earlier = earlier(task, self.leaves.remaining);
+        if !self.leaves.policy.is_empty() {
+            memory.policy = self.leaves.policy;
+        }
         memory.add(earlier, self.leaves.failed_approaches, &self.leaves.well);
         self.entry.remember(&memory);
         self.entry.update(task);

@@ -76,6 +76,8 @@ pub struct Runner<'a> {
     pub live: Live,
     /// What this site tells every model.
     pub site: &'a str,
+    /// The digest of the policy as it was described; empty before.
+    pub policy: String,
     /// Somebody is logged in who may approve.
     pub is_operator_here: bool,
     /// What an earlier process left of it.

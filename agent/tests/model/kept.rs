@@ -1,11 +1,11 @@
 //! What the agent keeps: over a restart, in a file of its own, in bounds.
 
-use crate::common::{Place, Play, accepted, approval, ended, in_seconds, refused, until, waiting};
+use crate::common::{Place, Play, accepted, approval, completed, ended, in_seconds, refused, until, waiting};
 use crate::resuming::{give, http, stands, task};
 use crate::server::Server;
 use crate::tasks::{calls, configure};
 use postern_agent::Exit;
-use postern_proto::v1::{Status, UnitRestartRequest};
+use postern_proto::v1::{self, Status, UnitRestartRequest};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -283,6 +283,36 @@ async fn a_task_goes_on_with_what_the_last_one_did_and_what_failed_in_it() {
     assert!(told.contains("it starts by now") && !told.contains("exhausted"), "{told}");
     place.run(&["run", "something else"]).await;
     assert_eq!(words(&server, 7), "something else");
+}
+
+#[tokio::test]
+async fn what_failed_is_not_exhausted_once_the_policy_or_the_cause_was_mended() {
+    let finish = || calls("finish", &json!({ "outcome": "not_done", "summary": "it is refused" }));
+    let install = calls("pkg_install", &json!({ "name": "nginx" }));
+    let server = Server::start(vec![install, finish(), finish(), finish(), finish()]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    let describe = |verb: &str| {
+        let grants = vec![v1::Grant { verbs: vec![verb.to_owned()], ..v1::Grant::default() }];
+        let description = Some(v1::Description { client: "agent".into(), grants });
+        let status = Status::Done.into();
+        Play::Events(vec![completed(v1::Completed { status, description, ..v1::Completed::default() })])
+    };
+    let refuse = Play::Events(vec![refused("no_grant")]);
+    let old = || describe("package.show");
+    place.helper(vec![old(), refuse, old(), old(), describe("package.install")]);
+    place.serve();
+    place.run(&["run", "install nginx"]).await;
+    for (request, task, head, is_exhausted) in [
+        (2, "go on", "consider them exhausted:", true),
+        (3, "the rule is granted now, go on", "say that the cause is gone, they may be tried again:", false),
+        (4, "go on", "but the policy was changed since: they may be tried again:", false),
+    ] {
+        place.run(&["run", "--continue", task]).await;
+        let told = words(&server, request);
+        let failed = format!("{head}\n1. pkg_install name \"nginx\": no_grant");
+        assert!(told.contains(&failed) && told.contains("exhausted") == is_exhausted, "{told}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What a model is told before its first call: enough to work with, and no more, since every request carries it.
 
 use crate::common::{Place, Play, completed};
+use crate::looks::told;
 use crate::server::Server;
 use crate::tasks::{calls, configure};
 use postern_proto::v1::{self, Decision, Status};
@@ -185,4 +186,23 @@ async fn a_model_is_told_the_time_who_asks_and_what_its_commands_see() {
     }
     let body = asked("[tools]\nprofile = \"none\"\n").await;
     assert!(!body["messages"][0]["content"].as_str().unwrap().contains("\nshell: "), "no command is run");
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_once_with_a_few_of_the_grants_near_it() {
+    let message = "no rule of agent's grants this";
+    let refused = v1::Refused {
+        code: "no_grant".into(),
+        message: message.into(),
+        missing: "command.run restore".into(),
+        granted_nearby: (0..10).map(|number| format!("command.run command-{number}")).collect(),
+        ..v1::Refused::default()
+    };
+    let place = Place::new();
+    let refused = Play::Events(vec![v1::event::Kind::Refused(refused)]);
+    let told = told(&place, &[("run_command", json!({ "name": "restore" }))], vec![refused]).await.remove(0);
+    assert_eq!(told["error"], format!("no_grant: {message}"));
+    assert_eq!(told.to_string().matches(message).count(), 1, "{told}");
+    assert_eq!(told["refusal"]["missing"], "command.run restore");
+    assert_eq!(told["refusal"]["granted_nearby"].as_array().unwrap().len(), 3);
 }

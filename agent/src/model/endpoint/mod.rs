@@ -15,6 +15,7 @@ pub use abilities::{Abilities, Format, ToolCalls};
 
 use self::http::{Answer, body_text, content_type, headers, refusal};
 use super::conversation::{Prompt, Reply};
+use super::protocol::Form;
 use super::repairs::Repairs;
 use crate::config::model_extra::Price;
 use crate::config::secret;
@@ -117,6 +118,13 @@ impl Endpoint {
     #[must_use]
     pub fn abilities(&self) -> Abilities {
         *self.abilities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How calls are asked for there.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        let is_native = self.model.provider != Provider::Openai || self.abilities().tools.may_be_used();
+        if is_native { Form::Native } else { Form::Text }
     }
 
     /// The same endpoint, used as if it had no calls of its own; `None` where the wire format always has.

@@ -6,7 +6,7 @@ use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
 use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
-use crate::event::Event;
+use crate::event::{Description, Event};
 use crate::local::is_unread;
 use crate::model::answer;
 use crate::model::conversation::Usage;
@@ -16,6 +16,7 @@ use crate::model::past::{Past, Said};
 use crate::model::results::UNREAD;
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
 use crate::model::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
+use crate::patching::sha256;
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::secrets::Secrets;
@@ -23,7 +24,7 @@ use crate::shell::Rules;
 use crate::show;
 use crate::task::question::{Answer, Choice, Kind};
 use crate::task::results;
-use crate::task::{StepResult, StepStatus, Task, TaskStatus};
+use crate::task::{Refusal, StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use crate::undo::UndoGrants;
 use serde_json::{Value, json};
@@ -34,6 +35,9 @@ const SYSTEM: &str = "You administer one Debian host for a person by calling too
     Do not repeat a refused call: find another way, or end the task. End every task with the tool finish, whose summary \
     says what was done and what was not.";
 
+/// As many of the grants near a refused request are told.
+const NEARBY: usize = 3;
+
 impl Runner<'_> {
     /// Runs a task by a model's calls. The task's record is complete at the end, whatever happened.
     pub(super) async fn run_model(mut self, task: &mut Task, endpoint: &Endpoint, limits: &Limits) {
@@ -41,7 +45,7 @@ impl Runner<'_> {
         let secrets = self.secrets;
         let bounds = self.bounds(task).await;
         let system = secrets.text(&format!("{SYSTEM}{}{bounds}", self.site)).0;
-        let words = self.left.memory.before(&self.order.task);
+        let words = self.left.memory.before(&self.order.task, &self.policy);
         let mode = self.order.mode;
         let past = Past::new(std::mem::take(&mut self.left.said));
         let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
@@ -52,7 +56,8 @@ impl Runner<'_> {
         let end = Box::pin(dialogue.run(&mut hands)).await;
         let remaining = dialogue.remaining().unwrap_or_default();
         let log = dialogue.log();
-        let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well() });
+        let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well(),
+            "policy": hands.runner.policy });
         (hands.runner.on)("leaves", leaves, hands.task);
         task.add_usage(dialogue.usage(), endpoint.price());
         finish(task, end, mode);
@@ -74,11 +79,17 @@ impl Runner<'_> {
             && let Some(description) = &done.description
         {
             self.undo_grants = UndoGrants::of(description);
+            self.policy = digest(description);
             text.push_str("\nWhat you may do, by verbs:\n");
             text.push_str(&show::grants(description, show::Reader::Model));
         }
         text
     }
+}
+
+/// Of what the policy says to this client: another one is another policy.
+fn digest(description: &Description) -> String {
+    sha256(&serde_json::to_vec(description).unwrap_or_default())
 }
 
 struct Steps<'s, 'r> {
@@ -236,8 +247,28 @@ pub(super) fn told(result: &StepResult) -> Value {
         if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
             members.insert("hint".to_owned(), "look at stderr".into());
         }
+        if let Some(refusal) = &result.refusal {
+            members.insert("error".to_owned(), short(&refusal.code, &refusal.message).into());
+            members.insert("refusal".to_owned(), facts(refusal));
+        }
     }
     told
+}
+
+fn short(code: &str, message: &str) -> String {
+    if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
+}
+
+/// The facts of a refusal that its error does not say: what is granted stands in the instructions, so the first do.
+fn facts(refusal: &Refusal) -> Value {
+    let mut facts = json!(refusal);
+    if let Some(members) = facts.as_object_mut() {
+        members.retain(|name, _| !matches!(name.as_str(), "code" | "message"));
+        if let Some(Value::Array(nearby)) = members.get_mut("granted_nearby") {
+            nearby.truncate(NEARBY);
+        }
+    }
+    facts
 }
 
 /// The task's status and its summary. A model's word that all is done counts as far as the record bears it out.
