@@ -16,7 +16,7 @@ use crate::planner;
 use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Allowed, Commands, Left, Live, Order, Owner, Runner, Slot, Task, TaskStatus, Work};
+use crate::task::{Allowed, ApprovedReads, Commands, Left, Live, Order, Owner, Runner, Slot, Task, TaskStatus, Work};
 use crate::tool::Tool;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
@@ -143,6 +143,8 @@ impl Session<'_> {
                 live: Live::default(),
                 site: "",
                 policy: String::new(),
+                approved: ApprovedReads::default(),
+                asks_to_read: false,
                 is_operator_here: false,
                 left: Left::default(),
                 commands: &commands,

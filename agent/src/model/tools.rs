@@ -67,13 +67,13 @@ tools! {
     WriteFile = "write_file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read a file, or a part of it.
     ReadFile = "read_file", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Do something with Debian packages; show and list_upgrades only look.
+    /// Do something with Debian packages, or look at them.
     Package = "package", Time::Rule, OUTPUT, Redaction::Whole;
     /// Read the end of a unit's journal.
     UnitJournal = "unit_journal", Time::Rule, OUTPUT, Redaction::Excerpt;
     /// Let systemd read its unit files again, after they changed.
     UnitsReload = "units_reload", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Do with a file or directory what write_file and read_file cannot.
+    /// Do with a file or directory what the other tools cannot.
     File = "file", Time::Rule, OUTPUT, Redaction::Whole;
     /// Change files by a unified diff, all of it or nothing.
     ApplyPatch = "apply_patch", Time::Rule, OUTPUT, Redaction::Whole;

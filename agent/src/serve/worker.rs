@@ -10,7 +10,7 @@ use crate::operators;
 use crate::secrets::Secrets;
 use crate::site_prompt;
 use crate::task::{
-    Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot, Store, Task,
+    ApprovedReads, Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot, Store, Task,
     Work,
 };
 use crate::trace::{self, Trace};
@@ -133,6 +133,8 @@ impl Worker {
             live: entry.live.clone(),
             site: &site,
             policy: String::new(),
+            approved: ApprovedReads::default(),
+            asks_to_read: false,
             is_operator_here: operators::is_here(&self.host),
             left,
             commands: &self.commands,

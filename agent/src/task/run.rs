@@ -1,5 +1,6 @@
 //! The loop over a task's steps: each becomes requests to the helper, the first that does not succeed ends it.
 
+mod approved;
 mod asking;
 mod careful;
 mod check;
@@ -18,6 +19,7 @@ mod shims;
 mod situation;
 mod step;
 
+pub use approved::ApprovedReads;
 pub(crate) use requests::request;
 
 use super::question::Person;
@@ -76,6 +78,10 @@ pub struct Runner<'a> {
     pub live: Live,
     /// What this site tells every model.
     pub site: &'a str,
+    /// Files that operators let it read.
+    pub approved: ApprovedReads,
+    /// Some reads need an operator's approval.
+    pub asks_to_read: bool,
     /// The digest of the policy as it was described; empty before.
     pub policy: String,
     /// Somebody is logged in who may approve.

@@ -1,6 +1,6 @@
 //! What a model's changes and words meet on their way: the care that is taken, the secrets that are kept.
 
-use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, output, refused};
+use crate::common::{FakeHelper, Place, Play, Ran, Seen, completed, ended, output, refused};
 use crate::server::{self, Server};
 use postern_agent::Exit;
 use postern_agent::config::{Config, read_under};
@@ -10,6 +10,7 @@ use postern_agent::shell::Rules;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 const VALUE: &str = "s3cr\u{e9}t/+ \"q\" va&lue";
 
@@ -30,6 +31,15 @@ fn finish(summary: &str) -> server::Play {
 
 /// A task with nobody at a terminal, through the whole agent; the helper's answer to what may be done is the first.
 async fn task(model: Vec<server::Play>, helper: Vec<Play>) -> (Ran, Server, FakeHelper) {
+    task_under(done(), model, helper).await
+}
+
+/// The same where that answer is given.
+async fn task_under(
+    described: Play,
+    model: Vec<server::Play>,
+    helper: Vec<Play>,
+) -> (Ran, Server, FakeHelper) {
     let server = Server::start(model).await;
     let place = Place::new();
     let secret = place.path("secret");
@@ -42,7 +52,7 @@ async fn task(model: Vec<server::Play>, helper: Vec<Play>) -> (Ran, Server, Fake
         secret.display()
     );
     std::fs::write(&place.host.config, text).unwrap();
-    let script = std::iter::once(done()).chain(helper).collect();
+    let script = std::iter::once(described).chain(helper).collect();
     let helper = place.helper(script);
     place.serve();
     let ran = place.run(&["run", "set up the application", "--json=lines"]).await;
@@ -115,6 +125,84 @@ async fn what_may_not_be_read_is_made_but_not_written_over() {
     let (ran, _, helper) = task(model, vec![Play::Events(vec![refused("no_grant")]), done()]).await;
     assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
     assert_eq!(written(&helper)[0].expect, "absent");
+}
+
+/// A policy that lets a verb happen once an operator approves.
+fn on_approval(verb: &str) -> Play {
+    let grants =
+        vec![v1::Grant { verbs: vec![verb.into()], decision: v1::Decision::Ask.into(), ..v1::Grant::default() }];
+    let description = Some(v1::Description { client: "agent".into(), grants });
+    let status = Status::Done.into();
+    Play::Events(vec![completed(v1::Completed { status, description, ..v1::Completed::default() })])
+}
+
+/// A helper whose every read waits for an operator, and is approved; what else is asked goes well.
+fn asks_to_read(content: &'static str) -> Vec<Play> {
+    let policy = Arc::new(move |seen: &Seen| {
+        let mode = seen.meta().mode();
+        let decision = if seen.rpc == "FileRead" { v1::Decision::Ask } else { v1::Decision::Allow }.into();
+        let status = if mode == v1::Mode::Check { Status::Previewed } else { Status::Done }.into();
+        let done = completed(v1::Completed { status, decision, ..v1::Completed::default() });
+        match (seen.rpc.as_str(), mode) {
+            ("FileRead", v1::Mode::Execute) => vec![output(v1::Stream::Content, content.as_bytes()), done],
+            _ => vec![done],
+        }
+    });
+    vec![Play::Decide(policy)]
+}
+
+fn executed(helper: &FakeHelper, rpc: &str) -> usize {
+    helper.seen().iter().filter(|seen| seen.rpc == rpc && seen.meta().mode() == v1::Mode::Execute).count()
+}
+
+#[tokio::test]
+async fn an_approved_read_holds_for_the_task() {
+    let read = || calls("read_file", &json!({ "path": "/etc/x" }));
+    let diff = "--- a/etc/x\n+++ b/etc/x\n@@ -1,2 +1,2 @@\n old\n-new\n+newer\n";
+    let model = vec![
+        read(),
+        write("/etc/x", "old\nnew\n"),
+        read(),
+        calls("apply_patch", &json!({ "diff": diff })),
+        finish("written"),
+    ];
+    let (ran, server, helper) = task(model, asks_to_read("old\n")).await;
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
+    assert_eq!(executed(&helper, "FileRead"), 1, "an operator is asked once");
+    let written = written(&helper);
+    assert_eq!(written[0].expect.len(), 64, "what was read is what is replaced: {}", written[0].expect);
+    let patch = helper.seen().into_iter().rfind(|seen| seen.rpc == "FilePatch").unwrap();
+    let change = patch.decode::<v1::FilePatchRequest>().changes.remove(0);
+    assert_eq!((change.content.as_slice(), change.expect.len()), (b"old\nnewer\n".as_slice(), 64));
+    assert!(server.seen()[3].body["messages"].to_string().contains("old\\\\nnew"), "as it was written");
+}
+
+#[tokio::test]
+async fn a_file_that_exists_and_was_not_read_is_told_to_be_read_first() {
+    let exists = Play::Events(vec![ended(Status::Failed, "precondition_failed")]);
+    let ask = v1::Completed {
+        status: Status::Previewed.into(),
+        decision: v1::Decision::Ask.into(),
+        ..v1::Completed::default()
+    };
+    let plays = vec![Play::Events(vec![completed(ask)]), exists];
+    let (_, server, helper) = task(vec![write("/etc/x", "new\n"), finish("no")], plays).await;
+    assert_eq!((written(&helper)[0].expect.as_str(), executed(&helper, "FileRead")), ("absent", 0));
+    let told = server.seen()[1].body["messages"].to_string();
+    assert!(told.contains("read it first, if the policy lets it"), "{told}");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_to_approve_a_read_for_a_change_that_is_refused() {
+    let diff = "--- a/etc/x\n+++ b/etc/x\n@@ -1 +1 @@\n-old\n+new\n";
+    let model = vec![calls("apply_patch", &json!({ "diff": diff })), finish("it is refused")];
+    let policy = Arc::new(|seen: &Seen| match seen.rpc.as_str() {
+        "FilePatch" => vec![refused("no_grant")],
+        _ => panic!("{} is asked", seen.rpc),
+    });
+    let (ran, _, helper) = task_under(on_approval("file.read"), model, vec![Play::Decide(policy)]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{}", ran.out);
+    assert_eq!(executed(&helper, "FileRead"), 0);
 }
 
 #[tokio::test]

@@ -35,6 +35,22 @@ impl Runner<'_> {
         request: Request,
         mode: Mode,
     ) -> Outcome {
+        if let Some(known) = self.approved.of(&request, mode) {
+            return known;
+        }
+        let asked = request.clone();
+        let outcome = self.ask_helper(task, number, request, mode).await;
+        self.approved.took(&asked, mode, &outcome);
+        outcome
+    }
+
+    async fn ask_helper(
+        &mut self,
+        task: &mut Task,
+        number: usize,
+        request: Request,
+        mode: Mode,
+    ) -> Outcome {
         let mut ask = self.prepare(task, number, request, mode);
         let mut cancel = self.cancel.clone();
         // Another task may act while this one waited for a person.

@@ -92,7 +92,9 @@ impl Runner<'_> {
             Ok(old) => old,
             // What may not be looked at is made, but not written over.
             Err(Some(Unread::Refused(_)) | None) if !self.order.interactive => {
-                return self.ask(task, number, write("absent".to_owned()), mode).await;
+                let mut made = self.ask(task, number, write("absent".to_owned()), mode).await;
+                advise(&mut made.end, path);
+                return made;
             }
             Err(unread) => {
                 let is_large = matches!(unread, Some(Unread::TooLarge));
@@ -170,9 +172,11 @@ impl Runner<'_> {
 
     /// What a file holds now. Nothing is said where finding out would need an operator's word.
     async fn old(&mut self, task: &mut Task, number: usize, path: &str) -> Result<Old, Option<Unread>> {
-        let may = self.ask_once(task, number, read_of(path), Mode::Check).await;
-        if !matches!(&may.end, Event::Completed(done) if is_free(done)) {
-            return Err(None);
+        if !self.approved.has(path) {
+            let may = self.ask_once(task, number, read_of(path), Mode::Check).await;
+            if !matches!(&may.end, Event::Completed(done) if is_free(done)) {
+                return Err(None);
+            }
         }
         Old::of(self.ask_once(task, number, read_of(path), Mode::Execute).await).map_err(Some)
     }
@@ -188,6 +192,15 @@ impl Runner<'_> {
         {
             care.saw(path);
         }
+    }
+}
+
+/// Says what leads on where a file that may not be looked at freely exists.
+fn advise(end: &mut Event, path: &str) {
+    if let Event::Completed(done) = end
+        && matches!(done.code.as_str(), "precondition_failed" | "already_exists")
+    {
+        done.message = format!("{path:?} exists, and the model has not read it: read it first, if the policy lets it");
     }
 }
 

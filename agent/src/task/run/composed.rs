@@ -1,14 +1,14 @@
 //! Steps that find out first what they ask for: a diff becomes changes, the beginning of an id the whole.
 
 use super::{Runner, step_status};
-use crate::args::{Changes, Of};
+use crate::args::{Changes, FileChange, Of, any};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault};
 use crate::patching::{Old, Unread, read_of, resolve};
 use crate::request::Request;
 use crate::task::{StepStatus, Task};
 use crate::undo::Earlier;
-use postern_patch::{Kind, parse};
+use postern_patch::{FileDiff, Kind, parse};
 
 impl Runner<'_> {
     /// Reads the files of a diff, applies it, and asks for all of it in one request.
@@ -21,6 +21,9 @@ impl Runner<'_> {
                 return self.not_asked(task, number, nothing(), fault);
             }
         };
+        if let Some(refused) = self.may_patch(task, number, &files).await {
+            return refused;
+        }
         let (mut changes, mut views, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
         for file in &files {
             let old = if file.kind == Kind::Create {
@@ -61,6 +64,20 @@ impl Runner<'_> {
             outcome.views = views;
         }
         outcome
+    }
+
+    /// The refusal of a change whose reads would need an operator: nobody approves a read for nothing.
+    async fn may_patch(&mut self, task: &mut Task, number: usize, files: &[FileDiff]) -> Option<Outcome> {
+        if !self.asks_to_read || self.order.mode != Mode::Execute {
+            return None;
+        }
+        let change = |file: &FileDiff| match file.kind {
+            Kind::Delete => FileChange::remove(file.path.clone(), any()),
+            Kind::Create | Kind::Modify => FileChange::write(file.path.clone(), Vec::new(), any()),
+        };
+        let request = Request::FilePatch(Changes { changes: files.iter().map(change).collect() });
+        let checked = self.ask_once(task, number, request, Mode::Check).await;
+        (step_status(&checked.end, false) != StepStatus::Ok).then_some(checked)
     }
 
     /// Takes an earlier request back.

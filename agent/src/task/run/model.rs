@@ -6,7 +6,7 @@ use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
 use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
-use crate::event::{Description, Event};
+use crate::event::{Decision, Description, Event};
 use crate::local::is_unread;
 use crate::model::answer;
 use crate::model::conversation::Usage;
@@ -80,6 +80,9 @@ impl Runner<'_> {
         {
             self.undo_grants = UndoGrants::of(description);
             self.policy = digest(description);
+            self.asks_to_read = description.grants.iter().any(|grant| {
+                grant.decision == Decision::Ask && grant.verbs.iter().any(|verb| verb == "file.read")
+            });
             text.push_str("\nWhat you may do, by verbs:\n");
             text.push_str(&show::grants(description, show::Reader::Model));
         }
