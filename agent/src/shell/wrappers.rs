@@ -58,7 +58,7 @@ pub static WRAPPERS: LazyLock<HashMap<&'static str, Wrapper>> = LazyLock::new(||
         ("unbuffer", "p", Command(0), Transparent, None),
         (
             "sudo",
-            "n S E H k b A P u: g: h: p: C: D: --non-interactive --stdin --preserve-env --set-home --user= \
+            "n S E H k v b A P u: g: h: p: C: D: --validate --non-interactive --stdin --preserve-env --set-home --user= \
          --group= --chdir=",
             Command(0),
             Judged,

@@ -129,7 +129,7 @@ fn plain(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal>
 /// `sudo [-n] COMMAND…`. What only reads goes on without it.
 fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
     let options = Options::new(
-        "n S E H k A u: g: --non-interactive --stdin --preserve-env --set-home --user= --group=",
+        "n S E H k v A u: g: --validate --non-interactive --stdin --preserve-env --set-home --user= --group=",
     );
     let words = words(argv);
     let parsed = options
@@ -140,6 +140,10 @@ fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> 
         return Err(
             "nothing runs as another user here; use a command that the policy names: `postern can`".into()
         );
+    }
+    if parsed.operands.is_empty() && parsed.options.iter().any(|(name, _)| matches!(name, "v" | "validate")) {
+        // Nothing asks for a password here, so there is nothing to renew.
+        return Ok(Translation::Local(vec!["true".to_owned()]));
     }
     let mut inner: Vec<String> = parsed.operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
     while inner.first().is_some_and(|word| super::wrap::is_assignment(word)) {

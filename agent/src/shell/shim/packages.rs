@@ -6,7 +6,7 @@ use crate::request::Request;
 
 /// Options that say what the helper does anyway: no questions, no recommended packages, kept configuration.
 const QUIET: &str = "y q f --yes --assume-yes --quiet --no-install-recommends --no-install-suggests \
-                     --fix-broken --purge --auto-remove --autoremove --show-progress";
+                     --fix-broken --only-upgrade --purge --auto-remove --autoremove --show-progress";
 
 pub fn apt(argv: &[String]) -> Steps {
     let (options, operands) = parse(argv, QUIET)?;
@@ -23,6 +23,7 @@ pub fn apt(argv: &[String]) -> Steps {
     }
     let request = match action.as_str() {
         "install" if names.is_empty() && has(&["f", "fix-broken"]) => Request::PackageRepair(Nothing {}),
+        "install" if !names.is_empty() && has(&["only-upgrade"]) => upgrade(names),
         "install" if !names.is_empty() => Request::PackageInstall(Packages {
             packages: names
                 .iter()
@@ -37,7 +38,7 @@ pub fn apt(argv: &[String]) -> Steps {
         "purge" if !names.is_empty() => purge(names),
         "autoremove" if names.is_empty() && !has(&["purge"]) => Request::PackageAutoremove(Nothing {}),
         "update" if names.is_empty() => Request::PackageUpdate(Nothing {}),
-        "upgrade" if names.is_empty() => Request::PackageUpgrade(All { names: Vec::new(), all: true }),
+        "upgrade" => upgrade(names),
         "install" | "remove" | "purge" => return Err(format!("{action}: name the packages")),
         "dist-upgrade" | "full-upgrade" => {
             return Err("use `apt-get upgrade`, or name the packages that are to change".into());
@@ -45,6 +46,11 @@ pub fn apt(argv: &[String]) -> Steps {
         _ => return Err(format!("{action} has no request; see `postern package --help`")),
     };
     Ok(vec![step(request, Voice::Apt)])
+}
+
+/// The newest versions of these packages, or of all.
+fn upgrade(names: &[String]) -> Request {
+    Request::PackageUpgrade(All { names: names.to_vec(), all: names.is_empty() })
 }
 
 fn purge(names: &[String]) -> Request {

@@ -5,7 +5,7 @@ use super::{OUTPUT_LIMIT, Runner};
 use crate::ask::Mode;
 use crate::event::Fault;
 use crate::sandbox::{Ended, Job, Program, Record};
-use crate::shell::{Decision, Level, Profile};
+use crate::shell::{Decision, Level, Profile, interpreter};
 use crate::show;
 use crate::task::question::{Answer, Choice, Kind};
 use crate::task::{StepResult, StepStatus, Task};
@@ -64,6 +64,14 @@ impl Runner<'_> {
             Err((status, fault)) => return ended(status, &fault),
         };
         let tool = Tool::Shell { cmd: admitted.text.clone() };
+        if self.commands.profile(&admitted.decision) == Profile::ReadOnly
+            && let Some((program, instead)) = answered_by(&admitted.program)
+        {
+            let why = format!(
+                "{program} shows nothing in this sandbox (profile read_only in [tools] of agent.toml): use {instead}"
+            );
+            return ended(StepStatus::Error, &Fault::new("unsupported", why));
+        }
         let is_shimmed = !admitted.decision.shims.is_empty();
         let usual = if is_shimmed { TIME_WITH_REQUESTS } else { TIME };
         let left = self.budget.deadline().saturating_duration_since(Instant::now());
@@ -94,9 +102,13 @@ impl Runner<'_> {
         let mut text = cmd.to_owned();
         for _ in 0..=EDITS {
             let decision = self.commands.judge(&text).await.map_err(|fault| (StepStatus::Error, fault))?;
-            let program = match self.commands.words(&text).await {
-                Some(words) => Program::Argv(words),
-                None => Program::Shell(text.clone()),
+            let program = match (self.commands.words(&text).await, interpreter(&text)) {
+                (Some(words), _) => Program::Argv(words),
+                (None, Ok(None)) => Program::Shell(text.clone()),
+                (None, Ok(Some(start))) => {
+                    Program::Argv(start.into_iter().chain(["-c".to_owned(), text.clone()]).collect())
+                }
+                (None, Err(why)) => return Err(refused("unsupported", why)),
             };
             let level = decision.effective();
             if level != Level::Block && self.commands.profile(&decision) == Profile::None {
@@ -191,6 +203,24 @@ fn details(admitted: &Admitted, profile: Profile, ports: &[u16]) -> String {
         let _ = writeln!(text, "  asks the helper: {}", admitted.decision.shims.join(", "));
     }
     text
+}
+
+/// Programs that read what the profile `read_only` hides, and the tools that tell the same.
+const ANSWERED: &[(&[&str], &str)] = &[
+    (&["ps", "pgrep", "pidof", "pstree", "top"], "list_processes"),
+    (&["ss", "netstat", "lsof"], "get_network"),
+    (&["df", "mount", "findmnt", "lsblk"], "list_disks"),
+    (&["dpkg", "dpkg-query"], "list_packages"),
+    (&["free", "uptime", "vmstat"], "get_system_info"),
+    (&["journalctl"], "unit_journal"),
+];
+
+/// The program, and the tool that answers in its place.
+fn answered_by(program: &Program) -> Option<(&str, &'static str)> {
+    let Program::Argv(words) = program else { return None };
+    let name = words.first()?.rsplit('/').next()?;
+    let (_, instead) = ANSWERED.iter().find(|(programs, _)| programs.contains(&name))?;
+    Some((name, instead))
 }
 
 /// Programs that say something with exit code 1 that is no failure.
