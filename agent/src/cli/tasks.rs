@@ -16,7 +16,9 @@ use crate::planner;
 use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
-use crate::task::{Allowed, ApprovedReads, Commands, Left, Live, Order, Owner, Runner, Slot, Task, TaskStatus, Work};
+use crate::task::{
+    Allowed, ApprovedReads, Commands, Left, Live, Order, Owner, Runner, Slot, Task, TaskStatus, Work,
+};
 use crate::tool::Tool;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;

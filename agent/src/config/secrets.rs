@@ -23,6 +23,9 @@ pub struct Row {
     /// The files it may be written to; `*` is any part of a name, `**` any part of a path.
     #[serde(default)]
     pub paths: Vec<AbsolutePath>,
+    /// The parameters of a command that may carry it.
+    #[serde(default)]
+    pub parameters: Vec<String>,
     /// The hosts that the parameters of a command may name beside it; `*` is any part of a name. Absent = any.
     #[serde(default)]
     pub hosts: Vec<String>,
@@ -33,8 +36,8 @@ pub struct Row {
 pub enum Place<'p> {
     /// Into this file.
     File(&'p str),
-    /// Into a command with these parameters.
-    Command(&'p [&'p str]),
+    /// Into this parameter of a command, beside all of them.
+    Command(&'p str, &'p [(&'p str, &'p str)]),
 }
 
 impl Row {
@@ -52,6 +55,9 @@ impl Row {
         let names = |word: &str| self.verbs.iter().chain(&self.tools).any(|named| named == word);
         if self.verbs.is_empty() && self.tools.is_empty() {
             return Err("a secret that no call may carry: give verbs or tools".to_owned());
+        }
+        if (names("command.run") || names("run_command")) && self.parameters.is_empty() {
+            return Err("say in parameters which ones of a command may carry the secret".to_owned());
         }
         if (names("file.write") || names("write_file")) && self.paths.is_empty() {
             return Err("say in paths which files the secret may be written to".to_owned());
@@ -74,10 +80,16 @@ impl Row {
                 let fits = self.paths.iter().any(|pattern| fits(&pattern.to_string(), path, "/"));
                 if is_plain && fits { Ok(()) } else { Err(format!("its row does not name {path:?}")) }
             }
-            Place::Command(_) if self.hosts.is_empty() => Ok(()),
-            Place::Command(parameters) => {
-                let hosts: Vec<&str> = parameters.iter().filter_map(|text| host(text)).collect();
-                let fits = |host: &&str| self.hosts.iter().any(|pattern| fits(pattern, host, ""));
+            Place::Command(name, _) if !self.parameters.iter().any(|known| known == name) => {
+                Err(format!("its row does not name the parameter {name:?}"))
+            }
+            Place::Command(..) if self.hosts.is_empty() => Ok(()),
+            Place::Command(_, parameters) => {
+                let hosts: Vec<&str> = parameters.iter().filter_map(|(_, text)| host(text)).collect();
+                // A secret in a name goes to whoever answers for names.
+                let fits = |host: &&str| {
+                    !host.contains("{{secret:") && self.hosts.iter().any(|pattern| fits(pattern, host, ""))
+                };
                 match hosts.iter().find(|host| !fits(host)) {
                     Some(host) => Err(format!("its row does not name the host {host:?}")),
                     None if hosts.is_empty() => Err("no parameter names a host of its row".to_owned()),
@@ -88,12 +100,22 @@ impl Row {
     }
 }
 
-/// The host of a URL.
+/// The host of a URL, or a text that a program could take for one: a name with a dot, an address, a name with a port. A
+/// file's name looks the same; a row that wants such parameters names them too.
 fn host(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("://")?;
+    let is_url = text.contains("://");
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next()?;
+    let bare = authority.replace("{{secret:", "").replace("}}", "");
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    let has_port = bare.rsplit_once(':').is_some_and(|(_, port)| is_port(port));
+    let is_name = (bare.contains('.') || has_port || bare.matches(':').count() > 1)
+        && !bare.contains(char::is_whitespace);
+    if !is_url && (!is_name || text.starts_with(['/', '.'])) {
+        return None;
+    }
     let host = authority.rsplit('@').next()?;
-    Some(host.rsplit_once(':').map_or(host, |(host, _)| host))
+    Some(host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(host, _)| host))
 }
 
 /// Whether a text fits a pattern: `*` does not go over the separator, `**` does.

@@ -47,7 +47,7 @@ pub fn text(text: &str) -> (String, usize) {
         }
         let clean = pattern.replace_all(&text, |found: &Captures<'_>| {
             let mut clean = String::new();
-            if is_count(found) {
+            if is_count(found) || is_form(found) {
                 clean.push_str(&found[0]);
             } else {
                 count += 1;
@@ -69,6 +69,17 @@ fn is_count(found: &Captures<'_>) -> bool {
         && !value.is_empty()
         && value.len() < 12
         && value.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `password=<secret>` and `password={{secret:db}}`: Postern's own words for what stands there.
+fn is_form(found: &Captures<'_>) -> bool {
+    let name = found.get(1).map_or("", |name| name.as_str());
+    let value = found[0].get(name.len()..).unwrap_or_default().trim_start_matches(['"', '\'']);
+    let kind = value.strip_prefix('<').map(|kind| kind.trim_end_matches(['>', ':']));
+    value.starts_with("{{secret:")
+        || kind.is_some_and(|kind| {
+            kind.len() < value.len() - 1 && !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase())
+        })
 }
 
 /// Takes credentials out of all strings of a value; how many.

@@ -132,9 +132,10 @@ impl Secrets {
                 may(&String::from_utf8_lossy(&change.content), Place::File(&change.path))?;
             }
             Request::CommandRun(args) => {
-                let values: Vec<&str> = args.parameters.iter().map(|one| one.value.as_str()).collect();
-                for value in &values {
-                    may(value, Place::Command(&values))?;
+                let values: Vec<(&str, &str)> =
+                    args.parameters.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
+                for (name, value) in &values {
+                    may(value, Place::Command(name, &values))?;
                 }
                 return Ok(());
             }

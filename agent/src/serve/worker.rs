@@ -10,8 +10,8 @@ use crate::operators;
 use crate::secrets::Secrets;
 use crate::site_prompt;
 use crate::task::{
-    ApprovedReads, Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot, Store, Task,
-    Work,
+    ApprovedReads, Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot,
+    Store, Task, Work,
 };
 use crate::trace::{self, Trace};
 use crate::undo::{Earlier, UndoGrants};

@@ -26,8 +26,8 @@ pub use live::Live;
 pub use owner::{Owner, Right};
 pub use queue::{Place, Queue};
 pub use requests::{Asked, Effect, Group, NotOne, Part, Requests, State};
-pub use run::{ApprovedReads, Runner};
 pub(crate) use run::request;
+pub use run::{ApprovedReads, Runner};
 pub use slots::{Crowd, Slot, Slots};
 pub use store::{Find, Store};
 

@@ -222,7 +222,8 @@ async fn a_script_runs_under_the_shell_that_it_names() {
         assert_eq!(own(&world.run(script).await.json())["stdout"], stdout, "{script}");
     }
     let task = world.run("#!/usr/bin/python3\nprint(1)\nprint(2)").await.json();
-    let why = "unsupported: a script for \"python3\" is not run as a command: only sh, dash and bash are read here";
+    let why =
+        "unsupported: a script for \"python3\" is not run as a command: only sh, dash and bash are read here";
     assert!(own(&task)["error"].as_str().unwrap().starts_with(why), "{task}");
 }
 
@@ -232,9 +233,12 @@ async fn what_a_profile_hides_is_not_run_but_told_by_which_tool() {
     let text = std::fs::read_to_string(&world.place.host.config).unwrap();
     std::fs::write(&world.place.host.config, text.replace("workspace_write", "read_only")).unwrap();
     world.helper(Vec::new());
-    for (cmd, tool) in
-        [("ps aux", "list_processes"), ("ss -tln", "get_network"), ("df -h", "list_disks"), ("dpkg -l", "list_packages")]
-    {
+    for (cmd, tool) in [
+        ("ps aux", "list_processes"),
+        ("ss -tln", "get_network"),
+        ("df -h", "list_disks"),
+        ("dpkg -l", "list_packages"),
+    ] {
         let task = world.run(cmd).await.json();
         let error = own(&task)["error"].as_str().unwrap_or_default().to_owned();
         assert!(error.starts_with("unsupported: ") && error.ends_with(&format!("use {tool}")), "{task}");

@@ -47,7 +47,8 @@ async fn task_under(
     std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
     let text = format!(
         "[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n[secrets.db]\nsource = \"file:{}\"\n\
-         tools = [\"write_file\"]\nverbs = [\"command.run\"]\npaths = [\"/etc/app/*.conf\"]\n",
+         tools = [\"write_file\"]\nverbs = [\"command.run\"]\npaths = [\"/etc/app/*.conf\"]\n\
+         parameters = [\"password\"]\nhosts = [\"api.example.com\", \"*.sql\"]\n",
         server.address,
         secret.display()
     );
@@ -129,8 +130,11 @@ async fn what_may_not_be_read_is_made_but_not_written_over() {
 
 /// A policy that lets a verb happen once an operator approves.
 fn on_approval(verb: &str) -> Play {
-    let grants =
-        vec![v1::Grant { verbs: vec![verb.into()], decision: v1::Decision::Ask.into(), ..v1::Grant::default() }];
+    let grants = vec![v1::Grant {
+        verbs: vec![verb.into()],
+        decision: v1::Decision::Ask.into(),
+        ..v1::Grant::default()
+    }];
     let description = Some(v1::Description { client: "agent".into(), grants });
     let status = Status::Done.into();
     Play::Events(vec![completed(v1::Completed { status, description, ..v1::Completed::default() })])
@@ -277,6 +281,50 @@ async fn a_secret_stands_in_no_call_that_its_row_does_not_name() {
     }
 }
 
+#[tokio::test]
+async fn a_secret_stands_in_the_parameters_of_its_row_beside_the_hosts_of_its_row() {
+    let secret = "{{secret:db}}";
+    let url = "https://api.example.com/v1";
+    for (params, why) in [
+        (json!({ "password": secret, "url": url, "file": "dump.sql" }), ""),
+        (json!({ "password": format!("Bearer {secret}"), "url": url }), ""),
+        (json!({ "password": secret }), "no parameter names a host of its row"),
+        (json!({ "url": format!("{url}?token={secret}") }), "does not name the parameter"),
+        (json!({ "password": secret, "url": url, "h": "evil.com" }), "does not name the host"),
+        (json!({ "password": secret, "url": url, "h": "evil.com:443" }), "does not name the host"),
+        (json!({ "password": secret, "url": url, "h": "localhost:80" }), "does not name the host"),
+        (json!({ "password": secret, "url": url, "h": "2001:db8::1" }), "does not name the host"),
+        (json!({ "password": format!("{secret}.evil.com"), "url": url }), "does not name the host"),
+        (json!({ "password": format!("{secret}.sql"), "url": url }), "does not name the host"),
+        (json!({ "password": format!("http://x.{secret}.evil.com/"), "url": url }), "does not name the host"),
+    ] {
+        let call = calls("run_command", &json!({ "name": "upload", "params": params }));
+        let (_, server, helper) = task(vec![call, finish("ended")], vec![done()]).await;
+        let ran = helper.seen().iter().any(|seen| seen.rpc == "CommandRun");
+        let told = server.seen()[1].body["messages"].to_string();
+        assert_eq!(ran, why.is_empty(), "{params}: {told}");
+        assert!(told.contains(why), "{params}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn the_forms_of_commands_are_told_as_they_are() {
+    let form = "add-user name=<user> password=<secret> token=<text: [a-z]*>";
+    let grant = v1::Grant {
+        verbs: vec!["command.run".into()],
+        commands: vec![form.into()],
+        decision: v1::Decision::Allow.into(),
+        ..v1::Grant::default()
+    };
+    let description = Some(v1::Description { client: "agent".into(), grants: vec![grant] });
+    let status = Status::Done.into();
+    let described =
+        Play::Events(vec![completed(v1::Completed { status, description, ..v1::Completed::default() })]);
+    let (_, server, _) = task_under(described, vec![finish("so")], Vec::new()).await;
+    let told = server.seen()[0].body["messages"][0]["content"].to_string();
+    assert!(told.contains(form), "{told}");
+}
+
 /// The secrets of a configuration with these values.
 fn held(values: &[(&str, &str)]) -> Secrets {
     let directory = tempfile::tempdir().unwrap();
@@ -286,8 +334,13 @@ fn held(values: &[(&str, &str)]) -> Secrets {
         std::fs::write(&path, value).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let path = path.display();
-        let row =
-            ["[secrets.", name, "]\nsource = \"file:", &path.to_string(), "\"\nverbs = [\"command.run\"]\n"];
+        let row = [
+            "[secrets.",
+            name,
+            "]\nsource = \"file:",
+            &path.to_string(),
+            "\"\nverbs = [\"command.run\"]\nparameters = [\"p\"]\n",
+        ];
         text.push_str(&row.concat());
     }
     let path = directory.path().join("agent.toml");
@@ -357,7 +410,8 @@ async fn the_agent_does_not_start_where_its_secrets_could_not_be_taken_out() {
         let path = place.path(&format!("s{n}"));
         std::fs::write(&path, long(n, 60_000)).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-        format!("[secrets.s{n}]\nsource = \"file:{}\"\nverbs = [\"command.run\"]\n", path.display())
+        let verbs = "verbs = [\"command.run\"]\nparameters = [\"p\"]\n";
+        format!("[secrets.s{n}]\nsource = \"file:{}\"\n{verbs}", path.display())
     };
     let text: String = (0..8).map(row).collect();
     std::fs::write(&place.host.config, text).unwrap();
@@ -375,6 +429,7 @@ fn a_row_that_says_too_little_or_too_much_is_refused() {
         ("[secrets.a]\nsource = \"env:A\"\n", "a secret that no call may carry"),
         ("[secrets.a]\nsource = \"env:A\"\nverbs = [\"file.write\"]\n", "say in paths"),
         ("[secrets.a]\nsource = \"env:A\"\nverbs = [\"unit.start\"]\n", "cannot carry a secret"),
+        ("[secrets.a]\nsource = \"env:A\"\nverbs = [\"command.run\"]\n", "say in parameters"),
         (
             "[secrets.a]\nsource = \"hunter2\"\nverbs = [\"command.run\"]\n",
             "a secret is named as credential:NAME",

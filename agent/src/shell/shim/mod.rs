@@ -141,7 +141,8 @@ fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> 
             "nothing runs as another user here; use a command that the policy names: `postern can`".into()
         );
     }
-    if parsed.operands.is_empty() && parsed.options.iter().any(|(name, _)| matches!(name, "v" | "validate")) {
+    let renews = parsed.options.iter().any(|(name, _)| matches!(name.as_str(), "v" | "validate"));
+    if renews && parsed.operands.is_empty() {
         // Nothing asks for a password here, so there is nothing to renew.
         return Ok(Translation::Local(vec!["true".to_owned()]));
     }

@@ -44,13 +44,7 @@ impl Runner<'_> {
         outcome
     }
 
-    async fn ask_helper(
-        &mut self,
-        task: &mut Task,
-        number: usize,
-        request: Request,
-        mode: Mode,
-    ) -> Outcome {
+    async fn ask_helper(&mut self, task: &mut Task, number: usize, request: Request, mode: Mode) -> Outcome {
         let mut ask = self.prepare(task, number, request, mode);
         let mut cancel = self.cancel.clone();
         // Another task may act while this one waited for a person.

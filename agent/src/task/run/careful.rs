@@ -92,9 +92,9 @@ impl Runner<'_> {
             Ok(old) => old,
             // What may not be looked at is made, but not written over.
             Err(Some(Unread::Refused(_)) | None) if !self.order.interactive => {
-                let mut made = self.ask(task, number, write("absent".to_owned()), mode).await;
-                advise(&mut made.end, path);
-                return made;
+                let mut outcome = self.ask(task, number, write("absent".to_owned()), mode).await;
+                advise(&mut outcome.end, path);
+                return outcome;
             }
             Err(unread) => {
                 let is_large = matches!(unread, Some(Unread::TooLarge));
@@ -200,7 +200,8 @@ fn advise(end: &mut Event, path: &str) {
     if let Event::Completed(done) = end
         && matches!(done.code.as_str(), "precondition_failed" | "already_exists")
     {
-        done.message = format!("{path:?} exists, and the model has not read it: read it first, if the policy lets it");
+        done.message =
+            format!("{path:?} exists, and the model has not read it: read it first, if the policy lets it");
     }
 }
 
