@@ -84,6 +84,17 @@ impl Terminal {
     }
 
     fn run(place: Place, arguments: &[&str], script: Vec<Play>, go: Arc<Notify>) -> Self {
+        Self::run_with(None, place, arguments, script, go)
+    }
+
+    /// The same with standard input from a file.
+    fn run_with(
+        input: Option<&Path>,
+        place: Place,
+        arguments: &[&str],
+        script: Vec<Play>,
+        go: Arc<Notify>,
+    ) -> Self {
         let helper = place.helper(script);
         let size = Winsize { ws_row: 24, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).unwrap();
@@ -91,7 +102,10 @@ impl Terminal {
         let tty = nix::unistd::ttyname(&slave).unwrap();
         set_permissions(&tty, Permissions::from_mode(0o620)).unwrap();
         let child = Command::new("setsid")
-            .args(["--ctty", "--wait"])
+            .args(["--ctty", "--wait", "sh", "-c"])
+            .arg(input.map_or(r#"exec "$0" "$@""#.to_owned(), |from| {
+                format!(r#"exec "$0" "$@" < {}"#, from.display())
+            }))
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "command_line", "--ignored", "--nocapture", "--quiet"])
             .env(PLACE, place.path(""))
@@ -361,6 +375,22 @@ async fn a_task_asks_its_person_and_shows_the_first_change_before_it_is_made() {
     assert_ne!(sent.change.unwrap().expect, "any", "what the person saw is what is replaced");
     let told = server.seen()[1].body["messages"].to_string();
     assert!(told.contains("8080"), "{told}");
+}
+
+#[tokio::test]
+async fn a_person_is_asked_about_a_script_that_came_from_a_file() {
+    let place = Place::new();
+    let script = place.path("script");
+    std::fs::write(&script, "make install\n").unwrap();
+    place.serve();
+    let arguments = &["shell", "run", "-"];
+    let mut terminal = Terminal::run_with(Some(&script), place, arguments, Vec::new(), Arc::default());
+    terminal.shows("run make install").await;
+    terminal.shows("[y]es, ").await;
+    terminal.master.write_all(b"n\n").unwrap();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "4", "{screen}");
+    assert!(screen.contains("its person does not want it run"), "{screen}");
 }
 
 #[tokio::test]

@@ -61,7 +61,10 @@ impl Session<'_> {
         }
         let cmd = if cmd == "-" {
             match limited(&mut self.console.input).map(String::from_utf8) {
-                Ok(Ok(text)) => text,
+                Ok(Ok(text)) => {
+                    self.asks_on_terminal();
+                    text
+                }
                 Ok(Err(_)) => return self.fail(&Fault::new("invalid_argument", "stdin is not UTF-8")),
                 Err(e) => return self.fail(&Fault::new("failed", format!("cannot read stdin: {e}"))),
             }

@@ -3,9 +3,10 @@
 use super::Session;
 use crate::event::Fault;
 use crate::show;
+use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::sys::termios::{FlushArg, tcdrain, tcflush};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -50,14 +51,19 @@ pub struct Asked {
     line: Vec<u8>,
 }
 
+/// The terminal of this process, wherever its standard streams lead.
+fn open() -> io::Result<File> {
+    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")
+}
+
 impl Asked {
     /// Asks. What was typed before the question stood there answers something else, and is dropped.
     ///
     /// # Errors
     /// There is no terminal.
     pub fn new(question: &str) -> io::Result<Self> {
-        let flags = (nix::fcntl::OFlag::O_NONBLOCK | nix::fcntl::OFlag::O_NOCTTY).bits();
-        let mut terminal = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
+        let mut terminal = open()?;
         tcdrain(&terminal)?;
         tcflush(&terminal, FlushArg::TCIFLUSH)?;
         write!(terminal, "{}", show::line(question))?;
@@ -91,6 +97,11 @@ impl Session<'_> {
             answer = asked.answer() => Ok(answer.to_lowercase()),
             _ = interrupts.recv() => Err(Fault::new("cancelled", "nothing has been sent")),
         }
+    }
+
+    /// What was to be read has been read from standard input: whoever is at the terminal can be asked all the same.
+    pub(super) fn asks_on_terminal(&mut self) {
+        self.console.in_is_terminal |= open().is_ok();
     }
 
     /// A person is there who can be asked in the middle of a task.

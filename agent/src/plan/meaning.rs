@@ -1,7 +1,7 @@
 //! What a planned command's words come to: requests of the helper's, or a program in the sandbox.
 
 use super::argv;
-use crate::shell::shim::{self, Place, Translation};
+use crate::shell::shim::{self, Nowhere, Translation};
 
 /// What a command comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ impl Meaning {
     /// The text is more than plain words.
     pub fn of(command: &str) -> Result<Self, String> {
         let words = argv::split(command)?;
-        Ok(match shim::translate(&words, &mut Nowhere) {
+        Ok(match shim::translate(&words, &mut Nowhere(USE_A_CALL)) {
             Translation::Steps(steps) => Self::Requests(steps),
             Translation::Local(_) => Self::Program,
             Translation::Advice(why, _) => Self::Nothing(why),
@@ -38,33 +38,4 @@ impl Meaning {
     }
 }
 
-/// A plan's command has no input and reads no file of the agent's: what it writes stands in a typed call.
-struct Nowhere;
-
 const USE_A_CALL: &str = "a plan's command reads no file; use the call write_file, apply_patch or read_file";
-
-impl Place for Nowhere {
-    fn directory(&self) -> String {
-        "/".to_owned()
-    }
-
-    fn input(&mut self) -> Result<Vec<u8>, String> {
-        Err(USE_A_CALL.to_owned())
-    }
-
-    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
-        Err(USE_A_CALL.to_owned())
-    }
-
-    fn is_directory(&self, path: &str) -> bool {
-        std::path::Path::new(path).is_dir()
-    }
-
-    fn is_own(&self, _: &str) -> bool {
-        false
-    }
-
-    fn sed(&self, _: &[String], _: &[u8]) -> Result<Vec<u8>, String> {
-        Err(USE_A_CALL.to_owned())
-    }
-}

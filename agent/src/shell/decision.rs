@@ -37,6 +37,9 @@ pub struct Decision {
     /// Programs in it that have a shim; see [`super::shim`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shims: Vec<String>,
+    /// Of several commands, those for a shim that no request does, each with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untranslated: Vec<String>,
 }
 
 impl Decision {
@@ -102,5 +105,6 @@ pub fn sum(hits: &[&Rule], unruled: bool) -> Decision {
         profile,
         own_level: level,
         shims: Vec::new(),
+        untranslated: Vec::new(),
     }
 }

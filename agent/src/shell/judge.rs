@@ -8,7 +8,7 @@ use super::read::{DEPTH, read, rough};
 use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
-use super::shim;
+use super::shim::{self, Nowhere, Translation};
 use super::wrap::{Frame, Inside, inside, is_shell, resets_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -55,6 +55,7 @@ impl Rules {
             let nothing = own.is_empty() && judging.script.facts.is_empty();
             decision.own_level = if nothing { Level::Safe } else { self.decide_on(judging, &own).level };
         }
+        decision.untranslated = judging.untranslated();
         for command in &judging.plain {
             let name = command.program();
             if shim::PROGRAMS.contains(&name) && !decision.shims.iter().any(|seen| seen == name) {
@@ -107,6 +108,35 @@ fn is_request(command: &Simple) -> bool {
     asks_the_helper && !shim::looks(&argv)
 }
 
+/// Shims whose requests are known from their words alone, whatever the files are.
+const BY_WORDS: &[&str] = &["sudo", "apt-get", "apt", "apt-mark", "dpkg", "systemctl", "service"];
+/// What `sudo` translates by files, or by a script's redirections.
+const BY_FILES: &[&str] = &[
+    "tee", "install", "cp", "mv", "rm", "sed", "mkdir", "chmod", "chown", "chgrp", "sh", "bash", "dash",
+    "env",
+];
+
+/// A command for a shim that no request does, and why; known before anything of the text was run.
+fn untranslated(command: &Simple) -> Option<String> {
+    let is_known = command.words.iter().all(|word| word.certainty == Certainty::Literal);
+    if !is_known || !command.is_found_by_name() || !BY_WORDS.contains(&command.program()) {
+        return None;
+    }
+    let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
+    let is_by_files = |word: &String| BY_FILES.contains(&word.rsplit('/').next().unwrap_or_default());
+    // `install` is also what apt-get is told to do.
+    if command.program() == "sudo"
+        && argv.iter().any(is_by_files)
+        && !argv.iter().any(|word| word.contains("apt"))
+    {
+        return None;
+    }
+    match shim::translate(&argv, &mut Nowhere("it reads what is not known before it runs")) {
+        Translation::Advice(why, _) => Some(format!("`{}`: {why}", argv.join(" "))),
+        Translation::Steps(_) | Translation::Local(_) => None,
+    }
+}
+
 fn has_program_directory(command: &Simple) -> bool {
     let name = command.words.first().map_or("", |word| word.text.as_str());
     PROGRAMS.iter().any(|directory| name.strip_prefix(directory).is_some_and(|rest| !rest.contains('/')))
@@ -145,6 +175,16 @@ impl Judging {
         }
         judging.unwrap_all();
         judging
+    }
+
+    /// Commands for a shim that no request does, beside others that would change something: half a script is not run.
+    fn untranslated(&self) -> Vec<String> {
+        let of_text = self.plain.iter().filter(|command| command.power == Power::Own);
+        let (wrong, right): (Vec<_>, Vec<_>) = of_text
+            .filter(|command| shim::PROGRAMS.contains(&command.program()))
+            .map(untranslated)
+            .partition(Option::is_some);
+        if right.is_empty() { Vec::new() } else { wrong.into_iter().flatten().collect() }
     }
 
     /// A text of which nothing else is known.

@@ -2,6 +2,7 @@
 //! or one line that says what to use. Nothing is asked for here and nothing is changed.
 
 mod files;
+mod nowhere;
 mod owners;
 mod packages;
 mod script;
@@ -9,6 +10,7 @@ mod units;
 mod voice;
 pub mod wire;
 
+pub use nowhere::Nowhere;
 pub use units::{Look, State};
 pub use voice::{Said, Voice};
 

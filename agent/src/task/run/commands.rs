@@ -110,6 +110,11 @@ impl Runner<'_> {
                 }
                 (None, Err(why)) => return Err(refused("unsupported", why)),
             };
+            if !decision.untranslated.is_empty() {
+                let why =
+                    format!("nothing was run: no request does this: {}", decision.untranslated.join("; "));
+                return Err(refused("unsupported", why));
+            }
             let level = decision.effective();
             if level != Level::Block && self.commands.profile(&decision) == Profile::None {
                 let why = "no commands are run here: profile in [tools] of agent.toml is \"none\"";
