@@ -48,6 +48,9 @@ pub struct RuleText {
     /// All the words, a blank between, are this.
     #[serde(default, skip_serializing_if = "is_default")]
     pub line: Vec<String>,
+    /// All the words, a blank between, are none of these.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub not_line: Vec<String>,
     /// Some file that an argument means is this, whole.
     #[serde(default, skip_serializing_if = "is_default")]
     pub path: Vec<String>,
@@ -115,6 +118,7 @@ pub struct Rule {
     pub text: RuleText,
     argument: Option<RegexSet>,
     line: Option<RegexSet>,
+    not_line: Option<RegexSet>,
     path: Option<RegexSet>,
     not_path: Option<RegexSet>,
     proof: Option<Proof>,
@@ -166,9 +170,9 @@ impl Rule {
             reads: reads.unwrap_or(Reads::Options),
         };
         let proof = is_safe.then_some(proof);
-        let (argument, line) = (set(&text.argument)?, set(&text.line)?);
+        let (argument, line, not_line) = (set(&text.argument)?, set(&text.line)?, set(&text.not_line)?);
         let (path, not_path) = (set(&text.path)?, set(&text.not_path)?);
-        Ok(Self { text, argument, line, path, not_path, proof })
+        Ok(Self { text, argument, line, not_line, path, not_path, proof })
     }
 
     /// Whether the rule applies to a command, whose arguments may mean these files.
@@ -186,6 +190,7 @@ impl Rule {
                 .as_ref()
                 .is_none_or(|set| command.arguments().iter().any(|word| set.is_match(&word.text)))
             && self.line.as_ref().is_none_or(|set| set.is_match(&command.line()))
+            && self.not_line.as_ref().is_none_or(|set| !set.is_match(&command.line()))
             && self.path.as_ref().is_none_or(|set| paths.iter().any(|path| set.is_match(path)))
             && self.not_path.as_ref().is_none_or(|set| !paths.iter().any(|path| set.is_match(path)))
             && self.proof.as_ref().is_none_or(|proof| self.is_proven(proof, command))

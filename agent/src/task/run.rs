@@ -18,6 +18,7 @@ mod resuming;
 mod shims;
 mod situation;
 mod step;
+mod telling;
 
 pub use approved::ApprovedReads;
 pub(crate) use requests::request;

@@ -266,6 +266,7 @@ async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
     let server = Server::start(vec![
         calls("shell", &json!({ "cmd": "grep x /no/such/file" })),
         calls("shell", &json!({ "cmd": "grep no-such-word-here /etc/os-release" })),
+        calls("shell", &json!({ "cmd": "ls /home" })),
         calls("finish", &json!({ "outcome": "done", "summary": "nothing was found" })),
     ])
     .await;
@@ -274,7 +275,7 @@ async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
     world.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
     let task = world.place.run(&["run", "look for it", "--json"]).await.json();
     assert_eq!(task["summary"], "nothing was found\nPostern's record: nothing was changed", "{task}");
-    let told: Vec<String> = server.seen()[2].body["messages"]
+    let told: Vec<String> = server.seen()[3].body["messages"]
         .as_array()
         .unwrap()
         .iter()
@@ -283,6 +284,7 @@ async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
         .collect();
     assert!(told[0].contains("look at stderr") && told[0].contains("\"exit_code\":2"), "{}", told[0]);
     assert_eq!(told[1], r#"{"exit_code":1,"status":"ok"}"#);
+    assert!(told[2].contains("the sandbox hides what"), "{}", told[2]);
 }
 
 #[tokio::test]

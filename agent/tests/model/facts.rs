@@ -1,7 +1,10 @@
 //! Facts of a host that is files and a bus of the test's own.
 
-use crate::common::Place;
+use crate::common::{Place, Play, ended};
 use crate::looks::{put, told};
+use crate::server::Server;
+use crate::tasks::{calls, configure};
+use postern_proto::v1::Status;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Value, json};
@@ -354,6 +357,21 @@ async fn units_timers_and_processes_come_over_the_bus() {
         // An empty list does not read as "nothing has failed".
         assert_eq!((names(&results[6]).len(), &results[6]["states"]["failed"]), (0, &json!(1)));
     }
+}
+
+#[tokio::test]
+async fn failed_units_and_running_services_are_told_whatever_the_task_says() {
+    let server =
+        Server::start(vec![calls("finish", &json!({ "outcome": "answered", "summary": "so" }))]).await;
+    let place = Place::new();
+    configure(&place, &server);
+    bus(&place, Manner::Little);
+    place.helper(vec![Play::Events(vec![ended(Status::Done, "")])]);
+    place.serve();
+    place.run(&["run", "what is the time?"]).await;
+    let system = server.seen()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(system.contains(r#""failed_units":["bad.service"]"#), "{system}");
+    assert!(system.contains(r#""running_services":["bad","nginx"]"#), "{system}");
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Plans of the model's: asked for while it only looks, and again when one failed.
 
 use super::Runner;
-use super::model::{told, tool, went};
+use super::model::{tool, went};
+use super::telling::told;
 use crate::config::tables::Limits;
 use crate::model::endpoint::{Endpoint, Heard};
 use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};

@@ -1,0 +1,48 @@
+//! What a model is told of a step.
+
+use crate::task::{Refusal, StepResult};
+use crate::tool::Tool;
+use serde_json::{Value, json};
+
+/// As many of the grants near a refused request are told.
+const NEARBY: usize = 3;
+
+/// What a model is told of a step: what came of it, without ids that differ each time.
+pub(super) fn told(result: &StepResult) -> Value {
+    let mut told = serde_json::to_value(result).unwrap_or_default();
+    if let Some(members) = told.as_object_mut() {
+        let is_told =
+            |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
+        members.retain(|name, _| is_told(name));
+        if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
+            let is_hidden = |text: &String| text.contains("Permission denied");
+            let hint = if result.stderr.as_ref().is_some_and(is_hidden) {
+                "look at stderr; the sandbox hides what the instructions do not say that shell reads"
+            } else {
+                "look at stderr"
+            };
+            members.insert("hint".to_owned(), hint.into());
+        }
+        if let Some(refusal) = &result.refusal {
+            members.insert("error".to_owned(), short(&refusal.code, &refusal.message).into());
+            members.insert("refusal".to_owned(), facts(refusal));
+        }
+    }
+    told
+}
+
+fn short(code: &str, message: &str) -> String {
+    if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
+}
+
+/// The facts of a refusal that its error does not say: what is granted stands in the instructions, so the first do.
+fn facts(refusal: &Refusal) -> Value {
+    let mut facts = json!(refusal);
+    if let Some(members) = facts.as_object_mut() {
+        members.retain(|name, _| !matches!(name.as_str(), "code" | "message"));
+        if let Some(Value::Array(nearby)) = members.get_mut("granted_nearby") {
+            nearby.truncate(NEARBY);
+        }
+    }
+    facts
+}
