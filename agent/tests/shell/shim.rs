@@ -126,6 +126,7 @@ fn nobody_is_asked_about_what_becomes_a_request_and_about_all_else_as_ever() {
         ("echo x | sudo tee /etc/f > /dev/null", Level::Safe),
         ("sudo mkdir -p /etc/nginx/x && sudo chmod 0750 /etc/nginx/x", Level::Safe),
         ("sudo -v; sudo apt-get install --only-upgrade -y openssl", Level::Safe),
+        ("sudo apt-get -s upgrade", Level::Safe),
         ("systemctl restart nginx; touch f", Level::Confirm),
         ("sudo systemctl restart nginx; make", Level::Confirm),
         // The real program runs, in the sandbox.
