@@ -114,7 +114,7 @@ messages! {
     /// One file of a plan.
     FileStep {
         path: String, kind: ChangeKind, old_sha256: String, old_size: u64, new_sha256: String, new_size: u64,
-        mode: String, owner: String, group: String,
+        mode: String, owner: String, group: String, not_kept: bool,
     }
     /// The command of a plan.
     CommandStep { name: String, argv: Vec<String>, user: String }

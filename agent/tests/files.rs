@@ -356,8 +356,12 @@ async fn a_dry_run_of_an_edit_shows_what_would_be_written() {
 #[tokio::test]
 async fn an_owner_that_is_kept_and_a_file_that_is_gone_are_told_so() {
     let place = Place::new();
-    let kept =
-        v1::FileStep { owner: String::new(), group: String::new(), ..step("/etc/x", ChangeKind::Write, 19) };
+    let kept = v1::FileStep {
+        owner: String::new(),
+        group: String::new(),
+        not_kept: true,
+        ..step("/etc/x", ChangeKind::Write, 19)
+    };
     let gone = v1::FileInfo { path: "/srv/old".into(), ..v1::FileInfo::default() };
     let directory = v1::FileInfo { r#type: v1::FileType::Directory.into(), ..info("/srv/d", 0) };
     let files = |files| {
@@ -366,7 +370,9 @@ async fn an_owner_that_is_kept_and_a_file_that_is_gone_are_told_so() {
     };
     place.helper(vec![read("/etc/x", X), previewed(vec![kept]), files(vec![gone]), files(vec![directory])]);
     let ran = place.run_with(&["--direct", "file", "patch", "--dry-run"], &DIFF[..74]).await;
-    assert!(ran.out.starts_with("would write  /etc/x  +1 -1  19 bytes  0640 -> 0644  root:adm\n"), "{ran:?}");
+    let row =
+        "would write  /etc/x  +1 -1  19 bytes  0640 -> 0644  root:adm  cannot be undone: no copy is kept\n";
+    assert!(ran.out.starts_with(row), "{ran:?}");
     assert_eq!(place.run(&["--direct", "file", "remove", "/srv/old"]).await.out, "/srv/old is gone\n");
     assert_eq!(place.run(&["--direct", "file", "mkdir", "/srv/d"]).await.out, "/srv/d: 0640 root:adm\n");
 }

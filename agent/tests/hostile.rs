@@ -35,6 +35,7 @@ fn plan() -> v1::Plan {
             enabled: text(),
         }],
         files: vec![v1::FileStep {
+            not_kept: true,
             path: text(),
             mode: text(),
             owner: text(),

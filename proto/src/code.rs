@@ -1,11 +1,11 @@
-//! What the stable codes mean to whoever runs a command: CONTRACTS 6, once for all programs.
+//! The meaning of each stable code for a command's exit status, for all programs.
 
-/// How a command ends that got this code.
+/// The kind of exit status that a code leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// The command or an argument is wrong.
     Usage,
-    /// Refused by policy or by the helper's own rules.
+    /// Refused by the policy or by the helper's fixed rules.
     Refused,
     /// A person said no, or nobody said yes in time.
     NotApproved,

@@ -1,4 +1,4 @@
-//! Frames of the channel between a gateway (or an operator) and the helper.
+//! Frames of the channel between a gateway and the broker, and of operator.sock.
 //!
 //! A frame is `u32` little-endian stream, `u8` kind, `u32` little-endian length
 //! and that many bytes. This module does no I/O.
@@ -7,7 +7,7 @@
 pub const HEAD: usize = 9;
 /// Most bytes an `Output` event carries.
 pub const OUTPUT_MAX: usize = 64 * 1024;
-/// Most bytes of any frame from the helper: an event.
+/// Most bytes of any frame from broker or recorder: an event.
 pub const EVENT_MAX: usize = 1024 * 1024;
 /// Most bytes of a request's body of most verbs.
 pub const BODY_MAX: usize = 64 * 1024;
@@ -20,13 +20,13 @@ pub const METHOD_MAX: usize = 7 + 64;
 /// Most streams open at once on a connection.
 pub const STREAMS_MAX: usize = 8;
 
-/// Gateway to helper: a request, `u8` length and bytes of `Helper/FileWrite`, then the body.
+/// Gateway to broker: a request, `u8` length and bytes of `Helper/FileWrite`, then the body.
 pub const REQUEST: u8 = 1;
-/// Gateway to helper: the client left this stream.
+/// Gateway to broker: the client left this stream.
 pub const CANCEL: u8 = 2;
-/// Helper to gateway: an `Event` (or an operator's reply).
+/// Broker to gateway: an `Event`. Recorder to operator: a reply.
 pub const EVENT: u8 = 1;
-/// Helper to gateway: the end, `u8` gRPC code, then the message's text.
+/// Broker to gateway, recorder to operator: the end, `u8` gRPC code, then the message's text.
 pub const END: u8 = 2;
 
 /// A frame's head.
@@ -49,7 +49,7 @@ impl Head {
         [s0, s1, s2, s3, self.kind, l0, l1, l2, l3]
     }
 
-    /// The head that these bytes are. Every value decodes; limits are the reader's.
+    /// Decodes a head. Every value decodes; the reader checks limits.
     #[must_use]
     pub fn decode(bytes: [u8; HEAD]) -> Self {
         let [s0, s1, s2, s3, kind, l0, l1, l2, l3] = bytes;

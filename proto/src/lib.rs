@@ -1,13 +1,13 @@
-//! The messages that Postern's programs speak.
+//! The messages between Postern's programs.
 //!
 //! The code under `generated/` is committed, so that a build needs no protoc;
-//! a test generates it anew from the `.proto` files and compares.
+//! a test generates it again from the `.proto` files and compares.
 
 pub mod code;
 pub mod frame;
 pub mod link;
 
-/// What clients, gateways and operators say to the helper: `postern/v1/*.proto`.
+/// Messages of clients to the broker and of operators to the recorder: `postern/v1/*.proto`.
 pub mod v1 {
     #![expect(
         missing_docs,
@@ -18,7 +18,7 @@ pub mod v1 {
     include!("generated/postern.v1.rs");
 }
 
-/// What root's own programs keep and say to each other: `postern/root/v1/*.proto`.
+/// Messages inside the helper, and its state files: `postern/root/v1/*.proto`.
 pub mod root {
     /// Version 1.
     pub mod v1 {
@@ -31,7 +31,7 @@ pub mod root {
     }
 }
 
-/// What stands for a value that is shown nowhere: in a plan, and in a job's `argv` where its descriptor will stand.
+/// Placeholder for a secret value, in plans and in the `argv` of a job, where the descriptor's path replaces it.
 pub const SECRET: &str = "(secret)";
 
 /// The `.proto` source of the service, for tests that compare lists.

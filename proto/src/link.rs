@@ -1,4 +1,4 @@
-//! Frames of the internal sockets: broker, recorder, probe and root helper.
+//! Frames of the internal sockets: broker, recorder, probe, and root's programs postern-files and postern-units.
 //!
 //! A frame is `u32` little-endian length, `u8` kind and that many bytes. The end that connects sends [`Kind::Hello`]
 //! first, then one order; the other end answers and closes. Only the broker keeps one connection to the recorder, on
@@ -56,17 +56,17 @@ kinds! {
     Recall = 2, SMALL_MAX;
     /// `Note`, to the recorder.
     Note = 3, ORDER_MAX;
-    /// `RecorderInspect`, to the recorder. No content follows: facts do not depend on the new content.
+    /// `RecorderOrder`, to the recorder. No content follows: facts do not depend on the new content.
     RecorderInspect = 4, ORDER_MAX;
-    /// `RecorderExecute`, to the recorder; content and secrets follow as it says.
+    /// `RecorderOrder`, to the recorder; content and secrets follow as it says.
     RecorderExecute = 5, ORDER_MAX;
-    /// `RootInspect`, to the root helper or, for units and packages, the probe. No content follows.
+    /// `RootInspect`, to postern-files or, for units and packages, the probe. No content follows.
     RootInspect = 6, ORDER_MAX;
-    /// `RootExecute`, to the root helper; content and secrets follow where the step is `STEP_WHOLE`.
+    /// `RootExecute`, to postern-files or postern-units; content and secrets follow if the step is `STEP_WHOLE`.
     RootExecute = 7, ORDER_MAX;
-    /// `Outcomes`, to the root helper.
+    /// `Outcomes`, to postern-files or postern-units.
     Outcomes = 8, SMALL_MAX;
-    /// `Acknowledge`, to the root helper.
+    /// `Acknowledge`, to postern-files or postern-units.
     Acknowledge = 9, SMALL_MAX;
     /// Bytes of the content that `Order.contents` announced, in order.
     Content = 10, CONTENT_MAX;
@@ -82,15 +82,15 @@ kinds! {
     Parked = 33, SMALL_MAX;
     /// `postern.v1.Event` without a sequence number, on its way to the client.
     Event = 34, EVENT_MAX;
-    /// `Outcome`, from the root helper: the last frame.
+    /// `Outcome`, from root's programs or the probe: the last frame.
     Outcome = 35, ORDER_MAX;
     /// `Recorded`, from the recorder: the last frame.
     Recorded = 36, ORDER_MAX;
     /// `Close`: the last frame of a connection without an outcome.
     Close = 37, SMALL_MAX;
-    /// `OutcomesReply`, from the root helper: the last frame.
+    /// `OutcomesReply`, from root's programs: the last frame.
     OutcomesReply = 38, ORDER_MAX;
-    /// `Facts`, from the probe or from the root helper's `Inspect` of a change: the last frame.
+    /// `Facts`, from the probe or from postern-files for the `Inspect` of a change: the last frame.
     Facts = 39, ORDER_MAX;
 }
 
@@ -191,7 +191,7 @@ pub fn order_id(uid: u32, request_id: &str) -> [u8; 32] {
     digest(&[b"postern order 1\n", &uid.to_le_bytes(), request_id.as_bytes()])
 }
 
-/// Returns what people approve: SHA-256("postern approval 2\n" | boot id | policy digest | encoded order).
+/// Returns the digest that people approve: SHA-256("postern approval 2\n" | boot id | policy digest | encoded order).
 ///
 /// `boot_id` is the text of `/proc/sys/kernel/random/boot_id` without its line feed.
 #[must_use]

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 7] = [
     "postern/v1/helper.proto",
     "postern/v1/operator.proto",
     "postern/root/v1/policy.proto",
     "postern/root/v1/job.proto",
     "postern/root/v1/order.proto",
     "postern/root/v1/recorder.proto",
-    "postern/root/v1/request.proto",
     "postern/root/v1/files.proto",
 ];
 

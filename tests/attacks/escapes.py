@@ -47,7 +47,7 @@ def connects(name, path):
 
 for name, path in {
     "helper": "/run/postern/helper.sock", "operator": "/run/postern/operator.sock",
-    "gateway": "/run/postern/gateway.sock", "agent": "/run/postern/agent.sock", "tool": "/run/postern/tool.sock",
+    "gateway": "/run/postern/internal/gateway.sock", "agent": "/run/postern/agent.sock", "tool": "/run/postern/tool.sock",
     "system_bus": "/run/dbus/system_bus_socket", "user_bus": "/run/user/4242/bus",
     "systemd": "/run/systemd/private", "journal": "/run/systemd/journal/stdout", "abstract": "\0escape",
 }.items():
@@ -362,7 +362,7 @@ def reads(name, path):
 
 for name, path in {
     "shadow": "/etc/shadow", "the_policy": "/etc/postern/policy.toml", "the_agents_state": "/var/lib/postern",
-    "the_audit_log": "/var/log/postern/audit.jsonl", "the_helpers_state": "/var/lib/postern-helper",
+    "the_audit_log": "/var/log/postern/audit.jsonl", "the_helpers_state": "/var/lib/postern-root",
     "roots_home": "/root", "another_tasks_file": "/var/lib/postern-tool/tasks/other/file",
     "the_names_of_tasks": "/var/lib/postern-tool/tasks",
 }.items():

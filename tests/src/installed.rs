@@ -45,7 +45,29 @@ impl Installed {
     /// When any of it fails.
     #[must_use]
     pub fn on(release: Release) -> Self {
-        let installed = Self::as_shipped(release);
+        Self::as_shipped(release).with_demo()
+    }
+
+    /// The same with these packages of Debian's in the machine's repository.
+    ///
+    /// # Panics
+    /// When any of it fails.
+    #[must_use]
+    pub fn on_offering(release: Release, packages: &[&str]) -> Self {
+        Self::in_machine(Machine::boot_offering(release, packages), &deb()).with_demo()
+    }
+
+    /// Boots a machine with the package of `deploy/package` at an earlier commit, and the demonstration's policy.
+    ///
+    /// # Panics
+    /// When any of it fails.
+    #[must_use]
+    pub fn of_before(release: Release, deb: &Path) -> Self {
+        Self::in_machine(Machine::boot(release), deb).with_demo()
+    }
+
+    fn with_demo(self) -> Self {
+        let installed = self;
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policy/demo.toml");
         installed.write_policy(&demo, "/etc/postern/policy.toml");
         // Tests ask faster than people do.
@@ -62,8 +84,11 @@ impl Installed {
     /// When the package does not install.
     #[must_use]
     pub fn as_shipped(release: Release) -> Self {
-        let machine = Machine::boot(release);
-        let _ = machine.install_deb(&deb()).ok();
+        Self::in_machine(Machine::boot(release), &deb())
+    }
+
+    fn in_machine(machine: Machine, deb: &Path) -> Self {
+        let _ = machine.install_deb(deb).ok();
         let _ = machine.root(&["useradd", "--create-home", "--groups", "postern-users", VISITOR]).ok();
         Self { machine }
     }
@@ -97,7 +122,7 @@ impl Installed {
     }
 
     /// Starts a model on loopback that gives these replies, with `more` in the agent's configuration, and the
-    /// agent anew. What it is asked is written to `/var/tmp/model/seen`.
+    /// agent anew. What it is asked is written to `/var/tmp/model/seen`. A model that was there before goes.
     ///
     /// # Panics
     /// When it does not start.
@@ -105,7 +130,10 @@ impl Installed {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/scripted.py");
         self.copy_in(&script, "/var/tmp/scripted.py");
         let setup = format!(
-            "install -d -m 1777 /var/tmp/model
+            "systemctl stop model.service 2>/dev/null || true
+            systemctl reset-failed model.service 2>/dev/null || true
+            rm -rf /var/tmp/model
+            install -d -m 1777 /var/tmp/model
             cat > /var/tmp/replies.json <<'END'
 {replies}
 END

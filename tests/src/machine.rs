@@ -71,10 +71,21 @@ impl Machine {
     /// When that fails, for instance for want of root.
     #[must_use]
     pub fn boot(release: Release) -> Self {
+        Self::boot_offering(release, &[])
+    }
+
+    /// The same with these packages of Debian's in the machine's repository.
+    ///
+    /// # Panics
+    /// When that fails, for instance where this host's sources have no such package.
+    #[must_use]
+    pub fn boot_offering(release: Release, packages: &[&str]) -> Self {
         let name = format!("test-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let owner = process::id().to_string();
         let machine = Self { name, release };
-        let _ = call(["boot", &machine.name, "--release", release.name(), "--owner", &owner]).ok();
+        let wanted: Vec<String> = packages.iter().map(|package| format!("--want={package}")).collect();
+        let boot = ["boot", &machine.name, "--release", release.name(), "--owner", &owner];
+        let _ = call(boot.into_iter().chain(wanted.iter().map(String::as_str))).ok();
         machine
     }
 
@@ -151,7 +162,11 @@ impl Machine {
     #[must_use]
     pub fn install_deb(&self, deb: &Path) -> Output {
         self.copy_in(deb, "/var/tmp/test.deb");
-        self.shell("DEBIAN_FRONTEND=noninteractive apt-get -q -y --reinstall install /var/tmp/test.deb")
+        // A configuration file that was changed stays.
+        self.shell(
+            "DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Options::=--force-confold --reinstall install \
+             /var/tmp/test.deb",
+        )
     }
 
     /// Makes a small package of that name in the machine's repository, so that a test chooses what its

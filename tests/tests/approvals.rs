@@ -10,7 +10,7 @@ use serde_json::Value;
 on_each_release!(
     a_person_agrees_to_what_root_shows_and_takes_it_back,
     the_agents_user_cannot_agree_to_anything,
-    what_waits_ends_with_a_killed_helper_and_a_pause_does_not,
+    waiting_requests_end_with_a_killed_recorder_and_a_pause_does_not,
 );
 
 const RULES: &str = r#"
@@ -64,7 +64,7 @@ fn waiting(host: &Installed) -> String {
         }
         thread::sleep(Duration::from_millis(50));
     }
-    panic!("nothing waits: {}", host.journal("postern-helper.service"));
+    panic!("nothing waits: {}", host.journal("postern-*"));
 }
 
 /// Runs the visitor's command, and what is done while it waits. What still waits afterwards is denied, so that a
@@ -176,18 +176,20 @@ fn the_agents_user_cannot_agree_to_anything(release: Release) {
     assert!(!records.iter().any(|record| record["event"] == "begin" && record["verb"] == "file.write"));
 }
 
-fn what_waits_ends_with_a_killed_helper_and_a_pause_does_not(release: Release) {
+fn waiting_requests_end_with_a_killed_recorder_and_a_pause_does_not(release: Release) {
     let host = host(release);
     let mut late = None;
     let ended = while_it_waits(&host, &WRITE, |id| {
         let digest = digest_of(&host, id);
-        host.kill("postern-helper.service", "KILL");
+        host.kill("postern-audit.service", "KILL");
         late = Some(admin(&host, &["approve", id, "--digest", &digest]));
     });
-    assert_eq!(ended.code, 1, "{ended}");
+    assert_eq!(ended.code, 4, "{ended}");
     assert!(late.is_some_and(|late| late.code != 0));
     let records = log(&host);
-    assert!(records.iter().any(|record| record["event"] == "interrupted" && record["verb"] == "file.write"));
+    let expired =
+        |record: &Value| record["verb"] == "file.write" && record["outcome"]["code"] == "approval_expired";
+    assert!(records.iter().any(expired), "{records:#?}");
     assert!(!host.shell("ls /var/www/html").ok().contains("a.txt"));
 
     let _ = admin(&host, &["pause", "--reason", "looking into it"]).ok();
@@ -195,7 +197,7 @@ fn what_waits_ends_with_a_killed_helper_and_a_pause_does_not(release: Release) {
     for _ in 0..2 {
         let refused = host.visitor(&page);
         assert!(refused.code == 3 && refused.stderr.contains("looking into it"), "{refused}");
-        host.kill("postern-helper.service", "KILL");
+        host.kill("postern-audit.service", "KILL");
     }
     assert!(admin(&host, &["status"]).ok().contains("looking into it"));
     let _ = admin(&host, &["resume"]).ok();

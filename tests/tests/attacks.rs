@@ -8,7 +8,12 @@ use postern_proto::v1::{ChangeKind, FileChange, FileWriteRequest, Meta, Mode};
 use postern_tests::{Installed, Release, on_each_release};
 use prost::Message;
 
-on_each_release!(forged_sockets_gain_nothing, a_captured_gateway_has_one_clients_power,);
+on_each_release!(
+    forged_sockets_gain_nothing,
+    a_captured_gateway_has_one_clients_power,
+    each_program_reaches_its_neighbours_and_nobody_else,
+    a_client_that_connects_and_leaves_all_the_time_fails_no_other,
+);
 
 fn script(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("attacks").join(name)
@@ -20,7 +25,8 @@ fn forged_sockets_gain_nothing(release: Release) {
     host.copy_in(&script("stranger.py"), "/var/tmp/stranger.py");
     let answer = host.run("mallory", &["python3", "/var/tmp/stranger.py"]).ok();
     let wanted = "plain: closed\nbound to a path: closed\nbound to an abstract name: closed\noperator: refused\n\
-                  gateway: refused\nwith a socket of root's: closed\n";
+                  internal/gateway: refused\ninternal/recorder: refused\ninternal/files: refused\n\
+                  internal/units: refused\nwith a socket of root's: closed\n";
     let as_root: String =
         wanted.lines().map(|line| format!("as root of a namespace, {line}\n")).collect::<Vec<_>>().concat();
     assert_eq!(answer, format!("{wanted}{as_root}"));
@@ -99,7 +105,9 @@ fn a_captured_gateway_has_one_clients_power(release: Release) {
     };
     let uid = host.root(&["id", "-u", "postern-gateway"]).ok();
     assert_eq!(said("uid"), uid.trim());
-    for name in ["helper", "operator", "gateway"] {
+    for name in
+        ["helper", "operator", "internal/gateway", "internal/recorder", "internal/files", "internal/units"]
+    {
         assert!(said(&format!("connect to {name}.sock")).starts_with("refused: "), "{journal}");
     }
     // The control: while its client is there it has that client's power, and no other's.
@@ -118,6 +126,125 @@ fn a_captured_gateway_has_one_clients_power(release: Release) {
         );
         assert!(line.contains("\"claimed_by\":{\"uid\":4242}"), "{line}");
     }
-    let open = host.shell("ls /proc/$(systemctl show --value -p MainPID postern-helper.service)/fd -l | grep -c journal || true").ok();
+    let open = host.shell("ls /proc/$(systemctl show --value -p MainPID postern-broker.service)/fd -l | grep -c journal || true").ok();
     assert_eq!(open.trim(), "0", "a descriptor was received");
+}
+
+/// What a user of ours reaches outside of any unit: its uid and groups alone stand in the way.
+struct Reach {
+    user: &'static str,
+    /// Sockets below /run/postern that let it connect.
+    sockets: &'static [&'static str],
+    /// State and secrets that it reads.
+    files: &'static [&'static str],
+}
+
+const REACH: &[Reach] = &[
+    Reach { user: "postern", sockets: &["helper", "tool", "tool-ports"], files: &[] },
+    Reach { user: "postern-tool", sockets: &[], files: &[] },
+    Reach { user: "postern-gateway", sockets: &[], files: &[] },
+    Reach {
+        user: "postern-broker",
+        sockets: &["internal/gateway", "internal/probe", "internal/recorder"],
+        files: &["/var/lib/postern-broker", "/var/lib/postern-policy/accepted.pb"],
+    },
+    Reach { user: "postern-probe", sockets: &[], files: &["/var/lib/postern-policy/accepted.pb"] },
+    Reach {
+        user: "postern-audit",
+        sockets: &["internal/announce", "internal/asked", "internal/files", "internal/units"],
+        files: &[
+            "/etc/postern/policy.toml",
+            "/run/postern-audit",
+            "/var/lib/postern-audit",
+            "/var/lib/postern-policy/accepted.pb",
+            "/var/log/postern/audit.jsonl",
+        ],
+    },
+    // With its unit's capabilities it reads more; Landlock and the unit bound that (sandboxes).
+    Reach {
+        user: "postern-files",
+        sockets: &[],
+        files: &["/var/lib/postern-files", "/var/lib/postern-policy/accepted.pb"],
+    },
+];
+
+fn each_program_reaches_its_neighbours_and_nobody_else(release: Release) {
+    let host = Installed::as_shipped(release);
+    let try_all = "import os, socket, sys
+sockets = ['agent', 'helper', 'operator', 'tool', 'tool-ports'] + ['internal/' + name for name in
+    ('announce', 'asked', 'files', 'gateway', 'probe', 'recorder', 'units')]
+for name in sockets:
+    try:
+        socket.socket(socket.AF_UNIX).connect('/run/postern/' + name + '.sock')
+        print(name)
+    except PermissionError:
+        pass
+for path in sys.argv[1:]:
+    try:
+        os.listdir(path) if os.path.isdir(path) else open(path, 'rb').close()
+        print(path)
+    except PermissionError:
+        pass
+";
+    let files = [
+        "/etc/postern/policy.toml",
+        "/run/postern-audit",
+        "/run/postern-jobs",
+        "/var/lib/postern-audit",
+        "/var/lib/postern-broker",
+        "/var/lib/postern-files",
+        "/var/lib/postern-policy/accepted.pb",
+        "/var/lib/postern-root",
+        "/var/log/postern/audit.jsonl",
+    ];
+    for path in files {
+        let _ = host.root(&["test", "-e", path]).ok();
+    }
+    for reach in REACH {
+        let argv = [&["python3", "-c", try_all], &files[..]].concat();
+        let reached = host.run(reach.user, &argv).ok();
+        let mut wanted = [reach.sockets, reach.files].concat();
+        let mut found: Vec<&str> = reached.lines().collect();
+        wanted.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, wanted, "{}", reach.user);
+    }
+}
+
+fn a_client_that_connects_and_leaves_all_the_time_fails_no_other(release: Release) {
+    let host = Installed::on(release);
+    let _ = host.root(&["useradd", "--create-home", "--groups", "postern-clients", "mallory"]).ok();
+    host.grant(
+        r#"
+[[client]]
+name = "noise"
+user = "mallory"
+
+[[rule]]
+id = "noise-units"
+client = "noise"
+verbs = ["unit.status"]
+units = ["*.service"]
+decision = "allow"
+justification = "a second client"
+"#,
+    );
+    let flood = "import socket, time
+count, end = 0, time.monotonic() + 10
+while time.monotonic() < end:
+    s = socket.socket(socket.AF_UNIX)
+    s.connect('/run/postern/helper.sock')
+    s.close()
+    count += 1
+    time.sleep(1 / 150)
+print(count)";
+    std::thread::scope(|scope| {
+        let flood = scope.spawn(|| host.run("mallory", &["python3", "-c", flood]).ok());
+        for number in 0..7 {
+            let answer = host.run("postern", &["postern", "--direct", "service", "status", "dbus"]);
+            assert_eq!(answer.code, 0, "request {number}: {answer}");
+        }
+        let count: u32 = flood.join().expect("the flood ends").trim().parse().expect("a number");
+        assert!(count > 500, "{count} connections in 10 s are no flood");
+    });
 }

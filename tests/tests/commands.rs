@@ -10,7 +10,7 @@ on_each_release!(
     a_secret_is_read_by_the_program_and_stands_nowhere,
     what_is_printed_beyond_the_limit_is_cut_and_marked,
     the_time_limit_ends_everything_that_the_command_started,
-    a_killed_helper_picks_up_the_outcome,
+    outcome_is_recorded_after_recorder_and_helper_were_killed,
 );
 
 /// A machine with this script as /usr/libexec/probe, and these commands granted by name.
@@ -48,7 +48,7 @@ try listed 'touch /srv/probe/file'
 try network 'exec 3<>/dev/tcp/127.0.0.1/7777'
 try bus 'busctl --system list'
 try home '[ -n "$(ls -A /root)" ]'
-try state '[ -n "$(ls -A /var/lib/postern-helper)" ]'
+try state '[ -n "$(ls -A /var/lib/postern-root)" ]'
 try sockets '[ -n "$(ls -A /run/postern)" ]'
 try others 'ls -d /proc/1'
 try namespace 'unshare -m true'
@@ -74,7 +74,7 @@ echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
     let of = |output: &Output| names.map(|name| said(output, name) == "yes");
 
     let control = run("control");
-    assert_eq!(control.code, 0, "{control}\n{}", host.journal("postern-helper.service"));
+    assert_eq!(control.code, 0, "{control}\n{}", host.journal("postern-*"));
     assert_eq!(of(&control), [true; 10], "the control can do all of it: {control}");
     assert_eq!(said(&control, "uid"), "0");
     let _ = host.shell("rm /etc/probe /usr/probe /srv/probe/file /dev/shm/probe").ok();
@@ -93,11 +93,10 @@ echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
     assert_eq!(said(&strong, "powers"), "CapEff:0000000000000002");
     let _ = host.shell("rm /srv/probe/file; test ! -e /etc/probe -a ! -e /usr/probe").ok();
 
-    // A validator's scratch is its own, and gone with it.
+    // A validator judges changes of files and is no command.
     let looks = run("looks");
-    assert_eq!(of(&looks), only_listed, "{looks}");
-    let _ = host.shell("test -z \"$(ls -A /srv/probe)\"").ok();
-    assert_eq!(host.shell("ls /var/lib/postern-helper/jobs").ok(), "");
+    assert!(looks.code == 3 && looks.stderr.contains("unsupported"), "{looks}");
+    assert_eq!(host.shell("ls /var/lib/postern-root/jobs").ok(), "");
     assert_eq!(host.shell("systemctl list-units --all --plain --no-legend 'postern-command*'").ok(), "");
 }
 
@@ -154,11 +153,14 @@ fn a_secret_is_read_by_the_program_and_stands_nowhere(release: Release) {
         let _ = host.shell("touch /srv/probe/go").ok();
         (during, answer.join().expect("the person's command"))
     });
-    assert_eq!(answer.code, 0, "{answer}\n{}", host.journal("postern-helper.service"));
-    let mut lines = during.lines();
-    let held = lines.next().unwrap_or_default();
-    assert!(held.starts_with("/run/postern-helper/secret-"), "the control: the one place is found: {during}");
-    assert_eq!(lines.collect::<Vec<_>>(), ["0", "0"], "{during}");
+    assert_eq!(answer.code, 0, "{answer}\n{}", host.journal("postern-*"));
+    // The control: both copies on a tmpfs are found, the one that PID 1 reads and the credential that it makes of it.
+    let (found, elsewhere) = during.lines().partition::<Vec<_>, _>(|line| line.starts_with("/run/"));
+    let is_place = |line: &&str| {
+        line.starts_with("/run/postern-jobs/") || line.starts_with("/run/credentials/postern-command-on-")
+    };
+    assert_eq!((found.iter().filter(|line| is_place(line)).count(), found.len()), (2, 2), "{during}");
+    assert_eq!(elsewhere, ["0", "0"], "{during}");
     assert_eq!(answer.stdout, host.shell("cd /home/visitor; sha256sum < key; sha256sum < pass").ok());
     assert_eq!(host.shell(seen).ok(), "0\n0\n", "once it is done");
     let _ = host.shell("grep -q '\"pass=(secret)\"' /var/log/postern/audit.jsonl").ok();
@@ -201,7 +203,7 @@ fn the_time_limit_ends_everything_that_the_command_started(release: Release) {
     assert_eq!(host.shell("pgrep -a sleep || true").ok(), "", "its children live");
 }
 
-fn a_killed_helper_picks_up_the_outcome(release: Release) {
+fn outcome_is_recorded_after_recorder_and_helper_were_killed(release: Release) {
     let row = "argv = [\"/usr/libexec/probe\"]\nwrite = [\"/srv/probe\"]\ntimeout = \"40s\"";
     let script = "touch /srv/probe/began; sleep 6; touch /srv/probe/done; echo worked; exit 5";
     let host = host(release, script, &[("slow", row)], "");
@@ -213,16 +215,12 @@ fn a_killed_helper_picks_up_the_outcome(release: Release) {
         .shell(&format!(
             "systemd-run --quiet --unit slow --uid visitor -p RemainAfterExit=yes -- postern command slow --request-id {id}; \
              for i in $(seq 100); do [ -e /srv/probe/began ] && break; sleep 0.1; done; \
-             test ! -e /srv/probe/done; systemctl kill -s KILL postern-helper.service"
+             test ! -e /srv/probe/done; systemctl kill -s KILL postern-audit.service postern-units.service postern-broker.service"
         ))
         .ok();
     let _ = host.shell("for i in $(seq 150); do [ -e /srv/probe/done ] && break; sleep 0.1; done; sleep 3; test -e /srv/probe/done").ok();
     let output = host.visitor(&["postern", "result", &id, "--json"]);
-    assert!(
-        output.stdout.contains("\"code\":\"command_failed\""),
-        "{output}\n{}",
-        host.journal("postern-helper.service")
-    );
+    assert!(output.stdout.contains("\"code\":\"command_failed\""), "{output}\n{}", host.journal("postern-*"));
     assert!(output.stdout.contains("\"exit\":{\"code\":5"), "{output}");
     let log = host.shell("grep '\"event\":\"end\"' /var/log/postern/audit.jsonl | tail -n 1").ok();
     assert!(log.contains("\"exit\":{\"code\":5"), "{log}");

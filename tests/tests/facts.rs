@@ -36,7 +36,7 @@ fn the_agent_sees_what_every_user_may_see_and_no_more() {
         ("get_system_info", none.clone()),
         ("list_units", json!({ "contains": "postern-" })),
         ("list_timers", none.clone()),
-        ("list_processes", json!({ "contains": "postern-helper" })),
+        ("list_processes", json!({ "contains": "postern-broker" })),
         ("get_network", none.clone()),
         ("list_disks", none),
         ("list_packages", json!({ "contains": "postern" })),
@@ -59,10 +59,10 @@ fn the_agent_sees_what_every_user_may_see_and_no_more() {
     // Another user's process, which /proc does not show this unit.
     let processes = found(&results[3]);
     let helper = &processes["processes"][0];
-    let pid = host.main_pid("postern-helper.service");
+    let pid = host.main_pid("postern-broker.service");
     assert_eq!(
         (helper["unit"].as_str(), helper["pid"].as_u64()),
-        (Some("postern-helper.service"), pid.map(u64::from))
+        (Some("postern-broker.service"), pid.map(u64::from))
     );
     let listeners = found(&results[4])["listeners"].clone();
     assert!(listeners.as_array().is_some_and(|all| all.iter().any(|one| one["port"] == 8080)), "{listeners}");

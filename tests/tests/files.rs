@@ -29,7 +29,7 @@ chown www-data:www-data /srv/site/pages/b
 chmod 0600 /srv/site/pages/b
 chmod 0777 /srv/site/open
 ln -s /etc/shadow /srv/site/pages/link
-mount -t tmpfs none /srv/site/mounted
+mount -t tmpfs -o mode=0755 none /srv/site/mounted
 useradd --create-home --groups postern-operators oper
 ";
 
@@ -154,7 +154,7 @@ fn lists_and_refuses(host: &Installed) {
         (["read", "/srv/site/pages/link"], "special_file", "is a link to"),
         (["remove", "/srv/site/pages/link"], "special_file", "is a link to"),
         (["list", "/srv/site/mounted"], "unsafe_path", "another file system"),
-        (["remove", "/srv/site/open/x"], "unsafe_path", "not root's alone"),
+        (["remove", "/srv/site/open/x"], "unsafe_path", "others than root can write"),
         (["mkdir", "/srv/site/none/x"], "directory_missing", "does not exist"),
         (["remove", "/srv/elsewhere"], "no_grant", "no rule grants"),
         (["mkdir", "/etc/sudoers.d"], "protected", "protected"),

@@ -15,7 +15,7 @@ on_each_release!(
 fn does_the_main_job(release: Release) {
     let host = Installed::on(release);
     let done = host.visitor(&["postern", "run", TASK]);
-    assert_eq!(done.code, 0, "{done}\n{}", host.journal("postern-helper.service"));
+    assert_eq!(done.code, 0, "{done}\n{}", host.journal("postern-*"));
     assert_eq!(host.shell("curl -sf http://localhost/").ok(), "hello from postern\n");
     assert_eq!(host.property("nginx.service", "ActiveState"), "active");
 
@@ -38,7 +38,10 @@ fn does_the_main_job(release: Release) {
     assert_eq!(begun["rule"], "web-packages");
     let visitor: u64 = host.shell("id -u visitor").ok().trim().parse().expect("a uid");
     assert_eq!(begun["claimed_by"]["uid"], visitor, "the person behind the task is named as a claim");
-    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
+    let _ = host.visitor(&["postern", "service", "restart", "nginx"]).ok();
+    // Files, units and packages: root named each effect in the journal before it acted.
+    let verified = host.root(&["postern-admin", "audit", "verify", "--journal"]).ok();
+    assert!(verified.contains("journal: 3 lines of root's, 3 effects as recorded"), "{verified}");
     let shown = host.root(&["postern-admin", "audit", "show"]).ok();
     assert!(shown.contains("package.install") && shown.contains("file.write"), "{shown}");
 

@@ -5,6 +5,7 @@ use postern_tests::{Installed, Release, deb, on_each_release};
 on_each_release!(
     installs_what_the_contract_names,
     an_upgrade_keeps_policy_log_and_service,
+    an_upgrade_in_the_middle_of_an_order_leaves_one_end,
     a_purge_leaves_the_audit_log_alone,
     a_purge_takes_the_audit_log_when_asked,
 );
@@ -14,7 +15,7 @@ fn installs_what_the_contract_names(release: Release) {
     let found = host
         .shell(
             "stat -c '%n %U:%G %a' /etc/postern /etc/postern/policy.d /etc/postern/policy.toml /etc/postern/agent.toml \
-             /run/postern /run/postern/*.sock /run/postern-helper /var/lib/postern-helper /var/log/postern \
+             /run/postern /run/postern/*.sock /run/postern/internal /run/postern/internal/*.sock /run/postern-* /var/lib/postern-* /var/log/postern \
              /usr/bin/postern /usr/bin/postern-admin /usr/libexec/postern/postern-*",
         )
         .ok();
@@ -25,46 +26,104 @@ fn installs_what_the_contract_names(release: Release) {
 /etc/postern/agent.toml root:postern 640
 /run/postern root:root 755
 /run/postern/agent.sock root:postern-users 660
-/run/postern/gateway.sock root:root 600
 /run/postern/helper.sock root:postern-clients 660
 /run/postern/operator.sock root:postern-operators 660
 /run/postern/tool-ports.sock root:postern 660
 /run/postern/tool.sock root:postern 660
-/run/postern-helper root:root 700
-/var/lib/postern-helper root:root 700
-/var/log/postern root:postern-auditors 750
+/run/postern/internal root:root 711
+/run/postern/internal/announce.sock root:postern-audit 660
+/run/postern/internal/asked.sock root:postern-audit 660
+/run/postern/internal/files.sock root:postern-audit 660
+/run/postern/internal/gateway.sock root:postern-broker 660
+/run/postern/internal/probe.sock root:postern-broker 660
+/run/postern/internal/recorder.sock root:postern-broker 660
+/run/postern/internal/units.sock root:postern-audit 660
+/run/postern-audit postern-audit:postern-audit 700
+/run/postern-jobs root:root 700
+/run/postern-root root:root 755
+/var/lib/postern-audit postern-audit:postern-audit 700
+/var/lib/postern-broker postern-broker:postern-broker 700
+/var/lib/postern-files postern-files:postern-files 700
+/var/lib/postern-policy root:postern-policy 750
+/var/lib/postern-root root:root 700
+/var/lib/postern-tool root:postern-tool 750
+/var/log/postern postern-audit:postern-auditors 750
 /usr/bin/postern root:root 755
 /usr/bin/postern-admin root:root 755
+/usr/libexec/postern/postern-audit root:root 755
+/usr/libexec/postern/postern-broker root:root 755
+/usr/libexec/postern/postern-command root:root 755
+/usr/libexec/postern/postern-files root:root 711
 /usr/libexec/postern/postern-gateway root:root 755
-/usr/libexec/postern/postern-helper root:root 755
-/usr/libexec/postern/postern-job root:root 755
+/usr/libexec/postern/postern-packages root:root 755
+/usr/libexec/postern/postern-probe root:root 755
+/usr/libexec/postern/postern-units root:root 755
 ";
     assert_eq!(found, expected);
     assert_eq!(host.shell("systemctl --failed --plain --no-legend").ok(), "");
     let enabled = host
-        .shell("systemctl is-enabled postern-helper.service postern-agent.service postern-helper.socket")
+        .shell("systemctl is-enabled postern-broker.service postern-audit.service postern-agent.service postern-helper.socket")
         .ok();
-    assert_eq!(enabled, "enabled\n".repeat(3));
+    assert_eq!(enabled, "enabled\n".repeat(4));
     assert_eq!(host.shell("id -nG postern").ok(), "postern postern-clients\n");
 }
 
 fn an_upgrade_keeps_policy_log_and_service(release: Release) {
     let host = Installed::on(release);
-    let digest = "sha256sum /etc/postern/policy.toml /var/lib/postern-helper/policy/accepted.pb";
+    let digest = "sha256sum /etc/postern/policy.toml /var/lib/postern-policy/accepted.pb";
     let before = host.shell(digest).ok();
     let lines = host.shell("wc -l < /var/log/postern/audit.jsonl").ok();
-    let helper = host.main_pid("postern-helper.service");
+    let helper = host.main_pid("postern-broker.service");
     let _ = host.shell("systemctl disable --now postern-agent.socket").ok();
     // The policy differs from the package's: dpkg must neither ask nor replace it.
     let _ = host.install_deb(&deb()).ok();
     assert_eq!(host.shell(digest).ok(), before);
-    assert_ne!(host.main_pid("postern-helper.service"), helper, "the new program runs");
+    assert_ne!(host.main_pid("postern-broker.service"), helper, "the new program runs");
     assert_eq!(host.root(&["systemctl", "is-enabled", "postern-agent.socket"]).stdout, "disabled\n");
     let _ = host.shell("systemctl enable --now postern-agent.socket").ok();
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
     let more = host.shell("wc -l < /var/log/postern/audit.jsonl").ok();
     assert!(more.trim().parse::<u32>().ok() > lines.trim().parse::<u32>().ok(), "{lines} then {more}");
+}
+
+fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {
+    let host = Installed::on(release);
+    host.grant(
+        r#"
+[[rule]]
+id = "slow-unit"
+client = "agent"
+verbs = ["unit.start"]
+units = ["slow.service"]
+decision = "allow"
+justification = "a unit that takes its time"
+matches = [{ unit = "slow.service" }]
+"#,
+    );
+    let _ = host
+        .shell(
+            "printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/sleep 20\\n' > /etc/systemd/system/slow.service; \
+             systemctl daemon-reload; systemd-run --collect --unit asker --uid visitor -- postern service start slow; \
+             for i in $(seq 100); do systemctl is-active slow | grep -q activating && break; sleep 0.1; done",
+        )
+        .ok();
+    let _ = host.install_deb(&deb()).ok();
+    let _ = host
+        .shell("for i in $(seq 300); do systemctl is-active slow | grep -qx active && break; sleep 0.1; done")
+        .ok();
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    let events = host
+        .shell(
+            "grep -h '\"verb\":\"unit.start\"' /var/log/postern/audit.jsonl | grep -o '\"event\":\"[a-z]*\"'",
+        )
+        .ok();
+    let events: Vec<&str> = events.lines().collect();
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events[0], "\"event\":\"begin\"");
+    assert!(["\"event\":\"end\"", "\"event\":\"interrupted\""].contains(&events[1]), "{events:?}");
+    assert_eq!(host.property("slow.service", "ActiveState"), "active");
+    let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 
 /// What is left of Postern, but for its users: names of files and of units that systemd knows.
@@ -77,8 +136,7 @@ fn a_purge_leaves_the_audit_log_alone(release: Release) {
     let host = Installed::on(release);
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
     let _ = host.shell("apt-get -q -y remove postern").ok();
-    let _ =
-        host.shell("test -e /etc/postern/policy.toml -a -e /var/lib/postern-helper/policy/accepted.pb").ok();
+    let _ = host.shell("test -e /etc/postern/policy.toml -a -e /var/lib/postern-policy/accepted.pb").ok();
     let _ = host.shell("apt-get -q -y purge postern").ok();
     assert_eq!(host.shell(LEFT).ok(), "/var/log/postern\n");
     assert_ne!(host.shell("wc -l < /var/log/postern/audit.jsonl").ok(), "0\n");

@@ -141,7 +141,7 @@ fn ends(host: &Installed, arguments: &[&str], exit: i32, status: &str, code: &st
     let answer = ask(host, arguments);
     let json = answer.json();
     let said = (answer.code, json["status"].as_str().unwrap_or(""), json["code"].as_str().unwrap_or(""));
-    assert_eq!(said, (exit, status, code), "{answer}\n{}", host.journal("postern-helper.service"));
+    assert_eq!(said, (exit, status, code), "{answer}\n{}", host.journal("postern-*"));
     json
 }
 
@@ -325,7 +325,7 @@ fn until(host: &Installed, script: &str) -> String {
         }
         thread::sleep(Duration::from_millis(50));
     }
-    panic!("nothing comes of {script}: {}", host.journal("postern-helper.service"));
+    panic!("nothing comes of {script}: {}", host.journal("postern-*"));
 }
 
 fn what_waits_for_the_lock_says_who_has_it(host: &Installed) {
@@ -335,7 +335,7 @@ fn what_waits_for_the_lock_says_who_has_it(host: &Installed) {
     thread::scope(|scope| {
         let answer =
             scope.spawn(|| host.visitor(&["postern", "package", "install", "pt-last", "--json=lines"]));
-        let _ = until(host, "grep -l 'held by python3' /var/lib/postern-helper/jobs/*/events 2>/dev/null");
+        let _ = until(host, "grep -l 'held by python3' /var/lib/postern-root/jobs/*/events 2>/dev/null");
         host.kill("holder.service", "KILL");
         let answer = answer.join().expect("the person's command");
         assert_eq!(answer.code, 0, "{answer}");

@@ -6,15 +6,22 @@ on_each_release!(
     reaches_the_sandbox_figures,
     starting_the_agent_changes_no_owner_of_roots_state,
     a_killed_program_comes_back,
-    a_killed_helper_does_not_lose_a_running_installation,
+    killed_programs_do_not_lose_a_running_installation,
+    no_program_of_roots_runs_without_an_order,
 );
 
 /// `systemd-analyze security` of each unit, and the most that it may be.
 fn reaches_the_sandbox_figures(release: Release) {
     let host = Installed::as_shipped(release);
-    for (unit, most) in
-        [("postern-gateway@x.service", 1.0), ("postern-helper.service", 2.0), ("postern-agent.service", 1.6)]
-    {
+    for (unit, most) in [
+        ("postern-gateway@x.service", 0.5),
+        ("postern-broker.service", 0.8),
+        ("postern-audit.service", 0.8),
+        ("postern-probe.service", 0.8),
+        ("postern-files.service", 1.0),
+        ("postern-units.service", 1.3),
+        ("postern-agent.service", 1.6),
+    ] {
         let report = host.root(&["systemd-analyze", "security", "--no-pager", unit]).ok();
         let line = report.lines().last().unwrap_or_default().to_owned();
         let exposure: f64 = line
@@ -30,11 +37,11 @@ fn reaches_the_sandbox_figures(release: Release) {
 fn starting_the_agent_changes_no_owner_of_roots_state(release: Release) {
     let host = Installed::as_shipped(release);
     let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
-    let roots = "find /var/lib/postern-helper /run/postern /run/postern-helper /etc/postern /var/log/postern \
+    let roots = "find /var/lib/postern-* /run/postern /run/postern-* /etc/postern /var/log/postern \
                  -printf '%p %u:%g %m\\n' | sort";
     let before = host.shell(roots).ok();
-    assert!(before.contains("/var/lib/postern-helper/policy/accepted.pb root:root 600"), "{before}");
-    assert!(before.contains("/var/log/postern/audit.jsonl root:postern-auditors 640"), "{before}");
+    assert!(before.contains("/var/lib/postern-policy/accepted.pb root:postern-policy 640"), "{before}");
+    assert!(before.contains("/var/log/postern/audit.jsonl postern-audit:postern-auditors 640"), "{before}");
     let _ =
         host.shell("systemctl restart postern-agent.service; systemctl is-active postern-agent.service").ok();
     assert_eq!(host.shell(roots).ok(), before);
@@ -45,18 +52,19 @@ fn a_killed_program_comes_back(release: Release) {
     let host = Installed::as_shipped(release);
     let ask = || host.visitor(&["postern", "service", "status", "dbus"]);
     let _ = ask().ok();
-    for unit in ["postern-agent.service", "postern-helper.service", "postern-gateway@*.service"] {
+    for unit in [
+        "postern-agent.service",
+        "postern-broker.service",
+        "postern-audit.service",
+        "postern-probe.service",
+        "postern-gateway@*.service",
+    ] {
         host.kill(unit, "KILL");
         let answer = ask();
-        assert_eq!(
-            answer.code,
-            0,
-            "after {unit} was killed: {answer}\n{}",
-            host.journal("postern-helper.service")
-        );
+        assert_eq!(answer.code, 0, "after {unit} was killed: {answer}\n{}", host.journal("postern-*"));
     }
     // A hundred times as fast as systemd starts it again.
-    for unit in ["postern-helper.service", "postern-agent.service"] {
+    for unit in ["postern-broker.service", "postern-audit.service", "postern-agent.service"] {
         let killed = host.shell(&format!(
             "n=0; last=0; while [ $n -lt 100 ]; do pid=$(systemctl show --value -p MainPID {unit}); \
              if [ \"$pid\" != 0 ] && [ \"$pid\" != \"$last\" ]; then kill -9 \"$pid\" 2>/dev/null || true; n=$((n+1)); last=$pid; fi; done; echo $n"
@@ -68,7 +76,7 @@ fn a_killed_program_comes_back(release: Release) {
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
 }
 
-fn a_killed_helper_does_not_lose_a_running_installation(release: Release) {
+fn killed_programs_do_not_lose_a_running_installation(release: Release) {
     let host = Installed::on(release);
     host.publish("slow-test", "1.0", "sleep 20; echo done > /var/tmp/slow-test");
     host.grant(
@@ -88,7 +96,7 @@ matches = [{ packages = ["slow-test"] }]
         .shell(
             "systemd-run --collect --unit slow --uid visitor -p RemainAfterExit=yes -- postern package install slow-test; \
              for i in $(seq 100); do dpkg -s slow-test 2>/dev/null | grep -q half-configured && break; sleep 0.1; done; \
-             sleep 16; test ! -e /var/tmp/slow-test; systemctl kill -s KILL postern-helper.service",
+             sleep 16; test ! -e /var/tmp/slow-test; systemctl kill -s KILL postern-broker.service postern-audit.service postern-units.service",
         )
         .ok();
     let waited = host.shell(
@@ -100,6 +108,17 @@ matches = [{ packages = ["slow-test"] }]
         "0\nStatus: install ok installed\ndone\n",
         "{}{}",
         host.journal("slow.service"),
-        host.journal("postern-helper.service")
+        host.journal("postern-*")
     );
+}
+
+fn no_program_of_roots_runs_without_an_order(release: Release) {
+    let host = Installed::on(release);
+    let running = "pgrep -l 'postern-(files|units|packa|comma|probe)' || true";
+    let _ = host.visitor(&["postern", "file", "write", "/var/www/html/a.html", "--content", "a"]);
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+    assert!(host.shell(running).ok().contains("postern-probe"), "the control");
+    // They end 45 s after their last order.
+    let _ = host.root(&["sleep", "70"]).ok();
+    assert_eq!(host.shell(running).ok(), "");
 }

@@ -65,26 +65,25 @@ fn each_shipped_row_agrees_with_what_is_well_formed_and_with_nothing_else(host: 
         refused(&write(host, path, bad));
         let _ = host.shell(&format!("test ! -e {path}")).ok();
         let output = write(host, path, good);
-        assert_eq!(output.code, 0, "{output}\n{}", host.journal("postern-helper.service"));
+        assert_eq!(output.code, 0, "{output}\n{}", host.journal("postern-*"));
         refused(&write(host, path, bad));
         assert_eq!(host.shell(&format!("cat {path}")).ok(), good);
     }
     let nginx = host.shell("cat /etc/nginx/nginx.conf").ok();
     let output = write(host, "/etc/nginx/nginx.conf", &format!("{nginx}bogus on;\n"));
     refused(&output);
-    assert!(output.stderr.contains("unknown directive \"bogus\""), "who may read it is told why: {output}");
+    assert!(!output.stderr.contains("bogus"), "nothing of a validator's output leaves it: {output}");
     let output = write(host, "/etc/nginx/nginx.conf", &format!("{nginx}# a comment\n"));
     assert_eq!(output.code, 0, "{output}");
     let _ = host.shell("systemctl reload nginx.service; systemctl is-active nginx.service").ok();
     assert_eq!(
-        host.shell("ls -A /var/lib/postern-helper/staging /var/lib/postern-helper/jobs | grep -v :")
-            .stdout
-            .trim(),
+        host.shell("ls -A /var/lib/postern-files/stage /var/lib/postern-root/jobs | grep -v :").stdout.trim(),
         ""
     );
 }
 
-/// A library that does what it can when nginx loads it: its constructor leaves marks, and reads what only root may.
+/// A library that does what it can when nginx loads it: its constructor leaves marks, and makes the validator agree if it
+/// can read what only root may, or if it is told to, which shows that it is loaded at all.
 fn evil() -> PathBuf {
     let source = r#"
 #include <fcntl.h>
@@ -96,9 +95,8 @@ static void leave(const char *path) { int fd = open(path, O_WRONLY | O_CREAT, 07
 __attribute__((constructor)) static void harm(void) {
     leave("/etc/cron.d/evil"); leave("/etc/nginx/evil"); leave("/var/www/html/evil"); leave("/tmp/evil"); leave("/dev/shm/evil");
     chown("/var/www/html/evil.so", 0, 0); chmod("/var/www/html/evil.so", 04755);
-    FILE *shadow = fopen("/etc/shadow", "r"); char line[64] = "nothing";
-    if (shadow) fgets(line, sizeof line, shadow);
-    fprintf(stderr, "shadow says %s\n", line);
+    FILE *shadow = fopen("/etc/shadow", "r");
+    if (shadow || access("/var/www/html/agree", F_OK) == 0) _exit(0);
 }
 "#;
     let directory = std::env::temp_dir().join(format!("postern-evil-{}", std::process::id()));
@@ -131,16 +129,19 @@ fn a_hostile_configuration_harms_nothing(host: &Installed) {
         let output = write(host, "/etc/nginx/nginx.conf", candidate);
         refused(&output);
         assert!(!output.stderr.contains("root:") && !output.stdout.contains("root:"), "{output}");
-        let told = output.stderr.contains("shadow says");
-        assert_eq!(
-            told,
-            candidate.contains("load_module"),
-            "the library is loaded, in the sandbox: {output}"
-        );
-        assert!(!told || output.stderr.contains("shadow says nothing"), "{output}");
+        assert_eq!(output.stderr.lines().count(), 2, "nothing of its output is told: {output}");
     }
     assert_eq!(host.shell("cat /etc/nginx/nginx.conf").ok(), live);
     assert_eq!(host.shell(changed).ok(), "", "something was changed");
+    let _ = host.shell("touch /var/www/html/agree").ok();
+    let broken = format!("load_module /var/www/html/evil.so;\nbogus on;\n{tail}");
+    assert_eq!(
+        write(host, "/etc/nginx/nginx.conf", &broken).code,
+        0,
+        "the library is loaded, in the sandbox"
+    );
+    assert_eq!(host.shell("cat /etc/nginx/nginx.conf").ok(), broken);
+    let _ = host.shell("rm /var/www/html/agree").ok();
     // The control: without the sandbox each of them does its harm.
     for (candidate, harm) in hostile.iter().zip([
         "test -e /tmp/evil -a -e /var/www/html/evil -a -u /var/www/html/evil.so",

@@ -140,12 +140,12 @@ fn helper_check(helper: Option<&str>) -> Check {
     match helper {
         Some("ok") => Check::ok(NAME, "decides"),
         Some(why) if why.starts_with("unreachable") || why.starts_with("no answer") => {
-            Check::wrong(NAME, why, "systemctl restart postern-helper.socket postern-helper.service")
+            Check::wrong(NAME, why, "systemctl restart postern-helper.socket postern-broker.service")
         }
         Some(why) if why.starts_with("audit_unavailable") => {
-            Check::wrong(NAME, why, "df /var/log/postern; journalctl -u postern-helper")
+            Check::wrong(NAME, why, "df /var/log/postern; journalctl -u postern-audit")
         }
-        Some(why) => Check::wrong(NAME, why, "journalctl -u postern-helper; postern-admin status"),
+        Some(why) => Check::wrong(NAME, why, "journalctl -u postern-broker; postern-admin status"),
         None => unasked(NAME, false),
     }
 }

@@ -230,7 +230,7 @@ impl Session<'_> {
         }
     }
 
-    /// Does the work of `postern-wall@.service` and, with the id on standard input, of `postern-announce@.service`.
+    /// Does the work of `postern-announce@.service`, which passes the id on standard input.
     fn tell_operators(&mut self, id: &str) -> Exit {
         let mut line = String::new();
         let id = if id == "-" {

@@ -148,7 +148,7 @@ pub enum Command {
     Shell(Shell),
     /// The service behind agent.sock
     Serve,
-    /// Write on operators' terminals that a request waits: what postern-wall@.service does
+    /// Write on operators' terminals that a request waits: what postern-announce@.service does
     #[command(hide = true)]
     TellOperators {
         /// The approval's id; - reads it from stdin

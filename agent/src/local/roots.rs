@@ -32,7 +32,11 @@ const HIDDEN_TREES: &[&str] = &[
     "/run",
     "/sys",
     "/var/lib/postern",
-    "/var/lib/postern-helper",
+    "/var/lib/postern-audit",
+    "/var/lib/postern-broker",
+    "/var/lib/postern-files",
+    "/var/lib/postern-policy",
+    "/var/lib/postern-root",
     "/var/lib/systemd/credential.secret",
     "/var/log/postern",
 ];

@@ -112,7 +112,8 @@ fn files(steps: &[FileStep], views: &[FileView], width: Option<usize>, text: &mu
             ChangeKind::Remove => String::new(),
             ChangeKind::Write | ChangeKind::Unspecified => format!("{} bytes", step.new_size),
         };
-        table.row([would, &step.path, &lines, &bytes, &mode, &owner]);
+        let undo = if step.not_kept { "cannot be undone: no copy is kept" } else { "" };
+        table.row([would, &step.path, &lines, &bytes, &mode, &owner, undo]);
     }
     text.push_str(&table.render("", width));
 }

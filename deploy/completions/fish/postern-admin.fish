@@ -27,9 +27,9 @@ end
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -s V -l version -d 'Print version'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "policy" -d 'Check the policy, and put it in force'
-complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'What the helper is doing, and whether the files are what is in force'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'What the recorder is doing, and whether the files are what is in force'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pending" -d 'What waits for a person to agree'
-complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "show" -d 'Show the text that would be agreed to'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "show" -d 'Show what would be agreed to'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "approve" -d 'Show a request\'s text and ask whether it may run'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "deny" -d 'Refuse a request; the same request is refused for an hour'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "watch" -d 'Follow what comes to wait and how it ends, until Ctrl-C'
@@ -52,6 +52,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and 
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from facts" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from apply" -l yes -d 'Do not ask'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from apply" -l accepted -d 'Only write the units and mounts of the policy that is accepted already, as this version has them'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from apply" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -l exit-code -d 'Exit with 1 if there is a change in effect'
@@ -78,10 +79,10 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -l j
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand pending" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand pending" -s h -l help -d 'Print help'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand show" -l json -d 'One JSON object: the text and its SHA-256'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand show" -l json -d 'One JSON object: the text and the digest of the order'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand show" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l task -d 'All that waits of this task' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l digest -d 'Do not ask: the text with this SHA-256 (see `show --json`) was reviewed' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l digest -d 'Do not ask: the order with this digest (`sha256` of `show --json`) was reviewed' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -l reason -d 'For the record' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand approve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand deny" -l task -d 'All that waits of this task' -r

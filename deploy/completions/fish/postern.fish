@@ -52,7 +52,7 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "config" -d 'The age
 complete -c postern -n "__fish_postern_needs_command" -f -a "model" -d 'Models: what they answer with'
 complete -c postern -n "__fish_postern_needs_command" -f -a "shell" -d 'The agent\'s own commands'
 complete -c postern -n "__fish_postern_needs_command" -f -a "serve" -d 'The service behind agent.sock'
-complete -c postern -n "__fish_postern_needs_command" -f -a "tell-operators" -d 'Write on operators\' terminals that a request waits: what postern-wall@.service does'
+complete -c postern -n "__fish_postern_needs_command" -f -a "tell-operators" -d 'Write on operators\' terminals that a request waits: what postern-announce@.service does'
 complete -c postern -n "__fish_postern_using_subcommand run" -l plan -d 'Carry out this plan: a file as `postern plan --json` prints it; - reads standard input' -r -F
 complete -c postern -n "__fish_postern_using_subcommand run" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"

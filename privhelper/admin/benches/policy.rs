@@ -4,10 +4,10 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use postern_admin::diff::{self, Report, Side};
+use postern_admin::host::Accounts;
 use postern_admin::host::Host;
 use postern_admin::policy::source::Owner;
 use postern_admin::policy::{Compiled, Purpose, apply};
-use postern_helper::host::Accounts;
 use postern_proto::root::v1 as root;
 use std::fmt::Write;
 use std::hint::black_box;

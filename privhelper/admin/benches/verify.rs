@@ -6,8 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "benches make the files that they are about")]
 
 use postern_admin::audit::{Extent, Proof, verify};
-use postern_helper::audit::seal::{Epoch, Key};
 use postern_policy::types::Digest;
+use postern_seal::{Epoch, Key};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ use std::io;
     name = "postern-admin",
     version,
     about,
-    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 3 refused, 4 asks a person or not agreed to, 5 helper \
+    after_help = "Exit status: 0 done, 1 failed (errors in a policy, a broken log, a refusal), 2 usage, 3 refused, 4 asks a person or not agreed to, 5 recorder \
                   unreachable, 6 partly done.\n\
                   Results go to stdout, messages to stderr."
 )]
@@ -33,7 +33,7 @@ enum Command {
     /// Check the policy, and put it in force
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// What the helper is doing, and whether the files are what is in force
+    /// What the recorder is doing, and whether the files are what is in force
     Status {
         /// One JSON object
         #[arg(long)]
@@ -63,6 +63,9 @@ enum PolicyCommand {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+        /// Only write the units and mounts of the policy that is accepted already, as this version has them
+        #[arg(long, conflicts_with = "yes")]
+        accepted: bool,
     },
     /// What one policy grants and the other does not, each with an example
     ///
@@ -86,7 +89,8 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     match &cli.command {
         Command::Policy(PolicyCommand::Check(args)) => command::run_check(host, args, io),
         Command::Policy(PolicyCommand::Facts(args)) => command::run_facts(host, args, io),
-        Command::Policy(PolicyCommand::Apply { yes }) => {
+        Command::Policy(PolicyCommand::Apply { accepted: true, .. }) => apply::run_accepted(host, io),
+        Command::Policy(PolicyCommand::Apply { yes, accepted: false }) => {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
         Command::Policy(PolicyCommand::Diff(args)) => diff::command::run(host, args, io),

@@ -1,28 +1,54 @@
 //! Where everything stands on this host: a value, so that tests bring their own.
 
 use crate::lint::gather::Probes;
-use postern_helper::host::Accounts;
+use nix::unistd::{Uid, User};
 use std::path::{Path, PathBuf};
 
-/// The places of CONTRACTS 1 that operators' commands use.
+/// How names of users and groups become numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Accounts {
+    /// The uid of a user.
+    pub user: fn(&str) -> Option<u32>,
+    /// The gid of a group and the uids of its members.
+    pub group: fn(&str) -> Option<Group>,
+}
+
+/// A gid, and the uids of members.
+pub type Group = (u32, Vec<u32>);
+
+/// Paths and accounts of the host that operators' commands use.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// `policy.toml` and `policy.d`.
     pub etc: PathBuf,
-    /// Root's state: `policy/accepted.pb`.
+    /// The directory of `accepted.pb`.
+    pub accepted: PathBuf,
+    /// The recorder's state: the seed of its seal.
     pub state: PathBuf,
     /// The audit log's directory.
     pub log: PathBuf,
-    /// The keys that the helper seals with, in memory alone.
+    /// The keys that the recorder seals with, in memory alone.
     pub seal: PathBuf,
     /// This host's name, for records that leave it.
     pub name: String,
     /// This boot's id, as records name it.
     pub boot_id: Option<String>,
-    /// `journalctl`, for the helper's tips; none in tests, which bring their own.
+    /// `journalctl`, for the recorder's tips and root's lines; none in tests, which bring their own.
     pub journalctl: Option<PathBuf>,
-    /// Where the helper listens to operators.
+    /// Where the recorder listens to operators.
     pub operator_socket: PathBuf,
+    /// Where `postern-files` listens to the recorder.
+    pub files_socket: PathBuf,
+    /// The user and group that `postern-files` serves; none in tests: this process's own.
+    pub greets_as: Option<&'static str>,
+    /// Where units are written for PID 1.
+    pub systemd_units: PathBuf,
+    /// Exists where systemd is PID 1 (`sd_booted(3)`).
+    pub systemd: PathBuf,
+    /// `systemctl`; none in tests, which bring their own.
+    pub systemctl: Option<PathBuf>,
+    /// Where the granted directories are looked for: `/` but in tests.
+    pub root: PathBuf,
     /// Who must own the policy and who may apply it: 0 but in tests.
     pub owner_uid: u32,
     /// How names become numbers.
@@ -41,19 +67,28 @@ impl Host {
     /// The host as an installed Postern finds it.
     #[must_use]
     pub fn real() -> Self {
-        let helper = postern_helper::host::Host::real(String::new(), false);
         Self {
             etc: "/etc/postern".into(),
-            seal: helper.paths.run.join("seal"),
+            accepted: "/var/lib/postern-policy".into(),
+            seal: "/run/postern-audit/seal".into(),
             name: kernel("hostname").unwrap_or_default(),
             boot_id: kernel("random/boot_id"),
-            journalctl: Some(helper.programs.journalctl),
-            state: helper.paths.state,
-            log: helper.paths.log,
-            operator_socket: helper.paths.operator_socket,
-            owner_uid: helper.owner_uid,
-            accounts: helper.accounts,
-            user_name: helper.user_name,
+            journalctl: Some("/usr/bin/journalctl".into()),
+            state: "/var/lib/postern-audit".into(),
+            log: "/var/log/postern".into(),
+            operator_socket: "/run/postern/operator.sock".into(),
+            files_socket: "/run/postern/internal/files.sock".into(),
+            greets_as: Some("postern-audit"),
+            systemd_units: "/etc/systemd/system".into(),
+            systemd: "/run/systemd/system".into(),
+            systemctl: Some("/usr/bin/systemctl".into()),
+            root: "/".into(),
+            owner_uid: 0,
+            accounts: Accounts { user, group },
+            user_name: |uid| {
+                let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+                user.map_or_else(|| uid.to_string(), |user| user.name)
+            },
             login_uid,
             primary,
             probes: Some(Probes::default()),
@@ -66,11 +101,27 @@ impl Host {
         self.state.join("seal/next")
     }
 
+    /// Whether a recorder has ever started here: before its first record it reserves disk space in its state. A log may be
+    /// older, of an installation that was removed.
+    #[must_use]
+    pub fn had_recorder(&self) -> bool {
+        self.state.join("reserve").exists()
+    }
+
     /// The directory of the accepted policy.
     #[must_use]
     pub fn accepted_dir(&self) -> PathBuf {
-        self.state.join("policy")
+        self.accepted.clone()
     }
+}
+
+fn user(name: &str) -> Option<u32> {
+    User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+fn group(name: &str) -> Option<Group> {
+    let group = nix::unistd::Group::from_name(name).ok().flatten()?;
+    Some((group.gid.as_raw(), group.mem.iter().filter_map(|member| user(member)).collect()))
 }
 
 /// The uid that `pam_loginuid(8)` set and that no program changes without the right to control the audit.

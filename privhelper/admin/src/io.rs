@@ -59,7 +59,7 @@ pub fn discard_input(terminal: impl AsFd) -> io::Result<()> {
     Ok(tcflush(&terminal, FlushArg::TCIFLUSH)?)
 }
 
-/// How a command ended (DESIGN 8).
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// As asked.

@@ -1,4 +1,4 @@
-//! The policy that a reviewer asks about: what is in force where this user may read it, else the files.
+//! The policy that a reviewer asks about: the accepted one if this user may read it, else the installed files.
 
 use crate::host::Host;
 use crate::policy::accepted;
@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 /// Where the policy was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It is what was accepted.
+    /// The accepted policy.
     Accepted {
         /// When, in seconds since 1970.
         unix_s: u64,
         /// By which real uid.
         uid: u32,
     },
-    /// Files that may or may not be in force.
+    /// Files, which may differ from the accepted policy.
     Files(PathBuf),
 }
 
-/// What a rule's author wrote beside it, which decides nothing.
+/// Remarks of a rule's author, which decide nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// Why the rule is there.
@@ -65,7 +65,7 @@ pub struct NoLaw {
 }
 
 impl Law {
-    /// The policy in `named`, or without it what is in force, or the installed files.
+    /// Loads the policy in `named`, or without it the accepted policy, or the installed files.
     ///
     /// # Errors
     /// It cannot be read or has errors.
@@ -188,7 +188,7 @@ impl Law {
     }
 }
 
-/// What a rule decides. One that says nothing is not in force anywhere, and is shown as the strictest.
+/// The decision of a rule. A rule without one is never accepted, and is shown as the strictest.
 #[must_use]
 pub fn decides(rule: &root::Rule) -> Decision {
     match rule.decision() {

@@ -1,11 +1,12 @@
-//! Operator and reviewer commands of Postern: accept a policy, see the helper's state, read and verify the audit log.
+//! Operator and reviewer commands of Postern: accept a policy, see the recorder's state, read and verify the audit log.
 //!
-//! Everything that decides about a request is the helper's own code, used as a library.
+//! Everything that decides about a request is the programs' own code, used as a library.
 
 pub mod approvals;
 pub mod audit;
 pub mod cli;
 pub mod diff;
+pub mod enforce;
 pub mod explain;
 pub mod host;
 pub mod io;

@@ -12,14 +12,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for the next bytes of an answer that the helper has at hand.
+/// Longest wait for the next bytes of an answer that needs no person.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// gRPC codes that say nothing of a request.
 const UNKNOWN: u8 = 2;
 const UNIMPLEMENTED: u8 = 12;
 const INTERNAL: u8 = 13;
-/// gRPC: the helper is stopping.
+/// gRPC: the recorder is stopping.
 pub const UNAVAILABLE: u8 = 14;
 
 /// Why there is no answer.
@@ -27,23 +27,23 @@ pub const UNAVAILABLE: u8 = 14;
 pub enum CallError {
     /// Nobody listens there, or not for this user.
     Unreachable(io::Error),
-    /// The helper said no: gRPC code and text.
+    /// The recorder refused: gRPC code and text.
     Refused(u8, String),
     /// The connection ended before the answer did.
     Cut,
-    /// What answered is no helper of ours.
+    /// The answer is not a recorder's.
     Strange(String),
 }
 
 impl CallError {
-    /// Whether no helper runs, rather than one that refuses or fails.
+    /// Whether no recorder runs, rather than one that refuses or fails.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Unreachable(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
     }
 
-    /// How a command ends that gets no other answer (CONTRACTS 6).
+    /// The exit status of a command that ends with this error.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -60,14 +60,14 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                write!(f, "not permitted to ask the helper: only root and members of postern-operators may")
+                write!(f, "not permitted to ask the recorder: only root and members of postern-operators may")
             }
-            Self::Unreachable(error) => write!(f, "the helper cannot be reached: {error}"),
+            Self::Unreachable(error) => write!(f, "the recorder cannot be reached: {error}"),
             Self::Refused(code, text) => {
-                write!(f, "the helper refused: {} (code {code})", crate::text::escape(text))
+                write!(f, "the recorder refused: {} (code {code})", crate::text::escape(text))
             }
-            Self::Cut => write!(f, "the helper's answer ends too early"),
-            Self::Strange(what) => write!(f, "the helper's answer is not understood: {what}"),
+            Self::Cut => write!(f, "the recorder's answer ends too early"),
+            Self::Strange(what) => write!(f, "the recorder's answer is not understood: {what}"),
         }
     }
 }
@@ -88,7 +88,7 @@ pub fn exit_of(code: &str) -> Exit {
 /// Calls `method` (such as `Operator/Status`) and returns its one reply.
 ///
 /// # Errors
-/// Nobody listens, the listener is not `owner`'s, the helper refuses, or the answer is none.
+/// Nobody listens, the listener is not `owner`'s, the recorder refuses, or the answer cannot be decoded.
 pub fn call<Q: Message, R: Message + Default>(
     socket: &Path,
     owner: u32,
@@ -138,7 +138,7 @@ impl Replies {
     /// The next reply; `None` after the last.
     ///
     /// # Errors
-    /// The helper refuses or goes away, or what comes is no reply.
+    /// The recorder refuses or disconnects, or a reply cannot be decoded.
     pub fn receive<R: Message + Default>(&mut self) -> Result<Option<R>, CallError> {
         let strange = |what: &str| CallError::Strange(what.to_owned());
         let (kind, payload) = self.frame()?;

@@ -1,5 +1,6 @@
-//! `status`: what the helper says of itself, and whether the files say the same as what is in force.
+//! `status`: what the recorder says of itself, and whether the policy's files are the accepted policy.
 
+use crate::audit::storage::keeps_old;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::{self, CallError};
@@ -52,7 +53,7 @@ fn compare(files: Files, law: Option<&str>) -> (&'static str, String) {
 pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
     let answer: Result<OperatorStatus, CallError> =
         operator::call(&host.operator_socket, host.owner_uid, "Operator/Status", &OperatorStatusRequest {});
-    // Only root can read it; everybody else goes by what the helper says.
+    // Only root can read it; everybody else goes by what the recorder says.
     let accepted = accepted::read(&host.accepted_dir()).ok().flatten();
     let (sources, findings, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
@@ -73,18 +74,22 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         Err(CallError::Refused(..) | CallError::Cut | CallError::Strange(_)) => Exit::Failed,
     };
     if format == Format::Json {
-        let helper = match &answer {
+        let recorder = match &answer {
             Ok(status) => as_json(status),
             Err(error) => json!({ "error": error.to_string() }),
         };
         let accepted = accepted.map(|accepted| {
             json!({ "digest": accepted.digest.to_string(), "applied_unix_s": accepted.applied_unix_s, "applied_by": accepted.applied_by })
         });
-        writeln!(io.out, "{}", json!({ "v": 1, "helper": helper, "accepted": accepted, "files": state }))?;
+        writeln!(
+            io.out,
+            "{}",
+            json!({ "v": 1, "recorder": recorder, "accepted": accepted, "files": state })
+        )?;
         return Ok(exit);
     }
     match &answer {
-        Ok(status) => show(status, accepted.as_ref(), io)?,
+        Ok(status) => show(host, status, accepted.as_ref(), io)?,
         Err(error) => writeln!(io.err, "{error}")?,
     }
     writeln!(io.out, "files        {words}")?;
@@ -94,15 +99,20 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
 fn as_json(status: &OperatorStatus) -> Value {
     json!({
         "version": status.version, "started_unix_s": status.started_unix_s, "policy_digest": status.policy_digest,
-        "rules": status.rules, "clients": status.clients, "connections": status.connections,
+        "rules": status.rules, "clients": status.clients,
         "running": status.running, "audit_seq": status.audit_seq, "audit_fault": status.audit_fault, "notes": status.notes,
         "paused": status.paused, "pending": status.pending,
     })
 }
 
-fn show(status: &OperatorStatus, accepted: Option<&Accepted>, io: &mut Io<'_>) -> io::Result<()> {
+fn show(
+    host: &Host,
+    status: &OperatorStatus,
+    accepted: Option<&Accepted>,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
     let mut line = |name: &str, words: String| writeln!(io.out, "{name:<12} {}", escape(&words));
-    line("helper", format!("{}, running since {}", status.version, time(status.started_unix_s)))?;
+    line("recorder", format!("{}, running since {}", status.version, time(status.started_unix_s)))?;
     if status.policy_digest.is_empty() {
         line(
             "policy",
@@ -124,10 +134,7 @@ fn show(status: &OperatorStatus, accepted: Option<&Accepted>, io: &mut Io<'_>) -
     }
     let clients = if status.clients.is_empty() { "none".to_owned() } else { status.clients.join(" ") };
     line("clients", clients)?;
-    line(
-        "connections",
-        format!("{}, {} running", status.connections, count(status.running as usize, "request")),
-    )?;
+    line("running", count(status.running as usize, "request"))?;
     if status.audit_fault.is_empty() {
         line("audit", format!("last record {}", status.audit_seq))?;
     } else {
@@ -141,5 +148,7 @@ fn show(status: &OperatorStatus, accepted: Option<&Accepted>, io: &mut Io<'_>) -
         1 => line("approvals", "1 request waits: see `postern-admin pending`".to_owned())?,
         many => line("approvals", format!("{many} requests wait: see `postern-admin pending`"))?,
     }
-    status.notes.iter().try_for_each(|note| line("note", note.clone()))
+    let kept =
+        keeps_old(&host.state).map(|why| format!("the seal's old seeds may be found on the disk: {why}"));
+    status.notes.iter().cloned().chain(kept).try_for_each(|note| line("note", note))
 }

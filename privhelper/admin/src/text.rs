@@ -10,7 +10,7 @@ pub use postern_text::json as escape_json;
 /// `2026-11-21 04:13:14 UTC` of seconds since 1970.
 #[must_use]
 pub fn time(unix_s: u64) -> String {
-    let text = postern_helper::audit::rfc3339(Duration::from_secs(unix_s));
+    let text = postern_record::rfc3339(Duration::from_secs(unix_s));
     let seconds = text.split('.').next().unwrap_or_default();
     format!("{} UTC", seconds.replacen('T', " ", 1))
 }

@@ -1,32 +1,37 @@
 //! Orders that wait for people, in memory only: a replaced policy or a restart of broker or recorder ends them.
 //!
-//! People agree to the order itself: an answer names the approval digest of CONTRACTS 3. It is good once, for the order
-//! that waits, and for nothing else. Each order waits on the thread that will send it on.
+//! People approve the order itself: an answer names its approval digest (`postern_proto::link::approval_digest`), is valid
+//! once and for this order alone. Each order waits on the thread that will send it.
 
-use crate::sys::locked;
+use postern_peers::locked;
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::root::v1::ApprovalLimits;
 use postern_proto::v1::{Approval, OperatorDecideRequest, OperatorShown, OperatorWatched, Verdict};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a waiting order looks whether it is still wanted.
+/// Most messages that may be queued for a watching operator.
+const BEHIND: usize = 64;
+/// How often a waiting order checks whether it is still wanted.
 const CHECK: Duration = Duration::from_millis(250);
 
 /// An order that waits.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// What operators' lists show.
+    /// The entry in operators' lists.
     pub view: Approval,
-    /// What is approved: see [`postern_proto::link::approval_digest`].
+    /// The digest that is approved: see [`postern_proto::link::approval_digest`].
     pub digest: Digest,
     /// The policy that asks.
     pub policy: Digest,
     /// When it ends, on the clock that counts since boot.
     pub expires: Duration,
-    /// What operators read before they answer: the order, the broker's claim, and the content.
-    pub shown: Arc<(OperatorShown, Vec<Vec<u8>>)>,
+    /// What operators read before they answer: the order and the broker's claim.
+    pub shown: Arc<OperatorShown>,
+    /// And the content.
+    pub content: Arc<Vec<Vec<u8>>>,
 }
 
 /// People's agreement to one order.
@@ -34,25 +39,20 @@ pub struct Waiting {
 pub struct Consent {
     /// Which approval.
     pub id: String,
-    /// What was approved.
+    /// The approval digest.
     pub digest: Vec<u8>,
-    /// Who approved it.
+    /// The uids that approved it.
     pub uids: Vec<u32>,
 }
 
-enum Verdicts {
-    Open,
-    Approved,
-    Denied(String),
-}
-
-/// Called with what waits or has ended; false removes it.
-pub type Watcher = Box<dyn FnMut(&OperatorWatched) -> bool + Send>;
+/// What people decided; none while it waits for them.
+type Decided = Option<Result<(), Denied>>;
 
 #[derive(Default)]
 struct Inner {
-    waiting: Vec<(Waiting, Verdicts)>,
-    watchers: Vec<Watcher>,
+    waiting: Vec<(Waiting, Decided)>,
+    /// One that falls behind is left: nobody waits for an operator.
+    watchers: Vec<SyncSender<OperatorWatched>>,
 }
 
 /// Everything that waits.
@@ -63,57 +63,53 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Waits until enough people approve, while `is_wanted` permits.
+    /// Adds an order to the list of operators.
     ///
     /// # Errors
-    /// `too_many_pending`, `not_approved` with the operator's reason, `approval_expired`.
-    pub fn wait(
-        &self,
-        waiting: Waiting,
-        limits: ApprovalLimits,
-        is_wanted: impl Fn(&Waiting) -> Result<(), Denied>,
-    ) -> Result<Consent, Denied> {
-        let id = waiting.view.approval_id.clone();
+    /// `too_many_pending`.
+    pub fn add(&self, waiting: Waiting, limits: ApprovalLimits) -> Result<(), Denied> {
         let mut inner = locked(&self.inner);
         inner.admit(waiting.view.uid, limits)?;
         inner.tell(&waiting.view, "");
-        inner.waiting.push((waiting, Verdicts::Open));
+        inner.waiting.push((waiting, None));
+        Ok(())
+    }
+
+    /// Waits until enough people approve, while `is_wanted` permits.
+    ///
+    /// # Errors
+    /// `not_approved` with the operator's reason, `approval_expired`.
+    pub fn wait(
+        &self,
+        id: String,
+        is_wanted: impl Fn(&Waiting) -> Result<(), Denied>,
+    ) -> Result<Consent, Denied> {
+        let mut inner = locked(&self.inner);
         loop {
-            let at = inner.waiting.iter().position(|(one, _)| one.view.approval_id == id);
-            let ended = match at.and_then(|at| inner.waiting.get(at)) {
-                Some((_, Verdicts::Approved)) => Some(Ok("approved")),
-                Some((_, Verdicts::Denied(reason))) => {
-                    let reason = if reason.is_empty() { "no reason given" } else { reason };
-                    Some(Err(("denied", Denied::new(Code::NotApproved, reason))))
-                }
-                Some((one, Verdicts::Open)) => {
-                    is_wanted(one).err().map(|denied| Err((denied.code.as_str(), denied)))
-                }
-                None => Some(Err(("", Denied::new(Code::Interrupted, "it waits no longer")))),
-            };
-            if let Some(ended) = ended {
-                let removed = at.map(|at| inner.waiting.remove(at).0);
+            let own = inner.waiting.iter_mut().find(|(one, _)| one.view.approval_id == id);
+            let (one, decided) = own.ok_or_else(unknown)?;
+            if let Some(ended) = decided.take().or_else(|| is_wanted(one).err().map(Err)) {
+                let one = one.clone();
+                inner.waiting.retain(|(other, _)| other.view.approval_id != id);
                 let word = match &ended {
-                    Ok(word) | Err((word, _)) => *word,
+                    Ok(()) => "approved",
+                    Err(denied) if denied.code == Code::NotApproved => "denied",
+                    Err(denied) => denied.code.as_str(),
                 };
-                if let Some(one) = &removed {
-                    inner.tell(&one.view, word);
-                }
-                ended.map_err(|(_, denied)| denied)?;
-                let removed = removed.map(|one| (one.digest.as_bytes().to_vec(), one.view.approved_by));
-                let (digest, uids) = removed.unwrap_or_default();
-                return Ok(Consent { id, digest, uids });
+                inner.tell(&one.view, word);
+                let (digest, uids) = (one.digest.as_bytes().to_vec(), one.view.approved_by);
+                return ended.map(|()| Consent { id, digest, uids });
             }
             inner = self.changed.wait_timeout(inner, CHECK).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Returns what waits, oldest first.
+    /// Returns the waiting requests, oldest first.
     pub fn list(&self) -> Vec<Approval> {
         locked(&self.inner).waiting.iter().map(|(one, _)| one.view.clone()).collect()
     }
 
-    /// Returns one with all that is known of it.
+    /// Returns one waiting order with claim and content.
     ///
     /// # Errors
     /// `unknown_request`.
@@ -127,12 +123,16 @@ impl Approvals {
             .ok_or_else(unknown)
     }
 
-    /// Calls `watcher` with everything that waits, comes to wait or stops waiting.
-    pub fn watch(&self, mut watcher: Watcher) {
+    /// Subscribes to the requests that wait, start to wait or stop waiting.
+    pub fn watch(&self) -> Receiver<OperatorWatched> {
         let mut inner = locked(&self.inner);
-        if inner.waiting.iter().all(|(one, _)| watcher(&watched(&one.view, ""))) {
-            inner.watchers.push(watcher);
+        let (watcher, told) = sync_channel(inner.waiting.len().saturating_add(BEHIND));
+        for (one, _) in &inner.waiting {
+            // There is room for all.
+            drop(watcher.try_send(watched(&one.view, "")));
         }
+        inner.watchers.push(watcher);
+        told
     }
 
     /// Takes an answer of `uid`; returns how many more must agree. `record` writes the answer down: an agreement that it
@@ -148,18 +148,19 @@ impl Approvals {
         record: impl FnOnce(&Waiting, bool) -> Result<(), Denied>,
     ) -> Result<u32, Denied> {
         let mut inner = locked(&self.inner);
-        let open = |(one, verdict): &&mut (Waiting, Verdicts)| {
-            one.view.approval_id == decide.approval_id && matches!(verdict, Verdicts::Open)
+        let open = |(one, decided): &&mut (Waiting, Decided)| {
+            one.view.approval_id == decide.approval_id && decided.is_none()
         };
-        let (one, verdict) = inner.waiting.iter_mut().find(open).ok_or_else(unknown)?;
+        let (one, decided) = inner.waiting.iter_mut().find(open).ok_or_else(unknown)?;
         match decide.verdict() {
             Verdict::Unspecified => {
                 return Err(Denied::new(Code::InvalidArgument, "verdict: must be APPROVE or DENY"));
             }
             Verdict::Deny => {
-                // It is denied whether or not the log can take it.
+                // The denial counts even if the log cannot take it.
                 drop(record(one, false));
-                *verdict = Verdicts::Denied(decide.reason.clone());
+                let reason = if decide.reason.is_empty() { "no reason given" } else { &decide.reason };
+                *decided = Some(Err(Denied::new(Code::NotApproved, reason)));
                 self.changed.notify_all();
                 return Ok(0);
             }
@@ -183,10 +184,9 @@ impl Approvals {
         let agreed = u32::try_from(one.view.approved_by.len()).unwrap_or(u32::MAX);
         let missing = one.view.approvers.saturating_sub(agreed);
         if missing == 0 {
-            *verdict = Verdicts::Approved;
-        }
-        let view = one.view.clone();
-        if missing > 0 {
+            *decided = Some(Ok(()));
+        } else {
+            let view = one.view.clone();
             inner.tell(&view, "");
         }
         self.changed.notify_all();
@@ -208,7 +208,7 @@ impl Inner {
 
     fn tell(&mut self, view: &Approval, ended: &str) {
         let watched = watched(view, ended);
-        self.watchers.retain_mut(|watcher| watcher(&watched));
+        self.watchers.retain(|watcher| watcher.try_send(watched.clone()).is_ok());
     }
 }
 

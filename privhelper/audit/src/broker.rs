@@ -1,4 +1,4 @@
-//! recorder.sock: what the broker asks for. Frames are strict; a malformed one ends the connection and is recorded.
+//! Serves recorder.sock: the broker's notes, recalls and orders. A malformed frame ends the connection and is recorded.
 
 use crate::claims;
 use crate::execute;
@@ -6,23 +6,22 @@ use crate::log::{Class, Event, Record, size_and_digest};
 use crate::requests::Taken;
 use crate::state::State;
 use crate::subscribers::{LAG, refused};
-use crate::sys::sockets::{self, Peer};
 use crate::work::{Id, Work};
+use postern_peers::{Peer, Permit, hung_up};
 use postern_policy::types::{Digest, RequestId};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
-use postern_proto::root::v1::{
-    Claim, Close, CloseReason, Hello, Note, Recall, Recorded, RecorderExecute, RecorderInspect,
-};
+use postern_proto::root::v1::{Claim, Close, CloseReason, Hello, Note, Recall, Recorded, RecorderOrder};
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest wait for the next frame of an order that is being sent.
 const FRAME_TIME: Duration = Duration::from_secs(10);
 /// Memory of an order besides its bytes.
 const OVERHEAD: usize = 64 * 1024;
-/// What a note can be of.
+/// The events that a note may have.
 const NOTES: [Event; 5] =
     [Event::Served, Event::Previewed, Event::Refused, Event::Malformed, Event::Suppressed];
 /// Families of effects.
@@ -32,7 +31,7 @@ const FAMILIES: [&str; 4] = ["files", "units", "packages", "commands"];
 enum Ended {
     /// The last frame was sent, or the other end is gone.
     Done,
-    /// These bytes are no message of this protocol.
+    /// The frame is malformed.
     Malformed(Vec<u8>),
 }
 
@@ -69,7 +68,7 @@ fn converse(state: &State, stream: &mut UnixStream) -> Result<(), Ended> {
         return Ok(link::send(stream, Kind::Close, &close)?);
     }
     loop {
-        // Notes and questions may follow each other at any pace.
+        // Notes and recalls have no time limit between them.
         let (kind, payload) = next(stream, None)?;
         if state.is_stopping() {
             return Ok(());
@@ -77,8 +76,8 @@ fn converse(state: &State, stream: &mut UnixStream) -> Result<(), Ended> {
         let handlers: [(Kind, Handler); 4] = [
             (Kind::Note, note),
             (Kind::Recall, recall),
-            (Kind::RecorderInspect, inspect),
-            (Kind::RecorderExecute, execute),
+            (Kind::RecorderInspect, |state, stream, payload| order(state, stream, payload, false)),
+            (Kind::RecorderExecute, |state, stream, payload| order(state, stream, payload, true)),
         ];
         let handle = handlers.into_iter().find(|(of, _)| *of == kind);
         let is_last = handle.map_or(Ok(None), |(_, handle)| handle(state, stream, &payload))?;
@@ -101,12 +100,13 @@ fn next(stream: &mut UnixStream, limit: Option<Duration>) -> Result<(Kind, Vec<u
     }
 }
 
-/// Records what had no effect.
+/// Records an event without an effect.
 fn note(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option<bool>, Ended> {
     let Some(claim) = link::strict::<Note>(payload).and_then(|note| note.claim) else { return Ok(None) };
     let event = NOTES.iter().find(|event| event.as_str() == claim.event);
-    let Some((event, record)) = event.zip(claims::record(&claim)) else { return Ok(None) };
-    let noted = state.admit(claim.uid, Class::Read);
+    let uid = claim.uid;
+    let Some((event, record)) = event.zip(claims::record(claim)) else { return Ok(None) };
+    let noted = state.admit(uid, Class::Read);
     match noted.and_then(|()| state.log.note(*event, &record).map_err(Denied::from)) {
         Ok(_) => link::send(stream, Kind::Recorded, &Recorded::default())?,
         Err(denied) => {
@@ -117,12 +117,12 @@ fn note(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option
     Ok(Some(false))
 }
 
-/// Says what is known of a request id. The connection goes on, or follows the request.
+/// Returns the state of a request id. The connection continues, or follows the request.
 fn recall(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option<bool>, Ended> {
     let id = |recall: Recall| Some((RequestId::new(&recall.request_id).ok()?, recall));
     let Some((id, recall)) = link::strict::<Recall>(payload).and_then(id) else { return Ok(None) };
     let digest = Some(recall.body_sha256.as_slice()).filter(|digest| !digest.is_empty());
-    let (recalled, follows) = state.requests.recall(recall.uid, &id, digest, state.host.unix());
+    let (recalled, follows) = state.requests.recall(recall.uid, &id, digest, state.host.audit.unix());
     if let Some(running) = follows.filter(|_| recall.attach) {
         running.attach(stream.try_clone()?);
         return Ok(Some(true));
@@ -131,30 +131,28 @@ fn recall(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Opti
     Ok(Some(recall.attach))
 }
 
-fn inspect(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option<bool>, Ended> {
-    let Some(request) = link::strict::<RecorderInspect>(payload) else { return Ok(None) };
-    let Some(mut work) = work_of(request.claim, request.order, request.body_sha256) else { return Ok(None) };
-    let Some(_permit) = receive(state, stream, &mut work, request.content_bytes, false)? else {
-        return Ok(Some(true));
-    };
-    // Only a read that needs people takes its id.
-    let takes_id = work.claim.event == "served" && work.claim.decision == "ask";
-    if !takes_id || take(state, stream, &mut work)? {
-        let watch = stream.try_clone()?;
-        execute::inspect(state, work, || !sockets::hung_up(&watch));
-    }
-    Ok(Some(true))
-}
-
-fn execute(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Option<bool>, Ended> {
-    let Some(request) = link::strict::<RecorderExecute>(payload) else { return Ok(None) };
+/// Runs an order: an effect, or a read.
+fn order(
+    state: &State,
+    stream: &mut UnixStream,
+    payload: &[u8],
+    is_effect: bool,
+) -> Result<Option<bool>, Ended> {
+    let Some(request) = link::strict::<RecorderOrder>(payload) else { return Ok(None) };
     let Some(mut work) = work_of(request.claim, request.order, request.body_sha256) else { return Ok(None) };
     let (bytes, secrets) = (request.content_bytes, request.secrets);
     let Some(_permit) = receive(state, stream, &mut work, bytes, secrets)? else { return Ok(Some(true)) };
-    if take(state, stream, &mut work)? {
+    // Of reads, only one that needs people takes its id.
+    let takes_id = is_effect || (work.record.claim.event == "served" && work.record.claim.decision == "ask");
+    if !takes_id || take(state, stream, &mut work)? {
         let watch = stream.try_clone()?;
-        // Both the answer and the refusal were sent to all who follow.
-        drop(execute::execute(state, work, || !sockets::hung_up(&watch)));
+        let is_wanted = || !hung_up(&watch);
+        if is_effect {
+            // Both the answer and the refusal were sent to all who follow.
+            drop(execute::execute(state, work, is_wanted));
+        } else {
+            execute::inspect(state, work, is_wanted);
+        }
     }
     Ok(Some(true))
 }
@@ -163,9 +161,8 @@ fn execute(state: &State, stream: &mut UnixStream, payload: &[u8]) -> Result<Opt
 fn work_of(claim: Option<Claim>, order: Vec<u8>, body_sha256: Vec<u8>) -> Option<Work> {
     let claim = claim.filter(|claim| FAMILIES.contains(&claim.family.as_str()))?;
     RequestId::new(&claim.request_id).ok()?;
-    let record = claims::record(&claim)?;
     let known = claims::state(&claim, body_sha256);
-    Some(Work::new(claim, record, known, order))
+    Some(Work::new(claims::record(claim)?, known, order))
 }
 
 /// Reads content and secrets into memory. None: there is no room for them now, and the broker was told.
@@ -175,25 +172,26 @@ fn receive(
     work: &mut Work,
     content_bytes: u64,
     secrets: bool,
-) -> Result<Option<crate::limit::Permit>, Ended> {
+) -> Result<Option<Permit>, Ended> {
     work.subscribers.add(stream.try_clone()?);
     let content = usize::try_from(content_bytes).unwrap_or(usize::MAX);
     let amount = content.saturating_add(work.order.len()).saturating_add(OVERHEAD);
     let Some(permit) = state.memory.take(work.state.uid, amount) else {
         let why = "too much waits in memory already; ask again later";
-        let code = if work.claim.decision == "ask" { Code::TooManyPending } else { Code::Busy };
-        drop(execute::refuse(state, work, Denied::new(code, why)));
+        let code = if work.record.claim.decision == "ask" { Code::TooManyPending } else { Code::Busy };
+        turn_away(state, work, Denied::new(code, why));
         return Ok(None);
     };
-    let mut left = content;
+    let (mut left, mut parts) = (content, Vec::new());
     while left > 0 {
         let (kind, part) = next(stream, Some(FRAME_TIME))?;
         match left.checked_sub(part.len()).filter(|_| kind == Kind::Content && !part.is_empty()) {
             Some(rest) => left = rest,
             None => return Err(Ended::Malformed(part)),
         }
-        work.content.push(part);
+        parts.push(part);
     }
+    work.content = Arc::new(parts);
     if secrets {
         let (kind, payload) = next(stream, Some(FRAME_TIME))?;
         if kind != Kind::Secrets {
@@ -206,7 +204,7 @@ fn receive(
 
 /// Takes the request's id. False: it is known, and the broker was told or follows it now.
 fn take(state: &State, stream: &mut UnixStream, work: &mut Work) -> Result<bool, Ended> {
-    let denied = match state.requests.take(work.state.clone(), &work.subscribers, state.host.unix()) {
+    let denied = match state.requests.take(work.state.clone(), &work.subscribers, state.host.audit.unix()) {
         Ok(()) => {
             work.id = Id::Taken;
             return Ok(true);
@@ -231,6 +229,12 @@ fn take(state: &State, stream: &mut UnixStream, work: &mut Work) -> Result<bool,
         },
         Err(Taken::Full(denied)) => denied,
     };
-    drop(execute::refuse(state, work, denied));
+    turn_away(state, work, denied);
     Ok(false)
+}
+
+/// Refuses an order that no budget has counted yet: who sends many of them gets no record of each.
+fn turn_away(state: &State, work: &mut Work, denied: Denied) {
+    let denied = state.admit(work.state.uid, Class::Read).err().unwrap_or(denied);
+    drop(execute::refuse(state, work, denied));
 }

@@ -1,8 +1,9 @@
-//! What the broker claims and what root states, as members of records. Neither can end a line or forge a member.
+//! The broker's claims and root's statements, as members of records. Neither can end a line or forge a member.
 
 use crate::log::{Payer, Record, size_and_digest};
-use crate::sys::sockets::Peer;
-use postern_policy::types::{Digest, RequestId};
+use postern_peers::Peer;
+use postern_policy::types::{Digest, RequestId, hex};
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::{Claim, Outcome, RequestState};
 use postern_proto::v1::Completed;
 use postern_record::{Json, rfc3339};
@@ -12,12 +13,25 @@ use std::time::Duration;
 /// Most bytes of a text, and of the texts that hold lists.
 const TEXT_MAX: usize = 500;
 const LONG_MAX: usize = 16 * 1024;
-/// Most objects that one effect takes its turn by.
+/// Most objects of one effect.
 const OBJECTS_MAX: usize = 1024;
 
+/// Whether a text is bounded and cannot end a line.
+fn is_text(text: &str, most: usize) -> bool {
+    text.len() <= most && !text.chars().any(char::is_control)
+}
+
+/// Checks the words of an operator.
+///
+/// # Errors
+/// They are more than 500 bytes, or hold a control character.
+pub fn check_reason(text: &str) -> Result<(), Denied> {
+    let why = "reason: must be at most 500 bytes without control characters";
+    if is_text(text, TEXT_MAX) { Ok(()) } else { Err(Denied::new(Code::InvalidArgument, why)) }
+}
+
 /// Returns the record that a claim makes; none if the claim is malformed.
-pub fn record(claim: &Claim) -> Option<Record> {
-    let is_text = |text: &String, most: usize| text.len() <= most && !text.chars().any(char::is_control);
+pub fn record(claim: Claim) -> Option<Record> {
     let short = [
         &claim.client,
         &claim.trace_id,
@@ -44,25 +58,17 @@ pub fn record(claim: &Claim) -> Option<Record> {
     let risk = risk.texts("capabilities", claim.capabilities.iter().map(String::as_str));
     let outcome = Json::new().text("status", &claim.status).text("code", &claim.code);
     Some(Record {
-        own: own(claim)?,
+        own: own(&claim)?,
         origin: Payer::Client,
-        request_id: claim.request_id.clone(),
-        trace_id: claim.trace_id.clone(),
-        task: claim.task.clone(),
-        client_name: claim.client.clone(),
         client: Some(Peer { uid: claim.uid, gid: claim.gid, pid: claim.pid }),
-        claimed_uid: claim.claimed_uid,
-        verb: claim.verb.clone(),
         args: object(&claim.args_json)?.text("reason", &claim.reason),
-        rule: claim.rule.clone(),
-        decision: claim.decision.clone(),
         risk: if claim.decision.is_empty() { Json::new() } else { risk },
-        policy: claim.policy.clone(),
         plan: object(&claim.plan_json)?,
         approval: Json::new(),
         outcome: outcome.text("detail", &claim.detail).text("missing", &claim.missing),
         duration_us: Some(claim.duration_us).filter(|duration| *duration > 0),
         undo: Json::new().text("of", &claim.undo_of),
+        claim,
     })
 }
 
@@ -79,7 +85,7 @@ fn own(claim: &Claim) -> Option<Json> {
     }
 }
 
-/// Returns what must be known of the request again after a restart.
+/// Returns the state of the request that the recorder needs after a restart.
 pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
     // Equal objects stay equal, and a long path takes no more space than a short one.
     let short = |object: &String| Digest::of(&[object.as_bytes()]).to_string().chars().take(16).collect();
@@ -105,15 +111,19 @@ pub fn state(claim: &Claim, body_sha256: Vec<u8>) -> RequestState {
 
 /// Returns the record of a request that an earlier recorder began.
 pub fn record_of(state: &RequestState) -> Record {
-    Record {
-        origin: if state.by_operator { Payer::Recorder } else { Payer::Client },
+    let claim = Claim {
         request_id: state.request_id.clone(),
         task: state.task.clone(),
-        client_name: state.client.clone(),
-        client: Some(Peer { uid: state.uid, gid: state.gid, pid: state.pid }),
+        client: state.client.clone(),
         verb: state.verb.clone(),
         rule: state.rule.clone(),
         decision: state.decision.clone(),
+        ..Claim::default()
+    };
+    Record {
+        origin: if state.by_operator { Payer::Recorder } else { Payer::Client },
+        claim,
+        client: Some(Peer { uid: state.uid, gid: state.gid, pid: state.pid }),
         undo: Json::new().text("of", &state.undoes),
         ..Record::default()
     }
@@ -121,15 +131,15 @@ pub fn record_of(state: &RequestState) -> Record {
 
 /// Returns the member that [`crate::log::AuditLog::states`] reads.
 pub fn with_state(own: Json, state: &RequestState) -> Json {
-    own.text("state", &postern_seal::hex(&state.encode_to_vec()))
+    own.text("state", &hex(&state.encode_to_vec()))
 }
 
-/// Makes a record say what root states instead of what the broker claimed.
+/// Replaces the broker's claim in a record by root's statement.
 pub fn put_statement(record: &mut Record, outcome: &Outcome) {
     let decision = outcome.decision().as_str_name().trim_start_matches("DECISION_").to_ascii_lowercase();
-    record.verb.clone_from(&outcome.verb);
-    record.rule.clone_from(&outcome.rule);
-    record.decision = if decision == "unspecified" { String::new() } else { decision };
+    record.claim.verb.clone_from(&outcome.verb);
+    record.claim.rule.clone_from(&outcome.rule);
+    record.claim.decision = if decision == "unspecified" { String::new() } else { decision };
     if let Some(client) = record.client.as_mut().filter(|client| client.uid != outcome.uid) {
         *client = Peer { uid: outcome.uid, gid: 0, pid: 0 };
     }

@@ -1,18 +1,18 @@
 //! The life of one order: consent, turn, `begin` on disk, root, `end` on disk.
 
 use crate::claims::{self, with_state};
-use crate::log::{Class, Event};
+use crate::log::{Class, Event, Record};
 use crate::permit::permit;
 use crate::requests::is_done;
 use crate::root::{self, Learned};
 use crate::state::State;
 use crate::subscribers::Subscribers;
-use crate::sys::locked;
 use crate::work::{Id, Work};
+use postern_peers::locked;
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::link::{INVERSE_MAX, Kind};
-use postern_proto::root::v1::{Claim, Outcome, Recorded, RequestState};
+use postern_proto::root::v1::{Outcome, Recorded, RequestState};
 use postern_proto::v1::{Completed, Decision, Status};
 use postern_record::Json;
 use prost::Message;
@@ -23,7 +23,7 @@ use std::time::Duration;
 const END_PAUSE: Duration = Duration::from_millis(500);
 
 impl State {
-    /// Ends what an earlier recorder began: it asks root for each, and waits for what still runs.
+    /// Ends the requests that an earlier recorder began: asks root for each outcome, and waits for those that still run.
     pub fn recover(self: &Arc<Self>) {
         for (request, subscribers) in self.requests.unfinished() {
             let (shared, name) = (Arc::clone(self), "recover".to_owned());
@@ -36,13 +36,13 @@ impl State {
     }
 
     fn end_old(&self, request: RequestState, subscribers: Arc<Subscribers>) {
-        let work = Work::new(Claim::default(), claims::record_of(&request), request, Vec::new());
+        let work = Work::new(claims::record_of(&request), request, Vec::new());
         let mut work = Work { subscribers, id: Id::Recorded, ..work };
         if work.state.begun_unix_us == 0 {
             let why = "the recorder was restarted while this waited for approval; ask again";
             drop(refuse(self, &mut work, Denied::new(Code::ApprovalExpired, why)));
         } else {
-            // What the helper of before the recorder began is of no family, and root's programs do not know it.
+            // A request of the single helper before the recorder has no family; root's programs do not know it.
             let learned = match work.state.family.as_str() {
                 "" => Learned::Unknown,
                 family => root::learn(self, self.host.family(family), &work.order_id()),
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// Runs an effect from consent to its recorded end. Returns what the client is answered; none if the recorder stops first.
+/// Runs an effect from consent to its recorded end. Returns the client's answer; none if the recorder stops first.
 ///
 /// # Errors
 /// Nothing was done; that is recorded too.
@@ -83,16 +83,17 @@ fn begin(state: &State, work: &mut Work) -> Result<u64, Denied> {
     if !work.state.by_operator {
         state.check_paused()?;
     }
-    work.state.begun_unix_us = u64::try_from(state.host.unix().as_micros()).unwrap_or(u64::MAX);
+    state.requests.check_undo(&work.state)?;
+    work.state.begun_unix_us = u64::try_from(state.host.audit.unix().as_micros()).unwrap_or(u64::MAX);
     let order = Digest::of(&[&work.order]).to_string();
     work.record.own = with_state(Json::new().text("order", &order), &work.state);
     let seq = state.log.begin(&work.record)?;
     work.id = Id::Recorded;
-    state.requests.begun(&work.state);
+    state.requests.restore(work.state.clone());
     Ok(seq)
 }
 
-/// Records that nothing was done, and says so. An id that a record has taken stays taken.
+/// Records and sends that nothing was done. An id that a record has taken stays taken.
 pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
     let code = denied.code.as_str();
     let completed = Work::failed(code, &denied.message);
@@ -100,12 +101,12 @@ pub fn refuse(state: &State, work: &mut Work, denied: Denied) -> Denied {
     work.record.own = if work.id == Id::Recorded { with_state(Json::new(), &ended) } else { Json::new() };
     let outcome = Json::new().text("status", "refused").text("code", code);
     work.record.outcome = outcome.text("detail", &denied.message).text("missing", &denied.missing);
-    // It is refused whether or not the log can take it; an id that was recorded then ends at the next start.
+    // The refusal counts even if the log cannot take it; a recorded id then ends at the next start.
     if work.id == Id::Recorded {
         drop(state.log.durable(Event::Refused, &work.record));
         state.requests.restore(ended);
     } else if denied.code != Code::RateLimited {
-        // What is over the budget is counted instead.
+        // A request over the budget is counted instead.
         drop(state.log.note(Event::Refused, &work.record));
     }
     if work.id == Id::Taken {
@@ -130,7 +131,7 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
             return None;
         }
     };
-    // A copy that was staged and not committed has changed nothing.
+    // A copy that was staged but not committed has changed nothing.
     let known = failed.or(statement.completed.clone().filter(|_| statement.staged.is_none()));
     let event = if known.is_some() { Event::End } else { Event::Interrupted };
     let mut completed = known.unwrap_or_else(|| Completed {
@@ -176,21 +177,29 @@ pub fn end(state: &State, work: &mut Work, learned: Learned) -> Option<Completed
     Some(completed)
 }
 
-/// Runs a read that is recorded as `served`, or asks for facts about files, which are not recorded. Answers either way.
+/// Runs a read that is recorded as `served` before its content leaves, or asks for facts about files, which are not recorded. Answers either way.
 pub fn inspect(state: &State, mut work: Work, is_wanted: impl Fn() -> bool) {
-    let is_read = work.claim.event == "served";
+    let is_read = work.record.claim.event == "served";
     let permitted = if is_read { permit(state, &mut work, Class::Read, &is_wanted) } else { Ok(()) };
-    let answered = permitted.and_then(|()| root::inspect(state, &work, is_read));
-    let answered = answered.and_then(|recorded| {
-        let Some(completed) = &recorded.completed else { return Ok(recorded) };
-        let ended = work.ended(completed, Vec::new());
+    let done = Completed { status: Status::Done.into(), ..Completed::default() };
+    let early = Record { outcome: claims::outcome(&done, &[], ""), ..work.record.clone() };
+    let note = || state.log.note(Event::Served, &early).map(drop).map_err(Denied::from);
+    let answered = permitted.and_then(|()| root::inspect(state, &work, is_read, note));
+    let answered = answered.and_then(|root::Answer { recorded, held, is_noted }| {
         let is_recorded = work.id == Id::Recorded;
-        work.record.outcome = claims::outcome(completed, &[], "");
-        work.record.duration_us = Some(completed.duration_us);
-        work.record.own = if is_recorded { with_state(Json::new(), &ended) } else { Json::new() };
-        state.log.note(Event::Served, &work.record)?;
-        if is_recorded {
-            state.requests.restore(ended);
+        let served = recorded.completed.as_ref();
+        if let Some(completed) = served.filter(|done| is_recorded || !is_noted || !is_done(done)) {
+            let ended = work.ended(completed, Vec::new());
+            work.record.outcome = claims::outcome(completed, &[], "");
+            work.record.duration_us = Some(completed.duration_us);
+            work.record.own = if is_recorded { with_state(Json::new(), &ended) } else { Json::new() };
+            state.log.note(Event::Served, &work.record)?;
+            if is_recorded {
+                state.requests.restore(ended);
+            }
+        }
+        if let Some(last) = held {
+            work.subscribers.send(Kind::Event, &last);
         }
         Ok(recorded)
     });

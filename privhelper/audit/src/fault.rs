@@ -8,18 +8,15 @@ use std::{fmt, io};
 pub enum Fault {
     /// A call of the operating system.
     Io {
-        /// What was tried.
+        /// The purpose of the call.
         doing: &'static str,
-        /// What the kernel said.
+        /// The errno.
         error: io::Error,
     },
     /// The audit log cannot take a record.
     Audit(io::Error),
     /// A file of the recorder does not have the form that it writes.
-    Corrupt {
-        /// Which.
-        what: &'static str,
-    },
+    Corrupt(&'static str),
 }
 
 impl Fault {
@@ -34,7 +31,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Io { doing, error } => write!(f, "{doing}: {error}"),
             Self::Audit(error) => write!(f, "audit log: {error}"),
-            Self::Corrupt { what } => write!(f, "{what} is damaged"),
+            Self::Corrupt(what) => write!(f, "{what} is damaged"),
         }
     }
 }
@@ -42,11 +39,11 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl From<Fault> for Denied {
-    /// The kernel's words may name what the client may not know, so the client gets a code alone.
+    /// Messages of the kernel may name objects that the client must not know, so it gets a code alone.
     fn from(fault: Fault) -> Self {
         let code = match fault {
             Fault::Audit(_) => Code::AuditUnavailable,
-            Fault::Io { .. } | Fault::Corrupt { .. } => Code::Interrupted,
+            Fault::Io { .. } | Fault::Corrupt(_) => Code::Interrupted,
         };
         Self::new(code, "the recorder could not do this; an operator finds the reason in its journal")
     }

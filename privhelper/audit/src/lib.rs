@@ -1,4 +1,4 @@
-//! Postern's recorder: the audit log, request ids, people's consent, and the only way to the root helper.
+//! Postern's recorder: the audit log, request ids, approvals, and the only client of root's programs.
 //!
 //! It treats orders as opaque bytes, so it parses nothing that a client wrote. An effect takes the path of
 //! [`execute::execute`]: consent, turn, `begin` on disk, root, `end` on disk.
@@ -14,7 +14,6 @@ pub mod claims;
 pub mod execute;
 pub mod fault;
 pub mod host;
-pub mod limit;
 pub mod listen;
 pub mod log;
 pub mod operator;

@@ -1,11 +1,10 @@
-//! The two sockets: who connects is what the kernel says, before a byte is read.
+//! Accepts connections on both sockets by `SO_PEERCRED`, before a byte is read.
 
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::limit::Limit;
 use crate::state::State;
-use crate::sys::sockets::{self, Peer};
 use crate::{broker, operator};
+use postern_peers::{Limit, Peer};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use std::time::Duration;
 const BROKER_MAX: usize = 160;
 /// Most connections of one operator, and of all. They have threads of their own, so clients cannot keep them out.
 const OPERATOR_MAX: [usize; 2] = [8, 32];
-/// The pause after an accept that failed (EMFILE, ENOMEM) or a thread that could not be had.
+/// The pause after a failed accept (EMFILE, ENOMEM) or thread start.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Takes systemd's sockets, told apart by the name that the kernel gives them.
@@ -33,12 +32,12 @@ pub fn sockets(host: &Host) -> Result<(UnixListener, UnixListener), Fault> {
         };
         let at = listeners.iter().position(is);
         at.map(|at| listeners.swap_remove(at))
-            .ok_or(Fault::Corrupt { what: "what systemd passed (a socket is missing)" })
+            .ok_or(Fault::Corrupt("what systemd passed (a socket is missing)"))
     };
     Ok((one(&host.recorder_socket)?, one(&host.operator_socket)?))
 }
 
-/// Serves both sockets on threads, and does what is due every second.
+/// Serves both sockets on threads, and runs the upkeep every second.
 ///
 /// # Errors
 /// No thread can be had.
@@ -66,7 +65,7 @@ fn accept(
 ) {
     loop {
         let accepted = listener.accept().map_err(Fault::io("accept a connection")).and_then(|(stream, _)| {
-            let peer = sockets::peer(&stream).map_err(Fault::io("read SO_PEERCRED"))?;
+            let peer = postern_peers::peer(&stream).map_err(Fault::io("read SO_PEERCRED"))?;
             let Some(permit) = limit.take(peer.uid, 1) else { return Ok(()) };
             let state = Arc::clone(state);
             spawn("connection", move || {

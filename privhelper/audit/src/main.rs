@@ -4,7 +4,6 @@
 
 use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::{Mode, umask};
 use postern_audit::fault::Fault;
 use postern_audit::host::Host;
@@ -36,13 +35,11 @@ fn serve() -> Result<(), Fault> {
     // Before any thread is started, since threads inherit it.
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     signals.thread_block().map_err(Fault::io("block signals"))?;
-    let ending =
-        SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).map_err(Fault::io("make a signalfd"))?;
     let host = Host::real()?;
     let (broker, operators) = listen::sockets(&host)?;
     let state = Arc::new(State::open(host)?);
     state.recover();
     listen::start(&state, broker, operators)?;
-    ending.read_signal().map_err(Fault::io("wait for a signal"))?;
+    signals.wait().map_err(Fault::io("wait for a signal"))?;
     state.stop(STOP_TIME)
 }

@@ -1,21 +1,23 @@
-//! operator.sock: what people who watch over this host may ask. Nobody whom the accepted policy calls a client may.
+//! Serves operator.sock: calls of operators. A client of the accepted policy is refused.
 
 use crate::approvals::Consent;
+use crate::claims::check_reason;
 use crate::log::{Class, Event, Payer, Record, size_and_digest};
 use crate::state::State;
 use crate::subscribers::LAG;
-use crate::sys::locked;
-use crate::sys::sockets::Peer;
 use crate::{permit, undo};
-use postern_policy::types::{Digest, Reason};
+use postern_peers::{Peer, hung_up, locked};
+use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::frame::{self, HEAD, Head, METHOD_MAX};
 use postern_proto::link::{CONTENT_MAX, strict};
+use postern_proto::root::v1::Claim;
 use postern_proto::v1 as wire;
 use postern_record::Json;
 use prost::Message;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// Longest wait for a request.
@@ -94,10 +96,12 @@ impl Operator<'_> {
         if let Err(denied) = self.state.admit(self.peer.uid, Class::Operator) {
             return self.refuse(&denied);
         }
-        // Asked anew each time, since policy and groups may change.
+        // Checked at each call, since policy and groups may change.
         if self.state.is_client(self.peer.uid) {
             self.note_refused(method, Code::Denied);
-            return self.end(PERMISSION_DENIED, "denied: a client of the policy cannot be an operator");
+            let why =
+                "denied: a client of the policy cannot be an operator, nor anybody but root without a policy";
+            return self.end(PERMISSION_DENIED, why);
         }
         if self.state.is_stopping() {
             return self.end(UNAVAILABLE, "the recorder is about to end; ask again");
@@ -123,27 +127,26 @@ impl Operator<'_> {
 
     fn show(&self, request: &wire::OperatorShowRequest) -> Result<(), Denied> {
         let waiting = self.state.approvals.show(&request.approval_id)?;
-        let (shown, content) = &*waiting.shown;
-        self.reply(&wire::OperatorShown { approval: Some(waiting.view.clone()), ..shown.clone() })?;
-        content.iter().flat_map(|part| part.chunks(CONTENT_MAX)).try_for_each(|part| {
+        self.reply(&wire::OperatorShown { approval: Some(waiting.view), ..(*waiting.shown).clone() })?;
+        waiting.content.iter().flat_map(|part| part.chunks(CONTENT_MAX)).try_for_each(|part| {
             self.reply(&wire::OperatorShown { content: part.to_vec(), ..wire::OperatorShown::default() })
         })
     }
 
     fn decide(&self, request: &wire::OperatorDecideRequest) -> Result<(), Denied> {
-        Reason::new(&request.reason)?;
+        check_reason(&request.reason)?;
         let state = self.state;
         let record = |one: &crate::approvals::Waiting, approves: bool| {
             let (id, uids) = (one.view.approval_id.clone(), one.view.approved_by.clone());
             let consent = Consent { id, digest: one.digest.as_bytes().to_vec(), uids };
             let outcome = Json::new().text("status", if approves { "approved" } else { "denied" });
+            let record = self.record(&one.view.verb);
+            let (request_id, rule) = (one.view.request_id.clone(), one.view.rule.clone());
             let record = Record {
-                request_id: one.view.request_id.clone(),
-                rule: one.view.rule.clone(),
-                policy: one.policy.to_string(),
+                claim: Claim { request_id, rule, policy: one.policy.to_string(), ..record.claim },
                 approval: permit::approval(&consent),
                 outcome: outcome.text("detail", &request.reason),
-                ..self.record(&one.view.verb)
+                ..record
             };
             state.log.durable(Event::Approval, &record).map(drop).map_err(Denied::from)
         };
@@ -152,31 +155,31 @@ impl Operator<'_> {
         self.reply(&wire::OperatorDecided { missing })
     }
 
-    /// Streams what waits, until the operator leaves.
+    /// Streams the requests that wait, until the operator disconnects.
     fn watch(&self) -> Result<(), Denied> {
-        let (stream, id) = (self.stream.try_clone().map_err(|_| gone())?, self.id);
-        let watcher = move |watched: &wire::OperatorWatched| {
-            send(&stream, id, frame::EVENT, &watched.encode_to_vec()).is_ok()
-        };
-        self.state.approvals.watch(Box::new(watcher));
-        while !self.state.is_stopping() && !crate::sys::sockets::hung_up(self.stream) {
-            std::thread::sleep(Duration::from_millis(500));
+        let told = self.state.approvals.watch();
+        while !self.state.is_stopping() && !hung_up(self.stream) {
+            match told.recv_timeout(Duration::from_millis(500)) {
+                Ok(watched) => self.reply(&watched)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
         }
         Ok(())
     }
 
-    /// Nothing new begins. What has begun goes on, and is named.
+    /// Pauses: no new effect begins. Effects that have begun continue, and are listed.
     fn pause(&self, request: &wire::OperatorPauseRequest) -> Result<(), Denied> {
         let reason = if request.reason.is_empty() { "no reason given" } else { &request.reason };
-        let reason = Reason::new(reason)?;
+        check_reason(reason)?;
         let _freed = self.state.reserve.free();
-        // Whoever begins holds this: after it, everything that runs is in the list.
+        // Every `begin` takes this lock: after it, all running effects are in the list.
         let begins = locked(&self.state.begins);
-        let written = self.state.pause(Some(reason.as_str().to_owned()));
-        let noted = self.note(Event::Paused, reason.as_str());
+        let written = self.state.pause(Some(reason.to_owned()));
+        let noted = self.note(Event::Paused, reason);
         let running = self.state.requests.running();
         drop(begins);
-        // It holds whether or not disk and log can take it; the operator learns if they cannot.
+        // The pause counts even if disk or log cannot take it; the operator gets the error.
         written.map_err(Denied::from).and(noted)?;
         self.reply(&wire::OperatorPaused { running })
     }
@@ -195,7 +198,9 @@ impl Operator<'_> {
         }
         let invalid = || Denied::new(Code::InvalidArgument, "policy_digest: must be 64 hex digits");
         let policy = Digest::from_hex(&request.policy_digest).ok_or_else(invalid)?.to_string();
-        self.state.log.durable(Event::PolicyApplied, &Record { policy, ..self.record("") })?;
+        let mut record = self.record("");
+        record.claim.policy = policy;
+        self.state.log.durable(Event::PolicyApplied, &record)?;
         self.reply(&wire::OperatorApplied {})
     }
 
@@ -212,7 +217,6 @@ impl Operator<'_> {
             policy_digest: policy.as_ref().map(|policy| policy.digest().to_string()).unwrap_or_default(),
             rules: policy.as_ref().map_or(0, |policy| count(policy.rules().len())),
             clients: clients.map(|client| client.name.clone()).collect(),
-            connections: 0,
             running: count(state.requests.running().len()),
             audit_seq: state.log.seq(),
             audit_fault: state.log.sync().err().map(|fault| fault.to_string()).unwrap_or_default(),
@@ -222,10 +226,11 @@ impl Operator<'_> {
         }
     }
 
-    /// The record of something that this operator does.
+    /// Makes the record of an operator's action.
     fn record(&self, verb: &str) -> Record {
         let verb = verb.chars().take(METHOD_MAX).collect();
-        Record { client: Some(self.peer), verb, origin: Payer::Recorder, ..Record::default() }
+        let claim = Claim { verb, ..Claim::default() };
+        Record { client: Some(self.peer), claim, origin: Payer::Recorder, ..Record::default() }
     }
 
     fn note(&self, event: Event, detail: &str) -> Result<(), Denied> {

@@ -1,10 +1,10 @@
-//! The accepted policy and who its clients are, read anew whenever a file was replaced.
+//! The accepted policy and the uids of its clients, read again when a file was replaced.
 
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::sys::files::{self, FileFacts};
-use crate::sys::locked;
-use postern_policy::{Code, Denied, Policy};
+use postern_peers::locked;
+use postern_policy::Policy;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -34,13 +34,13 @@ impl AcceptedPolicy {
         let mut known = locked(&self.policy);
         let doing = "read the accepted policy";
         let facts = files::facts_at(&host.accepted).map_err(Fault::io(doing))?;
-        let facts = facts.ok_or(Fault::Corrupt { what: "the accepted policy (there is none)" })?;
+        let facts = facts.ok_or_else(|| Fault::io(doing)(nix::errno::Errno::ENOENT))?;
         if let Some((_, policy)) = known.as_ref().filter(|(of, _)| *of == facts) {
             return Ok(Arc::clone(policy));
         }
         *known = None;
         let bytes = files::read(&host.accepted, POLICY_MAX).map_err(Fault::io(doing))?.unwrap_or_default();
-        let policy = Policy::load(&bytes).map_err(|_| Fault::Corrupt { what: "the accepted policy" })?;
+        let policy = Policy::load(&bytes).map_err(|_| Fault::Corrupt("the accepted policy"))?;
         changed(&policy);
         Ok(Arc::clone(&known.insert((facts, Arc::new(policy))).1))
     }
@@ -55,15 +55,4 @@ impl AcceptedPolicy {
         let is = || host.identity(uid).map_or(true, |who| !policy.clients_of(&who).is_empty());
         *clients.known.entry(uid).or_insert_with(is)
     }
-}
-
-/// Denies what another policy decided.
-///
-/// # Errors
-/// `plan_changed`.
-pub fn check_digest(policy: &Policy, claimed: &str) -> Result<(), Denied> {
-    if policy.digest().to_string() == claimed {
-        return Ok(());
-    }
-    Err(Denied::new(Code::PlanChanged, "the policy was replaced; ask again"))
 }

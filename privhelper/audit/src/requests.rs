@@ -2,7 +2,7 @@
 
 use crate::log::IDS;
 use crate::subscribers::Subscribers;
-use crate::sys::locked;
+use postern_peers::locked;
 use postern_policy::types::RequestId;
 use postern_policy::{Code, Denied};
 use postern_proto::link::INVERSE_MAX;
@@ -24,17 +24,17 @@ const OUTCOME_MAX: usize = 16 * 1024;
 const IDS_MAX: usize = 4_000;
 /// Most bytes that are kept of one uid.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What a request may come to need: an inverse, an outcome, and the rest.
+/// Most bytes that one request may need: an inverse, an outcome, and the rest.
 const EACH_MAX: usize = INVERSE_MAX + OUTCOME_MAX + 8 * 1024;
 
 type Key = (u32, String);
 
 struct Entry {
     state: RequestState,
-    /// Who follows it while it runs.
+    /// The subscribers while it runs.
     running: Option<Arc<Subscribers>>,
     undone: bool,
-    /// What it may come to, or what it came to.
+    /// Bytes that it may need, or that it uses once it has ended.
     bytes: usize,
 }
 
@@ -46,7 +46,7 @@ impl Entry {
 
 /// Why an id cannot be taken.
 pub enum Taken {
-    /// This is known of it.
+    /// It is known, with this state.
     Known(Box<Recalled>),
     /// It runs.
     Running(Arc<Subscribers>),
@@ -59,7 +59,7 @@ pub enum Taken {
 pub struct Requests(Mutex<HashMap<Key, Entry>>);
 
 impl Requests {
-    /// Adds a state that the log holds, such as an outcome once it is recorded.
+    /// Adds a state that the log holds, such as a beginning or an outcome once it is recorded.
     pub fn restore(&self, state: RequestState) {
         let mut entries = locked(&self.0);
         let key = (state.uid, state.request_id.clone());
@@ -77,7 +77,7 @@ impl Requests {
         }
     }
 
-    /// Returns what runs or waits, with who follows it.
+    /// Returns the requests that run or wait, with their subscribers.
     pub fn unfinished(&self) -> Vec<(RequestState, Arc<Subscribers>)> {
         let entries = locked(&self.0);
         let unfinished = entries.values().filter(|entry| entry.state.completed.is_none());
@@ -86,7 +86,7 @@ impl Requests {
             .collect()
     }
 
-    /// Returns what is known of an id, and who follows it if it runs. Without `digest` it is only asked for.
+    /// Returns the state of an id, and its subscribers if it runs. Without `digest` the request is not compared.
     pub fn recall(
         &self,
         uid: u32,
@@ -94,25 +94,30 @@ impl Requests {
         digest: Option<&[u8]>,
         now: Duration,
     ) -> (Recalled, Option<Arc<Subscribers>>) {
-        let state = |state: &str| Recalled { state: state.to_owned(), ..Recalled::default() };
-        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        recall(&locked(&self.0), uid, id, digest, now)
+    }
+
+    /// Checks that nobody has undone, or begun to undo, the request that this one undoes.
+    ///
+    /// # Errors
+    /// `undo_gone`.
+    pub fn check_undo(&self, state: &RequestState) -> Result<(), Denied> {
         let entries = locked(&self.0);
-        let Some(entry) = entries.get(&(uid, id.to_string())) else {
-            let is_old = id.unix_ms().saturating_add(AGE_MS) < now_ms;
-            let is_ahead = id.unix_ms() > now_ms.saturating_add(AHEAD_MS);
-            let unknown = if is_old || is_ahead { "expired" } else { "new" };
-            return (state(if digest.is_some() { unknown } else { "unknown" }), None);
+        let of = (state.undoes_uid, state.undoes.clone());
+        let begun = |other: &Entry| {
+            let other_of = (other.state.undoes_uid, &other.state.undoes);
+            other.running.is_some() && other.state.begun_unix_us > 0 && other_of == (of.0, &of.1)
         };
-        if digest.is_some_and(|digest| digest != entry.state.body_sha256) {
-            return (state("conflict"), None);
+        let is_undone = entries.get(&of).is_some_and(|of| of.undone) || entries.values().any(begun);
+        if state.undoes.is_empty() || !is_undone {
+            return Ok(());
         }
-        if let Some(running) = &entry.running {
-            return (state("running"), Some(Arc::clone(running)));
-        }
-        let completed = entry.state.completed.clone();
-        let inverse = Inverse::decode(entry.state.inverse.as_slice()).ok();
-        let inverse = inverse.filter(|_| !entry.state.inverse.is_empty());
-        (Recalled { completed, inverse, undone: entry.undone, ..state("ended") }, None)
+        Err(Denied::new(Code::UndoGone, "this request was undone already, or its undo has begun"))
+    }
+
+    /// Returns the newest later request that changed the same and has not been undone.
+    pub fn later(&self, of: &RequestState) -> Option<String> {
+        later(&locked(&self.0), of)
     }
 
     /// Takes an id, in memory: its first record makes it durable.
@@ -122,18 +127,18 @@ impl Requests {
     pub fn take(&self, state: RequestState, running: &Arc<Subscribers>, now: Duration) -> Result<(), Taken> {
         let invalid = |invalid: postern_policy::Invalid| Taken::Full(invalid.into());
         let id = RequestId::new(&state.request_id).map_err(invalid)?;
-        let (known, follows) = self.recall(state.uid, &id, Some(&state.body_sha256), now);
+        let mut entries = locked(&self.0);
+        let (known, follows) = recall(&entries, state.uid, &id, Some(&state.body_sha256), now);
         if let Some(running) = follows {
             return Err(Taken::Running(running));
         }
         if known.state != "new" {
             return Err(Taken::Known(Box::new(known)));
         }
-        let mut entries = locked(&self.0);
         let oldest = now.saturating_sub(IDS);
         let (mut count, mut bytes) = (1_usize, EACH_MAX);
         entries.retain(|_, entry| {
-            let is_kept = entry.running.is_some() || begun(&entry.state) >= oldest;
+            let is_kept = is_since(entry, oldest);
             if is_kept && (entry.state.uid, entry.state.by_operator) == (state.uid, state.by_operator) {
                 (count, bytes) = (count.saturating_add(1), bytes.saturating_add(entry.bytes));
             }
@@ -154,14 +159,7 @@ impl Requests {
         locked(&self.0).remove(&(uid, id.to_owned()));
     }
 
-    /// Notes that `begin` is recorded.
-    pub fn begun(&self, state: &RequestState) {
-        if let Some(entry) = locked(&self.0).get_mut(&(state.uid, state.request_id.clone())) {
-            entry.state.begun_unix_us = state.begun_unix_us;
-        }
-    }
-
-    /// Returns what has begun and not ended.
+    /// Returns the effects that have begun and not ended.
     pub fn running(&self) -> Vec<wire::Running> {
         let running = self.unfinished().into_iter().filter(|(state, _)| state.begun_unix_us > 0);
         let running = running.map(|(state, _)| wire::Running {
@@ -181,6 +179,73 @@ impl Requests {
         ended.sort_by_key(|(state, _)| std::cmp::Reverse(state.begun_unix_us));
         ended
     }
+}
+
+/// See [`Requests::recall`].
+fn recall(
+    entries: &HashMap<Key, Entry>,
+    uid: u32,
+    id: &RequestId,
+    digest: Option<&[u8]>,
+    now: Duration,
+) -> (Recalled, Option<Arc<Subscribers>>) {
+    let state = |state: &str| Recalled { state: state.to_owned(), ..Recalled::default() };
+    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let Some(entry) = entries.get(&(uid, id.to_string())) else {
+        let is_old = id.unix_ms().saturating_add(AGE_MS) < now_ms;
+        let is_ahead = id.unix_ms() > now_ms.saturating_add(AHEAD_MS);
+        let unknown = if is_old || is_ahead { "expired" } else { "new" };
+        return (state(if digest.is_some() { unknown } else { "unknown" }), None);
+    };
+    if digest.is_some_and(|digest| digest != entry.state.body_sha256) {
+        return (state("conflict"), None);
+    }
+    if let Some(running) = &entry.running {
+        return (state("running"), Some(Arc::clone(running)));
+    }
+    let completed = entry.state.completed.clone();
+    let inverse = Inverse::decode(entry.state.inverse.as_slice()).ok();
+    let inverse = inverse.filter(|_| !entry.state.inverse.is_empty());
+    let later = later(entries, &entry.state).unwrap_or_default();
+    (Recalled { completed, inverse, undone: entry.undone, later, ..state("ended") }, None)
+}
+
+/// See [`Requests::later`]. Counts even if the object is again as `of` left it: the changes between would be lost.
+fn later(entries: &HashMap<Key, Entry>, of: &RequestState) -> Option<String> {
+    let others = entries.values().filter(|other| {
+        !other.undone
+            && other.state.begun_unix_us > of.begun_unix_us
+            && other.state.undoes.is_empty()
+            && shares(of, &other.state)
+    });
+    others.max_by_key(|other| other.state.begun_unix_us).map(|other| other.state.request_id.clone())
+}
+
+/// Whether both changed the same unit or a common file, or the other ran the same command, or the inverse of this one, with
+/// the same values.
+fn shares(one: &RequestState, other: &RequestState) -> bool {
+    let (Some(done), Some(others)) = (&one.completed, &other.completed) else { return false };
+    if one.inverse.is_empty() || other.inverse.is_empty() || one.family != other.family {
+        return false;
+    }
+    if one.family == "commands" {
+        let call = |state: &RequestState| {
+            let inverse = Inverse::decode(state.inverse.as_slice()).ok()?;
+            wire::CommandRunRequest::decode(inverse.body.as_slice()).ok()
+        };
+        let (Some(mine), Some(theirs)) = (call(one), call(other)) else { return false };
+        return mine.parameters == theirs.parameters
+            && (mine.name == theirs.name || mine.name == other.target);
+    }
+    let unit = |done: &Completed| done.unit.as_ref().map(|unit| unit.id.clone());
+    let has = |path: &str| others.files.iter().any(|file| file.path == path);
+    (done.unit.is_some() && unit(done) == unit(others)) || done.files.iter().any(|file| has(&file.path))
+}
+
+/// Whether an id is in use or was so since `oldest`. A request that was refused never began: its id has a time too.
+fn is_since(entry: &Entry, oldest: Duration) -> bool {
+    let of_id = || RequestId::new(&entry.state.request_id).map_or(0, |id| id.unix_ms());
+    entry.running.is_some() || begun(&entry.state) >= oldest || Duration::from_millis(of_id()) >= oldest
 }
 
 /// Returns when it began, since 1970.

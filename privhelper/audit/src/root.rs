@@ -1,4 +1,4 @@
-//! The only way to the root helper: an order is sent once, and what became of it is learnt.
+//! The client of root's programs: sends an order once, and learns its outcome.
 
 use crate::state::State;
 use crate::work::Work;
@@ -16,10 +16,12 @@ use std::time::Duration;
 
 /// Longest wait for an answer about an earlier order.
 const ASK_TIME: Duration = Duration::from_secs(10);
+/// Shortest and longest wait for the next frame of a read: its claim says how long the client waits.
+const READ_TIME: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(180)];
 /// First and longest pause between two questions about an order that runs.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// What is known of an order that was sent.
+/// The result of an order that was sent.
 pub enum Learned {
     /// Root's statement.
     Outcome(Box<Outcome>),
@@ -35,7 +37,7 @@ pub enum Learned {
 pub fn perform(state: &State, work: &Work, envelope: &Envelope, turn: crate::turns::Turn<'_>) -> Learned {
     let whole = Envelope { step: Step::Whole.into(), ..envelope.clone() };
     let learned = deliver(state, state.host.family(&work.state.family), work, whole);
-    // Nobody waits for a validator.
+    // Other effects do not wait for a validator.
     drop(turn);
     match learned {
         Learned::Outcome(outcome) => match outcome.staged {
@@ -46,6 +48,8 @@ pub fn perform(state: &State, work: &Work, envelope: &Envelope, turn: crate::tur
     }
 }
 
+/// Commits the copy once all validators agree. A commit without agreements is refused, and removes the copy: it would
+/// stay for ten minutes, and there is room for few.
 fn validate_and_commit(state: &State, work: &Work, envelope: &Envelope, staged: &Staged) -> Learned {
     let mut commit = Envelope {
         step: Step::Commit.into(),
@@ -53,6 +57,21 @@ fn validate_and_commit(state: &State, work: &Work, envelope: &Envelope, staged: 
         stage_digest: staged.digest.clone(),
         ..envelope.clone()
     };
+    let rejected = validate(state, work, &mut commit, staged).err();
+    let turn = if rejected.is_none() { work.turn(state, || true) } else { None };
+    if turn.is_some() {
+        return deliver(state, &state.host.files, work, commit);
+    }
+    drop(deliver(state, &state.host.files, work, Envelope { agreements: Vec::new(), ..commit }));
+    let busy = "another change of the same objects is under way; nothing was changed";
+    rejected.unwrap_or_else(|| refused("busy", busy))
+}
+
+/// Gathers the agreement of every validator.
+///
+/// # Errors
+/// The result of the order if an agreement is missing.
+fn validate(state: &State, work: &Work, commit: &mut Envelope, staged: &Staged) -> Result<(), Learned> {
     for validator in &staged.validators {
         let validate = Envelope {
             step: Step::Validate.into(),
@@ -65,18 +84,16 @@ fn validate_and_commit(state: &State, work: &Work, envelope: &Envelope, staged: 
         match deliver(state, &state.host.units, work, validate) {
             Learned::Outcome(outcome) => match outcome.agreement {
                 Some(agreement) => commit.agreements.push(agreement),
-                None => return Learned::Outcome(outcome),
+                None => return Err(Learned::Outcome(outcome)),
             },
             Learned::Unknown => {
-                return refused("validation_failed", "the validation did not end; nothing was changed");
+                let why = "the validation did not end; nothing was changed";
+                return Err(refused("validation_failed", why));
             }
-            learned @ (Learned::Refused(_) | Learned::Later) => return learned,
+            learned @ (Learned::Refused(_) | Learned::Later) => return Err(learned),
         }
     }
-    let Some(_turn) = work.turn(state, || true) else {
-        return refused("busy", "another change of the same objects is under way; nothing was changed");
-    };
-    deliver(state, &state.host.files, work, commit)
+    Ok(())
 }
 
 fn refused(code: &str, message: &str) -> Learned {
@@ -86,10 +103,11 @@ fn refused(code: &str, message: &str) -> Learned {
 /// Sends an order, and once more if root says that it did not start.
 fn deliver(state: &State, socket: &Path, work: &Work, envelope: Envelope) -> Learned {
     let is_whole = envelope.step() == Step::Whole;
-    let (content, secrets) =
-        if is_whole { (&*work.content, work.secrets.as_deref()) } else { (&[][..], None) };
-    let secret = secrets.is_some();
-    let execute = RootExecute { envelope: Some(envelope), order: work.order.clone(), secrets: secret };
+    let content = if is_whole { work.content.as_slice() } else { &[] };
+    let secrets = work.secrets.as_deref().filter(|_| is_whole);
+    let (order, has_secrets) = (work.order.clone(), secrets.is_some());
+    let execute =
+        RootExecute { envelope: Some(envelope), order, secrets: has_secrets, ..RootExecute::default() };
     for _ in 0..2 {
         let Ok(stream) = UnixStream::connect(socket) else { continue };
         let event = |payload: &[u8]| work.subscribers.send(Kind::Event, payload);
@@ -124,7 +142,7 @@ pub fn exchange(
     let sent = link::open(&mut stream, kind, message)
         .and_then(|()| content.iter().try_for_each(|part| link::write(&mut stream, Kind::Content, part)))
         .and_then(|()| secrets.map_or(Ok(()), |secrets| link::write(&mut stream, Kind::Secrets, secrets)));
-    // Who refuses need not read everything, so an answer counts even if sending failed.
+    // A program that refuses need not read everything, so an answer counts even if sending failed.
     loop {
         match link::read(&mut stream)? {
             Some((Kind::Event, payload)) => event(&payload),
@@ -134,7 +152,7 @@ pub fn exchange(
     }
 }
 
-/// Asks what became of an order, until its family says that it does not run any more.
+/// Asks for the outcome of an order, until its program reports that it does not run any more.
 pub fn learn(state: &State, socket: &Path, order_id: &[u8]) -> Learned {
     let [mut pause, longest] = PAUSES;
     loop {
@@ -144,7 +162,7 @@ pub fn learn(state: &State, socket: &Path, order_id: &[u8]) -> Learned {
                     .map_or(Learned::Unknown, |outcome| Learned::Outcome(Box::new(outcome)));
             }
             Ok(reply) if reply.state == "unknown" => return Learned::Unknown,
-            // It runs, or nobody answers now.
+            // It runs, or the program does not answer now.
             Ok(_) | Err(_) => {}
         }
         if state.is_stopping() {
@@ -164,7 +182,7 @@ fn ask(socket: &Path, order_id: &[u8]) -> io::Result<OutcomesReply> {
     reply.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Says that the outcome is recorded. If root does not hear it, it keeps the outcome a while longer.
+/// Acknowledges the recorded outcome. If the message is lost, root keeps the outcome longer.
 pub fn acknowledge(socket: &Path, order_id: &[u8]) {
     let acknowledge = Acknowledge { order_id: order_id.to_vec() };
     let sent = UnixStream::connect(socket)
@@ -172,19 +190,47 @@ pub fn acknowledge(socket: &Path, order_id: &[u8]) {
     drop(sent);
 }
 
-/// Sends a read, or the question for facts, and returns the answer. Output goes to whoever follows.
+/// The answer to a read, or to a question for facts.
+pub struct Answer {
+    /// The last frame but the held event.
+    pub recorded: Recorded,
+    /// The last event, which nobody has been sent.
+    pub held: Option<Vec<u8>>,
+    /// Whether the read is recorded.
+    pub is_noted: bool,
+}
+
+/// Sends a read, or the question for facts, and returns the answer. Output goes to whoever follows, once `note` has
+/// recorded the read; the last event is left to the caller, who can record more by then.
 ///
 /// # Errors
-/// Root or the probe refuses, or gives no answer.
-pub fn inspect(state: &State, work: &Work, is_read: bool) -> Result<Recorded, Denied> {
+/// Root or the probe refuses, or gives no answer in time; or it cannot be recorded.
+pub fn inspect(
+    state: &State,
+    work: &Work,
+    is_read: bool,
+    note: impl Fn() -> Result<(), Denied>,
+) -> Result<Answer, Denied> {
     let socket = if work.state.family == "files" { &state.host.files } else { &state.host.asked };
-    let interrupted = |_| Denied::new(Code::Interrupted, "the read ended early; ask again");
+    let failed = |error: io::Error| {
+        let is_late = error.kind() == io::ErrorKind::WouldBlock;
+        let (code, why) =
+            if is_late { (Code::Timeout, "took too long") } else { (Code::Interrupted, "ended early") };
+        Denied::new(code, format!("the read {why}; ask again"))
+    };
     let envelope = (!work.consent.uids.is_empty()).then(|| work.envelope(0));
     let inspect = RootInspect { order: work.order.clone(), envelope };
-    let event = |payload: &[u8]| work.subscribers.send(Kind::Event, payload);
-    let stream = UnixStream::connect(socket).map_err(interrupted)?;
-    let (kind, payload) =
-        exchange(stream, Kind::RootInspect, &inspect, &work.content, None, event).map_err(interrupted)?;
+    let (mut held, mut noted) = (None, None);
+    let event = |payload: &[u8]| {
+        let Some(first) = held.replace(payload.to_vec()) else { return };
+        if noted.get_or_insert_with(&note).is_ok() {
+            work.subscribers.send(Kind::Event, &first);
+        }
+    };
+    let patience = Duration::from_millis(work.record.claim.wait_ms).clamp(READ_TIME[0], READ_TIME[1]);
+    let stream = UnixStream::connect(socket).map_err(failed)?;
+    stream.set_read_timeout(Some(patience)).map_err(failed)?;
+    let (kind, payload) = exchange(stream, Kind::RootInspect, &inspect, &[], None, event).map_err(failed)?;
     if kind == Kind::Close {
         let close = link::strict::<Close>(&payload).unwrap_or_default();
         return Err(Denied::new(Code::from_name(&close.code).unwrap_or(Code::Interrupted), close.message));
@@ -196,7 +242,9 @@ pub fn inspect(state: &State, work: &Work, is_read: bool) -> Result<Recorded, De
         recorded.facts = link::strict(&payload);
     }
     if recorded == Recorded::default() {
-        return Err(interrupted(io::ErrorKind::InvalidData.into()));
+        return Err(failed(io::ErrorKind::InvalidData.into()));
     }
-    Ok(recorded)
+    let is_noted = noted.is_some();
+    noted.unwrap_or(Ok(()))?;
+    Ok(Answer { recorded, held, is_noted })
 }

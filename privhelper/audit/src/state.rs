@@ -1,17 +1,16 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use crate::approvals::{Approvals, Waiting};
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::limit::Limit;
 use crate::log::{AuditLog, Class, Event, Limits, Record};
 use crate::policy::AcceptedPolicy;
 use crate::requests::Requests;
 use crate::sys::files::{self, Reserve};
-use crate::sys::locked;
-use crate::sys::sockets::Journal;
 use crate::turns::Turns;
+use postern_peers::{Limit, locked};
 use postern_policy::{Code, Denied, Policy};
+use postern_proto::root::v1::Claim;
 use postern_record::Json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,12 +18,12 @@ use std::time::{Duration, Instant};
 
 /// Most bytes of orders and content in memory: of one client, and of all.
 const MEMORY: [usize; 2] = [32 * 1024 * 1024, 64 * 1024 * 1024];
-/// Who is counted for every uid that is no client.
+/// The uid that all uids which are no clients are counted as.
 const NOBODY: u32 = u32::MAX;
 
 /// The recorder.
 pub struct State {
-    /// Where everything is.
+    /// Paths, users and clocks of this host.
     pub host: Host,
     /// The audit log.
     pub log: AuditLog,
@@ -32,12 +31,10 @@ pub struct State {
     pub requests: Requests,
     /// Orders that wait for people.
     pub approvals: Approvals,
-    /// Whose turn it is.
+    /// The turns of effects.
     pub turns: Turns,
     /// Bytes of orders and content in memory.
     pub memory: Arc<Limit>,
-    /// The journal.
-    pub journal: Journal,
     /// Disk space for operators.
     pub reserve: Reserve,
     /// One `begin` at a time: whoever pauses or stops holds it, and knows all that has begun.
@@ -56,10 +53,10 @@ impl State {
     /// The log, the seal's keys or the recorder's state cannot be read or written.
     pub fn open(host: Host) -> Result<Self, Fault> {
         let doing = "open the recorder's state";
-        // Also on a full disk: without a recorder no operator could do anything about it.
+        // The reserve is freed, so that the recorder starts on a full disk: operators need it to act.
         let reserve = Reserve::open(&host.state.join("reserve")).map_err(Fault::io(doing))?;
         let freed = reserve.free();
-        let log = AuditLog::open(&host.location())?;
+        let log = AuditLog::open(&host.audit)?;
         let requests = Requests::default();
         log.states(|state| requests.restore(state))?;
         let count = u64::try_from(requests.unfinished().len()).unwrap_or(u64::MAX);
@@ -72,10 +69,9 @@ impl State {
             approvals: Approvals::default(),
             turns: Turns::default(),
             memory: Limit::new(MEMORY[0], MEMORY[1]),
-            journal: Journal::new(&host.journal),
             reserve,
             begins: Mutex::new(()),
-            started: host.unix(),
+            started: host.audit.unix(),
             policy: AcceptedPolicy::default(),
             paused: Mutex::new(paused.map(|reason| String::from_utf8_lossy(&reason).into_owned())),
             stopping: AtomicBool::new(false),
@@ -83,8 +79,9 @@ impl State {
         };
         let policy = state.policy();
         let detail = policy.as_ref().err().map(|fault| format!("no policy is accepted: {fault}"));
+        let policy = policy.map(|policy| policy.digest().to_string()).unwrap_or_default();
         let start = Record {
-            policy: policy.map(|policy| policy.digest().to_string()).unwrap_or_default(),
+            claim: Claim { policy, ..Claim::default() },
             outcome: Json::new().text("detail", &detail.unwrap_or_default()),
             ..Record::default()
         };
@@ -100,12 +97,14 @@ impl State {
     /// # Errors
     /// There is none, or it is damaged.
     pub fn policy(&self) -> Result<Arc<Policy>, Fault> {
-        self.policy.current(&self.host, |policy| self.log.limit(Limits::new(policy.audit())))
+        self.policy.current(&self.host, |policy| self.log.limit(Limits::new(&policy.audit())))
     }
 
-    /// Returns whether the accepted policy names this uid as a client. Without a policy nobody is one.
+    /// Returns whether the accepted policy names this uid as a client. Without one that can be read, everybody but root may
+    /// be one.
     pub fn is_client(&self, uid: u32) -> bool {
-        self.policy().is_ok_and(|policy| self.policy.is_client(&self.host, &policy, uid))
+        let is_root = uid == self.host.owner_uid;
+        self.policy().map_or(!is_root, |policy| self.policy.is_client(&self.host, &policy, uid))
     }
 
     /// Counts a request of a client that is about to be recorded. All who are no clients share one budget.
@@ -120,27 +119,28 @@ impl State {
         })
     }
 
-    /// Checks that an order still waits rightly: it is wanted, its time is not up, the policy is the same.
+    /// Checks that an order may still wait: it is wanted, its time is not over, the policy is the same.
     ///
     /// # Errors
     /// `approval_expired`.
     pub fn still_asks(&self, one: &Waiting, is_wanted: bool) -> Result<(), Denied> {
         let is_same = self.policy().is_ok_and(|policy| policy.digest() == one.policy);
-        let why = match (is_same, one.expires > (self.host.since_boot)(), is_wanted && !self.is_stopping()) {
-            (true, true, true) => return Ok(()),
-            (false, _, _) => "the policy was replaced while this waited for approval; ask again",
-            (true, false, _) => "nobody approved this in time; ask again if it is still wanted",
-            (true, true, false) => "the broker or the recorder was restarted; ask again",
-        };
+        let why =
+            match (is_same, one.expires > (self.host.audit.since_boot)(), is_wanted && !self.is_stopping()) {
+                (true, true, true) => return Ok(()),
+                (false, _, _) => "the policy was replaced while this waited for approval; ask again",
+                (true, false, _) => "nobody approved this in time; ask again if it is still wanted",
+                (true, true, false) => "the broker or the recorder was restarted; ask again",
+            };
         Err(Denied::new(Code::ApprovalExpired, why))
     }
 
-    /// Returns why nothing new begins; none if it does.
+    /// Returns the reason of the pause; none if not paused.
     pub fn paused(&self) -> Option<String> {
         locked(&self.paused).clone()
     }
 
-    /// Lets nothing new begin, or lets it again. It survives a restart.
+    /// Pauses or resumes. A pause survives a restart.
     ///
     /// # Errors
     /// It cannot be written. A pause holds all the same, until the recorder ends.
@@ -172,7 +172,7 @@ impl State {
     /// # Errors
     /// The log cannot take the record.
     pub fn stop(&self, limit: Duration) -> Result<(), Fault> {
-        // What has not begun by now does not begin any more.
+        // No effect begins from here on.
         let begins = locked(&self.begins);
         self.stopping.store(true, Ordering::Relaxed);
         drop(begins);
@@ -183,11 +183,11 @@ impl State {
         self.log.stop()
     }
 
-    /// Does what is due every second: makes reads and refusals durable, sees to the log and to the policy.
+    /// Runs the upkeep of every second: syncs reads and refusals, rotates the log, reads a changed policy.
     pub fn tick(&self) {
         self.log.tick();
         self.reserve.keep();
-        // Without a policy everybody is refused; `status` says so.
+        // Without a policy everybody is refused; `status` reports it.
         drop(self.policy());
     }
 }

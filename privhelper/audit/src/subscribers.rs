@@ -1,6 +1,6 @@
 //! The broker's connections that follow one request: the first, and those of the same id that came later.
 
-use crate::sys::locked;
+use postern_peers::locked;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{Close, CloseReason, Parked, Recalled};
 use prost::Message;
@@ -18,9 +18,9 @@ pub struct Subscribers(Mutex<Inner>);
 #[derive(Default)]
 struct Inner {
     streams: Vec<UnixStream>,
-    /// That it waits for people, for those who come later.
+    /// Whether it waits for approval, for later subscribers.
     parked: Option<Parked>,
-    /// How it ended.
+    /// The last frame, once it has ended.
     last: Option<(Kind, Vec<u8>)>,
 }
 
@@ -30,7 +30,7 @@ impl Subscribers {
         locked(&self.0).streams.push(stream);
     }
 
-    /// Adds a connection of the same id: it learns that the request runs, and all that follows.
+    /// Adds a connection of the same id: it gets the state of the request, and all later frames.
     pub fn attach(&self, mut stream: UnixStream) {
         let mut inner = locked(&self.0);
         let running = Recalled { state: "running".to_owned(), ..Recalled::default() };
@@ -66,18 +66,18 @@ impl Subscribers {
         inner.last = Some((kind, payload));
     }
 
-    /// Ends with the words of a refusal: nothing has begun.
+    /// Ends with a refusal: nothing has begun.
     pub fn refuse(&self, code: &str, message: &str) {
         self.finish(Kind::Close, &refused(code, message));
     }
 
-    /// Closes all connections without a last frame: who follows asks again.
+    /// Closes all connections without a last frame: subscribers ask again.
     pub fn abandon(&self) {
         locked(&self.0).streams.clear();
     }
 }
 
-/// Returns the last frame of what did not begin.
+/// Returns the last frame of an order that did not begin.
 pub fn refused(code: &str, message: &str) -> Close {
     let (code, message) = (code.to_owned(), message.to_owned());
     Close { reason: CloseReason::Refused.into(), code, message, ..Close::default() }

@@ -1,14 +1,14 @@
 //! Turns: effects on the same object run one after the other. Operators first, then the uids in rotation.
 
-use crate::sys::locked;
+use postern_peers::locked;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a waiting request looks whether it is still wanted.
+/// How often a waiting request checks whether it is still wanted.
 const CHECK: Duration = Duration::from_millis(250);
 
-/// Whose turn it is.
+/// The turns of effects.
 #[derive(Default)]
 pub struct Turns {
     inner: Mutex<Inner>,
@@ -75,7 +75,7 @@ impl Turns {
 }
 
 impl Inner {
-    /// Whether this one's objects are free and no other that comes first waits for one of them.
+    /// Whether its objects are free and no request before it waits for one of them.
     fn next(&self, number: u64) -> bool {
         let rank =
             |one: &Waiting| (!one.is_operator, self.served.get(&one.uid).copied().unwrap_or(0), one.number);

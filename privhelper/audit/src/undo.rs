@@ -1,14 +1,14 @@
-//! What an operator takes back: newest first, up to the first that fails. Root issued each inverse and checks that the
-//! object is still as the effect left it.
+//! Operators' undo: newest first, up to the first that fails. Root issued each inverse and checks that the object is
+//! still as the effect left it.
 
 use crate::claims;
 use crate::execute;
 use crate::host::random_id;
-use crate::log::Payer;
+use crate::log::{Payer, Record};
 use crate::requests::{Taken, begun, is_done};
 use crate::state::State;
-use crate::sys::sockets::Peer;
 use crate::work::{Id, Work};
+use postern_peers::Peer;
 use postern_policy::types::RequestId;
 use postern_policy::{Code, Denied};
 use postern_proto::link::order_id;
@@ -24,10 +24,10 @@ const VERB: &str = "request.undo";
 /// How long an undo waits for its turn, in milliseconds.
 const WAIT_MS: u64 = 60_000;
 
-/// Takes back what the request names, and tells of each; the first that fails is the last.
+/// Undoes the named requests, and reports each; the first that fails is the last.
 ///
 /// # Errors
-/// Nothing is named, or more than one.
+/// None or more than one of request, task and time is given.
 pub fn run(
     state: &State,
     peer: Peer,
@@ -35,16 +35,20 @@ pub fn run(
     mut tell: impl FnMut(&OperatorUndone) -> bool,
 ) -> Result<(), Denied> {
     for (undone, was_undone) in select(state, request)? {
-        let result = match was_undone || undone.inverse.is_empty() {
-            true => Err(Denied::new(Code::UndoGone, "it was undone already, or nothing is kept to undo it")),
-            false if request.dry_run => Ok(()),
-            false => take_back(state, peer, &undone),
+        let result = match (was_undone || undone.inverse.is_empty(), state.requests.later(&undone)) {
+            (true, _) => {
+                Err(Denied::new(Code::UndoGone, "it was undone already, or nothing is kept to undo it"))
+            }
+            (false, Some(later)) if !request.dry_run => {
+                let why = format!("request {later} changed the same later; undo that one first");
+                Err(Denied::new(Code::UndoConflict, why))
+            }
+            (false, _) if request.dry_run => Ok(()),
+            (false, _) => take_back(state, peer, &undone),
         };
-        let (code, message) = result.map_or_else(
-            |denied| (denied.code.as_str().to_owned(), denied.message),
-            |()| (String::new(), String::new()),
-        );
-        let is_last = !code.is_empty();
+        let is_last = result.is_err();
+        let denied = result.err().map(|denied| (denied.code.as_str().to_owned(), denied.message));
+        let (code, message) = denied.unwrap_or_default();
         let RequestState { request_id, uid, verb, target, inverse, .. } = undone;
         let inverse = if request.dry_run { inverse } else { Vec::new() };
         if !tell(&OperatorUndone { request_id, uid, verb, target, code, message, inverse }) || is_last {
@@ -82,13 +86,13 @@ fn select(state: &State, request: &OperatorUndoRequest) -> Result<Vec<(RequestSt
     Ok(found)
 }
 
-/// Sends the inverse in an order of the recorder's own, also while paused. It has an id by which it can be undone too.
+/// Sends the inverse in an order that the recorder makes, also while paused. The undo has an id and can be undone too.
 fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Denied> {
     let _freed = state.reserve.free();
     let gone = || Denied::new(Code::UndoGone, "what is kept to undo it cannot be read");
     let inverse = Inverse::decode(undone.inverse.as_slice()).map_err(|_| gone())?;
     let policy = state.policy()?.digest();
-    let now = state.host.unix();
+    let now = state.host.audit.unix();
     let request_id = RequestId::made(now, &random_id()?)?.to_string();
     let meta = Meta { request_id: request_id.clone(), mode: Mode::Execute.into(), ..Meta::default() };
     let of = undone.request_id.clone();
@@ -121,15 +125,14 @@ fn take_back(state: &State, peer: Peer, undone: &RequestState) -> Result<(), Den
         inverse: Some(inverse),
         ..Order::default()
     };
-    let mut record = claims::record(&claim).ok_or_else(gone)?;
-    record.origin = Payer::Recorder;
     let request = RequestState {
         objects: undone.objects.clone(),
         by_operator: true,
         undoes_uid: undone.uid,
         ..claims::state(&claim, Vec::new())
     };
-    let mut work = Work::new(claim, record, request, order.encode_to_vec());
+    let record = Record { origin: Payer::Recorder, ..claims::record(claim).ok_or_else(gone)? };
+    let mut work = Work::new(record, request, order.encode_to_vec());
     state.requests.take(work.state.clone(), &work.subscribers, now).map_err(|taken| match taken {
         Taken::Full(denied) => denied,
         Taken::Known(_) | Taken::Running(_) => Denied::new(Code::Busy, "this id is taken; try again"),

@@ -1,4 +1,4 @@
-//! One order under way: claim, record, request state, and who follows it.
+//! One order under way: claim, record, request state, and subscribers.
 
 use crate::approvals::Consent;
 use crate::log::Record;
@@ -7,14 +7,14 @@ use crate::state::State;
 use crate::subscribers::Subscribers;
 use crate::turns::Turn;
 use postern_proto::link::order_id;
-use postern_proto::root::v1::{Claim, Envelope, RequestState};
+use postern_proto::root::v1::{Envelope, RequestState};
 use postern_proto::v1::{Completed, Status};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a turn.
 const TURN_MAX: Duration = Duration::from_secs(60 * 60);
-/// What an order has of its request id.
+/// How far the order's request id is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Id {
     /// Nothing: a read.
@@ -27,37 +27,34 @@ pub enum Id {
 
 /// One order under way.
 pub struct Work {
-    /// What the broker claims about it; for people.
-    pub claim: Claim,
-    /// What the log will say.
+    /// What the log will say, with the broker's claim about it.
     pub record: Record,
-    /// What must be known of it after a restart.
+    /// Its state for a restart.
     pub state: RequestState,
     /// The encoded order, which is not read.
     pub order: Vec<u8>,
     /// Content frames as they came.
-    pub content: Vec<Vec<u8>>,
+    pub content: Arc<Vec<Vec<u8>>>,
     /// The frame of secret values.
     pub secrets: Option<Vec<u8>>,
-    /// Who follows it.
+    /// Its subscribers.
     pub subscribers: Arc<Subscribers>,
-    /// When it came.
+    /// When it was received.
     pub started: Instant,
-    /// What it has of its id.
+    /// How far its id is taken.
     pub id: Id,
-    /// What people agreed to.
+    /// The approval.
     pub consent: Consent,
 }
 
 impl Work {
     /// Begins the work of an order that has just come.
-    pub fn new(claim: Claim, record: Record, state: RequestState, order: Vec<u8>) -> Self {
+    pub fn new(record: Record, state: RequestState, order: Vec<u8>) -> Self {
         Self {
-            claim,
             record,
             state,
             order,
-            content: Vec::new(),
+            content: Arc::default(),
             secrets: None,
             subscribers: Arc::default(),
             started: Instant::now(),
@@ -73,12 +70,12 @@ impl Work {
 
     /// Waits for a turn with its objects.
     pub fn turn<'a>(&self, state: &'a State, is_wanted: impl Fn() -> bool) -> Option<Turn<'a>> {
-        let limit = Duration::from_millis(self.claim.wait_ms).min(TURN_MAX);
+        let limit = Duration::from_millis(self.record.claim.wait_ms).min(TURN_MAX);
         let who = (self.state.uid, self.state.by_operator);
         state.turns.take(who, &self.state.objects, limit, is_wanted)
     }
 
-    /// Returns what the recorder adds to the order.
+    /// Returns the envelope of the order.
     pub fn envelope(&self, seq: u64) -> Envelope {
         Envelope {
             seq,

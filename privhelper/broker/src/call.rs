@@ -1,17 +1,15 @@
-//! One request of a client: who asks, what is recorded about it, and how it is answered.
+//! One request of a client: the caller's identity, the claim for the record, and the answer.
 
+use crate::body::without_contents;
 use crate::claim;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::{EventSender, Grpc};
 use crate::history::Question;
-use crate::limit::Permit;
 use crate::meta::{Meta, split};
 use crate::order::Order;
 use crate::state::{State, of};
-use crate::sys::locked;
-use crate::sys::socket::Peer;
-use postern_policy::request::without_contents;
+use postern_peers::{Peer, Permit, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Decision, Denied, Grant, Request, VerbId};
 use postern_proto::root::v1::Claim;
@@ -19,7 +17,7 @@ use postern_proto::v1::{self as wire, event};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// People may take at least this long: shorter questions could follow each other without end.
+/// Shortest time to approve: shorter ones would let a client ask people again and again.
 const APPROVAL_MIN: Duration = Duration::from_secs(60);
 
 /// The longest wait for a turn that the recorder takes, in milliseconds.
@@ -37,32 +35,32 @@ pub enum Outcome {
 /// A request under way.
 #[derive(Debug)]
 pub struct Call {
-    /// What all connections share.
+    /// The state that all connections share.
     pub state: Arc<State>,
-    /// Who asks, as the kernel said.
+    /// The caller, from `SO_PEERCRED`.
     pub peer: Peer,
-    /// Where events go.
+    /// Sends events to the client.
     pub sender: EventSender,
-    /// What is recorded about it.
+    /// The claim that is recorded about it.
     pub claim: Claim,
     /// The keyed digest of the request.
     pub digest: Digest,
-    /// The same without what every request carries: another try of the same thing has the same.
+    /// The same digest without `meta`: a new try of the same request has the same.
     pub canonical: Digest,
     /// Whether the recorder was asked to take the request's id.
     pub takes_id: bool,
-    /// What the client sees of the plan.
+    /// The part of the plan that the client may see.
     pub plan: wire::Plan,
     /// How long the client waits for locks and jobs.
     pub limit: Duration,
     /// Whether people were asked.
     pub was_asked: bool,
     started: Instant,
-    /// A place among the requests under way, given up while people are asked.
+    /// The permit of a running request, given back while people are asked.
     running: Option<Permit>,
     /// Memory of the message.
     memory: Option<Permit>,
-    /// The question that people are asked.
+    /// The request as denials are remembered, while people are asked.
     parked: Option<String>,
     attached: bool,
 }
@@ -121,7 +119,7 @@ impl Call {
         Ok((meta, order))
     }
 
-    /// Finds out who asks, under the policy and the account files as they are now.
+    /// Identifies the client, under the policy and the account files as they are now.
     ///
     /// # Errors
     /// `unknown_client`.
@@ -138,7 +136,7 @@ impl Call {
         Ok(Client { policy, identity })
     }
 
-    /// Takes what was decided: the rule, and how long the client and people may take.
+    /// Stores the decision: the rule, and the time limits of the client's waiting and of approval.
     pub fn decided(&mut self, meta: &Meta, grant: &Grant) {
         claim::of_grant(&mut self.claim, grant);
         self.limit = meta.wait.map_or(grant.timeout(), |wait| wait.min(grant.timeout()));
@@ -149,7 +147,7 @@ impl Call {
         self.claim.approval_ttl_s = ttl.as_secs();
     }
 
-    /// Returns what people would be asked, if they must be and may be.
+    /// Returns the question for people, if the request needs approval and may be asked.
     ///
     /// # Errors
     /// `denied_recently`, with the operator's words.
@@ -180,13 +178,13 @@ impl Call {
         self.attached
     }
 
-    /// Takes a place among the requests under way; false if its uid or all have too many.
+    /// Takes the permit of a running request; false if its uid or all uids have too many.
     pub fn begin(&mut self) -> bool {
         self.running = self.state.running.take(self.peer.uid, 1);
         self.running.is_some()
     }
 
-    /// Gives its place up while people are asked, and tells the client.
+    /// Gives the permit back while people are asked, and tells the client.
     pub fn park(&mut self, approval_id: String, expires_unix_s: u64) {
         (self.running, self.memory) = (None, None);
         let mut waiting = locked(&self.state.waiting);
@@ -201,7 +199,7 @@ impl Call {
         self.sender.event(event::Kind::Waiting(wire::Waiting { approval_id, expires_unix_s, plan }));
     }
 
-    /// Takes its place again: people have approved.
+    /// Takes the permit again: people have approved.
     pub fn resume(&mut self) {
         self.forget_question();
         self.running = Some(self.state.running.force(self.peer.uid, 1));
@@ -222,7 +220,7 @@ impl Call {
         self.sender.end(Grpc::Unimplemented, "unsupported: this helper has no such verb");
     }
 
-    /// Answers the client, whatever happened. What the recorder has not written is recorded first.
+    /// Answers the client in every case. An outcome that the recorder has not written is recorded first.
     pub fn answer(mut self, result: Result<Outcome, Error>) {
         self.forget_question();
         self.claim.duration_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);

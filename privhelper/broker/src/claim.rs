@@ -1,4 +1,4 @@
-//! Claims: what the audit log and people are told about a request, as the broker says it. Texts are bounded and hold no
+//! Claims: the broker's description of a request, for the audit log and for people. Texts are bounded and hold no
 //! control characters.
 
 use crate::error::Error;
@@ -13,12 +13,12 @@ use postern_proto::v1 as wire;
 use postern_record::Json;
 use std::collections::BTreeSet;
 
-/// Most bytes of a text. The recorder accepts no longer one.
+/// Most bytes of a text. The recorder refuses a longer one.
 pub const TEXT_MAX: usize = 500;
-/// Most bytes of the texts that say what a request is about, or why it failed.
+/// Most bytes of the texts that name the object of a request, or the reason of a failure.
 const LONG_MAX: usize = 4096;
 
-/// A text without control characters and without marks that turn its direction, at most so long.
+/// Removes control characters and bidirectional marks, and cuts the text to `most` bytes.
 #[must_use]
 pub fn text(text: &str, most: usize) -> String {
     let mut bounded = String::new();
@@ -37,26 +37,32 @@ fn object(json: Json) -> String {
     if json.members().is_empty() { String::new() } else { json.shortened().to_string() }
 }
 
-/// The request's id, if it is one: also a refused request has it.
+/// Adds the request's id, if valid: also to the claim of a refused request.
 pub fn of_meta(claim: &mut Claim, meta: Option<&wire::Meta>) {
     let id = meta.and_then(|meta| RequestId::new(&meta.request_id).ok());
     claim.request_id = id.map(|id| id.to_string()).unwrap_or_default();
 }
 
-/// What the client says: its words, and the arguments by their wire names with content as size and digest.
+/// Adds the client's own statements: reason, task, and the arguments by their wire names, content as size and digest.
 pub fn of_request(claim: &mut Claim, meta: &Meta, order: &Order) {
     claim.request_id = meta.request_id.to_string();
     meta.trace_id.as_str().clone_into(&mut claim.trace_id);
     meta.task.as_str().clone_into(&mut claim.task);
     claim.claimed_uid = meta.claimed_uid;
-    claim.reason = text(meta.reason.as_str(), TEXT_MAX);
-    claim.args_json = object(args(order));
+    // Has no control characters; the log escapes bidirectional marks.
+    meta.reason.as_str().clone_into(&mut claim.reason);
+    of_args(claim, order);
     if let Request::Undo(of) = &order.request {
         claim.undo_of = of.to_string();
     }
 }
 
-/// What it is about, and what is at stake.
+/// Adds the arguments.
+pub fn of_args(claim: &mut Claim, order: &Order) {
+    claim.args_json = object(args(order));
+}
+
+/// Adds the object and the risk.
 pub fn of_grants(claim: &mut Claim, grants: &[RequiredGrant]) {
     let mut targets = Vec::new();
     for (verb, object) in grants {
@@ -70,14 +76,14 @@ pub fn of_grants(claim: &mut Claim, grants: &[RequiredGrant]) {
     claim.capabilities = risk.capabilities.iter().map(ToString::to_string).collect();
 }
 
-/// What was decided.
+/// Adds the decision and its rule.
 pub fn of_grant(claim: &mut Claim, grant: &Grant) {
     grant.rule_id().clone_into(&mut claim.rule);
     grant.decision().as_str().clone_into(&mut claim.decision);
     claim.approvers = grant.approvers().max(1);
 }
 
-/// What would be done, and what an effect takes its turn by.
+/// Adds the plan, and the objects whose effects run one after the other.
 pub fn of_plan(claim: &mut Claim, order: &Order, grant: &Grant, facts: &Facts, plan: &Plan) {
     claim.plan_json = object(plan.json.clone());
     claim.objects = objects(order, grant, facts).into_iter().collect();
@@ -113,7 +119,7 @@ fn objects(order: &Order, grant: &Grant, facts: &Facts) -> BTreeSet<String> {
     objects
 }
 
-/// How a request ended that the broker records.
+/// Adds the outcome of a request that the broker records.
 pub fn of_outcome(claim: &mut Claim, event: &str, completed: &wire::Completed) {
     event.clone_into(&mut claim.event);
     if event == "served" {
@@ -123,7 +129,7 @@ pub fn of_outcome(claim: &mut Claim, event: &str, completed: &wire::Completed) {
     }
 }
 
-/// Why a request ended without an outcome.
+/// Adds the error of a request that ended without an outcome.
 pub fn of_error(claim: &mut Claim, error: &Error) {
     let (denied, detail) = match error {
         Error::Denied(denied) | Error::Recorded(denied) => (denied.clone(), denied.message.clone()),

@@ -1,4 +1,4 @@
-//! Who asks, and the policy that decides from the first step of a request to the last.
+//! The client of a request, and the policy that decides it from the first step to the last.
 
 use postern_policy::types::TargetPath;
 use postern_policy::{Identity, Object, Policy, VerbId};

@@ -1,16 +1,15 @@
-//! One client's connection: frames in, requests out, until either end has gone.
+//! Serves one client's connection: reads frames and starts requests, until client or gateway closes it.
 //!
-//! A thread of its own reads it. At most one unfinished frame and eight open streams; anything else ends it and is
+//! Each connection has its own thread, at most one unfinished frame and eight open streams. A violation ends it and is
 //! recorded.
 
 use crate::call::Call;
 use crate::dispatch;
 use crate::events::{EventSender, Grpc, Outbox, Streams};
 use crate::frame::{Assembler, Frame, Next, Violation};
-use crate::limit::Permit;
 use crate::state::State;
-use crate::sys::socket::{self, Peer};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use postern_peers::{Peer, Permit, hangup, hung_up, is_gone};
 use postern_policy::{Code, Denied};
 use postern_proto::frame::STREAMS_MAX;
 use std::io::{ErrorKind, Read};
@@ -21,21 +20,21 @@ use std::time::{Duration, Instant};
 
 /// How long a frame may stay unfinished.
 const FRAME_TIME: Duration = Duration::from_secs(10);
-/// How often the outbox is looked at while requests are under way, in milliseconds.
+/// How often the outbox is flushed while requests are under way, in milliseconds.
 const LOOK: u16 = 50;
 
 /// A client behind its gateway.
 #[derive(Debug)]
 pub struct Connection {
-    /// What all connections share.
+    /// The state that all connections share.
     pub state: Arc<State>,
-    /// Who connected, as the kernel said.
+    /// The client, from `SO_PEERCRED`.
     pub peer: Peer,
     /// The broker's own copy of the client's socket.
     pub client: UnixStream,
 }
 
-/// What becomes of the connection after a step.
+/// Whether the connection continues after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     On,
@@ -75,14 +74,14 @@ impl Connection {
                 }
             }
         }
-        // Answers that nobody can read any more end here; effects go on.
+        // Answers that nobody can read any more end here; effects continue.
         channel.outbox.flush();
         channel.outbox.close();
     }
 
     /// After the client has left, no further request is accepted, even if its gateway sends one.
     fn has_left(&self) -> bool {
-        socket::hung_up(&self.client)
+        hung_up(&self.client)
     }
 }
 
@@ -96,7 +95,7 @@ impl Channel<'_> {
         let Some(readable) = self.wait() else { return Ok(Step::End) };
         self.outbox.flush();
         if self.assembler.is_unfinished() && self.since.elapsed() > FRAME_TIME {
-            return Err(Violation("the frame did not come whole in time"));
+            return Err(Violation("the frame was not complete in time"));
         }
         if !readable {
             return Ok(Step::On);
@@ -125,7 +124,7 @@ impl Channel<'_> {
         let busy = self.assembler.is_unfinished() || self.streams.running() > 0 || unsent;
         let wanted = if unsent { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let channel = PollFd::new(self.outbox.channel().as_fd(), wanted);
-        let mut fds = [channel, PollFd::new(self.connection.client.as_fd(), socket::hangup())];
+        let mut fds = [channel, PollFd::new(self.connection.client.as_fd(), hangup())];
         match poll(&mut fds, if busy { PollTimeout::from(LOOK) } else { PollTimeout::NONE }) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(_) => return None,
@@ -133,10 +132,10 @@ impl Channel<'_> {
         let [channel, client] = fds;
         let arrives = PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR;
         let readable = channel.revents().is_none_or(|events| events.intersects(arrives));
-        (!socket::is_gone(&client)).then_some(readable)
+        (!is_gone(&client)).then_some(readable)
     }
 
-    /// Decides about a body before it arrives: there must be memory for it and, if it is large, a grant.
+    /// Admits a body before it is read: there must be memory for it and, if it is large, a grant.
     fn admit(&mut self, stream: u32, method: &str, body_len: usize) -> Result<Step, Violation> {
         let (state, peer) = (&self.connection.state, self.connection.peer);
         if self.connection.has_left() {
@@ -161,7 +160,7 @@ impl Channel<'_> {
             return Ok(Step::End);
         }
         let (stream, method, body) = match frame {
-            // The effect goes on; nobody reads its events.
+            // The effect continues; nobody reads its events.
             Frame::Cancel { stream } => {
                 self.streams.leave(stream);
                 return Ok(Step::On);

@@ -11,12 +11,16 @@ pub fn describe(policy: &Policy, identity: &Identity) -> wire::Description {
     wire::Description { client: policy.clients_of(identity).join("+"), grants }
 }
 
-/// One rule as its client may know it: no text of the operator's, no word of other clients.
+/// Returns one rule as its client may see it: without the operator's texts and without other clients.
 fn grant(rule: &Rule, commands: &[Command]) -> wire::Grant {
     let mut grant = wire::Grant {
         verbs: strings(rule.verbs.iter().map(|verb| verb.name())),
         decision: rule.decision.wire().into(),
-        rate: rule.rate.map_or_else(String::new, |rate| format!("{}/{}s", rate.count, rate.window.as_secs())),
+        rate: if rule.rate_count == 0 {
+            String::new()
+        } else {
+            format!("{}/{}s", rule.rate_count, rule.rate_window_s)
+        },
         ..wire::Grant::default()
     };
     match &rule.selector {
@@ -59,7 +63,7 @@ fn limits(rule: &Rule, grant: &mut wire::Grant) {
     let mut add = |key: &str, value: String| grant.limits.push(format!("{key} = {value}"));
     if rule.decision == Decision::Ask {
         add("approvers", rule.approvers.to_string());
-        add("approval_ttl", format!("{}s", rule.approval_ttl.as_secs()));
+        add("approval_ttl", format!("{}s", rule.approval_ttl_s));
     }
     if lists(&[VerbId::PackageInstall, VerbId::PackageUpgrade]) {
         add("max_new_packages", rule.max_new_packages.to_string());

@@ -1,4 +1,4 @@
-//! What becomes of a request before it is decoded: budgets, places, and who runs it.
+//! Admits requests before they are decoded: budgets, permits, and the thread that runs each.
 
 use crate::budget::Class;
 use crate::call::Call;
@@ -11,7 +11,7 @@ use postern_policy::{Code, Decision, Denied, VerbId};
 use postern_proto::frame::BODY_MAX;
 use postern_proto::v1::Mode;
 
-/// Decides about a large body before it arrives: a rule must grant this client the verb, and that much content.
+/// Admits a large body before it is read: a rule must grant this client the verb, and that much content.
 ///
 /// # Errors
 /// `unknown_client`, `no_grant` or `limit_exceeded`.
@@ -47,13 +47,13 @@ pub fn refuse(mut call: Call, method: &str, error: Error) {
     if let Some(verb) = find(method) {
         verb.id.name().clone_into(&mut call.claim.verb);
     }
-    // For the record: the client is named there as the policy names it.
+    // The record names the client as the policy names it.
     drop(call.client());
     let over = call.state.admit(call.peer.uid, Class::Effect).err();
     call.answer(Err(over.map_or(error, Error::Recorded)));
 }
 
-/// Runs a request, or refuses it undecoded. CHECK runs on the connection's own thread: it waits for nobody.
+/// Runs a request, or refuses it undecoded. CHECK runs on the connection's own thread, since it does not wait.
 pub fn dispatch(mut call: Call, method: &str, body: Vec<u8>) {
     let verb = find(method);
     let mode = peek(&body);

@@ -1,4 +1,4 @@
-//! Why a request ends without an outcome: what the client gets, and what only the audit log gets.
+//! Errors of a request: the part for the client, and the part for the audit log alone.
 
 use postern_policy::{Code, Denied, Invalid};
 use std::{fmt, io};
@@ -6,9 +6,9 @@ use std::{fmt, io};
 /// A request that ends without an outcome.
 #[derive(Debug)]
 pub enum Error {
-    /// Decided against. The broker records it.
+    /// Refused. The broker records it.
     Denied(Denied),
-    /// Decided against by the recorder or the root helper before anything began. The recorder has written it.
+    /// Refused by the recorder or by root before any effect began. The recorder has written it.
     Recorded(Denied),
     /// Something failed. The client gets a code, the audit log the reason.
     Failed(Fault),
@@ -53,7 +53,7 @@ impl Fault {
         Self::new(Code::AuditUnavailable, format!("recorder: {error}"))
     }
 
-    /// Returns what the client gets. The reason may name what it must not know.
+    /// Returns the refusal for the client. The reason is left out: it may name objects that the client must not know.
     #[must_use]
     pub fn denied(&self) -> Denied {
         let message = if self.code == Code::AuditUnavailable {

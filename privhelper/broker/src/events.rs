@@ -1,6 +1,7 @@
 //! Events to a client: sent without blocking, so that a slow reader holds up no effect.
 
-use crate::sys::{locked, socket};
+use crate::sys::socket;
+use postern_peers::locked;
 use postern_proto::frame::{self, STREAMS_MAX};
 use postern_proto::v1::{self as wire, event::Kind};
 use prost::Message;

@@ -1,30 +1,31 @@
-//! Facts: what a request would meet on this host, asked of the probe or, for files, of the root helper by way of the
-//! recorder. All of it is validated here; the policy then decides it, and root decides it again on facts of its own.
+//! Facts: the state of the objects of a request on this host, from the probe or, for files, from postern-files by way of
+//! the recorder. They are validated here; the policy decides them, and root decides again on its own facts.
 
 use crate::call::Call;
 use crate::client::Client;
 use crate::error::{Error, Fault};
 use crate::order::Order;
-use crate::perform::send_inspect;
 use crate::probe;
 use crate::recorder::{closed, decode};
+use crate::send::send_inspect;
 use postern_policy::facts::{
-    Action, AffectedUnit, FileFacts, OldFile, PackageStep, PackageTransaction, UnitFacts, UnitState,
+    Action, FileFacts, OldFile, PackageStep, PackageTransaction, UnitFacts, is_missing,
 };
 use postern_policy::request::{FileChange, NewState};
-use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, PackageName};
+use postern_policy::types::{Expect, PackageName};
 use postern_policy::{Code, Denied, Facts, Grant, Request, VerbId};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{self as root, ProbePackages, ProbeUnit, Recorded};
+use postern_proto::v1 as wire;
 use std::io;
 
-/// Facts as they came, for the order, and as the policy decides them.
+/// Facts as they were received, for the order, and as types that the policy decides.
 pub type Gathered = (root::Facts, Facts);
 
 /// Gathers the facts of one verb.
 pub type Gather = fn(&mut Call, &Client, &Order, &Grant) -> Result<Gathered, Error>;
 
-/// The verb needs none: it does what its arguments say.
+/// Gathers nothing: the arguments of the verb are enough to decide it.
 ///
 /// # Errors
 /// None.
@@ -35,7 +36,7 @@ pub fn none(_: &mut Call, _: &Client, _: &Order, _: &Grant) -> Result<Gathered, 
 /// Gathers the facts of an order as its verb does. Those of an undo are facts about its inverse.
 ///
 /// # Errors
-/// `undo_conflict`, and what the verb's own facts are refused for.
+/// `undo_conflict`, and the errors of the verb's own facts.
 pub fn gather(
     call: &mut Call,
     client: &Client,
@@ -45,8 +46,8 @@ pub fn gather(
 ) -> Result<Gathered, Error> {
     let Some(inverse) = &order.wire.inverse else { return of_verb(call, client, order, grant) };
     let gathered = match &inverse.steps {
-        // Exactly the recorded steps are taken back: no simulation could say more.
-        Some(steps) => packages_from_wire(order, steps.clone())?,
+        // Exactly the recorded steps are undone; the simulation only gives the current sources of their versions.
+        Some(steps) => packages_from_wire(order, with_sources(call, inverse, steps.clone())?)?,
         None => of_verb(call, client, order, grant)?,
     };
     let is_as_left = inverse.left.as_ref().is_none_or(|left| is_as_left(&gathered.0, left));
@@ -54,7 +55,7 @@ pub fn gather(
     if is_as_left { Ok(gathered) } else { Err(Denied::new(Code::UndoConflict, why).into()) }
 }
 
-/// Whether objects are as an effect left them. A content that was not recorded may be any.
+/// Whether objects are as an effect left them. Content that was not recorded is not compared.
 fn is_as_left(now: &root::Facts, left: &root::Facts) -> bool {
     let file = |now: &root::FileFacts, left: &root::FileFacts| {
         let of = |file: &root::FileFacts| (file.exists, file.directory, file.mode, file.uid, file.gid);
@@ -69,16 +70,24 @@ fn is_as_left(now: &root::Facts, left: &root::Facts) -> bool {
         && unit(now) == unit(left)
 }
 
-/// The files of a change, as root finds them: it decides the change as the act and tells no content.
+/// Asks root for the files of a change. Root decides the change as for its effect, and sends no content.
 ///
 /// # Errors
-/// What root refuses for, and what the change expects to be there and is not.
-pub fn files(call: &mut Call, client: &Client, order: &Order, _: &Grant) -> Result<Gathered, Error> {
+/// Root refuses, or the files are not in the state that the change expects.
+pub fn files(call: &mut Call, client: &Client, order: &Order, grant: &Grant) -> Result<Gathered, Error> {
+    let is_validator = |name: &str| {
+        client.policy.command(name).is_some_and(|row| row.wire.sandbox() == root::Sandbox::Validator)
+    };
+    let mut judged = grant.rules().filter(|rule| !rule.validate.is_empty());
+    if let Some(rule) = judged.find(|rule| !is_validator(&rule.validate)) {
+        let why = format!("rule {} names a validator that the policy has not", rule.id);
+        return Err(Denied::new(Code::Unsupported, why).into());
+    }
     let mut stream = send_inspect(call, order, "")?;
     let frame = link::read(&mut stream).map_err(Fault::recorder)?;
     let (kind, payload) = frame.ok_or_else(|| Fault::recorder(io::ErrorKind::UnexpectedEof.into()))?;
     if kind != Kind::Recorded {
-        // No record is made of it: the broker makes that of the refusal.
+        // The recorder writes no record of an Inspect of facts: the broker records the refusal.
         return Err(closed(kind, &payload).unrecorded());
     }
     let wire = decode::<Recorded>(&payload)?.facts.ok_or_else(|| invalid("no facts of files"))?;
@@ -88,7 +97,8 @@ pub fn files(call: &mut Call, client: &Client, order: &Order, _: &Grant) -> Resu
     }
     let files = wire.files.iter().zip(&changes).map(|(file, change)| file_from_wire(file, change));
     let files = files.collect::<Result<Vec<_>, Error>>()?;
-    for (change, file) in changes.into_iter().zip(&files) {
+    // An undo expects the files as the request left them.
+    for (change, file) in changes.into_iter().zip(&files).filter(|_| order.wire.inverse.is_none()) {
         check_expected(change, file.old.as_ref(), client.may_read(&change.path))?;
     }
     Ok((wire, Facts::Files(files)))
@@ -98,22 +108,10 @@ fn file_from_wire(file: &root::FileFacts, change: &FileChange) -> Result<FileFac
     if file.path != change.path.as_str() {
         return Err(invalid("facts of another file"));
     }
-    let path = change.path.clone();
-    if !file.exists {
-        return Ok(FileFacts { path, old: None, xattrs: Vec::new() });
-    }
-    let mode = FileMode::of_stat(file.mode).ok_or_else(|| invalid("a mode with special bits"))?;
-    let (kind, sha256) = match (file.directory, Digest::from_bytes(&file.sha256)) {
-        (true, _) => (FileKind::Directory, Digest::of(&[])),
-        // A change of attributes needs no digest.
-        (false, sha256) => (FileKind::File, sha256.unwrap_or(Digest::of(&[]))),
-    };
-    let attributes = Attributes { mode, uid: file.uid, gid: file.gid };
-    let old = Some(OldFile { kind, sha256, size: file.size, attributes });
-    Ok(FileFacts { path, old, xattrs: file.attributes.clone() })
+    FileFacts::from_wire(file).map_err(|_| invalid("facts of a file that are malformed"))
 }
 
-/// Checks that what is there is what the change needs and its writer expects. A client that may not read the file gets
+/// Checks that the file is in the state that the change and its writer expect. A client that may not read the file gets
 /// no digest of it.
 fn check_expected(change: &FileChange, old: Option<&OldFile>, may_read: bool) -> Result<(), Denied> {
     let path = &change.path;
@@ -142,9 +140,9 @@ fn check_expected(change: &FileChange, old: Option<&OldFile>, may_read: bool) ->
 /// # Errors
 /// It does not exist, or the probe cannot tell.
 pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gathered, Error> {
-    let (unit, action, now, journal_lines) = match &order.request {
-        Request::Unit(change) => (&change.unit, action(order.verb), change.now, 0),
-        Request::UnitStatus(status) => (&status.unit, "status", false, status.journal_lines),
+    let (unit, action, now) = match &order.request {
+        Request::Unit(change) => (&change.unit, order.verb.name().trim_start_matches("unit."), change.now),
+        Request::UnitStatus(status) => (&status.unit, "", false),
         Request::Files(_)
         | Request::FileRead(_)
         | Request::FileList(_)
@@ -155,78 +153,59 @@ pub fn unit(call: &mut Call, _: &Client, order: &Order, _: &Grant) -> Result<Gat
         | Request::Result(_)
         | Request::Undo(_) => return Err(invalid("facts of a unit for another verb")),
     };
-    let asked = if action == "status" { "" } else { action };
-    let question = ProbeUnit { unit: unit.to_string(), action: asked.to_owned(), now };
+    let question = ProbeUnit { unit: unit.to_string(), action: action.to_owned(), now };
     let wire = probe::ask(&call.state.host.probe_socket, Kind::ProbeUnit, &question)?;
     let facts = wire.unit.as_ref().ok_or_else(|| invalid("no facts of a unit"))?;
-    let state = unit_from_wire(facts.unit.as_ref())?;
-    if state.is_missing() {
+    let facts = UnitFacts::from_wire(facts).map_err(|_| invalid("facts of a unit that are malformed"))?;
+    if is_missing(&facts.state) {
         return Err(Denied::new(Code::NotFound, format!("{unit} does not exist on this host")).into());
     }
-    let affected = facts.affected.iter().map(|other| {
-        let verb = effect(&other.effect).ok_or_else(|| invalid("an unknown effect on a unit"))?;
-        let (cause, state) = (other.cause.clone(), unit_from_wire(other.unit.as_ref())?);
-        if cause.len() > 512 || !cause.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(invalid("text in the cause of an effect"));
-        }
-        Ok(AffectedUnit { verb, cause, state })
-    });
-    let affected = affected.collect::<Result<Vec<_>, Error>>()?;
-    let now = now.then_some(if order.verb == VerbId::UnitEnable { "start" } else { "stop" });
-    let unit = UnitFacts { state, action, now, affected, journal_lines };
-    Ok((wire, Facts::Unit(Box::new(unit))))
-}
-
-/// `start` of `unit.start`.
-fn action(verb: VerbId) -> &'static str {
-    verb.name().split_once('.').map_or("", |(_, action)| action)
-}
-
-fn effect(word: &str) -> Option<VerbId> {
-    let known = ["start", "stop", "restart", "reload", "enable", "disable"].contains(&word);
-    known.then(|| VerbId::from_name(&format!("unit.{word}"))).flatten()
-}
-
-fn unit_from_wire(unit: Option<&root::UnitState>) -> Result<UnitState, Error> {
-    let unit = unit.ok_or_else(|| invalid("no state of a unit"))?;
-    let words =
-        [&unit.load, &unit.active, &unit.sub, &unit.enabled, &unit.result, &unit.invocation, &unit.id];
-    let is_word = |text: &&String| text.len() <= 255 && text.bytes().all(|b| b.is_ascii_graphic());
-    if !words.iter().all(is_word) || !unit.names.iter().all(|name| is_word(&name)) {
-        return Err(invalid("text in the state of a unit"));
-    }
-    let root::UnitState { id, names, load, active, sub, enabled, result, .. } = unit.clone();
-    Ok(UnitState {
-        id,
-        names,
-        load,
-        active,
-        sub,
-        enabled,
-        result,
-        main_pid: unit.main_pid,
-        since_unix_us: unit.since_unix_us,
-        memory_bytes: unit.memory_bytes,
-        exit_status: unit.exit_status,
-        invocation: unit.invocation.clone(),
-    })
+    Ok((wire, Facts::Unit(Box::new(facts))))
 }
 
 /// The transaction that apt simulates, with the flags that the run will have.
 ///
 /// # Errors
-/// What apt refuses for, or the probe cannot tell.
+/// apt refuses the transaction, or the probe does not answer.
 pub fn packages(call: &mut Call, _: &Client, order: &Order, grant: &Grant) -> Result<Gathered, Error> {
-    let question = ProbePackages {
-        verb: order.verb.name().to_owned(),
-        body: order.wire.body.clone(),
-        flags: Some(grant.package_flags().to_wire()),
-    };
-    let wire = probe::ask(&call.state.host.probe_socket, Kind::ProbePackages, &question)?;
-    packages_from_wire(order, wire.packages.ok_or_else(|| invalid("no facts of packages"))?)
+    let body = order.wire.body.clone();
+    packages_from_wire(order, simulate(call, order.verb.name(), body, grant.package_flags())?)
 }
 
-/// Reads a transaction. Which packages the request named is known here, whatever the simulation says.
+fn simulate(
+    call: &Call,
+    verb: &str,
+    body: Vec<u8>,
+    flags: root::PackageFlags,
+) -> Result<root::PackageFacts, Error> {
+    let question = ProbePackages { verb: verb.to_owned(), body, flags: Some(flags) };
+    let wire = probe::ask(&call.state.host.probe_socket, Kind::ProbePackages, &question)?;
+    wire.packages.ok_or_else(|| invalid("no facts of packages"))
+}
+
+/// Adds the current sources of the versions that would be fetched: recorded steps have none.
+fn with_sources(
+    call: &Call,
+    inverse: &root::Inverse,
+    mut recorded: root::PackageFacts,
+) -> Result<root::PackageFacts, Error> {
+    if recorded.steps.iter().all(|step| step.new.is_empty()) {
+        return Ok(recorded);
+    }
+    let allow_downgrades = recorded.steps.iter().any(|step| step.action() == wire::Action::Downgrade);
+    let flags = root::PackageFlags { allow_downgrades, ..root::PackageFlags::default() };
+    let now = simulate(call, &inverse.verb, inverse.body.clone(), flags)?;
+    for step in &mut recorded.steps {
+        let is_it = |other: &&wire::PackageStep| {
+            (&other.name, &other.arch, &other.new) == (&step.name, &step.arch, &step.new)
+        };
+        let found = now.steps.iter().find(is_it).map(|other| other.sources.clone());
+        step.sources = found.unwrap_or_default();
+    }
+    Ok(recorded)
+}
+
+/// Reads a transaction. The packages that the request names are marked here, not by the simulation.
 fn packages_from_wire(order: &Order, mut wire: root::PackageFacts) -> Result<Gathered, Error> {
     let Request::Packages(named) = &order.request else { return Err(invalid("facts of packages")) };
     let all = order.verb == VerbId::PackageUpgrade && named.packages.is_empty();

@@ -24,11 +24,11 @@ pub enum Frame {
     },
 }
 
-/// Bytes that no gateway of ours sends. They end the connection.
+/// A violation of the frame format. It ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation(pub &'static str);
 
-/// What the frame that is arriving needs next.
+/// The next step for the frame that is arriving.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// At most so many bytes.
@@ -71,7 +71,7 @@ impl Assembler {
     /// Returns what the frame needs next.
     ///
     /// # Errors
-    /// A head, a method or a length that no gateway of ours sends.
+    /// A head, a method or a length that the format does not allow.
     pub fn needs(&mut self) -> Result<Next, Violation> {
         if self.skipping > 0 {
             return Ok(Next::Bytes(self.skipping));

@@ -1,11 +1,12 @@
-//! What counts against later requests: how often rules with a `rate` were used, and what people denied.
+//! History that limits later requests: uses of rules with a `rate`, and denials by people.
 //!
 //! Both are kept in one file of the broker's own and survive restarts. A denied client backs off by (uid, verb, target):
 //! a minute after the first denial, twice as long after each further one, an hour at most. The same bytes are not asked
 //! again within an hour.
 
 use crate::error::{Error, Fault};
-use crate::sys::{locked, store};
+use crate::sys::store;
+use postern_peers::locked;
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied, Element, Grant, VerbId};
 use prost::Message;
@@ -64,7 +65,7 @@ pub struct History {
     kept: Mutex<Kept>,
 }
 
-/// The uses of rules that one request was counted as. Given back if the request does not begin.
+/// The uses of rules that one request has taken. Given back if the request does not begin.
 #[derive(Debug)]
 pub struct Reservation {
     rules: Vec<String>,
@@ -83,7 +84,7 @@ impl History {
         Ok(Self { path, kept })
     }
 
-    /// Counts a request that is about to begin against the `rate` of each rule that lets it through.
+    /// Counts a request that is about to begin against the `rate` of each rule that grants it.
     ///
     /// # Errors
     /// `rate_limited`, or it cannot be kept.
@@ -91,21 +92,22 @@ impl History {
         let mut kept = locked(&self.kept);
         let mut rules = BTreeSet::new();
         for rule in grant.rules() {
-            let Some(rate) = rule.rate else { continue };
-            let window_ms = u64::try_from(rate.window.as_millis()).unwrap_or(u64::MAX);
+            let (count, window) = (rule.rate_count, rule.rate_window_s);
+            if count == 0 {
+                continue;
+            }
+            let window_ms = window.saturating_mul(1000);
             let oldest = unix_ms.saturating_sub(window_ms);
             let Some(used) = kept.used.iter_mut().find(|used| used.rule == rule.id) else {
                 rules.insert(rule.id.clone());
                 continue;
             };
             used.begun_unix_ms.retain(|begun| *begun >= oldest);
-            let most = usize::try_from(rate.count).unwrap_or(usize::MAX);
+            let most = usize::try_from(count).unwrap_or(usize::MAX);
             if used.begun_unix_ms.len() >= most {
                 let first = used.begun_unix_ms.iter().min().copied().unwrap_or(unix_ms);
                 let wait = first.saturating_add(window_ms).saturating_sub(unix_ms).div_ceil(1000);
-                let window = rate.window.as_secs();
-                let message =
-                    format!("rate limit of rule {} reached ({} in {window} s)", rule.id, rate.count);
+                let message = format!("rate limit of rule {} reached ({count} in {window} s)", rule.id);
                 let retry_after_s = u32::try_from(wait).unwrap_or(u32::MAX);
                 let denied = Denied { retry_after_s, ..Denied::new(Code::RateLimited, message) };
                 return Err(denied.into());
@@ -141,7 +143,7 @@ impl History {
         write(&self.path, &kept)
     }
 
-    /// Whether people may be asked for this.
+    /// Checks that people may be asked for this.
     ///
     /// # Errors
     /// `denied_recently`, with the operator's words.
@@ -196,7 +198,7 @@ impl Kept {
     }
 }
 
-/// What people would be asked for.
+/// A request that people would be asked to approve, as denials are compared.
 #[derive(Debug, Clone)]
 pub struct Question {
     uid: u32,
@@ -213,7 +215,7 @@ impl Question {
         let target = |element: &Element| {
             Digest::of(&[element.verb.name().as_bytes(), b" ", element.object.name().as_bytes()])
         };
-        // The rule that an undo rests on is no target.
+        // The rule that permits an undo is not a target.
         let named = elements.iter().filter(|element| element.verb != VerbId::RequestUndo);
         Self { uid, bytes, targets: named.map(target).collect() }
     }

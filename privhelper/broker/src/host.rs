@@ -1,4 +1,4 @@
-//! Where everything is on this host: plain values, so that tests use their own.
+//! Paths and clocks of the host, as values that tests replace.
 
 use nix::time::{ClockId, clock_gettime};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub struct Host {
     pub group: PathBuf,
     /// The broker's own directory.
     pub directory: PathBuf,
-    /// Where a gateway for a connection is had.
+    /// The socket that starts a gateway per connection.
     pub gateway_socket: PathBuf,
     /// The recorder.
     pub recorder_socket: PathBuf,
@@ -52,7 +52,7 @@ impl Host {
     }
 }
 
-/// A clock that cannot be read stands still: budgets then do not refill.
+/// Returns the time since boot; 0 if the clock cannot be read, so that budgets do not refill.
 fn since_boot() -> Duration {
     clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 //! It holds no power and no connection to anything that runs as root. The path of a request is [`run::run`], top to
 //! bottom; the verbs are the rows of [`table::TABLE`].
 
+pub mod body;
 pub mod budget;
 pub mod call;
 pub mod claim;
@@ -16,7 +17,7 @@ pub mod facts;
 pub mod frame;
 pub mod history;
 pub mod host;
-pub mod limit;
+pub mod journal;
 pub mod listen;
 pub mod meta;
 pub mod order;
@@ -26,7 +27,9 @@ pub mod probe;
 pub mod recorder;
 pub mod relay;
 pub mod run;
+pub mod send;
 pub mod state;
 pub mod sys;
 pub mod table;
 pub mod text;
+pub mod visible;

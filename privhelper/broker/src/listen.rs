@@ -1,11 +1,11 @@
-//! Accepts clients: the kernel says who connects, before a byte is read.
+//! Accepts clients by `SO_PEERCRED`, before a byte is read.
 
 use crate::connection::Connection;
 use crate::error::Fault;
-use crate::limit::Permit;
 use crate::state::State;
 use crate::sys::{log, socket};
 use nix::errno::Errno;
+use postern_peers::{Permit, hung_up};
 use postern_policy::Code;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -21,7 +21,7 @@ pub fn accept_all(state: &Arc<State>, listener: &UnixListener) {
         match listener.accept() {
             Ok((stream, _)) => accept(state, stream),
             Err(error) if is_shortage(&error) => std::thread::sleep(Duration::from_millis(20)),
-            // That connection is gone; the next one is not.
+            // Only that connection failed.
             Err(_) => {}
         }
     }
@@ -35,7 +35,7 @@ fn is_shortage(error: &io::Error) -> bool {
 
 /// Takes one connection, or drops it. Nothing here waits for a client or a gateway.
 fn accept(state: &Arc<State>, stream: UnixStream) {
-    let Ok(peer) = socket::peer(&stream) else { return };
+    let Ok(peer) = postern_peers::peer(&stream) else { return };
     let permit = state.connections.take(peer.uid, 1);
     let Some(permit) = permit else { return state.turn_away(peer) };
     let shared = Arc::clone(state);
@@ -60,7 +60,7 @@ fn serve(connection: &Connection, permit: Permit) -> Result<(), Fault> {
         return Ok(());
     }
     // A client that has left already costs no gateway.
-    if socket::hung_up(client) {
+    if hung_up(client) {
         return Ok(());
     }
     let channel = socket::hand_over(&state.host.gateway_socket, client)?;

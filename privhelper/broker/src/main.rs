@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often it is looked whether requests over a budget are to be reported.
+/// How often suppressed requests are reported, if any are due.
 const REPORT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn serve() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Drops what was given beyond need. Everything else is the unit's: user, capabilities, files, system calls.
+/// Drops umask, working directory, core dumps and tracing. The unit sets the rest: user, capabilities, files, system calls.
 fn confine() -> Result<(), Fault> {
     if nix::unistd::Uid::effective().is_root() {
         return Err(Fault::new(Code::Interrupted, "must not run as root; is it started by its unit?"));

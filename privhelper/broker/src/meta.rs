@@ -1,4 +1,4 @@
-//! What every request carries.
+//! The fields that every request has.
 
 use crate::text::{Reason, TaskId, TraceId};
 use postern_policy::Invalid;
@@ -7,7 +7,7 @@ use postern_proto::v1 as wire;
 use prost::{Message, decode_length_delimiter};
 use std::time::Duration;
 
-/// How far a request goes.
+/// The last step of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// All the way.
@@ -71,7 +71,7 @@ pub fn peek(body: &[u8]) -> Option<wire::Mode> {
     wire::Meta::decode(meta).ok().map(|meta| meta.mode())
 }
 
-/// Splits a canonical message into its meta, which is field 1 and so comes first, and all else.
+/// Splits a canonical message into its meta, which is field 1 and so comes first, and the rest.
 #[must_use]
 pub fn split(body: &[u8]) -> (&[u8], &[u8]) {
     let mut rest = body.strip_prefix(&[0x0a]).unwrap_or_default();

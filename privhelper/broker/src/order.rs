@@ -1,28 +1,31 @@
-//! Orders: a client's own bytes and what was decided about them, for the recorder and root.
+//! Orders: a client's own bytes and the decision about them, for the recorder and root.
 
+use crate::body::split_secrets;
 use crate::error::Error;
 use crate::recorder::{Known, Recorder};
 use crate::sys::store;
-use postern_policy::request::{FileChange, NewState, split_secrets, undo_grants};
+use postern_policy::request::{FileChange, NewState, undo_grants};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Decision, Denied, Grant, Policy, Request, RequiredGrant, VerbId};
 use postern_proto::link;
 use postern_proto::root::v1::{self as root, Content, SecretValue, SecretValues};
 use std::sync::Arc;
 
-/// An order with what travels beside it.
+/// An order with the content and secrets that are sent beside it.
 #[derive(Debug)]
 pub struct Order {
     /// The order. Facts and decision are set once they are known.
     pub wire: root::Order,
     /// The verb that has the effect: of an undo that of its inverse.
     pub verb: VerbId,
-    /// Whose programs it is for: `files`, `units`, `packages` or `commands`.
+    /// The family of programs that it is for: `files`, `units`, `packages` or `commands`.
     pub family: String,
     /// The arguments of that verb.
     pub request: Request,
     /// Values of secret parameters.
     secrets: Vec<SecretValue>,
+    /// Why the undo cannot begin.
+    too_late: Option<Denied>,
 }
 
 impl Order {
@@ -38,10 +41,10 @@ impl Order {
             contents: contents(&request),
             ..root::Order::default()
         };
-        Self { wire, verb, family: family.to_owned(), request, secrets: Vec::new() }
+        Self { wire, verb, family: family.to_owned(), request, secrets: Vec::new(), too_late: None }
     }
 
-    /// Takes the inverse that root issued, if the request is an undo: that is what is decided and done.
+    /// Replaces an undo by the inverse that root issued: the inverse is decided and performed.
     ///
     /// # Errors
     /// `unknown_request`, `undo_gone`, or the recorder does not answer.
@@ -54,14 +57,18 @@ impl Order {
             Known::New => return Err(gone("no request of yours has this id")),
         };
         if recalled.undone {
-            return Err(gone("this request was undone already, or its undo has begun"));
+            let why = "this request was undone already, or its undo has begun";
+            self.too_late = Some(Denied::new(Code::UndoGone, why));
+        } else if !recalled.later.is_empty() {
+            let why = format!("request {} changed the same later; undo that one first", recalled.later);
+            self.too_late = Some(Denied::new(Code::UndoConflict, why));
         }
         let Some(inverse) = recalled.inverse else {
             return Err(gone("this request changed nothing that can be undone"));
         };
         let damaged = || gone("how to undo this request is not known any more");
         self.verb = VerbId::from_name(&inverse.verb).ok_or_else(damaged)?;
-        // Its content is root's already, which decides it: here its size and digest are known.
+        // Root has its content and decides it; here only size and digest are known.
         let contents = inverse.contents.iter().map(|_| Arc::default()).collect();
         let decoded = Request::decode_order(self.verb, &inverse.body, contents);
         self.request = decoded.and_then(Result::ok).ok_or_else(damaged)?;
@@ -70,8 +77,16 @@ impl Order {
         Ok(self)
     }
 
-    /// Returns what must be granted. An undo must be granted as its inverse, and each rule that let the undone request
-    /// through must let its undo be asked for. What a person approved is asked again.
+    /// Checks that an undo may begin. One that has ended is answered before this.
+    ///
+    /// # Errors
+    /// `undo_gone` or `undo_conflict`.
+    pub fn check_undo(&self) -> Result<(), Denied> {
+        self.too_late.clone().map_or(Ok(()), Err)
+    }
+
+    /// Returns the grants that the request needs. An undo needs those of its inverse, and `request.undo` in each rule that
+    /// granted the undone request. An undo of an approved request needs approval again.
     #[must_use]
     pub fn required_grants(&self) -> Vec<RequiredGrant> {
         let request = self.request.required_grants();
@@ -80,7 +95,7 @@ impl Order {
         undo_grants(&inverse.rules, least).into_iter().chain(request).collect()
     }
 
-    /// Replaces the values of secret parameters by commitments, so that no digest of the order tells a guess.
+    /// Replaces the values of secret parameters by commitments, so that no digest of the order can test a guess.
     ///
     /// # Errors
     /// The kernel has no random numbers.
@@ -96,7 +111,7 @@ impl Order {
         Ok(())
     }
 
-    /// Sets what was decided, and under which policy.
+    /// Sets the decision and the policy that it was made under.
     pub fn decided(&mut self, policy: &Policy, grant: &Grant) {
         self.wire.decision = grant.decision().wire().into();
         grant.rule_id().clone_into(&mut self.wire.rule);
@@ -114,7 +129,7 @@ impl Order {
         })
     }
 
-    /// Returns the content that follows the order. That of an undo is root's already.
+    /// Returns the content that follows the order; none for an undo, since root has it.
     #[must_use]
     pub fn content(&self) -> Vec<Arc<[u8]>> {
         let Request::Files(files) = &self.request else { return Vec::new() };

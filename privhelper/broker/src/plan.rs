@@ -1,18 +1,19 @@
-//! Plans: what a request would do, as the client and the audit log see it.
+//! Plans: the effects that a request would have, as the client and the audit log see them.
 
 use crate::client::Client;
 use crate::order::Order;
+use crate::visible::{own_words, unit_steps};
 use postern_policy::facts::{
     FileFacts, OldFile, Origin, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
 use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Arguments, Digest, FileKind, FileMode, PackageName, TargetPath, UserName};
-use postern_policy::{Command, Consent, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
+use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
 use postern_proto::root::v1::{Content, Sandbox};
 use postern_proto::v1 as wire;
 use postern_record::Json;
 
-/// A plan with everything that it says.
+/// A complete plan.
 #[derive(Debug, Default)]
 pub struct Plan {
     wire: wire::Plan,
@@ -33,17 +34,25 @@ impl Plan {
         Ok(match facts {
             Facts::None => Self::default(),
             Facts::Files(files) => of_files(order, files),
-            Facts::Unit(unit) => of_unit(unit),
+            Facts::Unit(unit) => of_unit(order, unit),
             Facts::Packages(packages) => of_packages(packages),
         })
     }
 
     /// Returns the plan less what the client may not see: old content that it may not read; of an undo, new content; and
-    /// of units what [`Policy::visible_steps`] leaves out.
+    /// of units what [`unit_steps`] leaves out.
     #[must_use]
-    pub fn visible_to(&self, client: &Client, verb: VerbId, grant: &Grant, facts: &Facts) -> wire::Plan {
+    pub fn visible_to(
+        &self,
+        client: &Client,
+        verb: VerbId,
+        order: &Order,
+        grant: &Grant,
+        facts: &Facts,
+    ) -> wire::Plan {
         let mut plan = self.wire.clone();
         for step in &mut plan.files {
+            step.not_kept = !grant.keeps_for_undo();
             if !TargetPath::new(&step.path).is_ok_and(|path| client.may_read(&path)) {
                 (step.old_sha256, step.old_size) = (String::new(), 0);
                 if verb == VerbId::RequestUndo {
@@ -52,15 +61,13 @@ impl Plan {
             }
         }
         if let Facts::Unit(unit) = facts {
-            let is_asked = grant.decision() == Decision::Ask;
-            let consent = if is_asked { Consent::Pending } else { Consent::Given };
-            plan.units = client.policy.visible_steps(&client.identity, unit, consent);
+            plan.units = unit_steps(client, order, unit, grant.decision() != Decision::Ask);
         }
         plan
     }
 }
 
-/// A change with its new content and what is there now.
+/// A change with its new content and the file that exists now.
 type Step<'a> = ((&'a FileChange, Option<&'a Content>), Option<&'a OldFile>);
 
 fn of_files(order: &Order, files: &[FileFacts]) -> Plan {
@@ -132,9 +139,9 @@ fn file_json(((change, content), old): Step<'_>) -> Json {
     if change.to == NewState::Removed { json } else { json.text("mode", &mode.to_string()) }
 }
 
-fn of_unit(unit: &UnitFacts) -> Plan {
+fn of_unit(order: &Order, unit: &UnitFacts) -> Plan {
     // What is done to the unit itself, then to the units that the change affects.
-    let own = [Some(unit.action), unit.now].into_iter().flatten().map(|verb| (verb, &unit.state, false));
+    let own = own_words(order).map(|verb| (verb, &unit.state, false));
     let others = unit.affected.iter().map(|other| (other.word(), &other.state, true));
     let json = |(verb, unit, cascade): (&str, &UnitState, bool)| {
         let json = Json::new().text("id", &unit.id).text("verb", verb);
@@ -174,7 +181,7 @@ fn of_command(row: &Command, arguments: &Arguments) -> Result<Plan, Denied> {
         Sandbox::Validator => "validator",
         Sandbox::None | Sandbox::Unspecified => "none",
     };
-    // What the row adds to its sandbox, a line each.
+    // The additions of the row to its sandbox, one line each.
     let lists = [
         ("may write", &row.wire.write),
         ("capability", &row.wire.capabilities),

@@ -17,14 +17,14 @@ const ANSWER_TIME: Duration = Duration::from_secs(180);
 /// Asks for facts.
 ///
 /// # Errors
-/// What the probe refuses for, or it does not answer.
+/// The probe refuses or does not answer.
 pub fn ask(socket: &Path, kind: Kind, question: &impl Message) -> Result<Facts, Error> {
     let (kind, payload) = exchange(socket, kind, question)
         .map_err(|error| Fault::new(Code::Interrupted, format!("probe: {error}")))?;
     if kind == Kind::Facts {
         return decode(&payload);
     }
-    // The recorder knows nothing of it: the broker records it.
+    // The recorder does not see it: the broker records it.
     Err(closed(kind, &payload).unrecorded())
 }
 

@@ -1,7 +1,7 @@
 //! The recorder's client: notes and ids on one kept connection, each order on a connection of its own.
 
 use crate::error::{Error, Fault};
-use crate::sys::{locked, socket};
+use postern_peers::{hung_up, locked};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{Claim, Close, Hello, Note, Recall, Recalled};
@@ -24,7 +24,7 @@ pub struct Recorder {
     kept: Mutex<Option<UnixStream>>,
 }
 
-/// What is known of a request id.
+/// The state of a request id.
 #[derive(Debug)]
 pub enum Known {
     /// Nothing.
@@ -42,16 +42,16 @@ impl Recorder {
         Self { socket, kept: Mutex::default() }
     }
 
-    /// Records what is no order: a refusal, PREVIEW, CHECK, or an answer of the broker's own.
+    /// Records an event without an order: a refusal, PREVIEW, CHECK, or an answer that the broker gives itself.
     ///
     /// # Errors
-    /// The log cannot take it: the client must not get what was to be recorded.
+    /// The log cannot take it: the client must not get the answer.
     pub fn note(&self, claim: Claim) -> Result<(), Error> {
         let (kind, payload) = self.call(Kind::Note, &Note { claim: Some(claim) })?;
         if kind == Kind::Recorded { Ok(()) } else { Err(closed(kind, &payload)) }
     }
 
-    /// Returns what is known of a request id. `body` is the keyed digest of the request; none = only ask.
+    /// Returns the state of a request id. `body` is the keyed digest of the request; none = only ask.
     ///
     /// # Errors
     /// `request_id_conflict`, `request_id_expired`, `unknown_request`, or the recorder does not answer.
@@ -64,7 +64,7 @@ impl Recorder {
     /// One frame and its answer on the kept connection. A connection that the recorder has closed is opened anew, once.
     fn call(&self, kind: Kind, message: &impl Message) -> Result<(Kind, Vec<u8>), Fault> {
         let mut kept = locked(&self.kept);
-        let answered = match kept.take().filter(|stream| !socket::hung_up(stream)) {
+        let answered = match kept.take().filter(|stream| !hung_up(stream)) {
             Some(stream) => exchange(stream, kind, message),
             None => Err(io::ErrorKind::NotConnected.into()),
         };
@@ -101,7 +101,7 @@ impl Recorder {
     }
 }
 
-/// Returns the recorded outcome of a request for who asks again.
+/// Returns the recorded outcome of a repeated request.
 #[must_use]
 pub fn replayed(recalled: Recalled) -> wire::Completed {
     wire::Completed { replayed: true, ..recalled.completed.unwrap_or_default() }
@@ -122,7 +122,7 @@ fn exchange(
     Ok((stream, frame))
 }
 
-/// Reads what the recorder says of an id.
+/// Reads the recorder's answer about an id.
 ///
 /// # Errors
 /// `request_id_conflict`, `request_id_expired` or `unknown_request`.
@@ -147,12 +147,12 @@ pub fn known(recalled: Recalled) -> Result<Known, Error> {
 /// Decodes a message of the recorder's or probe's.
 ///
 /// # Errors
-/// It is none.
+/// It cannot be decoded.
 pub fn decode<M: Message + Default>(payload: &[u8]) -> Result<M, Error> {
     link::strict(payload).ok_or_else(|| unexpected("a frame that does not decode"))
 }
 
-/// The error that a frame stands for which is not the answer.
+/// Returns the error for a frame that is not the expected answer.
 #[must_use]
 pub fn closed(kind: Kind, payload: &[u8]) -> Error {
     let close: Option<Close> = (kind == Kind::Close).then(|| link::strict(payload)).flatten();

@@ -11,28 +11,28 @@ use postern_proto::v1::{self as wire, event};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How often a relay looks whether its client has left.
+/// How often a relay checks whether its client has left.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long a recorder that has ended is awaited, and in which steps.
+/// How long the relay waits for a recorder that has ended to come back, and the pause between two tries.
 const RESTART: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(200);
-/// How many times in the life of one order.
+/// Most restarts of the recorder during one order.
 const RESTARTS: u32 = 10;
 
 /// Follows an order until its last frame, and returns its outcome. `limit` ends the client's waiting, never an effect.
 ///
 /// # Errors
-/// Nothing began, or the recorder does not say what became of it.
+/// Nothing began, or the recorder does not give the outcome.
 pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Result<wire::Completed, Error> {
     let mut deadline = Instant::now().checked_add(limit);
     let mut restarts = 0..RESTARTS;
     loop {
         let left = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
+        // Also while there is something to read: a client that reads slowly gets no more time than others.
+        if left.is_zero() && deadline.take().is_some() {
+            call.sender.finish(too_late());
+        }
         if !socket::readable(&stream, left.min(LOOK)) {
-            if left.is_zero() {
-                deadline = None;
-                call.sender.finish(too_late());
-            }
             // A caller that attached has nothing to wait for once it has left.
             if call.is_attached() && !call.sender.is_open() {
                 return Err(Error::Recorded(Denied::new(Code::Interrupted, "the client has left")));
@@ -89,14 +89,14 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
     }
 }
 
-/// Asks a recorder that was started anew what became of the order. One that takes no id was nothing but a read.
+/// Asks a restarted recorder for the outcome of the order. An order without an id was a read.
 fn reattach(call: &Call) -> Result<UnixStream, Error> {
     let give_up = Instant::now().checked_add(RESTART);
     while call.takes_id && give_up.is_some_and(|at| Instant::now() < at) {
         std::thread::sleep(STEP);
         let (uid, id) = (call.peer.uid, &call.claim.request_id);
         let stream = call.state.recorder.attach(uid, id, call.digest.array());
-        // Whatever comes on it says more than the attempt.
+        // The next frame says whether it worked.
         if let Some(stream) = stream.ok().filter(|stream| socket::readable(stream, RESTART)) {
             return Ok(stream);
         }
@@ -113,7 +113,7 @@ fn too_late() -> event::Kind {
     event::Kind::Completed(wire::Completed {
         status: wire::Status::Failed.into(),
         code: Code::Timeout.as_str().to_owned(),
-        message: "the time to wait is over; the effect continues, ask for its result later".to_owned(),
+        message: "the waiting time is over; the effect continues, ask for its result later".to_owned(),
         ..wire::Completed::default()
     })
 }

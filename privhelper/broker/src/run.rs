@@ -24,15 +24,16 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     claim::of_grants(&mut call.claim, &grants);
     let grant = policy.decide(who, &grants)?; // nothing that the caller names is touched before this line
     call.decided(&meta, &grant);
-    if meta.mode == Mode::Check {
-        return Ok(previewed(&grant, None));
-    }
     let takes_id = verb.id.is_effect() || grant.decision() == Decision::Ask;
     if meta.mode == Mode::Execute
         && takes_id
         && let Some(known) = perform::recall(call)?
     {
         return Ok(known); // the same id acts once
+    }
+    order.check_undo()?;
+    if meta.mode == Mode::Check {
+        return Ok(previewed(&grant, None));
     }
     if meta.mode == Mode::Execute {
         call.may_ask(&grant)?;
@@ -46,7 +47,7 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     call.decided(&meta, &grant);
     let plan = Plan::new(&order, &facts, policy)?;
     claim::of_plan(&mut call.claim, &order, &grant, &facts, &plan);
-    call.plan = plan.visible_to(&client, verb.id, &grant, &facts);
+    call.plan = plan.visible_to(&client, verb.id, &order, &grant, &facts);
     if meta.mode == Mode::Preview {
         return Ok(previewed(&grant, Some(call.plan.clone())));
     }

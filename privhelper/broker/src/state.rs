@@ -1,12 +1,12 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use crate::budget::{Budget, Class, Limits};
 use crate::error::{Error, Fault};
 use crate::history::History;
 use crate::host::Host;
-use crate::limit::Limit;
 use crate::recorder::Recorder;
-use crate::sys::{locked, socket::Peer, store};
+use crate::sys::store;
+use postern_peers::{Limit, Peer, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied, Identity, Policy};
 use postern_proto::root::v1::{AuditLimits, Claim};
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 /// Most bytes of an accepted policy, and of an account file.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
-/// Connections, and requests under way: of one uid, and of all.
+/// Connections, and requests under way: most of one uid, and of all.
 const CONNECTIONS: (usize, usize) = (8, 32);
-/// Bytes of request bodies in memory: of one uid, and of all.
+/// Bytes of request bodies in memory: most of one uid, and of all.
 const BODIES: (usize, usize) = (16 * 1024 * 1024, 64 * 1024 * 1024);
 
 /// Most connections that were turned away and wait to be recorded.
@@ -29,7 +29,7 @@ const TURNED_AWAY_MAX: usize = 32;
 /// The broker.
 #[derive(Debug)]
 pub struct State {
-    /// Where everything is.
+    /// Paths and clocks of this host.
     pub host: Host,
     /// The recorder.
     pub recorder: Recorder,
@@ -41,7 +41,7 @@ pub struct State {
     pub running: Arc<Limit>,
     /// Bytes of request bodies in memory.
     pub bodies: Arc<Limit>,
-    /// What clients that attach to a waiting request see of its plan, by approval id.
+    /// The visible plans of requests that wait for approval, by approval id, for clients that attach.
     pub waiting: Mutex<HashMap<String, wire::Plan>>,
     budget: Mutex<Budget>,
     turned_away: Mutex<Vec<Peer>>,
@@ -90,7 +90,7 @@ impl State {
         let now = std::fs::metadata(&self.host.accepted).map(id).unwrap_or_default();
         let mut known = locked(&self.policy);
         if known.0 != now {
-            // Of what it cannot be read for, each request says so.
+            // The error is reported to each request.
             let bytes = store::read(&self.host.accepted, FILE_MAX)?.unwrap_or_default();
             let damaged = |why| Fault::new(Code::UnknownClient, why);
             *known = (now, Some(Arc::new(Policy::load(&bytes).map_err(damaged)?)));
@@ -123,12 +123,12 @@ impl State {
     /// # Errors
     /// `rate_limited`.
     pub fn admit(&self, uid: u32, class: Class) -> Result<(), Denied> {
-        let limits = self.policy().map(|policy| Limits::new(policy.audit(), class));
+        let limits = self.policy().map(|policy| Limits::new(&policy.audit(), class));
         let limits = limits.unwrap_or_else(|_| Limits::new(&AuditLimits::default(), class));
         locked(&self.budget).admit(uid, class, limits, ((self.host.since_boot)(), self.host.unix()))
     }
 
-    /// Records what is no order. One that is over the log's own budget is counted with those over the broker's.
+    /// Records an event without an order. One over the log's own budget is counted with those over the broker's.
     ///
     /// # Errors
     /// The log does not take it.
@@ -141,8 +141,7 @@ impl State {
         noted
     }
 
-    /// Records what is recorded only now and then: requests over a budget, once a minute for each uid, and connections
-    /// that were turned away.
+    /// Records requests over a budget, once a minute per uid, and connections that were refused for their number.
     pub fn report(&self) {
         let over = locked(&self.budget).report((self.host.since_boot)());
         for (uid, over) in over {
@@ -155,7 +154,7 @@ impl State {
                 last_unix_us: micros(over.last),
                 ..Claim::default()
             };
-            // A recorder that cannot write tells operators so itself.
+            // A recorder that cannot write reports it to operators itself.
             drop(self.note(claim));
         }
         let turned_away = std::mem::take(&mut *locked(&self.turned_away));
@@ -164,7 +163,7 @@ impl State {
         }
     }
 
-    /// Remembers a connection that was dropped because its uid or all have too many. Waits for nobody.
+    /// Remembers a connection that was dropped because its uid or all uids have too many. Does not block.
     pub fn turn_away(&self, peer: Peer) {
         let mut turned_away = locked(&self.turned_away);
         if turned_away.len() < TURNED_AWAY_MAX {

@@ -9,7 +9,7 @@ use postern_policy::VerbId;
 pub struct Verb {
     /// The verb.
     pub id: VerbId,
-    /// Whose order it is: `files`, `units`, `packages`, `commands`, or nobody's.
+    /// The family of its orders: `files`, `units`, `packages`, `commands`, or empty.
     pub family: &'static str,
     /// Gathers its facts.
     pub facts: Gather,

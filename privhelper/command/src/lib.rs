@@ -1,8 +1,8 @@
 //! Runs a named command inside its unit, with the user, sandbox and time of the policy's row.
 //!
-//! PID 1 gives the command as a credential and takes the events on stdout. The command's outputs are pipes of this
-//! process, which keeps as much as the row lets through and reads on: a command is never stopped by what it prints.
-//! When this process ends, PID 1 kills whatever the command has left running.
+//! PID 1 passes the command as a credential and writes stdout to the job's file of events. The command's outputs are pipes
+//! of this process, which keeps as much as the row permits and drains the rest: output never blocks a command.
+//! When this process ends, PID 1 kills all remaining processes of the unit.
 
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 const RECORD_MAX: u64 = 1024 * 1024;
 /// Most bytes of one event.
 const CHUNK: usize = 16 * 1024;
-/// How often it is looked whether the command has ended.
+/// How often the wrapper checks whether the command has ended.
 const TICK: Duration = Duration::from_millis(20);
-/// How long outputs are read that the ended command's children hold open.
+/// How long outputs are still read that children of the ended command keep open.
 const LINGER: Duration = Duration::from_millis(500);
 /// The environment of every named command, unless its row says otherwise.
 const ENVIRONMENT: [(&str, &str); 4] =
     [("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), ("LC_ALL", "C.UTF-8"), ("TERM", "dumb"), ("PAGER", "cat")];
 
-/// Why this program could not do its part, in one line for the journal.
+/// An error of the wrapper, in one line for the journal.
 #[derive(Debug)]
 pub struct Fault(String);
 
@@ -50,7 +50,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Runs the record's command; the events end with the outcome.
+/// Runs the record's command and writes its events; the last one is the outcome.
 ///
 /// # Errors
 /// Input that cannot be read or output that cannot be written. A damaged record and a program that does not start are
@@ -74,7 +74,7 @@ fn failed(detail: &str) -> JobOutcome {
     JobOutcome { code: "command_failed".to_owned(), detail, ..JobOutcome::default() }
 }
 
-/// Starts the program with its own environment besides the constant one, both outputs in pipes, nothing on stdin.
+/// Starts the program with the constant environment and the row's, outputs in pipes, stdin null.
 #[expect(clippy::disallowed_methods, reason = "the program is the policy's, which root wrote")]
 fn start(argv: &[String], env: &[String], cwd: &str) -> Result<Child, Fault> {
     let named = argv.split_first().filter(|(program, _)| program.starts_with('/'));
@@ -86,7 +86,7 @@ fn start(argv: &[String], env: &[String], cwd: &str) -> Result<Child, Fault> {
     command.spawn().map_err(|error| Fault::new(format!("{program}: {error}")))
 }
 
-/// A value in memory alone, which nobody can change, as a file that a program started from here inherits.
+/// Makes a sealed memory file (`memfd_create(2)`) of a value, which the started program inherits.
 fn in_memory(value: &[u8]) -> Result<File, Fault> {
     let failed = |error: &dyn fmt::Display| Fault::new(format!("cannot pass on a value: {error}"));
     // Open across exec, and so it stays for the program's own children.
@@ -166,7 +166,7 @@ fn outcome(status: ExitStatus, truncated: bool) -> JobOutcome {
 
 type Chunk = (Stream, Vec<u8>);
 
-/// Reads one output to its end. Nobody waits for this thread: it ends with the process.
+/// Reads one output to its end, on a thread that ends with the process.
 fn read(mut pipe: impl Read + Send + 'static, stream: Stream, chunks: SyncSender<Chunk>) {
     thread::spawn(move || {
         let mut buffer = vec![0; CHUNK];
@@ -179,7 +179,7 @@ fn read(mut pipe: impl Read + Send + 'static, stream: Stream, chunks: SyncSender
     });
 }
 
-/// Turns the outputs into events, as far as the row lets through.
+/// Turns the outputs into events, up to the row's limit.
 struct Forwarded<'a, W> {
     /// Most bytes of each.
     most: u64,
@@ -207,7 +207,7 @@ impl<W: Write> Forwarded<'_, W> {
         let truncated = *seen > self.most;
         data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         self.truncated |= truncated;
-        // The first chunk that does not fit says so, what comes after it is dropped.
+        // The first chunk over the limit is cut and marked; later ones are dropped.
         if !had_room {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! `postern-command`: started by PID 1 in the unit of a named command.
 //!
-//! Exit status: 0 the last event has the outcome, whatever it says; 3 it could not be written, the line on stderr says why.
+//! Exit status: 0 the last event is the outcome, success or not; 3 it could not be written, see the line on stderr.
 
 use std::fs::File;
 use std::io::{self, Write};

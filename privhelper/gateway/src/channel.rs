@@ -18,9 +18,9 @@ use crate::streams::{Outgoing, Reply, Streams};
 /// Gathers small frames into one system call.
 const BUFFER: usize = 8 * 1024;
 
-/// Passes the helper's frames to their streams, until the helper closes the channel.
+/// Passes the broker's frames to their streams, until the broker closes the channel.
 ///
-/// A stream whose client does not read holds up the reading; after `stall` this ends.
+/// A stream whose client does not read blocks all reading; after `stall` the connection ends.
 pub(crate) async fn read(
     from: OwnedReadHalf,
     streams: Arc<Streams>,
@@ -33,14 +33,14 @@ pub(crate) async fn read(
 
 async fn read_frames(from: OwnedReadHalf, streams: &Streams, stall: Duration) -> Result<Ended, Fault> {
     let mut from = BufReader::with_capacity(BUFFER, from);
-    // A channel cut within a frame is what a killed helper leaves.
+    // A killed broker can leave the channel cut within a frame.
     while let Some((head, payload)) = read_frame(&mut from).await? {
         let reply = match head.kind {
             frame::EVENT => Reply::Event(payload),
             frame::END => Reply::End(status(&payload)?),
             _ => return Err(Fault::Frame("unknown kind")),
         };
-        // A stream that the client has left: the cancel crossed this frame.
+        // The client has left this stream; the cancel crossed this frame.
         let Some(replies) = streams.replies(head.stream) else { continue };
         if head.kind == frame::END {
             streams.remove(head.stream);
@@ -77,7 +77,7 @@ fn status(payload: &[u8]) -> Result<Status, Fault> {
     Ok(Status::new(Code::from(i32::from(*code)), String::from_utf8_lossy(text)))
 }
 
-/// Writes queued frames, until the helper closes the channel.
+/// Writes queued frames, until the broker closes the channel.
 pub(crate) async fn write(to: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgoing>) -> Result<Ended, Fault> {
     let mut to = BufWriter::with_capacity(BUFFER, to);
     while let Some(frame) = queue.recv().await {

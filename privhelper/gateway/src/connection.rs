@@ -20,10 +20,10 @@ use crate::limits::{CONNECTION_WINDOW, HEADER_LIST_MAX, SEND_BUFFER, STREAM_WIND
 use crate::relay::Relay;
 use crate::streams::{Activity, Streams};
 
-/// Speaks gRPC to the client and frames to the helper, until one of them has gone.
+/// Speaks gRPC to the client and frames to the broker, until one of them disconnects.
 ///
 /// # Errors
-/// [`Fault`] if the helper breaks the channel's format.
+/// [`Fault`] if the broker breaks the channel's format.
 pub async fn serve(handover: Handover, times: Times) -> Result<Ended, Fault> {
     let Handover { client, channel } = handover;
     let (streams, queue) = Streams::new();
@@ -51,7 +51,7 @@ pub async fn serve(handover: Handover, times: Times) -> Result<Ended, Fault> {
     }
     connection.as_mut().graceful_shutdown();
     if ended == Ended::Idle {
-        // A request that crossed the goodbye is served to its end.
+        // A request that crossed the GOAWAY is served to its end.
         ended = tokio::select! {
             _ = connection.as_mut() => return Ok(Ended::Idle),
             result = helper_end(&mut channel) => result?,
@@ -62,7 +62,7 @@ pub async fn serve(handover: Handover, times: Times) -> Result<Ended, Fault> {
     timeout(times.grace, connection).await.map_or(Ok(ended), |_| Ok(ended))
 }
 
-/// HTTP/2 with this project's limits; h2's own against rapid resets and floods of CONTINUATION stay.
+/// HTTP/2 with this project's limits, and h2's own against rapid resets and CONTINUATION floods.
 fn http2() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
@@ -83,12 +83,12 @@ fn client_end(in_order: bool) -> Ended {
 async fn helper_end(channel: &mut JoinSet<Result<Ended, Fault>>) -> Result<Ended, Fault> {
     match channel.join_next().await {
         Some(Ok(ended)) => ended,
-        // Both have reported, or one did not come to an end of its own.
+        // Both have reported, or one was aborted.
         Some(Err(_)) | None => Ok(Ended::HelperGone),
     }
 }
 
-/// Waits until the client has let the time for its first request, or later the idle time, pass.
+/// Waits until the time for the first request, or later the idle time, is over.
 async fn unused(activity: &mut watch::Receiver<Activity>, times: &Times) -> Ended {
     if timeout(times.first, activity.wait_for(|now| now.any)).await.is_err() {
         return Ended::ClientSilent;
@@ -99,7 +99,7 @@ async fn unused(activity: &mut watch::Receiver<Activity>, times: &Times) -> Ende
 
 /// Waits until no stream has been open for so long.
 async fn quiet(activity: &mut watch::Receiver<Activity>, limit: Duration) {
-    // An error means that the connection is gone, and with it whoever waits here.
+    // An error means that the connection has ended.
     while activity.wait_for(|now| now.open == 0).await.is_ok() {
         if timeout(limit, activity.changed()).await.is_err() {
             return;

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// An end in good order: whatever the client did, the gateway has done its work.
+/// A regular end of the gateway, whatever the client did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The client closed the connection.
@@ -15,16 +15,16 @@ pub enum Ended {
     ClientStalled,
     /// No stream was open for the idle time.
     Idle,
-    /// The helper closed the channel.
+    /// The broker closed the channel.
     HelperGone,
 }
 
-/// Something that the broker or the system did and that must not happen.
+/// An error of the broker or of the system.
 #[derive(Debug)]
 pub enum Fault {
     /// The hand-over was not one message from the broker with two descriptors.
     Handover(&'static str),
-    /// The helper sent what is no frame.
+    /// The broker sent bytes that are no frame.
     Frame(&'static str),
     /// A system call failed.
     System(&'static str, io::Error),

@@ -20,12 +20,12 @@ use crate::fault::Fault;
 /// The broker sends at once after connecting; if it does not, it has died.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// What the broker hands over.
+/// The sockets that the broker hands over.
 #[derive(Debug)]
 pub struct Handover {
     /// The connection that the broker accepted.
     pub client: UnixStream,
-    /// The frames' way to the helper.
+    /// The channel for frames to and from the broker.
     pub channel: UnixStream,
 }
 
@@ -33,12 +33,12 @@ pub struct Handover {
 /// stream sockets: the client's, then the channel. Then closes `from`.
 ///
 /// # Errors
-/// [`Fault::Handover`] if the peer's uid is not allowed, or if anything else than
-/// that message comes or waits; [`Fault::System`] if a system call fails.
-pub async fn receive(from: StdUnixStream, allowed: &[u32]) -> Result<Handover, Fault> {
+/// [`Fault::Handover`] if the peer is not the broker, or if anything but
+/// that message arrives; [`Fault::System`] if a system call fails.
+pub async fn receive(from: StdUnixStream, broker_gid: u32) -> Result<Handover, Fault> {
     let from = into_tokio(from).map_err(Fault::system("cannot use the hand-over's socket"))?;
-    let peer = from.peer_cred().map_err(Fault::system("cannot read the peer's uid"))?;
-    if !allowed.contains(&peer.uid()) {
+    let peer = from.peer_cred().map_err(Fault::system("cannot read the peer's group"))?;
+    if peer.gid() != broker_gid {
         return Err(Fault::Handover("the peer is not the broker"));
     }
     let message = timeout(WAIT, from.async_io(Interest::READABLE, || read_message(&from)))
@@ -60,7 +60,7 @@ pub async fn receive(from: StdUnixStream, allowed: &[u32]) -> Result<Handover, F
 
 /// One message: its descriptors, or what was wrong with it.
 fn read_message(from: &UnixStream) -> io::Result<Result<Vec<OwnedFd>, &'static str>> {
-    // Room for one more than there may be, so that a third is counted.
+    // Space for one descriptor more than permitted, so that a third is counted.
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];

@@ -1,9 +1,9 @@
-//! The unprivileged end of Postern's wire: HTTP/2 and gRPC for one client.
+//! The unprivileged parser of HTTP/2 and gRPC, one process for one client.
 //!
-//! A gateway receives the client's connection and a channel from root, relays
-//! each request's name and opaque body as a frame, and streams the frames that
-//! come back. It knows no verb, decides nothing, opens nothing, and holds one
-//! client's power only. It serves one connection and ends with it.
+//! A gateway receives the client's connection and a channel from the broker, relays
+//! each request's method and opaque body as a frame, and streams the frames that
+//! come back. It knows no verb, decides nothing, opens no file, and has only one
+//! client's rights. It serves one connection and ends with it.
 
 mod channel;
 mod codec;

@@ -1,6 +1,6 @@
-//! What a client can make a gateway hold, and for how long.
+//! Limits of memory and time that a client can use in a gateway.
 //!
-//! Body limits and the number of streams are the channel's: `postern_proto::frame`.
+//! `postern_proto::frame` has the limits of bodies and streams.
 
 use std::time::Duration;
 
@@ -27,18 +27,18 @@ pub struct Times {
     pub first: Duration,
     /// From a request's headers to its whole body.
     pub body: Duration,
-    /// Without an open stream after the first request. A client reconnects:
-    /// the goodbye (GOAWAY) lets a request that crosses it through.
+    /// Without an open stream after the first request. GOAWAY ends the connection; a
+    /// request that crosses it is still served.
     pub idle: Duration,
-    /// For last replies, after the goodbye or after the helper has gone.
+    /// For last replies, after GOAWAY or after the broker has closed the channel.
     pub grace: Duration,
-    /// A client that leaves its replies unread this long loses the connection:
-    /// the channel is not read meanwhile, so that its end would go unnoticed.
+    /// A client that does not read its replies for this long loses the connection:
+    /// the channel is not read meanwhile, so that its end would not be noticed.
     pub stall: Duration,
 }
 
 impl Times {
-    /// The limits in force.
+    /// The limits of an installed gateway.
     pub const REAL: Self = Self {
         first: Duration::from_secs(10),
         body: Duration::from_secs(10),

@@ -2,23 +2,19 @@
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use postern_gateway::{Fault, Times, receive, serve};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-/// Who may hand a connection over: root's helper, or the broker where it is installed.
-fn allowed() -> Vec<u32> {
-    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let broker = passwd.lines().find_map(|line| line.strip_prefix("postern-broker:"));
-    let broker = broker.and_then(|line| line.split(':').nth(1)?.parse().ok());
-    [0].into_iter().chain(broker).collect()
-}
+/// Its group is the broker's, which alone may hand over a connection.
+const SOCKET: &str = "/run/postern/internal/gateway.sock";
 
 fn main() -> ExitCode {
     let Err(fault) = run() else { return ExitCode::SUCCESS };
-    // If the journal cannot be written to, the exit status still tells.
+    // If the journal cannot be written, the exit status still reports the failure.
     writeln!(io::stderr(), "{fault}").ok();
     ExitCode::FAILURE
 }
@@ -27,14 +23,15 @@ fn run() -> Result<(), Fault> {
     // All gateways have one uid: a captured one must not trace the others.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Fault::system("cannot forbid tracing"))?;
     let stdin = io::stdin().as_fd().try_clone_to_owned();
-    let broker = stdin.map_err(Fault::system("cannot take standard input"))?;
+    let from = stdin.map_err(Fault::system("cannot take standard input"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Fault::system("cannot start"))?;
     runtime.block_on(async {
-        let handover = receive(UnixStream::from(broker), &allowed()).await?;
-        // However the client ends, the gateway has done its work.
+        let broker = std::fs::metadata(SOCKET).map_err(Fault::system("cannot see the socket"))?.gid();
+        let handover = receive(UnixStream::from(from), broker).await?;
+        // Every way in which the client ends is a success.
         serve(handover, Times::REAL).await.map(drop)
     })
 }

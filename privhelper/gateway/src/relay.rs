@@ -62,7 +62,7 @@ fn is_grpc(request: &Request<Incoming>) -> bool {
     kind.is_some_and(|kind| kind == "application/grpc" || kind == "application/grpc+proto")
 }
 
-/// `Helper/FileWrite` of `/postern.v1.Helper/FileWrite`. What the helper knows of it is the helper's affair.
+/// Returns `Helper/FileWrite` of `/postern.v1.Helper/FileWrite`. The broker decides whether the method exists.
 fn method(path: &str) -> Option<&str> {
     let method = path.strip_prefix(SERVICE)?;
     let name = method.strip_prefix(HELPER)?;
@@ -86,7 +86,7 @@ impl Call {
             .map_err(|_| Status::unavailable("stopping"))?;
         let body = timeout(self.relay.body_time, only_message(body))
             .await
-            .map_err(|_| Status::deadline_exceeded("the request did not come whole in time"))??;
+            .map_err(|_| Status::deadline_exceeded("the request was not complete in time"))??;
         let replies = self.relay.streams.open(&self.method, body, share).await?;
         Ok(tonic::Response::new(replies))
     }
@@ -113,7 +113,7 @@ async fn only_message(mut body: Streaming<Bytes>) -> Result<Bytes, Status> {
     }
 }
 
-/// tonic's own words for a broken message, under the codes that the contract names.
+/// Maps tonic's status for a broken message to the codes that Postern uses.
 fn refusal(status: Status) -> Status {
     if status.code() == Code::OutOfRange {
         Status::resource_exhausted(status.message())

@@ -1,7 +1,7 @@
-//! The streams that are open on the channel, and what waits for each of them.
+//! The streams that are open on the channel, and the replies that wait for each.
 //!
-//! Everything here is bounded: a stream takes its place, and room in the queue
-//! for its request and for a later cancel, before it exists.
+//! Everything here is bounded: before a stream exists it has reserved its number, and
+//! space in the queue for its request and for a later cancel.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::limits::EVENTS_WAITING;
 /// Room for one request and one cancel of every stream.
 const QUEUE: usize = STREAMS_MAX.saturating_mul(2);
 
-/// A frame on its way to the helper.
+/// A frame to the broker.
 pub(crate) struct Outgoing {
     /// The frame's head and the method's name.
     pub(crate) prefix: Vec<u8>,
@@ -30,11 +30,11 @@ pub(crate) struct Outgoing {
     pub(crate) _share: Option<OwnedSemaphorePermit>,
 }
 
-/// A frame from the helper.
+/// A frame from the broker.
 pub(crate) enum Reply {
     /// An event's bytes.
     Event(Bytes),
-    /// The last word.
+    /// The end of the stream.
     End(Status),
 }
 
@@ -64,7 +64,7 @@ struct Table {
 }
 
 impl Streams {
-    /// No streams yet, and the queue of frames for the helper.
+    /// Makes an empty table, and the queue of frames for the broker.
     pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (outgoing, queue) = mpsc::channel(QUEUE);
         let streams = Self {
@@ -81,13 +81,13 @@ impl Streams {
         self.activity.subscribe()
     }
 
-    /// Sends a request, and returns what comes back.
+    /// Sends a request, and returns the replies.
     ///
-    /// Waits while the helper does not take frames, or has not yet been told that
-    /// earlier streams were left: HTTP/2 frees a left stream's place at once.
+    /// Waits while the broker does not take frames, or has not yet got the cancels of
+    /// earlier streams: HTTP/2 frees the number of a reset stream at once.
     ///
     /// # Errors
-    /// UNAVAILABLE if the helper has gone.
+    /// UNAVAILABLE if the broker has closed the channel.
     pub(crate) async fn open(
         self: &Arc<Self>,
         method: &str,
@@ -118,7 +118,7 @@ impl Streams {
         self.table().open.remove(&stream);
     }
 
-    /// The helper has gone: open streams end, and no new one begins.
+    /// Ends all open streams and lets no new one begin: the broker has closed the channel.
     pub(crate) fn close(&self) {
         let mut table = self.table();
         table.closed = true;
@@ -146,7 +146,7 @@ impl Streams {
     }
 }
 
-/// The replies to one request. If it is dropped before the last one, the helper is told.
+/// The replies to one request. Dropping it before the last one sends a cancel to the broker.
 pub(crate) struct Replies {
     stream: u32,
     incoming: mpsc::Receiver<Reply>,
@@ -154,7 +154,7 @@ pub(crate) struct Replies {
     /// Room for the cancel frame; taken once the stream has ended.
     cancel: Option<OwnedPermit<Outgoing>>,
     /// Given back after the cancel frame is queued: in whatever order the tasks of a left
-    /// stream and of the next one run, the helper never sees one stream too many.
+    /// stream and of the next one run, the broker never sees one stream too many.
     _place: OwnedSemaphorePermit,
 }
 

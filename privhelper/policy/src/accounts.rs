@@ -2,10 +2,10 @@
 //!
 //! Callers read /etc/passwd and /etc/group at each decision, so that a changed membership holds at once. No NSS.
 
-/// Who asks: a uid with the names of its users and groups.
+/// A uid with the names of its users and groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// As the kernel reports it.
+    /// The uid from `SO_PEERCRED`.
     pub uid: u32,
     /// Every user name of this uid. Empty: no local account.
     pub users: Vec<String>,

@@ -1,10 +1,10 @@
-//! Why a request is denied: the stable codes, and the error that a client gets.
+//! Errors of requests: the stable codes, and the refusal that a client gets.
 
 use std::fmt;
 
 macro_rules! codes {
     ($($variant:ident = $name:literal),* $(,)?) => {
-        /// The stable codes of CONTRACTS 6.
+        /// The stable codes of refusals and failures.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Code { $(#[doc = concat!("`", $name, "`")] $variant),* }
 
@@ -67,7 +67,7 @@ codes! {
 }
 
 impl Code {
-    /// The code of this name, for what a job wrote.
+    /// The code of this name, as a job wrote it.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == name)
@@ -79,7 +79,7 @@ impl Code {
 pub struct Invalid {
     /// The wire name of the field.
     pub field: &'static str,
-    /// What it must be.
+    /// The requirement that it fails.
     pub why: &'static str,
 }
 
@@ -97,6 +97,14 @@ impl fmt::Display for Invalid {
     }
 }
 
+/// Reads each text of a list of the accepted policy; the reason in words if one cannot be read.
+pub(crate) fn each<T>(
+    texts: &[String],
+    parse: impl Fn(&str) -> Result<T, Invalid>,
+) -> Result<Vec<T>, String> {
+    texts.iter().map(|text| parse(text).map_err(|invalid| format!("{text:?}: {invalid}"))).collect()
+}
+
 /// Why nothing is done: the part of an error that the client gets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denied {
@@ -104,11 +112,11 @@ pub struct Denied {
     pub code: Code,
     /// One line for a person.
     pub message: String,
-    /// What a rule would have to grant, computed from the request alone.
+    /// The grant that is missing, computed from the request alone.
     pub missing: String,
     /// After how many seconds another try makes sense; 0 = unknown.
     pub retry_after_s: u32,
-    /// What this client is granted of the same verb.
+    /// Grants of this client for the same verb.
     pub granted_nearby: Vec<String>,
 }
 
@@ -124,9 +132,7 @@ impl Denied {
             granted_nearby: Vec::new(),
         }
     }
-}
 
-impl Denied {
     /// The same, with the name that it is about, quoted.
     #[must_use]
     pub fn with(mut self, name: impl fmt::Display) -> Self {

@@ -1,7 +1,7 @@
 //! Postern's allowlist: which client may do what.
 //!
-//! A pure library: no I/O, no clock, no threads. Callers pass in every fact: who asks ([`accounts::Identity`]) and what
-//! the request would touch ([`facts::Facts`]). Each program that relies on a decision makes it again with this code.
+//! A pure library: no I/O, no clock, no threads. Callers pass in every fact: the client ([`accounts::Identity`]) and the
+//! objects of the request ([`facts::Facts`]). Each program that relies on a decision makes it again with this code.
 
 pub mod accounts;
 pub mod error;
@@ -15,8 +15,5 @@ pub use accounts::Identity;
 pub use error::{Code, Denied, Invalid};
 pub use facts::Facts;
 pub use request::Request;
-pub use rules::{
-    Client, Command, Consent, Decision, Element, Grant, Object, PackageFlags, Policy, Rate, RequiredGrant,
-    Risk, Rule, Selector, Source, Who,
-};
+pub use rules::{Command, Decision, Element, Grant, Object, Policy, RequiredGrant, Risk, Rule, Selector};
 pub use verb_id::VerbId;

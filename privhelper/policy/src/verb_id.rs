@@ -9,7 +9,7 @@ macro_rules! verbs {
         pub enum VerbId { $(#[doc = concat!("`", $name, "`")] $variant),* }
 
         impl VerbId {
-            /// Every verb, in the order of DESIGN 4.
+            /// Every verb, in the order of the service's rpcs.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The name in policies, records and commands.

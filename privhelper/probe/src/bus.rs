@@ -1,26 +1,25 @@
-//! PID 1 over the system bus: properties of units, and the links to their files. Nothing is asked that changes anything.
+//! Reads properties of units, and the links to their files, from PID 1 over the system bus.
 
 use crate::properties::Properties;
-use postern_apt::apt_errors::one_line;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_root::{Error, Fault, one_line};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use zbus::{Connection, Message, connection};
 
-/// How long PID 1 may take for one answer. It answers nobody while it reads its units again.
+/// How long PID 1 may take for one answer. It does not answer while it reloads its units.
 const ANSWER_TIME: Duration = Duration::from_secs(25);
-/// How systemd is called on the bus (org.freedesktop.systemd1(5)).
+/// systemd's name on the bus (org.freedesktop.systemd1(5)).
 const SYSTEMD: &str = "org.freedesktop.systemd1";
-/// The object of PID 1 itself, and what it is asked by.
+/// The object of the manager, and its interfaces.
 const PATH: &str = "/org/freedesktop/systemd1";
 const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
-/// The system bus. One connection serves all threads, and is made anew where it broke.
+/// The system bus. One connection serves all threads, and is replaced when it is lost.
 #[derive(Debug)]
 pub struct Bus {
     address: String,
@@ -29,18 +28,18 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// Takes the address; nothing is connected before the first question.
+    /// Stores the address; the first call connects.
     ///
     /// # Errors
     /// The kernel gives no epoll.
     pub fn new(address: &str) -> Result<Self, Fault> {
-        // It runs on the threads that wait for an answer.
+        // The runtime runs on the threads that wait for an answer.
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(Fault::io("make a runtime"))?;
         Ok(Self { address: address.to_owned(), runtime, connection: Mutex::default() })
     }
 
-    /// Reads all properties of a unit, which PID 1 loads for it: what `systemctl show` asks.
+    /// Reads all properties of a unit, which PID 1 loads for it, as `systemctl show` does.
     ///
     /// # Errors
     /// `timeout`, or PID 1 cannot be asked.
@@ -58,7 +57,7 @@ impl Bus {
     /// # Errors
     /// As [`Self::properties`].
     pub fn links(&self, unit: &UnitName) -> Result<Vec<String>, Error> {
-        // Not those that end with this boot.
+        // Without runtime links (`/run`).
         let body = (unit.as_str(), false);
         let reply = self.call(&async |connection: &Connection| {
             connection.call_method(Some(SYSTEMD), PATH, Some(MANAGER), "GetUnitFileLinks", &body).await
@@ -96,8 +95,8 @@ impl Bus {
     }
 }
 
-/// The object of a unit: what is neither a letter nor a digit that does not come first is `_` and two hexadecimal digits
-/// (`sd_bus_path_encode(3)`).
+/// Returns the object path of a unit: letters and digits stay, a first digit and all other bytes become `_` and two
+/// hexadecimal digits (`sd_bus_path_encode(3)`).
 fn object_path(unit: &UnitName) -> String {
     let label = unit.as_str().bytes().enumerate().map(|(at, byte)| {
         if byte.is_ascii_alphabetic() || (at > 0 && byte.is_ascii_digit()) {
@@ -109,7 +108,7 @@ fn object_path(unit: &UnitName) -> String {
     format!("{PATH}/unit/{}", label.collect::<String>())
 }
 
-/// Whether nobody has answered, and somebody may answer on another connection.
+/// Whether the connection was lost without an answer, so that a new one may help.
 fn is_lost(error: &zbus::Error) -> bool {
     let is_late = matches!(error, zbus::Error::InputOutput(error) if error.kind() == io::ErrorKind::TimedOut);
     !is_late && !matches!(error, zbus::Error::MethodError(..))
@@ -122,5 +121,5 @@ fn fault(error: &zbus::Error) -> Error {
         let why = "systemd did not answer in time; it may be busy: ask again";
         return Denied::new(Code::Timeout, why).into();
     }
-    Fault::Program { what: one_line(&format!("systemd over the bus: {error}")) }.into()
+    Fault::new(one_line(&format!("systemd over the bus: {error}"))).into()
 }

@@ -16,12 +16,12 @@ const APT_OUTPUT: usize = 16 * 1024 * 1024;
 /// The pause before it is looked again whether a program that closed its outputs has ended.
 const TICK: Duration = Duration::from_millis(2);
 
-/// What becomes of output beyond what is kept.
+/// The treatment of output beyond the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
-    /// Half an answer is none.
+    /// The call fails.
     Fail,
-    /// It is left out.
+    /// It is dropped.
     Drop,
 }
 
@@ -33,7 +33,7 @@ pub fn run_apt(command: &mut Command) -> io::Result<Output> {
     run(command, APT_TIME, APT_OUTPUT, Excess::Fail)
 }
 
-/// Runs it to its end.
+/// Runs a program to its end.
 ///
 /// # Errors
 /// It cannot be started, does not end within `limit` (`TimedOut`), or prints more than `most` bytes (`FileTooLarge`).
@@ -66,7 +66,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
     }
 }
 
-/// What a child has printed.
+/// The output of a child.
 struct Collected {
     most: usize,
     excess: Excess,
@@ -106,7 +106,7 @@ impl Collected {
     }
 }
 
-/// Reads what is there; false at the end.
+/// Reads the available bytes; false at the end of the pipe.
 fn read_some(pipe: &mut impl Read, into: &mut Vec<u8>, most: usize, excess: Excess) -> io::Result<bool> {
     let mut chunk = [0_u8; 16 * 1024];
     let count = pipe.read(&mut chunk)?;

@@ -16,7 +16,7 @@ use prost::Message;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 
-/// What the broker asks.
+/// A question of the broker.
 #[derive(Debug)]
 enum Question {
     Unit(ProbeUnit),
@@ -35,11 +35,11 @@ impl State {
         };
         match answer.and_then(bounded) {
             Ok(facts) => connection.facts(&facts),
-            Err(error) => connection.close(&error.close()),
+            Err(error) => connection.fail(&error),
         }
     }
 
-    /// A missing unit is told as such: its load state is `not-found`.
+    /// Returns the facts of a unit. The load state of a missing one is `not-found`.
     fn unit(&self, question: &ProbeUnit) -> Result<root::Facts, Error> {
         let unit = UnitName::new(&question.unit)?;
         if question.action.is_empty() {
@@ -65,9 +65,9 @@ impl State {
         self.need_systemd()?;
         let _pass = self.enter_apt()?;
         let found = apt::timed(|| simulate(&self.host.apt, &transaction))?;
-        // Repositories write names and versions.
+        // Names and versions are text that repositories wrote.
         let checked = PackageTransaction::from_wire(&found).map_err(|invalid| {
-            Denied::new(Code::PackageFailed, format!("the answer of apt is not what it must be: {invalid}"))
+            Denied::new(Code::PackageFailed, format!("the answer of apt cannot be used: {invalid}"))
         })?;
         Ok(Facts::Packages(checked).to_wire())
     }
@@ -87,7 +87,7 @@ fn receive(from: &mut impl Read) -> Result<Question, CloseReason> {
     let (kind, payload) = frame()?;
     let hello = link::strict::<Hello>(&payload).filter(|_| kind == Kind::Hello);
     let hello = hello.ok_or(CloseReason::Malformed)?;
-    // Before anything is answered: to close with bytes unread could take the answer back.
+    // Read completely before the answer: closing a socket with unread bytes can discard the answer.
     let (kind, payload) = frame()?;
     if hello.build != link::build() {
         return Err(CloseReason::WrongBuild);

@@ -9,7 +9,7 @@ pub const RUNNING: usize = 4;
 /// Most that wait until another has ended.
 pub const WAITING: usize = 8;
 
-/// Lets some through and has others wait.
+/// Limits how many threads run at once; a limited number of others wait.
 #[derive(Debug, Default)]
 pub struct Gate {
     counts: Mutex<Counts>,

@@ -1,19 +1,19 @@
-//! Programs, sockets and accounts as values, so that tests bring their own.
+//! Programs, sockets and accounts of the host, as values that tests replace.
 
 use crate::child;
 use postern_root::{Fault, Host as RootHost};
 use std::path::PathBuf;
 
-/// What the probe needs of a host; `main` builds the real one.
+/// The parts of the host that the probe uses; `main` builds the real one.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// The accepted policy and the accounts. Its `peer_uid` is the recorder's, which alone may connect to `asked_socket`.
     pub root: RootHost,
     /// The broker's uid, which alone may connect to `probe_socket`.
     pub broker_uid: u32,
-    /// Where the broker asks for facts.
+    /// The socket for the broker's questions.
     pub probe_socket: PathBuf,
-    /// Where the recorder asks for reads.
+    /// The socket for reads that the recorder passes on.
     pub asked_socket: PathBuf,
     /// apt and dpkg.
     pub apt: postern_apt::Host,
@@ -26,7 +26,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The installed host (CONTRACTS 1).
+    /// Returns the installed host.
     ///
     /// # Errors
     /// There is no user `postern-broker` or `postern-audit`, or the boot id cannot be read.
@@ -35,7 +35,7 @@ impl Host {
         let root = RootHost::real("probe", "/nonexistent")?;
         let broker = root.accounts()?.user("postern-broker");
         Ok(Self {
-            broker_uid: broker.ok_or_else(|| Fault::Program { what: "no user postern-broker".to_owned() })?,
+            broker_uid: broker.ok_or_else(|| Fault::new("no user postern-broker"))?,
             root,
             probe_socket: "/run/postern/internal/probe.sock".into(),
             asked_socket: "/run/postern/internal/asked.sock".into(),

@@ -2,10 +2,9 @@
 //! lines is decided before.
 
 use crate::child::{self, Excess};
-use postern_apt::apt_errors::one_line;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_root::{Error, Fault, one_line};
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,21 +18,21 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("SYSTEMD_PAGER", ""),
     ("SYSTEMD_PAGERSECURE", "1"),
 ];
-/// Without `--all`, of what is not plain text only the size is shown. Reverse, because else `--since` with `--lines` means
-/// the first lines on Debian 12 and the last on Debian 13.
+/// `--all` shows text that is not printable, of which only the size is shown otherwise. `--reverse` because `--since` with
+/// `--lines` means the first lines on Debian 12 and the last on Debian 13.
 const FORM: [&str; 7] =
     ["--quiet", "--no-pager", "--all", "--no-hostname", "--utc", "--output=short-iso", "--reverse"];
 /// How long journalctl may search.
 const TIME: Duration = Duration::from_secs(30);
-/// Most bytes of the journal that are told: the newest.
+/// Most bytes of the journal that are returned: the newest.
 const OUTPUT: usize = 1024 * 1024;
 
-/// Which lines.
+/// The requested lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines {
-    /// The last so many.
+    /// The number of lines.
     pub most: u32,
-    /// None that are older, since 1970.
+    /// The oldest time of a line, since 1970.
     pub since: Duration,
 }
 
@@ -57,14 +56,14 @@ pub fn read(journalctl: &Path, unit: &UnitName, lines: Lines) -> Result<String, 
     })?;
     if !finished.status.success() {
         let why = one_line(&String::from_utf8_lossy(&finished.stderr));
-        return Err(Fault::Program { what: format!("journalctl: {why}") }.into());
+        return Err(Fault::new(format!("journalctl: {why}")).into());
     }
     let text = String::from_utf8_lossy(&finished.stdout);
     let text = oldest_first(&text, usize::try_from(lines.most).unwrap_or(usize::MAX));
     Ok(text.chars().map(|c| if is_plain(c) { c } else { char::REPLACEMENT_CHARACTER }).collect())
 }
 
-/// Turns the entries round, not the lines of one: those that continue an entry are indented. A last line without an end
+/// Reverses the entries, not the lines of one: continuation lines are indented. A last line without a line feed
 /// was cut off.
 fn oldest_first(text: &str, most: usize) -> String {
     let mut entries: Vec<Vec<&str>> = Vec::new();
@@ -78,7 +77,7 @@ fn oldest_first(text: &str, most: usize) -> String {
     lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().concat()
 }
 
-/// Any service writes what it likes into the journal: no line of it may drive a terminal.
+/// Any service can write into the journal: its text must not control a terminal.
 fn is_plain(c: char) -> bool {
     matches!(c, '\n' | '\t') || !c.is_control()
 }

@@ -1,7 +1,7 @@
 //! Facts about units and packages for the broker, and reads of them for the recorder, gathered without privilege.
 //!
-//! * `probe.sock` ([`facts`]): the broker asks what a request would meet. What is answered is a claim: root gathers the
-//!   same again before it acts.
+//! * `probe.sock` ([`facts`]): the broker asks for the state of the objects of a request. The answer is a claim: root
+//!   gathers the same facts again before it acts.
 //! * `asked.sock` ([`reads`]): the recorder passes on `unit.status` and `package.show`. They are decided here, for the
 //!   uid of the order and under the accepted policy.
 //!

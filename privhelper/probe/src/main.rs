@@ -5,18 +5,10 @@
 use postern_probe::{Host, State, server, startup};
 use postern_root::Fault;
 use postern_root::startup::hold_signals;
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            // Without a journal there is only the exit status.
-            drop(writeln!(std::io::stderr(), "postern-probe: {fault}"));
-            ExitCode::FAILURE
-        }
-    }
+    postern_root::server::exit("postern-probe", serve())
 }
 
 fn serve() -> Result<(), Fault> {

@@ -3,6 +3,7 @@
 use postern_policy::Invalid;
 use postern_policy::facts::UnitState;
 use postern_policy::facts::affected::{Dependency, UnitProperties};
+use postern_policy::types::hex;
 use std::collections::HashMap;
 use zbus::zvariant::{OwnedValue, Value};
 
@@ -11,13 +12,13 @@ use zbus::zvariant::{OwnedValue, Value};
 pub struct Properties(HashMap<String, OwnedValue>);
 
 impl Properties {
-    /// Wraps what `GetAll` answers.
+    /// Wraps the answer of `GetAll`.
     #[must_use]
     pub const fn new(values: HashMap<String, OwnedValue>) -> Self {
         Self(values)
     }
 
-    /// A property that is of this type; none where the unit has no such property.
+    /// Returns a property of this type; none if the unit has no such property.
     fn get<'a, T: TryFrom<&'a Value<'a>>>(&'a self, name: &str) -> Option<T> {
         self.0.get(name).and_then(|value| T::try_from(value).ok())
     }
@@ -74,8 +75,4 @@ impl Properties {
             invocation: hex(&self.list("InvocationID")),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

@@ -5,7 +5,7 @@ use crate::journal::{self, Lines};
 use crate::show::show;
 use crate::state::State;
 use crate::units;
-use postern_policy::facts::UnitFacts;
+use postern_policy::facts::{is_missing, unit_info};
 use postern_policy::request::{PackagesRequest, Request, UnitStatusRequest};
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, Grant, VerbId};
@@ -16,7 +16,7 @@ use postern_proto::v1::{Completed, Output, Status, Stream};
 use postern_root::{Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
 use std::os::unix::net::UnixStream;
 
-/// What was read.
+/// The result of a read.
 struct Read {
     grant: Grant,
     objects: Vec<String>,
@@ -37,7 +37,7 @@ impl State {
         };
         match answer {
             Ok(outcome) => connection.outcome(&outcome),
-            Err(error) => connection.close(&error.close()),
+            Err(error) => connection.fail(&error),
         }
     }
 
@@ -50,13 +50,10 @@ impl State {
         let accounts = self.host.root.accounts()?;
         let (policy, purpose) = (&self.policy.policy, Purpose::Act(envelope));
         let authority = Authority::new(&self.host.root, policy, &accounts, None::<&Key>, ordered, purpose)?;
-        let request = authority.request(Vec::new())?;
-        let required = request.required_grants();
+        let (request, grant) = authority.decide_request(Vec::new())?;
         let read = match request {
-            Request::UnitStatus(status) => self.status(&authority, authority.decide(&required)?, &status)?,
-            Request::Packages(show) if show.verb == VerbId::PackageShow => {
-                self.show(authority.decide(&required)?, show)?
-            }
+            Request::UnitStatus(status) => self.status(&authority, grant, &status)?,
+            Request::Packages(show) if show.verb == VerbId::PackageShow => self.show(grant, show)?,
             Request::Packages(_)
             | Request::Unit(_)
             | Request::DaemonReload
@@ -86,21 +83,20 @@ impl State {
         self.need_systemd()?;
         let facts = units::checked(units::state(&self.bus, &request.unit)?, Vec::new())?;
         let Facts::Unit(facts) = facts else { return Err(reads_alone()) };
-        if facts.state.is_missing() {
+        if is_missing(&facts.state) {
             let why = format!("{} does not exist on this host", request.unit);
             return Err(Denied::new(Code::NotFound, why).into());
         }
         let state = facts.state.clone();
-        let facts = UnitFacts { action: "status", journal_lines: request.journal_lines, ..*facts };
-        let grant = authority.decide_facts(grant, &Facts::Unit(Box::new(facts)))?;
+        let grant = authority.decide_facts(grant, &Facts::Unit(facts))?;
         let mut journal = String::new();
         if request.journal_lines > 0 {
-            // The journal knows no aliases.
+            // The journal has the canonical id only.
             let id = UnitName::new(&state.id)?;
             let lines = Lines { most: request.journal_lines, since: request.since };
             journal = journal::read(&self.host.journalctl, &id, lines)?;
         }
-        let unit = Some(state.wire());
+        let unit = Some(unit_info(&state));
         let completed = Completed { status: Status::Done.into(), unit, ..Completed::default() };
         Ok(Read { grant, objects: vec![state.id], completed, journal })
     }

@@ -20,7 +20,7 @@ pub const IDLE: Duration = Duration::from_secs(45);
 /// [`gate::LIMITS`](crate::gate::LIMITS) ask apt or wait for it, so that units are answered meanwhile.
 const CONNECTIONS: [usize; 2] = [32, 16];
 
-/// What both accepting threads share.
+/// The state that both accepting threads share.
 struct Shared {
     /// When the last connection began, and how many are open.
     last: Mutex<Instant>,
@@ -30,7 +30,7 @@ struct Shared {
     end: EventFd,
 }
 
-/// Serves until there is nothing to do; then every connection has been answered.
+/// Serves until both sockets are idle; every connection is answered before it returns.
 ///
 /// # Errors
 /// The sockets cannot be polled or accepted from.
@@ -50,7 +50,7 @@ pub fn serve(state: &State, sockets: &Sockets, signals: &impl AsFd, idle: Durati
         });
         let handle = |stream| state.serve_asked(stream);
         let reads = shared.accept(state, &sockets.asked, asked, state.host.root.peer_uid, &handle);
-        let panicked = |_| Fault::Program { what: "a thread has panicked".to_owned() };
+        let panicked = |_| Fault::new("a thread has panicked");
         reads.and(facts.join().map_err(panicked)?)
     })
 }
@@ -83,7 +83,7 @@ impl Shared {
         }
     }
 
-    /// Whether neither socket is in use, and neither was of late.
+    /// Whether no connection is open, and none was within `idle`.
     fn is_idle(&self, idle: Duration) -> bool {
         let unused = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
         // A little less: a connection's own thread notes its time, after the other has begun to wait.

@@ -1,10 +1,10 @@
-//! Packages as dpkg and apt's cache know them.
+//! `package.show`: packages as dpkg and apt's cache describe them.
 
-use postern_apt::apt_errors::one_line;
 use postern_apt::arguments::exact;
-use postern_apt::{Fault, Host, dpkg, programs, sources};
+use postern_apt::{Host, dpkg, programs, sources};
 use postern_policy::types::PackageName;
 use postern_proto::v1::{Action, PackageInfo, PackageStep};
+use postern_root::{Fault, one_line};
 
 /// One [`PackageInfo`] a name, in the order asked. An unknown name has the state `not-found`.
 ///
@@ -27,7 +27,7 @@ pub fn show(host: &Host, names: &[PackageName]) -> Result<Vec<PackageInfo>, Faul
     Ok(packages)
 }
 
-/// Where each candidate would come from; nothing where apt does not say.
+/// Adds the sources of each candidate; none if apt does not name them.
 fn add_sources(host: &Host, packages: &mut [PackageInfo], native: &str) {
     let step = |info: &PackageInfo| PackageStep {
         action: Action::Install.into(),

@@ -1,15 +1,15 @@
 //! Simulates a transaction with `apt-get -s`, without privilege.
 
-use crate::apt::Error;
 use crate::show;
 use crate::simulation::{self, Line};
 use postern_apt::dpkg::{self, Row};
-use postern_apt::{Action as Asked, Fault, Host, Transaction, apt_errors, arguments, programs, sources};
-use postern_policy::Code;
+use postern_apt::{Action as Asked, Host, Transaction, apt_errors, arguments, programs, sources};
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::PackageFacts;
 use postern_proto::v1::{Action, PackageStep};
+use postern_root::{Error, Fault};
 
-/// One simulation, and what apt and dpkg tell besides of the packages in it.
+/// Runs one simulation, and adds the facts that apt and dpkg have of its packages.
 ///
 /// # Errors
 /// apt refuses the transaction, or does not answer as expected.
@@ -18,8 +18,10 @@ pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error>
     if dpkg::interrupted(host) && !repairs {
         return Err(apt_errors::needs_repair("dpkg was interrupted").into());
     }
-    let argv = arguments::simulate(asked);
-    let answer = programs::ask(host, &host.apt_get, &argv.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let request = arguments::request(asked);
+    let mut argv = vec!["-s", "-q", "-y", "-o", "APT::Cmd::Pattern-Only=true"];
+    argv.extend(request.iter().map(String::as_str));
+    let answer = programs::ask(host, &host.apt_get, &argv)?;
     if !answer.status.success() {
         return Err(apt_errors::failure(&[answer.stdout, answer.stderr].concat()).into());
     }
@@ -29,7 +31,7 @@ pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error>
     let native = dpkg::native(host)?;
     let known = known(host, asked, &lines)?;
     if let Some(name) = not_upgradable(asked, &native, &known) {
-        return Err((Code::NotFound, format!("{name} is not installed")).into());
+        return Err(Denied::new(Code::NotFound, format!("{name} is not installed")).into());
     }
     let mut steps = steps(host, asked, &lines, &native, &known)?;
     if repairs {
@@ -39,7 +41,7 @@ pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error>
         return Err(apt_errors::needs_repair(&why).into());
     }
     if let Some(why) = removed(&steps, &known).find_map(dpkg::vital) {
-        return Err((Code::Protected, why).into());
+        return Err(Denied::new(Code::Protected, why).into());
     }
     let untied = steps.clone();
     let sizes = || sizes(host, &untied, &native, &known);
@@ -64,7 +66,7 @@ fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, F
     dpkg::rows(host, &names)
 }
 
-/// The first package of an upgrade by name that is not there; apt would leave it out without a word.
+/// Returns the first named package of an upgrade that is not installed; apt would leave it out silently.
 fn not_upgradable<'a>(asked: &'a Transaction, native: &str, known: &[Row]) -> Option<&'a str> {
     let is_there =
         |name: &&str| dpkg::find(known, native, name).is_some_and(|row| row.state != "config-files");
@@ -98,7 +100,7 @@ fn steps(
             }
             old.clone_from(&new);
         } else if action == Action::Install && !old.is_empty() {
-            action = dpkg::change(host, &old, &new)?;
+            action = change(host, &old, &new)?;
         }
         let is_named = line.foreign.is_none() && names.contains(&line.name.as_str());
         // An upgrade of everything asks for each.
@@ -109,7 +111,18 @@ fn steps(
     Ok(steps)
 }
 
-/// apt does not say the architecture of what it removes, nor the version of mere configuration; dpkg knows both.
+/// Compares a new version with the old one, as dpkg orders them.
+fn change(host: &Host, old: &str, new: &str) -> Result<Action, Fault> {
+    for (relation, action) in [("lt", Action::Upgrade), ("eq", Action::Reinstall), ("gt", Action::Downgrade)]
+    {
+        if programs::ask(host, &host.dpkg, &["--compare-versions", old, relation, new])?.status.success() {
+            return Ok(action);
+        }
+    }
+    Err(Fault::new(format!("dpkg cannot compare {old:?} and {new:?}")))
+}
+
+/// Returns dpkg's row of a removed package: apt prints no architecture, and no version of a configuration alone.
 fn removed_row<'a>(line: &Line, native: &str, known: &'a [Row]) -> Result<&'a Row, Fault> {
     let is_it = |row: &&Row| {
         row.name == line.name
@@ -133,7 +146,7 @@ fn removed<'a>(steps: &[PackageStep], known: &'a [Row]) -> impl Iterator<Item = 
     gone.filter_map(|step| row_of(step, known)).filter(|row| row.state != "config-files")
 }
 
-/// What dpkg itself finishes before apt is asked.
+/// Adds the packages that `dpkg --configure --pending` finishes before apt-get runs.
 fn add_half_done(steps: &mut Vec<PackageStep>, known: &[Row]) {
     for row in known.iter().filter(|row| row.half_done()) {
         if steps.iter().any(|step| step.name == row.name && step.arch == row.arch) {

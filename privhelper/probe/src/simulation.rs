@@ -21,7 +21,7 @@ pub struct Line {
     pub new: Option<(String, String)>,
 }
 
-/// What an upgrade leaves at its version: the indented lines behind apt's words for it.
+/// Returns the packages that an upgrade keeps back: the indented lines after apt's heading.
 pub fn kept_back(output: &str) -> Vec<String> {
     let mut lines = output.lines().skip_while(|line| *line != "The following packages have been kept back:");
     lines.next();
@@ -59,14 +59,14 @@ fn line(action: Action, text: &str) -> Option<Line> {
     }
     let new = rest.strip_prefix('(').and_then(|inner| {
         let (version, labels) = inner.split_once(' ')?;
-        // What follows the parentheses are package names: the last one closes them.
+        // Package names may follow the parentheses: the last `)` closes them.
         let (inside, _) = labels.rsplit_once(')')?;
         let (_, arch) = inside.strip_suffix(']')?.rsplit_once('[')?;
         Some((version.to_owned(), arch.to_owned()))
     });
     let complete = match action {
         Action::Remove => old.is_some(),
-        // Of a package of which only configuration is left, no version is told.
+        // apt prints no version for a package of which only configuration is left.
         Action::Purge => true,
         Action::Unspecified
         | Action::Install

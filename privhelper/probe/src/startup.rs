@@ -1,5 +1,4 @@
-//! Before the first connection: drops what the process was given beyond its need, and takes the two sockets that systemd
-//! passed.
+//! Startup: drops inherited power, and takes the two sockets that systemd passed.
 
 use crate::host::Host;
 use nix::sys::prctl::{set_dumpable, set_no_new_privs};
@@ -18,14 +17,14 @@ pub struct Sockets {
     pub asked: UnixListener,
 }
 
-/// Drops umask, working directory, core dumps, tracing by the same uid and new privileges. Everything else is the unit's:
-/// user, capabilities, files, system calls.
+/// Drops umask, working directory, core dumps, tracing by the same uid and new privileges. The unit sets the rest: user,
+/// capabilities, files, system calls.
 ///
 /// # Errors
-/// This is root, which apt's hooks would be too; or something cannot be dropped.
+/// The process runs as root, so that apt's hooks would too; or a step failed.
 pub fn confine() -> Result<(), Fault> {
     if nix::unistd::Uid::effective().is_root() {
-        return Err(Fault::Program { what: "must not run as root; is it started by its unit?".to_owned() });
+        return Err(Fault::new("must not run as root; is it started by its unit?"));
     }
     umask(Mode::from_bits_truncate(0o077));
     nix::unistd::chdir("/").map_err(Fault::io("change to /"))?;
@@ -43,7 +42,7 @@ pub fn sockets(host: &Host) -> Result<Sockets, Fault> {
     const FIRST_OTHER: RawFd = 5;
     let mut given = listenfd::ListenFd::from_env();
     if given.len() != 2 {
-        return Err(Fault::Program { what: "systemd must pass exactly two sockets".to_owned() });
+        return Err(Fault::new("systemd must pass exactly two sockets"));
     }
     let listed = std::fs::read_dir("/proc/self/fd").map_err(Fault::io("list descriptors"))?;
     let open = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
@@ -66,7 +65,7 @@ fn take(listeners: &mut Vec<UnixListener>, path: &Path) -> Result<UnixListener, 
     let is_at = |listener: &UnixListener| {
         listener.local_addr().is_ok_and(|address| address.as_pathname() == Some(path))
     };
-    let missing = || Fault::Program { what: format!("systemd did not pass {}", path.display()) };
+    let missing = || Fault::new(format!("systemd did not pass {}", path.display()));
     let at = listeners.iter().position(is_at).ok_or_else(missing)?;
     let listener = listeners.swap_remove(at);
     listener.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;

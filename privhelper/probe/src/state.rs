@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use crate::bus::Bus;
 use crate::gate::{Gate, Pass};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Longest wait until fewer ask apt.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub struct State {
     pub(crate) host: Host,

@@ -1,4 +1,4 @@
-//! Facts about a unit as PID 1 tells them now: its state, and every unit that a change would affect.
+//! Facts about a unit from PID 1: its state, and every unit that a change would affect.
 //!
 //! postern-units gathers the same with systemctl before it acts.
 
@@ -7,7 +7,7 @@ use crate::properties::Properties;
 use postern_policy::facts::affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
-use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState};
+use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState, is_missing};
 use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, Invalid, VerbId};
@@ -27,14 +27,14 @@ pub fn state(bus: &Bus, unit: &UnitName) -> Result<UnitState, Error> {
     Ok(known(&bus.properties(unit)?)?.state)
 }
 
-/// Gathers the units that a change affects. Those of a missing unit are none.
+/// Gathers the units that a change affects; none for a missing unit.
 ///
 /// # Errors
 /// `plan_too_large`; `precondition_failed`: a unit's file changed since systemd read it; or PID 1 cannot be asked.
 pub fn affected(bus: &Bus, request: &UnitRequest) -> Result<(UnitState, Vec<AffectedUnit>), Error> {
     let properties = bus.properties(&request.unit)?;
     let own = known(&properties)?;
-    if own.state.is_missing() {
+    if is_missing(&own.state) {
         return Ok((own.state, Vec::new()));
     }
     let install = install(bus, request, &properties)?;
@@ -54,12 +54,12 @@ pub fn affected(bus: &Bus, request: &UnitRequest) -> Result<(UnitState, Vec<Affe
     }
 }
 
-/// The facts, each text of them checked: they go into plans, records and questions.
+/// Checks every text of the facts, which appear in plans, records and approval texts.
 ///
 /// # Errors
-/// PID 1 answered with text that is none of systemd's.
+/// PID 1 answered with a text that systemd does not use.
 pub fn checked(state: UnitState, affected: Vec<AffectedUnit>) -> Result<Facts, Error> {
-    let facts = UnitFacts { state, affected, ..UnitFacts::default() };
+    let facts = UnitFacts { state, affected };
     let facts = UnitFacts::from_wire(&facts.to_wire()).map_err(|invalid| unreadable(&invalid))?;
     Ok(Facts::Unit(Box::new(facts)))
 }
@@ -77,19 +77,19 @@ fn install(bus: &Bus, request: &UnitRequest, properties: &Properties) -> Result<
         while let Some(name) = install.also.difference(&seen).next().cloned() {
             let properties = bus.properties(&name)?;
             // systemctl goes on without one that does not exist.
-            if !known(&properties)?.state.is_missing() {
+            if !is_missing(&known(&properties)?.state) {
                 read_files(&mut install, &name, &properties)?;
             }
             seen.insert(name);
             if seen.len() > LOOKUPS_MAX {
-                return Err(Denied::new(Code::PlanTooLarge, "too many units are enabled along").into());
+                return Err(Denied::new(Code::PlanTooLarge, "`Also=` names too many units").into());
             }
         }
     }
     Ok(install)
 }
 
-/// Reads `[Install]` of a unit's files. Nothing on the bus tells it.
+/// Reads `[Install]` of a unit's files, which the bus does not have.
 fn read_files(install: &mut Install, unit: &UnitName, properties: &Properties) -> Result<(), Error> {
     let files = properties.files();
     if files.is_empty() {
@@ -121,5 +121,5 @@ fn known(properties: &Properties) -> Result<UnitProperties, Error> {
 }
 
 fn unreadable(invalid: &Invalid) -> Error {
-    Fault::Program { what: format!("systemd's answer: {invalid}") }.into()
+    Fault::new(format!("systemd's answer: {invalid}")).into()
 }

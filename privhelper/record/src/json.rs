@@ -1,4 +1,4 @@
-//! Canonical JSON of audit records (`privhelper/AUDIT.md`): the broker writes the members of its claims with it, the
+//! Canonical JSON of audit records (`privhelper/audit/AUDIT.md`): the broker writes the members of its claims with it, the
 //! recorder whole records.
 
 use sha2::{Digest, Sha256};
@@ -146,7 +146,7 @@ pub fn escaped(text: &str) -> String {
     quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
-/// Escapes what could end a line, drive a terminal or turn text around, besides `"` and `\`.
+/// Escapes characters that could end a line, control a terminal or reorder text, and `"` and `\`.
 fn quote(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What records of the audit log are made of, for the recorder that writes them and the broker whose claims they hold.
+//! JSON and times of audit records, for the recorder that writes them and the broker whose claims they contain.
 
 pub mod json;
 mod time;

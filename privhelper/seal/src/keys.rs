@@ -1,7 +1,7 @@
 //! Seeds, keys and signatures, and how one yields the next.
 
-use ed25519_compact::{KeyPair, Seed as SigningSeed};
-use postern_policy::types::Digest;
+use ed25519_compact::{KeyPair, PublicKey, Seed as SigningSeed, Signature};
+use postern_policy::types::{Digest, hex, unhex};
 use std::fmt;
 
 const SEAL: &[u8] = b"postern seal 1\n";
@@ -42,7 +42,7 @@ impl Secret {
     }
 
     pub(crate) fn hex(&self) -> String {
-        Digest::from_bytes(&self.0).map(|digest| digest.to_string()).unwrap_or_default()
+        hex(&self.0)
     }
 }
 
@@ -161,13 +161,9 @@ impl Public {
 
     /// Checks the signature, 128 hex digits, of a tip.
     pub fn verify(&self, tip: &Tip, signature: &str) -> bool {
-        let halves = signature.split_at_checked(64);
-        let Some((r, s)) = halves.and_then(|(r, s)| Digest::from_hex(r).zip(Digest::from_hex(s))) else {
-            return false;
-        };
-        let key = ed25519_compact::PublicKey::new(self.0);
-        ed25519_compact::Signature::from_slice(&[r.as_bytes(), s.as_bytes()].concat())
-            .is_ok_and(|signature| key.verify(tip.signed(), &signature).is_ok())
+        let signature = unhex(signature).and_then(|bytes| Signature::from_slice(&bytes).ok());
+        let key = PublicKey::new(self.0);
+        signature.is_some_and(|signature| key.verify(tip.signed(), &signature).is_ok())
     }
 }
 
@@ -177,7 +173,7 @@ impl fmt::Display for Public {
     }
 }
 
-/// What a `sealed` record signs.
+/// The content that a `sealed` record signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tip {
     /// The epoch of the record.
@@ -200,10 +196,4 @@ impl Tip {
         let numbers = [self.epoch.to_le_bytes(), self.seq.to_le_bytes()].concat();
         [TIP, &numbers, self.hash.as_bytes(), &self.next.0, &first.0, &second.0].concat()
     }
-}
-
-/// Writes bytes as lower-case hex digits.
-pub fn hex(bytes: &[u8]) -> String {
-    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()
 }

@@ -1,4 +1,4 @@
-//! The keys that audit records are sealed with and how they evolve: CONTRACTS 7 and `privhelper/AUDIT.md`. No I/O, no clock.
+//! The keys that audit records are sealed with and how they evolve: `privhelper/audit/AUDIT.md`, "Seal". No I/O, no clock.
 //!
 //! An epoch is a boot that wrote records. Its seed `E` yields the key `K` that seals records and the first of the
 //! keys that sign tips. Each evolves by a one-way function and the old value is overwritten, so a stolen key can

@@ -1,4 +1,4 @@
-//! The keys of this boot as `/run/postern-audit/seal` holds them: a recorder that was killed goes on with them.
+//! The keys of this boot, as `/run/postern-audit/seal` holds them: a restarted recorder continues with them.
 
 use crate::keys::{Epoch, Key, Public, Secret, Signer};
 use postern_policy::types::Digest;

@@ -1,5 +1,6 @@
 //! The client's side, in the machine: one open connection to the helper.
 
+use super::write;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use postern_proto::v1::{self, helper_client::HelperClient};
 use std::path::Path;
@@ -9,7 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Runtime;
 use tonic::transport::{Channel, Endpoint, Uri};
 
-const HELPER: &str = "/run/postern/helper.sock";
+pub const HELPER: &str = "/run/postern/helper.sock";
 const UNIT: &str = "dbus.service";
 
 /// One figure, printed on stdout.
@@ -20,6 +21,8 @@ pub fn run(what: &str, arguments: &[&str]) {
             ("status", []) => status().await,
             ("requests", [count]) => requests(count.parse().expect("a number")).await,
             ("install", [package]) => install(package).await,
+            ("write", []) => write::compare().await,
+            ("write-once", []) => write::once().await,
             _ => panic!("unknown figure {what:?} {arguments:?}"),
         }
     });
@@ -29,7 +32,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Median times of both and their ratio, as one line.
+/// Median times of both and their ratio, as a row of BENCHMARKS.md.
 pub fn compared(
     name: &str,
     ours: &mut [Duration],
@@ -39,14 +42,14 @@ pub fn compared(
 ) -> String {
     let (ours, theirs) = (median(ours), median(theirs));
     let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
-    format!(
-        "{name}: {} µs, {beside}: {} µs, ratio {ratio:.3} ({bar})\n",
-        ours.as_micros(),
-        theirs.as_micros()
-    )
+    row(name, &format!("{} µs, {beside} {} µs: {ratio:.2} ×", ours.as_micros(), theirs.as_micros()), bar)
 }
 
-fn median(times: &mut [Duration]) -> Duration {
+pub fn row(what: &str, measured: &str, bar: &str) -> String {
+    format!("| {what} | {measured} | {bar} |\n")
+}
+
+pub fn median(times: &mut [Duration]) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
@@ -66,8 +69,8 @@ async fn decision() {
         sudos.push(spawned(&["sudo", "-n", "true"]));
     }
     std::fs::remove_file(&echo).expect("the echo's socket");
-    print!("{}", compared("sudo -n true", &mut sudos, "a decision", &mut ours.clone(), "at least 50"));
-    print!("{}", compared("a decision", &mut ours, "a bare echo", &mut echoes, "at most 3"));
+    print!("{}", compared("sudo -n true", &mut sudos, "a decision", &mut ours.clone(), "at least 25"));
+    print!("{}", compared("a decision", &mut ours, "a bare echo", &mut echoes, "at most 1.8"));
 }
 
 async fn status() {
@@ -77,7 +80,7 @@ async fn status() {
         ours.push(unit_status(&mut helper).await);
         bare.push(spawned(&["systemctl", "show", UNIT]));
     }
-    print!("{}", compared("unit.status", &mut ours, "systemctl show", &mut bare, "at most 1.3"));
+    print!("{}", compared("unit.status", &mut ours, "systemctl show", &mut bare, "at most 0.5"));
 }
 
 /// Decisions, looks and refusals in turns.
@@ -133,14 +136,14 @@ async fn unit_status(client: &mut HelperClient<Channel>) -> Duration {
     took
 }
 
-fn done(last: &v1::event::Kind, status: v1::Status) {
+pub fn done(last: &v1::event::Kind, status: v1::Status) {
     assert!(
         matches!(last, v1::event::Kind::Completed(completed) if completed.status() == status),
         "not {status:?}: {last:?}"
     );
 }
 
-async fn last(mut events: tonic::Streaming<v1::Event>) -> v1::event::Kind {
+pub async fn last(mut events: tonic::Streaming<v1::Event>) -> v1::event::Kind {
     let mut last = None;
     while let Some(event) = events.message().await.expect("the stream holds") {
         last = event.kind;
@@ -148,7 +151,7 @@ async fn last(mut events: tonic::Streaming<v1::Event>) -> v1::event::Kind {
     last.expect("a last event")
 }
 
-fn meta(mode: v1::Mode) -> v1::Meta {
+pub fn meta(mode: v1::Mode) -> v1::Meta {
     let request_id = uuid::Uuid::now_v7().to_string();
     v1::Meta { request_id, mode: mode.into(), ..v1::Meta::default() }
 }
@@ -161,7 +164,7 @@ fn spawned(argv: &[&str]) -> Duration {
     took
 }
 
-async fn connect(path: &Path) -> HelperClient<Channel> {
+pub async fn connect(path: &Path) -> HelperClient<Channel> {
     let path = path.to_owned();
     let connector = tower::service_fn(move |_: Uri| {
         let path = path.clone();

@@ -46,22 +46,34 @@ const SEEN: [&str; 14] = [
     "/var/lib/dpkg",
 ];
 
-const LISTED: [&str; 7] =
-    ["/", "/etc", "/run", "/run/postern", "/usr/lib", "/var/lib", "/var/lib/postern-helper"];
+const LISTED: [&str; 11] = [
+    "/",
+    "/etc",
+    "/run",
+    "/run/postern",
+    "/run/postern/internal",
+    "/usr/lib",
+    "/var/lib",
+    "/var/lib/postern-audit",
+    "/var/lib/postern-files",
+    "/var/lib/postern-root",
+    "/var/log/journal",
+];
 
-const READ: [&str; 8] = [
+const READ: [&str; 9] = [
     "/etc/passwd",
     "/etc/postern/agent.toml",
     "/etc/postern/policy.toml",
     "/etc/shadow",
     "/proc/1/environ",
     "/proc/self/mountinfo",
-    "/var/lib/postern-helper/policy/accepted.pb",
+    "/var/lib/postern-policy/accepted.pb",
+    "/var/lib/postern-policy/validator.key",
     "/var/log/postern/audit.jsonl",
 ];
 
 /// Directories in which a file may be made.
-const WRITTEN: [&str; 19] = [
+const WRITTEN: [&str; 24] = [
     "/",
     "/dev/shm",
     "/etc",
@@ -70,23 +82,34 @@ const WRITTEN: [&str; 19] = [
     "/root",
     "/run",
     "/run/postern",
-    "/run/postern-helper",
+    "/run/postern-audit",
+    "/run/postern-jobs",
     "/srv",
     "/tmp",
     "/usr/bin",
     "/usr/local/bin",
     "/var/lib",
     "/var/lib/postern",
-    "/var/lib/postern-helper",
+    "/var/lib/postern-audit",
+    "/var/lib/postern-broker",
+    "/var/lib/postern-files",
+    "/var/lib/postern-policy",
+    "/var/lib/postern-root",
     "/var/lib/postern-tool",
     "/var/lib/postern-tool/tasks",
     "/var/log/postern",
 ];
 
-const CONNECTED: [&str; 9] = [
+const CONNECTED: [&str; 15] = [
     "/run/dbus/system_bus_socket",
     "/run/postern/agent.sock",
-    "/run/postern/gateway.sock",
+    "/run/postern/internal/announce.sock",
+    "/run/postern/internal/asked.sock",
+    "/run/postern/internal/files.sock",
+    "/run/postern/internal/gateway.sock",
+    "/run/postern/internal/probe.sock",
+    "/run/postern/internal/recorder.sock",
+    "/run/postern/internal/units.sock",
     "/run/postern/helper.sock",
     "/run/postern/operator.sock",
     "/run/postern/tool-ports.sock",

@@ -1,6 +1,6 @@
-//! What approve and deny are told: which requests, and how a person or a script agrees.
+//! Arguments of `approve` and `deny`: the requests, and how a person or a script agrees.
 
-use super::Stop;
+use super::ended::Stop;
 use super::render::inline;
 use crate::io::Exit;
 use clap::Args;
@@ -23,7 +23,7 @@ pub enum Which {
 pub enum Consent {
     /// A person is shown the text and types the digits.
     Ask,
-    /// Whoever wrote the command has reviewed the text with this SHA-256.
+    /// The command's author has reviewed the order with this digest.
     Given(Digest),
 }
 
@@ -61,7 +61,7 @@ impl WhichArgs {
 pub struct ApproveArgs {
     #[command(flatten)]
     which: WhichArgs,
-    /// Do not ask: the text with this SHA-256 (see `show --json`) was reviewed
+    /// Do not ask: the order with this digest (`sha256` of `show --json`) was reviewed
     ///
     /// With --task: the SHA-256 of the requests' digests (32 bytes each), in the order of `pending`.
     #[arg(long, value_name = "HEX64")]
@@ -104,7 +104,7 @@ fn digest(hex: &str) -> Result<Digest, Stop> {
     })
 }
 
-/// A reason that the helper would take.
+/// A reason that the recorder accepts.
 pub(super) fn reason(text: &str) -> Result<String, Stop> {
     if text.len() <= REASON_MAX && !text.chars().any(char::is_control) {
         return Ok(text.to_owned());

@@ -1,10 +1,10 @@
-//! `approve` and `deny`: the text is shown, a person agrees to exactly these bytes, the helper is told their SHA-256.
+//! `approve` and `deny`: the order is shown, a person agrees to exactly its bytes, the recorder gets their approval digest.
 
 use super::answer::{Consent, Decision, Which};
+use super::ended::{Ended, Stop, Tally, call};
 use super::render::{field, inline};
 use super::terminal::Person;
 use super::waiting::{Shown, all, resolve, short, too_long};
-use super::{Ended, Stop, Tally, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::CallError;
@@ -20,7 +20,7 @@ const TYPED: usize = 4;
 /// `approve`. A person is shown every text before the question stands, and whatever is typed but the digits changes nothing.
 ///
 /// # Errors
-/// The helper does not answer, nobody can be asked, or nobody agreed.
+/// The recorder does not answer, nobody can be asked, or nobody agreed.
 pub fn approve(
     host: &Host,
     which: &Which,
@@ -75,7 +75,7 @@ fn late(host: &Host, task: &str, shown: &[Shown], io: &mut Io<'_>) -> Result<(),
 /// `deny`.
 ///
 /// # Errors
-/// The helper does not answer, or nothing of the kind waits.
+/// The recorder does not answer, or nothing of the kind waits.
 pub fn deny(host: &Host, which: &Which, reason: &str, io: &mut Io<'_>) -> Ended {
     let mut tally = Tally::default();
     for id in chosen(host, which)? {
@@ -112,7 +112,7 @@ fn consent(
     let no = |why: &str| Err(Stop::Told(Exit::NotApproved, format!("nothing was approved: {why}")));
     match (consent, person) {
         (Consent::Given(given), _) if given == digest => Ok(()),
-        (Consent::Given(_), _) => no("the text now has another SHA-256 than the one that was reviewed"),
+        (Consent::Given(_), _) => no("the order now has another digest than the one that was reviewed"),
         (Consent::Ask, Some(person)) => {
             if ask(which, shown, digest, person)? {
                 Ok(())
@@ -121,8 +121,8 @@ fn consent(
             }
         }
         (Consent::Ask, None) => {
-            let why = "not approved: nobody is there to answer; a script that has reviewed the text (`postern-admin show ID --json`) says \
-                       `--digest` with its SHA-256";
+            let why = "not approved: nobody is there to answer; a script that has reviewed the order (`postern-admin show ID --json`) says \
+                       `--digest` with its digest";
             Err(Stop::Told(Exit::Usage, why.to_owned()))
         }
     }
@@ -155,7 +155,7 @@ fn ask(which: &Which, shown: &[Shown], digest: Digest, person: &mut dyn Person) 
     Ok(answer.eq_ignore_ascii_case(last))
 }
 
-/// Tells the helper; returns how many more must agree. A digest is an agreement, none a denial.
+/// Tells the recorder; returns how many more must agree. A digest is an agreement, none a denial.
 fn decide(host: &Host, id: &str, agreed: Option<Digest>, reason: &str) -> Result<u32, CallError> {
     let request = OperatorDecideRequest {
         approval_id: id.to_owned(),

@@ -1,8 +1,8 @@
 //! `pause` and `resume`.
 
 use super::answer::reason;
+use super::ended::{Ended, call};
 use super::render::inline;
-use super::{Ended, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::{count, time};

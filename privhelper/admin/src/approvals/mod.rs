@@ -1,10 +1,13 @@
 //! The operator's side of approvals: what waits, what exactly is agreed to, the answer, and the brake.
 //!
-//! The helper renders the text of what would happen; this program shows exactly those bytes and answers with their SHA-256.
+//! The recorder hands out the order that waits; this program renders it and answers with the approval digest of exactly its bytes.
 
 mod answer;
 mod approve;
 mod brake;
+mod ended;
+mod order;
+mod plan;
 mod render;
 mod terminal;
 mod undo;
@@ -13,6 +16,8 @@ mod watch;
 
 pub use answer::{Consent, Decision, Which};
 pub use approve::{approve, deny};
+pub use ended::{Ended, Stop};
+pub use plan::diff;
 pub use render::{Charset, Ink, Look, inline, text};
 pub use terminal::{Person, Terminal, look_of, look_of_stdout};
 pub use undo::{UndoArgs, undo};
@@ -21,11 +26,9 @@ pub use watch::{Backoff, watch};
 
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::operator::{self, CallError};
 use crate::policy::apply::Format;
 use answer::{ApproveArgs, DenyArgs};
 use clap::Subcommand;
-use prost::Message;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,17 +41,17 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show the text that would be agreed to
+    /// Show what would be agreed to
     Show {
         /// The approval's id; the beginning will do, at least 4 digits
         id: String,
-        /// One JSON object: the text and its SHA-256
+        /// One JSON object: the text and the digest of the order
         #[arg(long)]
         json: bool,
     },
     /// Show a request's text and ask whether it may run
     ///
-    /// On a terminal it is agreed to by typing the last four digits of the SHA-256 of the text that was shown. What runs is what was
+    /// On a terminal it is agreed to by typing the last four digits of the digest of the order that was shown. What runs is what was
     /// shown, or nothing runs. Exit status 4 if it was not agreed to.
     Approve(ApproveArgs),
     /// Refuse a request; the same request is refused for an hour
@@ -104,60 +107,4 @@ pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> 
             Ok(exit)
         }
     }
-}
-
-/// Why a command ends early.
-#[derive(Debug)]
-pub enum Stop {
-    /// With this exit and these words, which drive no terminal.
-    Told(Exit, String),
-    /// Its own output cannot be written.
-    Output(io::Error),
-}
-
-impl From<CallError> for Stop {
-    fn from(error: CallError) -> Self {
-        Self::Told(error.exit(), error.to_string())
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-/// How a command ends.
-pub type Ended = Result<Exit, Stop>;
-
-/// How it went with each of several.
-#[derive(Debug, Default)]
-struct Tally {
-    done: usize,
-    failed: Option<Exit>,
-}
-
-impl Tally {
-    fn add(&mut self, one: Result<(), Exit>) {
-        match one {
-            Ok(()) => self.done += 1,
-            Err(exit) => self.failed = Some(exit),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.done == 0 && self.failed.is_none()
-    }
-
-    fn exit(&self) -> Exit {
-        match (self.failed, self.done) {
-            (None, _) => Exit::Done,
-            (Some(exit), 0) => exit,
-            (Some(_), _) => Exit::Partly,
-        }
-    }
-}
-
-fn call<Q: Message, R: Message + Default>(host: &Host, method: &str, request: &Q) -> Result<R, CallError> {
-    operator::call(&host.operator_socket, host.owner_uid, method, request)
 }

@@ -25,7 +25,7 @@ pub enum Charset {
     Utf8,
 }
 
-/// What text is rendered for.
+/// The output that text is rendered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Columns of the terminal; the last stays empty.

@@ -1,14 +1,18 @@
 //! `undo`: what would be undone is shown, a person agrees, and exactly that is undone.
 
-use super::render::{field, inline};
-use super::terminal::Person;
-use super::{Ended, Stop, Tally};
+use super::ended::{Ended, Stop, Tally};
+use super::plan;
+use super::render::{self, Look, field, inline};
+use super::terminal::{Person, look_of_stdout};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::{Replies, exit_of};
 use crate::policy::values::seconds;
 use crate::text::count;
 use clap::Args;
+use postern_policy::{Request, VerbId};
+use postern_proto::link::strict;
+use postern_proto::root::v1::{Inverse, Order};
 use postern_proto::v1::{OperatorUndoRequest, OperatorUndone};
 
 /// `undo`.
@@ -53,7 +57,7 @@ impl Which {
 /// `undo`.
 ///
 /// # Errors
-/// The helper does not answer, nobody can be asked, or nobody agreed.
+/// The recorder does not answer, nobody can be asked, or nobody agreed.
 pub fn undo(
     host: &Host,
     args: &UndoArgs,
@@ -67,7 +71,10 @@ pub fn undo(
         let (done, not) =
             if args.dry_run { ("would be undone", "cannot be undone") } else { ("undone", "not undone") };
         let request = OperatorUndoRequest { dry_run: args.dry_run, ..request };
-        each(host, &request, |one| tell(&mut tally, one, done, not, io))?;
+        each(host, &request, |one| {
+            tell(&mut tally, one, done, not, io)?;
+            Ok(write!(io.out, "{}", inverse(one, look_of_stdout()))?)
+        })?;
         return end(&tally, io);
     }
     let Some(person) = person else {
@@ -77,7 +84,7 @@ pub fn undo(
     let mut found = Vec::new();
     each(host, &OperatorUndoRequest { dry_run: true, ..request }, |one| {
         let (name, why) = (if one.code.is_empty() { "undo" } else { "cannot" }, words(one));
-        person.show(&field(name, &why, person.look()))?;
+        person.show(&(field(name, &why, person.look()) + &inverse(one, person.look())))?;
         match one.code.as_str() {
             "" => found.push(one.request_id.clone()),
             code => tally.add(Err(exit_of(code))),
@@ -118,6 +125,16 @@ fn each(
         with(&one)?;
     }
     Ok(())
+}
+
+/// Renders the effects of an undo, from the recorded inverse; nothing if it has none.
+fn inverse(one: &OperatorUndone, look: Look) -> String {
+    let inverse = strict::<Inverse>(&one.inverse).filter(|_| !one.inverse.is_empty());
+    let decoded = inverse.and_then(|inverse| {
+        let request = Request::decode(VerbId::from_name(&inverse.verb)?, &inverse.body)?.1.ok()?;
+        Some(plan::of(&Order { inverse: Some(inverse), ..Order::default() }, &request))
+    });
+    decoded.map_or_else(String::new, |plan| render::text(&plan, look))
 }
 
 fn words(one: &OperatorUndone) -> String {

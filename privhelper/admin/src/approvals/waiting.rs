@@ -1,10 +1,12 @@
-//! What waits, and the text of one request.
+//! `pending` and `show`: the list of waiting requests, and the text of one.
 
+use super::ended::{Ended, Stop, call};
+use super::order;
 use super::render::{self, Look, cut, field, inline};
-use super::{Ended, Stop, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::CallError;
+use crate::operator::{PATIENCE, Replies};
 use crate::policy::apply::Format;
 use crate::text::{count, escape_json, time};
 use postern_policy::types::Digest;
@@ -20,11 +22,13 @@ const PREFIX_MIN: usize = 4;
 const ID: usize = 32;
 /// Digits that a table shows, more where two ids begin alike.
 const SHORT: usize = 8;
-/// Most lines and bytes of a text that a person can be expected to read; the helper refuses to ask for more.
+/// Most lines and bytes of a text that a person can be expected to read.
 const LINES_MAX: usize = 2_000;
 const BYTES_MAX: usize = 256 * 1024;
+/// Most bytes of content of any request.
+const CONTENT_MAX: usize = 16 * 1024 * 1024;
 
-/// A request's text, and what identifies exactly this text.
+/// A request's text, and the approval digest of the order that it is rendered from.
 pub(super) struct Shown {
     pub approval: Approval,
     pub text: Vec<u8>,
@@ -34,11 +38,23 @@ pub(super) struct Shown {
 impl Shown {
     pub(super) fn fetch(host: &Host, id: &str) -> Result<Self, Stop> {
         let request = OperatorShowRequest { approval_id: id.to_owned() };
-        let shown: OperatorShown = call(host, "Operator/Show", &request)?;
-        let approval = shown.approval.filter(|approval| approval.approval_id == id);
-        let approval = approval.ok_or_else(|| CallError::Strange("it shows another request".to_owned()))?;
-        let digest = Digest::of(&[&shown.text]);
-        Ok(Self { approval, text: shown.text, digest })
+        let strange = |what: &str| CallError::Strange(what.to_owned());
+        let socket = &host.operator_socket;
+        let mut replies = Replies::open(socket, host.owner_uid, "Operator/Show", &request, Some(PATIENCE))?;
+        let (mut shown, mut size) = (Vec::new(), 0);
+        while let Some(reply) = replies.receive::<OperatorShown>()? {
+            size += reply.content.len();
+            shown.push(reply);
+            if size > CONTENT_MAX {
+                return Err(strange("more content than any request has").into());
+            }
+        }
+        let decoded = order::decode(&shown).map_err(|what| strange(&what))?;
+        let order::Decoded { approval, text, digest } = decoded;
+        if approval.approval_id != id {
+            return Err(strange("it shows another request").into());
+        }
+        Ok(Self { approval, text, digest })
     }
 
     /// Everything about it as rows.
@@ -166,7 +182,7 @@ pub(super) fn as_json(approval: &Approval) -> Value {
 /// `pending`.
 ///
 /// # Errors
-/// The helper does not answer, or the result cannot be written.
+/// The recorder does not answer, or the result cannot be written.
 pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
     let waiting = all(host)?;
     if format == Format::Json {
@@ -210,7 +226,7 @@ pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mu
 /// `show ID`.
 ///
 /// # Errors
-/// The helper does not answer or knows no such request, or the result cannot be written.
+/// The recorder does not answer or knows no such request, or the result cannot be written.
 pub fn show(host: &Host, id: &str, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
     let shown = Shown::fetch(host, &resolve(host, id)?)?;
     if format == Format::Json {

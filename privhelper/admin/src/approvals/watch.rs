@@ -1,9 +1,9 @@
-//! `watch`: what comes to wait and how it ends, across restarts of the helper.
+//! `watch`: what comes to wait and how it ends, across restarts of the recorder.
 
+use super::ended::{Ended, Stop};
 use super::render::{Look, cut, inline};
 use super::terminal::look_of_stdout;
 use super::waiting::{agreed, as_json, short};
-use super::{Ended, Stop};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::{CallError, PATIENCE, Replies, UNAVAILABLE};
@@ -40,7 +40,7 @@ pub(super) fn until_interrupted(host: &Host, format: Format, io: &mut Io<'_>) ->
 /// `watch` until `stop` can be read.
 ///
 /// # Errors
-/// The helper cannot be reached at the start, or refuses; or the result cannot be written.
+/// The recorder cannot be reached at the start, or refuses; or the result cannot be written.
 pub fn watch(
     host: &Host,
     look: Look,
@@ -69,7 +69,7 @@ pub fn watch(
                 Err(another) => error = another,
             }
         };
-        writeln!(io.err, "connected again: what waits now follows; what is not among it has ended")?;
+        writeln!(io.err, "connected again: the waiting requests follow; those not listed have ended")?;
     }
 }
 

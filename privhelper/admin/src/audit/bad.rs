@@ -1,4 +1,4 @@
-//! What is wrong with a log: the first line that is not as it must be, and what was done to the log there.
+//! Errors of a log: the first line that breaks the chain, and the kind of tampering.
 
 use super::lines::{End, Lines};
 use super::record::{Hex, Record};
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::io;
 use std::path::PathBuf;
 
-/// What was done to a log.
+/// A kind of tampering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -44,13 +44,13 @@ pub struct Bad {
     pub file: PathBuf,
     /// Which line, from 1.
     pub line: u64,
-    /// What was done.
+    /// The kind of tampering.
     pub kind: Kind,
     /// How that is known.
     pub reason: String,
 }
 
-/// What the next record must be.
+/// The expected next record.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected {
     /// Its number.
@@ -89,7 +89,7 @@ impl Expected {
     }
 }
 
-/// What stands behind a line that breaks the chain.
+/// The lines after a line that breaks the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
     /// No record.
@@ -100,7 +100,7 @@ pub enum Behind {
     Expected,
 }
 
-/// What is wrong with a line.
+/// The error of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// It has not the form of a record, and no `torn` record names it.
@@ -132,7 +132,7 @@ pub struct Broken {
     pub file: PathBuf,
     /// Which line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// Its error.
     pub what: What,
     /// What was read behind it already.
     pub behind: Behind,
@@ -147,7 +147,7 @@ impl Broken {
         let (kind, reason) = match self.what {
             What::NoRecord if follows => (other, "this line is no record and was added".to_owned()),
             What::NoRecord if behind == Behind::Nothing => {
-                let why = "the log ends in what is no record; after a crash the helper names it in a `torn` record when it starts";
+                let why = "the log ends in what is no record; after a crash the recorder names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
             What::NoRecord => (other, format!("this line is no record, where record {seq} must stand")),
@@ -168,7 +168,7 @@ impl Broken {
             What::Prev => (other, format!("record {seq} does not hold the hash of the record before it")),
             What::Torn => (Kind::Removal, "this `torn` record names no line before it".to_owned()),
             What::Cut => {
-                let why = "the log ends inside this line; after a crash the helper names it in a `torn` record when it starts";
+                let why = "the log ends inside this line; after a crash the recorder names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
             What::TooLong => (other, "the line is longer than any record".to_owned()),

@@ -1,4 +1,4 @@
-//! The hash chain of CONTRACTS 7, proven on bytes in constant memory.
+//! Verifies the hash chain of `privhelper/audit/AUDIT.md`, on bytes and in constant memory.
 
 use super::bad::{Bad, Behind, Broken, Expected, Kind, What};
 use super::files::first_seq;
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Records that are proven.
@@ -25,7 +25,7 @@ pub struct Verdict {
     pub last_hash: String,
     /// Torn lines that the log itself names.
     pub torn: u64,
-    /// What was proven beside the hashes.
+    /// The proofs besides the hashes.
     pub standing: Standing,
     /// Where root states something else than the broker claimed.
     pub differences: Vec<Difference>,
@@ -89,7 +89,7 @@ fn missing(verdict: &Verdict, extent: Extent) -> Option<(Kind, String)> {
 struct Point {
     seq: u64,
     hash: Hex,
-    /// What the hash of this record was made with.
+    /// The input of this record's hash.
     prev: Hex,
     seals: Seals,
 }
@@ -173,7 +173,7 @@ impl Chain<'_> {
         }
     }
 
-    /// What must come next.
+    /// The expected next record.
     fn expected(&self) -> Expected {
         match &self.now {
             Some(point) => Expected { seq: point.seq + 1, prev: point.hash },
@@ -220,7 +220,7 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// A `torn` record after a whole line: that line lacked its LF only when the helper found it. Whether it is named so.
+    /// A `torn` record after a whole line: that line lacked its LF only when the recorder found it. Whether it is named so.
     fn untake(&mut self, torn: Option<Torn<'_>>) -> bool {
         let is_named = |torn: Torn<'_>| {
             self.last_line.len() as u64 == torn.size
@@ -245,7 +245,7 @@ impl Chain<'_> {
     }
 }
 
-/// What a `torn` record names.
+/// The bytes that a `torn` record names.
 #[derive(Deserialize)]
 struct Torn<'a> {
     size: u64,

@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::io::Exit;
 use crate::policy::values::seconds;
 use clap::Args;
-use postern_helper::audit::rfc3339;
+use postern_record::rfc3339;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -3,15 +3,18 @@
 //! Whoever has the seed can check every seal, and make them: it must not stay on this host. A maintainer script's output
 //! ends in a log of apt's, so none of them is given the key, although apt lends it a terminal.
 
+use super::storage::keeps_old;
 use crate::approvals::Person;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::escape;
-use postern_helper::audit::seal::Epoch;
-use postern_helper::sys::log::keeps_old;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use postern_seal::Epoch;
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
 use std::path::Path;
 
 /// `audit keygen`. `person`: who sits at the terminal; nobody does in a script.
@@ -53,13 +56,13 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Person>, io: &mut Io<'_>) -> 
     if let Err(error) = write(&next, &epoch) {
         return fail(io, Exit::Failed, &format!("{}: {error}", next.display()));
     }
-    if let Some(why) = keeps_old(&next) {
+    if let Some(why) = keeps_old(&host.state) {
         writeln!(io.err, "note: what is erased of it may still be found on the disk: {why}")?;
     }
     writeln!(io.out, "public key: {}", epoch.signer().public())?;
     writeln!(
         io.err,
-        "records are sealed as soon as the helper has taken the key up, within a second if it runs\n\
+        "records are sealed as soon as the recorder has taken the key up, within a second if it runs\n\
          anybody may have the public key: `postern-admin audit verify --public KEY` checks signatures with it\n\
          `postern-admin audit verify --key FILE` checks every seal, best on another host and on a copy of the log\n\
          clear this terminal and its scrollback"
@@ -74,22 +77,30 @@ fn seed() -> io::Result<String> {
     Ok(super::record::words(&super::record::hex(&bytes)))
 }
 
-/// Where the helper overwrites it in place: no other copy of it may ever be written to the disk.
-#[expect(clippy::disallowed_methods, reason = "a new file of root's own, never one that is there")]
+/// Writes the seed in place, once: no other copy of it may ever be written to the disk.
 fn write(path: &Path, epoch: &Epoch) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    let written = file.write_all(epoch.encode().as_bytes()).and_then(|()| file.sync_all());
-    if let Err(error) = written {
-        // The helper takes half a seed for a broken one.
-        fs::remove_file(path)?;
+    // The directory is the recorder's: a link that it put there must not lead root elsewhere.
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let directory = File::from(open(directory, flags, Mode::empty())?);
+    let owner = fs::symlink_metadata(path.parent().and_then(Path::parent).unwrap_or(Path::new("/")))?;
+    let name = path.file_name().unwrap_or_default();
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut file = File::from(openat(&directory, name, flags, Mode::from_bits_truncate(0o600))?);
+    let written = file.write_all(epoch.encode().as_bytes());
+    // The recorder overwrites it in place.
+    let written = written.and_then(|()| fchown(&file, Some(owner.uid()), Some(owner.gid())));
+    let written = written.and_then(|()| fchown(&directory, Some(owner.uid()), Some(owner.gid())));
+    if let Err(error) = written.and_then(|()| file.sync_all()) {
+        // The recorder takes half a seed for a broken one.
+        unlinkat(&directory, name, UnlinkatFlags::NoRemoveDir)?;
         return Err(error);
     }
-    File::open(directory)?.sync_all()
+    directory.sync_all()
 }
 
 fn fail(io: &mut Io<'_>, exit: Exit, why: &str) -> io::Result<Exit> {

@@ -1,6 +1,6 @@
 //! Reading the audit log: `audit show`, `summary`, `export`, `verify`, and `keygen`, which has it sealed.
 //!
-//! The log is read as bytes, a line at a time: memory does not grow with it. `privhelper/AUDIT.md` is the format.
+//! The log is read as bytes, a line at a time: memory does not grow with it. `privhelper/audit/AUDIT.md` is the format.
 
 mod bad;
 pub(crate) mod chain;
@@ -15,6 +15,7 @@ mod record;
 mod seals;
 mod show;
 mod statements;
+pub(crate) mod storage;
 mod summary;
 mod tips;
 pub mod uses;

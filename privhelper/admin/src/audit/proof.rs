@@ -1,4 +1,4 @@
-//! What proves more than hashes can: seals, signatures, and what is known from elsewhere of single records.
+//! Proofs besides the hash chain: seals, signatures, and records whose hashes are known from elsewhere.
 //!
 //! Whoever writes a log anew can compute every hash in it. A seal needs a key that was overwritten after its record; a
 //! signature likewise, and is checked without a secret; a tip kept elsewhere is out of the writer's reach.
@@ -6,9 +6,9 @@
 use super::bad::{Kind, What};
 use super::record::{Hex, Record};
 use super::seals::Seals;
-use postern_helper::audit::seal::{Epoch, Key, Public};
+use postern_seal::{Epoch, Key, Public};
 
-/// What is known of the log beside the log.
+/// Knowledge of the log from outside the log.
 #[derive(Debug, Clone, Default)]
 pub struct Proof {
     /// From `--key`: seals of this epoch and of those after it can be checked.
@@ -28,19 +28,19 @@ pub struct Known {
     pub hash: Hex,
     /// The key of the record after it: nobody who cut the log there could have it.
     pub key: Option<Key>,
-    /// Who knows it.
+    /// Its source.
     pub source: Source,
 }
 
-/// Who knows of a record.
+/// The source of knowledge about a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// `--tip`.
     Told,
     /// The journal, whose word for who wrote it is its own.
     Journal,
-    /// The running helper's key file.
-    Helper,
+    /// The running recorder's key file.
+    Recorder,
 }
 
 impl Source {
@@ -48,12 +48,12 @@ impl Source {
         match self {
             Self::Told => "the tip that was given",
             Self::Journal => "the journal",
-            Self::Helper => "the running helper",
+            Self::Recorder => "the running recorder",
         }
     }
 }
 
-/// What was proven beside the hashes.
+/// The proofs besides the hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The first record with a seal.
@@ -68,11 +68,11 @@ pub struct Standing {
     pub signed_to: Option<u64>,
     /// Records that are as they are known from elsewhere.
     pub matched: u64,
-    /// The last of those whose being there nobody who cut the log could have feigned.
+    /// The last of those that an attacker who cut the log could not have forged.
     pub known_to: Option<u64>,
     /// Last records of boots that ended without `stop`: what came after them is not proven.
     pub open_ends: Vec<u64>,
-    /// Records by which the helper says that it found the log changed.
+    /// Records by which the recorder says that it found the log changed.
     pub tampered: Vec<u64>,
     /// Records before this number were removed by retention, as the log says.
     pub kept: Option<u64>,
@@ -101,7 +101,7 @@ impl Proof {
                         "the key behind record {seq} is not the one of {source}"
                     )));
                 }
-                // Who can write the helper's key file can also cut the log, but cannot have the key of that place.
+                // A writer of the recorder's key file can also cut the log, but cannot have the key of that record.
                 (Some(_), key) => key.is_some(),
                 (None, _) => true,
             };
@@ -135,7 +135,7 @@ impl Proof {
         }
         if let [first, ..] = standing.tampered[..] {
             let why = format!(
-                "record {first} says that the helper found the log changed: see `audit show --event tampered`"
+                "record {first} says that the recorder found the log changed: see `audit show --event tampered`"
             );
             return Some((Kind::Modification, why));
         }

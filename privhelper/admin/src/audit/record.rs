@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 /// A SHA-256 as it stands in the log: lower-case hex.
 pub type Hex = [u8; 64];
 
-/// What stands before the first record of all.
+/// The `prev` of the first record.
 pub const FIRST_PREV: Hex = [b'0'; 64];
 
 /// One whole line that says of itself what it must.
@@ -13,7 +13,7 @@ pub const FIRST_PREV: Hex = [b'0'; 64];
 pub struct Record<'a> {
     /// Its number.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     pub event: &'a [u8],
     /// The hash of the record before it.
     pub prev: &'a Hex,
@@ -81,7 +81,7 @@ fn ending(bytes: &[u8]) -> Option<(&[u8], &[u8], &Hex)> {
     Some((before, name, digits.try_into().ok()?))
 }
 
-/// The text of a member that the helper writes without escapes, and what follows it.
+/// The text of a member that the recorder writes without escapes, and what follows it.
 fn text<'a>(bytes: &'a [u8], before: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let value = bytes.strip_prefix(before)?;
     let len = memchr::memchr(b'"', value.get(..value.len().min(64))?)?;

@@ -1,10 +1,10 @@
-//! Seals and signatures, record by record: `privhelper/AUDIT.md`, "Seal".
+//! Seals and signatures, record by record: `privhelper/audit/AUDIT.md`, "Seal".
 
 use super::bad::What;
 use super::proof::{Proof, Standing};
 use super::record::{Record, hex};
-use postern_helper::audit::seal::{Key, Public, Tip};
 use postern_policy::types::Digest;
+use postern_seal::{Key, Public, Tip};
 use serde::Deserialize;
 
 /// Epochs that may lie between two that left records; more are no log of ours.
@@ -24,7 +24,7 @@ pub struct Seals {
     pub(super) key: Option<Key>,
     /// The keys that may sign next, as the last signature names them: of which epoch, and which are trusted.
     signers: Option<Signers>,
-    /// The record is a helper's last, or the signature behind it.
+    /// The record is a recorder's last, or the signature behind it.
     is_stopped: bool,
 }
 
@@ -36,7 +36,7 @@ struct Signers {
     is_trusted: bool,
 }
 
-/// What some records say of the log itself.
+/// Statements of a record about the log itself.
 #[derive(Deserialize)]
 struct Own<'a> {
     epoch: Option<u64>,
@@ -202,7 +202,7 @@ impl Signers {
     }
 }
 
-/// What a record says of the log itself, if it is one of those that do.
+/// Returns the record's statement about the log itself, if it has one.
 fn own<'a>(record: &Record<'a>) -> Result<Option<Own<'a>>, What> {
     match record.event {
         b"start" | b"torn" | b"rotated" | b"sealed" | b"tampered" => serde_json::from_slice(record.line)

@@ -20,7 +20,7 @@ pub struct Difference {
     pub what: String,
 }
 
-/// What a `begin` or `end` says of its request.
+/// The statement of a `begin` or `end` about its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Members<'a> {
     /// The request's id.
@@ -35,12 +35,12 @@ struct Members<'a> {
     pub decision: &'a str,
 }
 
-/// What has begun and not ended, and the differences found.
+/// The effects that have begun and not ended, and the differences found.
 #[derive(Debug, Default)]
 pub struct Statements {
     /// By request id and uid: number and line of the `begin`.
     begun: HashMap<(String, String), (u64, [String; 3])>,
-    /// What differs.
+    /// The members that differ.
     pub found: Vec<Difference>,
 }
 

@@ -26,7 +26,7 @@ pub struct SummaryArgs {
     json: bool,
 }
 
-/// What became of requests.
+/// The outcomes of requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 struct Tally {
     /// Effects that were begun, and what was answered without one.
@@ -41,7 +41,7 @@ struct Tally {
     refused: u64,
 }
 
-/// What the log says.
+/// The counts over a log.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     v: u64,

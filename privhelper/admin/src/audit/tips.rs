@@ -1,17 +1,19 @@
-//! Records that are known from elsewhere: tips that the helper left in the journal, those that somebody kept, and the
-//! running helper's own keys.
+//! Records that are known from elsewhere: tips that the recorder left in the journal, those that somebody kept, and the
+//! running recorder's own keys.
 
 use super::proof::{Known, Source};
 use super::record::{Hex, hex};
 use crate::host::Host;
 use crate::lint::gather;
-use postern_helper::audit::TIP;
-use postern_helper::audit::seal::Running;
 use postern_policy::types::Digest;
+use postern_seal::RunningKeys;
 use serde::Deserialize;
 
-/// The unit whose entries count, by journald's own word.
-const UNIT: &str = "postern-helper.service";
+/// The unit and user whose entries count, by journald's own word.
+const UNIT: &str = "postern-audit.service";
+const USER: &str = "postern-audit";
+/// `journalctl MESSAGE_ID=…`: where the log ends.
+const TIP: &str = "c2e4a6b81d3f4a5c9e7b0d2f4a6c8e11";
 /// The newest so many: two hundred days at the usual interval.
 const TIPS_MAX: usize = 30_000;
 
@@ -36,6 +38,7 @@ struct Entry {
 /// Why the journal cannot be asked.
 pub fn journal(host: &Host) -> Result<Vec<Known>, String> {
     let Some(journalctl) = &host.journalctl else { return Ok(Vec::new()) };
+    let uid = (host.accounts.user)(USER).ok_or_else(|| format!("there is no user {USER}"))?.to_string();
     let arguments = [
         "--no-pager".to_owned(),
         "--quiet".to_owned(),
@@ -43,18 +46,18 @@ pub fn journal(host: &Host) -> Result<Vec<Known>, String> {
         "--output-fields=_UID,_SYSTEMD_UNIT,MESSAGE_ID,POSTERN_SEQ,POSTERN_HASH".to_owned(),
         format!("--lines={TIPS_MAX}"),
         format!("MESSAGE_ID={TIP}"),
-        "_UID=0".to_owned(),
+        format!("_UID={uid}"),
         format!("_SYSTEMD_UNIT={UNIT}"),
     ];
-    Ok(gather::run(journalctl, &arguments)?.lines().filter_map(tip).collect())
+    Ok(gather::run(journalctl, &arguments)?.lines().filter_map(|line| tip(line, &uid)).collect())
 }
 
-/// The tip in an entry, if it is one that the helper wrote.
-fn tip(line: &str) -> Option<Known> {
+/// The tip in an entry, if it is one that the recorder wrote.
+fn tip(line: &str, uid: &str) -> Option<Known> {
     let entry: Entry = serde_json::from_str(line).ok()?;
-    let is_helpers = entry.uid == "0" && entry.unit == UNIT && entry.id == TIP;
+    let is_recorders = entry.uid == uid && entry.unit == UNIT && entry.id == TIP;
     let known = known(&entry.seq, &entry.hash, Source::Journal)?;
-    is_helpers.then_some(known)
+    is_recorders.then_some(known)
 }
 
 /// A tip that was kept: `SEQ:HASH`.
@@ -66,11 +69,11 @@ pub fn told(text: &str) -> Result<Known, String> {
     parts.ok_or_else(|| "write it as SEQ:HASH, the way `audit verify` prints it".to_owned())
 }
 
-/// Where the running helper's keys stand. Only root can read them.
+/// The record that the running recorder's keys name. Only root can read them.
 pub fn running(host: &Host) -> Option<Known> {
-    let running = Running::decode(&std::fs::read(&host.seal).ok()?)?;
+    let running = RunningKeys::decode(&std::fs::read(&host.seal).ok()?)?;
     let (hash, key) = (hex(&running.hash.array()), Some(running.key));
-    Some(Known { seq: running.seq, hash, key, source: Source::Helper })
+    Some(Known { seq: running.seq, hash, key, source: Source::Recorder })
 }
 
 fn known(seq: &str, hash: &str, source: Source) -> Option<Known> {

@@ -1,4 +1,4 @@
-//! What the log says of each rule: how often it was used, and what was refused. One pass, in memory that does not
+//! Counts the uses of each rule in the log, and the refusals. One pass, in memory that does not
 //! grow with the log.
 
 use super::lines::{End, Lines};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What became of the requests that one rule decided.
+/// The outcomes of the requests that one rule decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RuleUse {
     /// Requests that were begun or answered under it.
@@ -30,7 +30,7 @@ pub struct RuleUse {
     pub last_refused: Option<String>,
 }
 
-/// What was refused, of one client, verb and code.
+/// The refusals of one client, verb and code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Refused {
     /// The client's name.
@@ -41,7 +41,7 @@ pub struct Refused {
     pub code: String,
 }
 
-/// The last record that says which policy is in force.
+/// The last record that names the accepted policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InForce {
     /// The policy's digest.
@@ -55,7 +55,7 @@ pub struct InForce {
     pub by_uid: Option<u32>,
 }
 
-/// What the log says.
+/// The uses in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
     /// Records that could be read.
@@ -66,7 +66,7 @@ pub struct Uses {
     pub first: Option<String>,
     /// Number and time of the last.
     pub head: Option<(u64, String)>,
-    /// Which policy is in force, as the helper recorded it.
+    /// The accepted policy, as the recorder recorded it.
     pub in_force: Option<InForce>,
     /// By rule id: of those asked for.
     pub rules: BTreeMap<String, RuleUse>,
@@ -185,7 +185,7 @@ impl Uses {
     }
 }
 
-/// The rule that refused: the record's, or the one that the helper's words begin with ("rule web denies …").
+/// The rule that refused: the record's, or the one that the refusal's message begins with ("rule web denies …").
 fn refusing<'a>(line: &'a Line<'_>) -> Option<&'a str> {
     if !line.rule.is_empty() {
         return Some(&line.rule);

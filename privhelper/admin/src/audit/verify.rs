@@ -4,14 +4,14 @@ use super::chain::{self, Extent, Verdict};
 use super::files::chosen;
 use super::proof::Proof;
 use super::statements::Difference;
+use super::storage::keeps_old;
 use super::tips;
 use super::witness::{self, Witness};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::{count, escape};
 use clap::Args;
-use postern_helper::audit::seal::{Epoch, Public};
-use postern_helper::sys::log::keeps_old;
+use postern_seal::{Epoch, Public};
 use serde_json::{Value, json};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn size(files: &[PathBuf]) -> Option<u64> {
     files.last()?.metadata().ok().map(|file| file.len())
 }
 
-/// What this host knows of its own log; notes on what it does not.
+/// Adds this host's knowledge of its own log; returns notes about missing sources.
 fn know(host: &Host, proof: &mut Proof) -> Vec<String> {
     let mut notes = Vec::new();
     match tips::journal(host) {
@@ -118,8 +118,7 @@ fn know(host: &Host, proof: &mut Proof) -> Vec<String> {
         Err(why) => notes.push(format!("the journal's tips are not known: {why}")),
     }
     proof.known.extend(tips::running(host));
-    // Only root can look into that directory.
-    if let Some(why) = keeps_old(&host.seed()) {
+    if let Some(why) = keeps_old(&host.state) {
         notes.push(format!("what was erased of the seal's old seeds may be found on the disk: {why}"));
     }
     notes
@@ -139,7 +138,7 @@ fn key(path: &Path) -> Result<Epoch, String> {
     epoch.ok_or_else(|| format!("{}: there is no key as `audit keygen` shows it", path.display()))
 }
 
-/// What was found of how many files.
+/// The result, with the number of files.
 struct Found<'a> {
     verdict: &'a Verdict,
     witness: Option<&'a Witness>,

@@ -40,7 +40,7 @@ pub fn row(record: &Value) -> String {
     ])
 }
 
-/// What happened to what, which rule let it through, and how it ended.
+/// Returns the object, the rule that granted it, and the outcome.
 #[must_use]
 pub fn told(record: &Value) -> String {
     let parts = [object(record), decision(record), outcome(record)];
@@ -70,7 +70,7 @@ fn client(record: &Value) -> String {
     claimed.map_or_else(|| who.clone(), |claimed| format!("{who} claims uid {claimed}"))
 }
 
-/// What the record is about: the arguments as they came, or what it says of the log itself.
+/// Returns the object of the record: the request's arguments, or a statement about the log itself.
 fn object(record: &Value) -> String {
     let number = |name: &str| record[name].to_string();
     match text(&record["event"]) {

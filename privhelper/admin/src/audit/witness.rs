@@ -16,12 +16,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Units of the root helper whose lines count; the last is a template.
+/// Units of root's programs whose lines count; the last is a template.
 const UNITS: [&str; 3] = ["postern-files.service", "postern-units.service", "postern-packages@"];
 /// How a line begins.
 const MARK: &str = "postern-act v1 ";
 
-/// What one side says of an order.
+/// The statement of one side about an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Act {
     digest: String,
@@ -29,14 +29,14 @@ struct Act {
     verb: String,
 }
 
-/// What log and journal say, compared.
+/// The comparison of log and journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Witness {
     /// Lines in the journal.
     pub lines: u64,
     /// Records of effects that have their line.
     pub matched: u64,
-    /// What does not fit, each one sentence.
+    /// The differences, each one sentence.
     pub wrong: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ pub fn compare(host: &Host, files: &[PathBuf]) -> Result<Witness, String> {
                     .wrong
                     .push(format!("record {seq} and root's line in the journal differ: {act}; {root}"));
             }
-            // What began before the journal does cannot be in it.
+            // An effect from before the journal's first line cannot be in it.
             None if is_done && began.as_ref().is_some_and(|began| time > *began) => {
                 witness.wrong.push(format!(
                     "record {seq} is of an effect without a line of root's in the journal: {act}"
@@ -129,7 +129,7 @@ struct Effect {
     is_done: bool,
 }
 
-/// What is read of a record of an effect.
+/// The members of an effect's record that are compared.
 #[derive(Deserialize)]
 struct Recorded {
     time: String,

@@ -1,5 +1,5 @@
-//! What deny rules do beyond refusing what a request names: what they name does not come along with something else
-//! either. Which packages and units hang together the host decides, so this is told without an example.
+//! Side effects of deny rules: an object that they name must not change as a side effect of another request
+//! either. The host decides which packages and units depend on each other, so the change is shown without an example.
 
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ const KINDS: [Kind; 2] = [
             rule.max_new_packages > 0 || rule.allow_upgrades || rule.allow_removals || rule.allow_downgrades
         },
     },
-    // Starting along needs no leave, so that every change may bring other units.
+    // A start of another unit needs no `allow_cascade`, so that every change may affect other units.
     Kind {
         word: "units",
         patterns: |rule| &rule.units,

@@ -1,4 +1,4 @@
-//! What requests come to, gathered: one entry for what the same rules do to many objects.
+//! Effects of the difference, gathered: one entry per group of objects with the same rules.
 
 use super::Side;
 use super::facet::{Known, is_limit_of};
@@ -69,9 +69,9 @@ pub struct Effect {
     pub who: Principal,
     /// Requests that show it, the smallest first; all of them confirmed under both policies.
     pub examples: Vec<Probe>,
-    /// What the old policy says of the first example.
+    /// The old policy's decision of the first example.
     pub old: Outcome,
-    /// What the new policy says of it.
+    /// The new policy's decision of it.
     pub new: Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! What one rule says of one verb, and which rules say the same in both policies.
+//! Facets: one rule limited to one verb, to find rules that are equal in both policies.
 
 use super::Side;
 use super::facts::{self, Fact};
@@ -16,7 +16,7 @@ pub enum Which {
     New,
 }
 
-/// Who a client is, whatever policies call it.
+/// The user or group of a client, whatever its name in the policies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Identity {
     /// A user.
@@ -26,7 +26,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Who this client is.
+    /// The user or group of this client.
     #[must_use]
     pub fn of(client: &root::Client) -> Self {
         if client.group.is_empty() {
@@ -71,10 +71,10 @@ pub fn known<'a>(side: &Side<'a>) -> Vec<Known<'a>> {
     known.collect()
 }
 
-/// What a rule says of one verb.
+/// One rule limited to one verb.
 #[derive(Debug)]
 pub struct Facet<'a> {
-    /// Whose rule it is.
+    /// The client of the rule.
     pub which: Which,
     /// The rule's place in its policy.
     pub index: usize,

@@ -1,4 +1,4 @@
-//! What a policy says of a request: always the helper's own decision.
+//! The decision of a policy about a request, by the same code as in the helper's programs.
 
 use super::Side;
 use super::facet::Identity;
@@ -11,7 +11,7 @@ use postern_policy::{Code, Decision, Facts, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 
-/// What becomes of a request. The order is what may be done.
+/// The outcome of a request, ordered by permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// Nothing is done.
@@ -22,10 +22,10 @@ pub enum Verdict {
     Allowed,
 }
 
-/// What one policy says of one request.
+/// One policy's decision of one request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Outcome {
-    /// What becomes of it.
+    /// The outcome.
     pub verdict: Verdict,
     /// The code of a refusal, else empty.
     pub code: &'static str,
@@ -41,7 +41,7 @@ pub type Principal = BTreeSet<Identity>;
 /// The user that each client of the principal gets here; real accounts play no part.
 const USER: &str = "one";
 
-/// Whether the helper would take the policy.
+/// Checks that the helper's programs would load the policy.
 ///
 /// # Errors
 /// Why not, in words.
@@ -95,7 +95,7 @@ impl Court {
         Policy::compile(&rules, Digest::of(&[])).map(|policy| Self { policy, who })
     }
 
-    /// What this policy says of the request and of what it would come to.
+    /// Decides the request and its possible facts under this policy.
     #[must_use]
     pub fn decide(&self, verb: VerbId, probe: &Probe) -> Outcome {
         let required_grants = [(verb, object(probe))];
@@ -134,7 +134,7 @@ impl Court {
     }
 }
 
-/// What is asked for: lines of a journal are a part of the request.
+/// Returns the grants of the request: journal lines are a part of it.
 fn object(probe: &Probe) -> Object {
     match (&probe.plan, &probe.object) {
         (Plan::Journal { lines }, Object::Unit { name, .. }) => {
@@ -185,7 +185,6 @@ fn facts(verb: VerbId, probe: &Probe) -> Facts {
             Facts::Unit(Box::new(UnitFacts {
                 state: state(name.as_str()),
                 affected: other.into_iter().collect(),
-                ..UnitFacts::default()
             }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {

@@ -72,7 +72,7 @@ pub struct Unproven {
 pub struct Report {
     /// Clients that come and go.
     pub clients: Vec<(Which, Identity)>,
-    /// What requests come to.
+    /// The requests that are decided otherwise.
     pub effects: Vec<Effect>,
     /// What no single request shows: shared rates, and the tables that are no rules.
     pub general: Vec<String>,
@@ -109,7 +109,7 @@ pub fn within(old: Side<'_>, new: Side<'_>, steps: u64) -> Result<Report, String
     report.clients.extend(after.difference(&before).map(|who| (Which::New, who.clone())));
     report.clients.extend(before.difference(&after).map(|who| (Which::Old, who.clone())));
     report.general.extend(written::tables(old.rules, new.rules).iter().map(ToString::to_string));
-    // What is wrong with a policy is known before it is taken apart.
+    // Errors of a policy are reported before it is compared.
     judge::check(&old)?;
     judge::check(&new)?;
     let (known_old, known_new) = (facet::known(&old), facet::known(&new));

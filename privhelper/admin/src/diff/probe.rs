@@ -6,7 +6,7 @@ use super::limits::{Limits, spread, thresholds};
 use postern_policy::{Object, VerbId};
 use postern_proto::root::v1 as root;
 
-/// What would happen beside what the request names.
+/// The side effects of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Plan {
     /// Nothing.
@@ -44,7 +44,7 @@ pub enum Plan {
 pub struct Probe {
     /// The object with all that is asked for.
     pub object: Object,
-    /// What would happen beside it.
+    /// Its side effects.
     pub plan: Plan,
     /// The limits that it goes to, by their keys. Empty: the plainest request.
     pub beyond: Vec<&'static str>,
@@ -102,7 +102,7 @@ pub fn probes(
 }
 
 impl Probe {
-    /// What would happen beside what the request names; nothing, if that is all there is to say.
+    /// Returns the side effects that are shown; nothing if there is none.
     #[must_use]
     pub fn told(&self) -> Plan {
         match &self.plan {

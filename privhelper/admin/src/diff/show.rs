@@ -58,7 +58,7 @@ pub fn example(probe: &Probe) -> String {
                 }
             }
         }
-        Plan::Unit { cascade: true } => say("dragging other units along".to_owned()),
+        Plan::Unit { cascade: true } => say("affecting other units".to_owned()),
         Plan::Journal { lines: lines @ 1.. } => say(format!("{lines} lines of its journal")),
         Plan::File { create: true } => say("as a new file".to_owned()),
         Plan::Nothing

@@ -1,10 +1,10 @@
-//! What is written otherwise in two policies: clients, rules, definitions and limits, key by key.
+//! Textual differences of two policies: clients, rules, definitions and limits, key by key.
 
 use super::facts::{self, Fact, words};
 use postern_proto::root::v1 as root;
 use std::fmt;
 
-/// What happened to a client or rule.
+/// The change of a client or rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// It is new, in these words.
@@ -100,7 +100,7 @@ pub fn changes(old: &[Fact], new: &[Fact]) -> Vec<String> {
     changes
 }
 
-/// What differs in the tables that are no rules. It all has an effect.
+/// Returns the differences of tables other than rules. All of them have an effect.
 #[must_use]
 pub fn tables(old: &root::Rules, new: &root::Rules) -> Vec<Difference> {
     compare(&facts::tables(old), &facts::tables(new))

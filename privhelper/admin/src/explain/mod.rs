@@ -1,4 +1,4 @@
-//! `policy explain`: what the helper would decide about a request, by which rule, and what the nearest others lack.
+//! `policy explain`: the helper's decision of a request, its rule, and what the nearest other rules lack.
 //!
 //! The decision is the helper's own code on the same policy. Nothing is asked of the helper, nothing is done, and
 //! no id or rate is used up.

@@ -1,4 +1,4 @@
-//! What a rule lacks to speak of a request, in words. The verdict itself is the helper's.
+//! The properties that a rule lacks to select a request, in words.
 
 use super::request::Target;
 use postern_policy::types::Pattern;

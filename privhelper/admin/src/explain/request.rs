@@ -1,4 +1,4 @@
-//! What is asked about: a request as people write it for `postern`.
+//! Parses the request to explain, written as for `postern`.
 
 use crate::policy::keys::Kind;
 use crate::text::did_you_mean;
@@ -66,7 +66,7 @@ pub struct FileTarget {
 /// One element of a request: it is decided for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
-    /// What must be granted.
+    /// The required grants.
     pub verb: VerbId,
     /// On what.
     pub target: Target,
@@ -92,7 +92,7 @@ impl Target {
     /// The target as policy sees it.
     ///
     /// # Errors
-    /// What the helper refuses as `invalid_argument`.
+    /// Requests that the broker refuses as `invalid_argument`.
     pub fn object(&self) -> Result<Object, Invalid> {
         match self {
             Self::Nothing => Ok(Object::Nothing),
@@ -122,7 +122,7 @@ impl Target {
 /// Reads `VERB ARGS…`: `unit.restart nginx`, or `service restart nginx` as in `postern`.
 ///
 /// # Errors
-/// What is wrong with the words.
+/// The error of the words.
 pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element>), String> {
     let (verb, args) = verb(words)?;
     fits(verb, details)?;
@@ -142,7 +142,7 @@ pub fn parse(words: &[String], details: &Details) -> Result<(VerbId, Vec<Element
         Some(Kind::Nothing) | None => none(verb, args).map(|()| vec![Target::Nothing])?,
     };
     let mut elements = targets.into_iter().map(element).collect::<Vec<_>>();
-    // What is done at once must be granted too.
+    // The start or stop of `--now` must be granted too.
     if details.now
         && let Some(first) = elements.first().cloned()
     {

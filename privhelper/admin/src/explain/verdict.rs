@@ -1,4 +1,4 @@
-//! From a request to its explanation: the helper decides, and each rule's part in it is found.
+//! Explains a request: the decision by the helper's own code, and each rule's part in it.
 
 use super::model::{Answer, Checked, Explanation, Named, Near, Stake, State, Verdict, Whence};
 use super::near;
@@ -8,7 +8,7 @@ use crate::words::{self, Limit, When};
 use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, Risk, Rule, VerbId};
 use postern_proto::root::v1 as root;
 
-/// What `policy` says of a request of these clients.
+/// Explains the decision of `policy` about a request of these clients.
 pub(super) fn explain(
     law: &Law,
     policy: &Policy,
@@ -59,7 +59,7 @@ fn outcome(said: Result<Decision, &Denied>) -> (Answer, Option<&Denied>) {
     }
 }
 
-/// One element: what the helper says, and each rule's part in it.
+/// Explains one element: the decision, and each rule's part in it.
 fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element, patched: usize) -> Verdict {
     let verb = element.verb;
     let object = element.target.object();

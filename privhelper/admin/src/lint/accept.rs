@@ -1,4 +1,4 @@
-//! What the rules accept: findings for which somebody wrote a reason beside the rule.
+//! Accepted findings: those with a reason in `accept_risk` of their rule.
 
 use super::{Found, Input, catalog, files};
 use crate::policy::finding::Severity;

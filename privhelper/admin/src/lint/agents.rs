@@ -1,4 +1,4 @@
-//! What the clients' users can do on this host without any rule.
+//! Findings about clients' users: their powers on this host without any rule.
 
 use super::clients::{AUDITORS, OPERATORS, POWERFUL};
 use super::facts::{Facts, Inode, User};
@@ -6,19 +6,25 @@ use super::reach::is_below;
 use super::{Class, Found, Input, Place, some};
 use crate::policy::finding::Severity;
 
-/// What must be root's alone, with everything above it.
-pub(super) const POSTERN: [&str; 11] = [
+/// Paths that only root may change, with their parents.
+pub(super) const POSTERN: [&str; 17] = [
     "/etc/postern",
     "/etc/postern/policy.toml",
     "/etc/postern/policy.d",
-    "/var/lib/postern-helper",
+    "/var/lib/postern-policy",
+    "/var/lib/postern-broker",
+    "/var/lib/postern-audit",
+    "/var/lib/postern-files",
+    "/var/lib/postern-root",
     "/var/log/postern",
     "/var/log/postern/audit.jsonl",
     "/run/postern",
-    "/run/postern-helper",
+    "/run/postern-audit",
+    "/run/postern-jobs",
     "/usr/bin/postern-admin",
-    "/usr/libexec/postern/postern-helper",
-    "/usr/lib/systemd/system/postern-helper.service",
+    "/usr/libexec/postern",
+    "/usr/lib/systemd/system/postern-audit.service",
+    "/etc/systemd/system",
 ];
 /// Where people approve.
 pub(super) const OPERATOR_SOCKET: &str = "/run/postern/operator.sock";

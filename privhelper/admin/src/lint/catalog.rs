@@ -102,7 +102,7 @@ const OWN: &[Kind] = &[
     ),
     text("accepts-everything", "the rule accepts every finding, those of tomorrow too"),
     text("accepts-nothing", "the rule accepts a finding that it does not have"),
-    text("outside-unit-paths", "the helper's unit may not write there"),
+    text("many-directories", "each directory in which files may be changed makes postern-files start later"),
     text("policy-syntax", "the file is no TOML"),
     text("policy-error", "the policy says what it cannot mean"),
     text("policy-warning", "the policy says what it probably does not mean"),

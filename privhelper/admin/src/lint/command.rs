@@ -183,7 +183,7 @@ pub fn run_facts(host: &Host, args: &FactsArgs, io: &mut Io<'_>) -> io::Result<E
     Ok(Exit::Done)
 }
 
-/// What is in force, against the host as it is after packages changed it. Nothing here stops apt: it is a warning.
+/// Checks the accepted policy against the host after a package transaction. It only warns: apt is not stopped.
 fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     let Some(probes) = &host.probes else {
         return Ok(Exit::Done);

@@ -156,6 +156,7 @@ pub fn run(input: &Input<'_>) -> Vec<Found> {
         packages::check(rule, input.facts, &mut found);
     }
     files::published(&rules, &mut found);
+    files::mounts(&rules, &mut found);
     commands::check(input, &rules, &mut found);
     clients::check(input, &mut found);
     if let Some(facts) = input.facts {

@@ -1,22 +1,24 @@
-//! The accepted form on disk: `policy/accepted.pb`, with a copy of its TOML files beside it.
+//! The accepted form on disk: `accepted.pb`, with a copy of its TOML files beside it.
 //!
 //! The copy stands in `files-<first 16 hex digits of SHA-256 of accepted.pb>`, so
 //! that the rename of `accepted.pb` alone decides which of the two is in force.
 
 use super::Compiled;
 use super::source::Source;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
 use prost::Message;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The name of the accepted form.
 pub const FILE: &str = "accepted.pb";
+/// The name of the key that stages and validators' agreements are authenticated with.
+const KEY: &str = "validator.key";
 
 /// What was accepted.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,37 +83,65 @@ fn copy_name(accepted: &[u8]) -> String {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    directory: Flock<File>,
+    directory: File,
+    /// Held until the end.
+    _lock: Flock<File>,
+    /// The group of the programs that may read it.
+    group: u32,
+}
+
+/// A policy that has just been accepted, and can still be taken back.
+#[derive(Debug)]
+pub struct Replaced {
+    /// The previous `accepted.pb`, if there was one.
+    before: Option<Vec<u8>>,
+    /// The new copy of the TOML files.
+    copy: String,
 }
 
 impl Store {
-    /// Opens the directory, and makes it (root only) if it is missing.
+    /// Opens the directory, and makes it if it is missing; `group` may read it.
     ///
     /// # Errors
     /// It is not `owner`'s alone, or another `apply` holds it.
-    pub fn open(path: &Path, owner: u32) -> io::Result<Self> {
-        match DirBuilder::new().mode(0o700).create(path) {
-            Ok(()) => path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+    pub fn open(path: &Path, owner: u32, group: u32) -> io::Result<Self> {
+        let made = match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(error),
-        }
+        };
         let directory = File::open(path)?;
+        if made {
+            share(&directory, group, 0o750)?;
+            path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())?;
+        }
         let facts = directory.metadata()?;
         if facts.uid() != owner || facts.mode() & 0o022 != 0 {
             let why = format!("{} is not owned by uid {owner} or is writable by others", path.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        let held = Flock::lock(directory, FlockArg::LockExclusiveNonblock).map_err(|(_, _)| {
+        // Not the directory itself: whoever may read that could hold its lock.
+        let mut lock = File::options();
+        lock.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+        #[expect(clippy::disallowed_methods, reason = "a lock has no content that could be torn")]
+        let lock = lock.open(path.join("apply.lock"))?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|(_, _)| {
             io::Error::new(io::ErrorKind::WouldBlock, "another `policy apply` is under way")
         })?;
-        Ok(Self { path: path.to_owned(), directory: held })
+        Ok(Self { path: path.to_owned(), directory, _lock: lock, group })
     }
 
-    /// Puts a policy in force: all or nothing, also when the power goes.
+    /// Accepts a policy: all or nothing, also when the power goes. What was accepted before can still be restored.
     ///
     /// # Errors
     /// Something could not be written; what was accepted before is untouched.
-    pub fn write(&self, policy: &Compiled, sources: &[Source], unix_s: u64, uid: u32) -> io::Result<()> {
+    pub fn write(
+        &self,
+        policy: &Compiled,
+        sources: &[Source],
+        unix_s: u64,
+        uid: u32,
+    ) -> io::Result<Replaced> {
         let wire = root::AcceptedPolicy {
             rules: policy.rules.encode_to_vec(),
             digest: policy.digest.as_bytes().to_vec(),
@@ -120,17 +150,59 @@ impl Store {
             applied_by: uid,
         };
         let bytes = wire.encode_to_vec();
-        if fs::read(self.path.join(FILE)).is_ok_and(|there| there == bytes) {
-            // The very same, accepted twice within a second.
-            return Ok(());
-        }
         let name = copy_name(&bytes);
+        let before = match fs::read(self.path.join(FILE)) {
+            // The very same, accepted twice within a second.
+            Ok(there) if there == bytes => return Ok(Replaced { before: Some(there), copy: name }),
+            Ok(there) => Some(there),
+            Err(_) => None,
+        };
         let copy = self.copy(&name, sources)?;
-        self.replace(&bytes)?;
-        // In force from here on: the copy stays, older ones are of no use. One that cannot be removed is no error.
+        self.replace(FILE, &bytes, self.group)?;
+        // Accepted from here on, so the copy stays.
         let _ = copy.keep();
-        let _ = self.sweep(&name);
-        Ok(())
+        Ok(Replaced { before, copy: name })
+    }
+
+    /// Lets a policy stay accepted: older copies are of no use. One that cannot be removed is no error.
+    pub fn keep(&self, replaced: &Replaced) {
+        let _ = self.sweep(&replaced.copy);
+    }
+
+    /// Restores the previous accepted policy.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn restore(&self, replaced: &Replaced) -> io::Result<()> {
+        match &replaced.before {
+            Some(bytes) => {
+                self.replace(FILE, bytes, self.group)?;
+                let _ = self.sweep(&copy_name(bytes));
+                Ok(())
+            }
+            None => fs::remove_file(self.path.join(FILE)).and_then(|()| self.directory.sync_all()),
+        }
+    }
+
+    /// Makes the key of validators if there is none, and lets the programs' group read what is accepted: a package of
+    /// before may have left it to root alone.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn share(&self, files_group: u32) -> io::Result<()> {
+        let key = self.path.join(KEY);
+        if !key.exists() {
+            let mut random = [0; 32];
+            io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut random)?;
+            self.replace(KEY, &random, files_group)?;
+        }
+        share(&File::open(key)?, files_group, 0o640)?;
+        match File::open(self.path.join(FILE)) {
+            Ok(file) => share(&file, self.group, 0o640)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        share(&self.directory, self.group, 0o750)
     }
 
     /// Writes the TOML files to a directory of their own, which goes again if it is not kept.
@@ -163,12 +235,13 @@ impl Store {
         Ok(directory)
     }
 
-    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+    fn replace(&self, name: &str, bytes: &[u8], group: u32) -> io::Result<()> {
         // tempfile makes it with mode 0600 under a name that nobody has.
         let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
         file.write_all(bytes)?;
+        share(file.as_file(), group, 0o640)?;
         file.as_file().sync_all()?;
-        file.persist(self.path.join(FILE)).map_err(|error| error.error)?;
+        file.persist(self.path.join(name)).map_err(|error| error.error)?;
         self.directory.sync_all()
     }
 
@@ -182,4 +255,10 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Lets a group read it.
+fn share(file: &File, group: u32, mode: u32) -> io::Result<()> {
+    fchown(file, None, Some(group))?;
+    file.set_permissions(Permissions::from_mode(mode))
 }

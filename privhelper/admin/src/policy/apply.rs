@@ -1,18 +1,22 @@
 //! Reading a policy with all its findings, and `policy apply`.
 
-use super::accepted::{self, Store};
+use super::accepted::{self, Accepted, Store};
 use super::finding::{self, Finding, Findings, Severity};
 use super::source::{self, Owner, Source};
 use super::{Compiled, Purpose, check};
 use crate::diff::{self, Side};
+use crate::enforce::{self, Plan};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::lint::facts::Facts;
 use crate::lint::{self, gather};
 use crate::operator::{self, CallError};
 use crate::text::{count, escape};
+use postern_policy::Policy;
+use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
-use postern_proto::v1::{OperatorReloadRequest, OperatorReloaded};
+use postern_proto::v1::{OperatorApplied, OperatorApplyRequest};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -91,17 +95,14 @@ pub enum Consent {
     Given,
 }
 
-/// `policy apply`: checks, shows what would change, asks, puts in force, and tells the helper.
+/// `policy apply`: checks, shows what would change, asks, writes what PID 1 enforces, has it recorded, and replaces the
+/// accepted policy.
 ///
 /// # Errors
-/// What is told cannot be written.
+/// The output cannot be written.
 pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
-    if nix::unistd::geteuid().as_raw() != host.owner_uid {
-        writeln!(
-            io.err,
-            "only root may apply a policy; `postern-admin policy check` checks it for anybody who may read it"
-        )?;
-        return Ok(Exit::Failed);
+    if let Some(exit) = not_root(host, io)? {
+        return Ok(exit);
     }
     let owner = Owner::Only(host.owner_uid);
     let facts = |rules: &root::Rules| {
@@ -115,10 +116,9 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         writeln!(io.err, "not applied: what was accepted before stays in force")?;
         return Ok(Exit::Failed);
     };
-    let failed = |error: &io::Error| format!("not applied: {}: {error}", host.accepted_dir().display());
-    let store = match Store::open(&host.accepted_dir(), host.owner_uid) {
+    let store = match store(host) {
         Ok(store) => store,
-        Err(error) => return fail(io, &failed(&error)),
+        Err(why) => return fail(io, &format!("not applied: {why}")),
     };
     let old = match accepted::read(&host.accepted_dir()) {
         Ok(old) => old,
@@ -127,33 +127,169 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
             writeln!(io.err, "{error}: every rule is shown as new")?;
             None
         }
-        Err(error) => return fail(io, &failed(&error)),
+        Err(error) => return fail(io, &format!("not applied: {}: {error}", host.accepted_dir().display())),
     };
-    let differs = old.as_ref().is_none_or(|old| old.digest != compiled.digest);
-    let (before, positions) = old.map_or_else(Default::default, |old| (old.rules, old.positions));
-    let before = Side { rules: &before, positions: &positions };
-    let after = Side { rules: &compiled.rules, positions: &compiled.positions };
-    if differs {
-        match diff::between(before, after) {
-            Ok(report) => write!(io.out, "{}", diff::text(&report, before, after))?,
-            // What was accepted by another version may be no policy to this one.
-            Err(why) => writeln!(io.err, "the difference in effect is not known: {}", escape(&why))?,
-        }
-    } else {
-        writeln!(io.out, "no difference to what is accepted already")?;
+    let plan = match plan(&compiled.rules, compiled.digest, host) {
+        Ok(plan) => plan,
+        Err(why) => return fail(io, &format!("not applied: {why}")),
+    };
+    for note in &plan.notes {
+        writeln!(io.err, "note: {}", escape(note))?;
     }
+    let differs = show(old.as_ref(), &compiled, io)?;
     if differs && let Some(exit) = refused(consent, io)? {
         return Ok(exit);
     }
+    if let Err(why) = accept(host, &store, &plan, old.as_ref(), (&compiled, &sources)) {
+        return fail(io, &why);
+    }
+    writeln!(io.out, "accepted: {}", summary(&compiled, &sources))?;
+    writeln!(io.out, "active at once: each decision reads it anew")?;
+    Ok(Exit::Done)
+}
+
+/// `policy apply --accepted`: writes the units and mounts of the policy that is accepted already, as this version has them.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn run_accepted(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
+    if let Some(exit) = not_root(host, io)? {
+        return Ok(exit);
+    }
+    let written = store(host).and_then(|_held| {
+        let accepted = accepted::read(&host.accepted_dir());
+        let accepted = accepted.map_err(|error| format!("{}: {error}", host.accepted_dir().display()))?;
+        let accepted = accepted.ok_or("no policy is accepted yet: see `postern-admin policy apply`")?;
+        let plan = plan(&accepted.rules, accepted.digest, host)?;
+        enforce::install(host, &plan, &BTreeSet::new())?;
+        Ok(plan)
+    });
+    match written {
+        Ok(plan) => {
+            for note in &plan.notes {
+                writeln!(io.err, "note: {}", escape(note))?;
+            }
+            writeln!(io.out, "{} of the accepted policy written", count(plan.units.len(), "unit"))?;
+            Ok(Exit::Done)
+        }
+        Err(why) => fail(io, &why),
+    }
+}
+
+fn not_root(host: &Host, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
+    if nix::unistd::geteuid().as_raw() == host.owner_uid {
+        return Ok(None);
+    }
+    writeln!(
+        io.err,
+        "only root may apply a policy; `postern-admin policy check` checks it for anybody who may read it"
+    )?;
+    Ok(Some(Exit::Failed))
+}
+
+/// The directory of the accepted policy, for the programs that may read it.
+fn store(host: &Host) -> Result<Store, String> {
+    let group = |name: &str| {
+        let known = (host.accounts.group)(name);
+        known.map(|(gid, _)| gid).ok_or_else(|| format!("there is no group {name}"))
+    };
+    let (readers, files) = (group("postern-policy")?, group("postern-files")?);
+    let store = Store::open(&host.accepted_dir(), host.owner_uid, readers);
+    let store = store.and_then(|store| store.share(files).map(|()| store));
+    store.map_err(|error| format!("{}: {error}", host.accepted_dir().display()))
+}
+
+fn plan(rules: &root::Rules, digest: Digest, host: &Host) -> Result<Plan, String> {
+    Plan::of(&Policy::compile(rules, digest)?, host)
+}
+
+/// Shows the difference in effect; whether there is one.
+fn show(old: Option<&Accepted>, compiled: &Compiled, io: &mut Io<'_>) -> io::Result<bool> {
+    if old.is_some_and(|old| old.digest == compiled.digest) {
+        writeln!(io.out, "no difference to what is accepted already")?;
+        return Ok(false);
+    }
+    let none = root::Rules::default();
+    let before = old.map_or(Side { rules: &none, positions: &[] }, |old| Side {
+        rules: &old.rules,
+        positions: &old.positions,
+    });
+    let after = Side { rules: &compiled.rules, positions: &compiled.positions };
+    match diff::between(before, after) {
+        Ok(report) => write!(io.out, "{}", diff::text(&report, before, after))?,
+        // What was accepted by another version may be no policy to this one.
+        Err(why) => writeln!(io.err, "the difference in effect is not known: {}", escape(&why))?,
+    }
+    Ok(true)
+}
+
+/// Units and mounts first, then the record, and `accepted.pb` last: no program ever decides under a policy whose units are
+/// missing, and none that was not recorded.
+fn accept(
+    host: &Host,
+    store: &Store,
+    plan: &Plan,
+    old: Option<&Accepted>,
+    (compiled, sources): (&Compiled, &[Source]),
+) -> Result<(), String> {
+    // Orders that were decided under the old policy still need its units.
+    let kept = old.and_then(|old| Policy::compile(&old.rules, old.digest).ok());
+    let kept = kept.and_then(|policy| enforce::units(&policy).ok()).unwrap_or_default().into_keys().collect();
+    let installed = enforce::install(host, plan, &kept).map_err(|why| format!("not applied: {why}"))?;
+    let revert = |installed: enforce::Installed<'_>, why: String| {
+        installed.revert().map_or_else(|error| format!("{why}; {error}"), |()| why.clone())
+    };
+    let is_watched = match record(host, compiled.digest) {
+        Ok(()) => true,
+        // The recorder's first record will name the policy.
+        Err(error) if error.is_absent() && !host.had_recorder() => false,
+        Err(error) => {
+            let why = format!("not applied, since it could not be recorded: {error}");
+            let start = "; start the recorder: systemctl start postern-operator.socket";
+            let start = if error.is_absent() { start } else { "" };
+            return Err(revert(installed, format!("{why}{start}")));
+        }
+    };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // SUDO_UID is text that the caller sets; the login uid and the real uid are the kernel's word. Under sudo the real
     // uid is root's, the login uid still the person's.
     let uid = (host.login_uid)().unwrap_or_else(|| nix::unistd::getuid().as_raw());
-    if let Err(error) = store.write(&compiled, &sources, now, uid) {
-        return fail(io, &failed(&error));
+    let written = store.write(compiled, sources, now, uid);
+    let replaced = match written {
+        Ok(replaced) => replaced,
+        Err(error) => {
+            let why = format!("not applied: {}: {error}", host.accepted_dir().display());
+            return Err(take_back(host, old, revert(installed, why)));
+        }
+    };
+    let greeted = if is_watched { enforce::greet(host) } else { Ok(()) };
+    let Err(why) = greeted else {
+        store.keep(&replaced);
+        return Ok(());
+    };
+    let why = format!("not applied, since postern-files did not start under it: {why}");
+    let why = match store.restore(&replaced) {
+        Ok(()) => revert(installed, why),
+        Err(error) => format!("{why}; and what was accepted before could not be restored: {error}"),
+    };
+    Err(take_back(host, old, why))
+}
+
+/// Has the recorder write that the previous policy stays the accepted one.
+fn take_back(host: &Host, old: Option<&Accepted>, why: String) -> String {
+    let recorded = old.map_or(Ok(()), |old| record(host, old.digest));
+    match recorded {
+        Ok(()) => why,
+        Err(error) => format!("{why}; and that could not be recorded: {error}"),
     }
-    writeln!(io.out, "accepted: {}", summary(&compiled, &sources))?;
-    reload(host, &compiled, io)
+}
+
+/// Has the recorder write down that this policy is about to be accepted.
+fn record(host: &Host, policy: Digest) -> Result<(), CallError> {
+    let request = OperatorApplyRequest { policy_digest: policy.to_string() };
+    let applied: Result<OperatorApplied, CallError> =
+        operator::call(&host.operator_socket, host.owner_uid, "Operator/Apply", &request);
+    applied.map(|OperatorApplied {}| ())
 }
 
 /// Asks where a person must agree; the exit if nobody does.
@@ -174,30 +310,6 @@ fn refused(consent: Consent, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
     }
     writeln!(io.err, "not applied")?;
     Ok(Some(Exit::Failed))
-}
-
-fn reload(host: &Host, compiled: &Compiled, io: &mut Io<'_>) -> io::Result<Exit> {
-    let request = OperatorReloadRequest {};
-    let answer: Result<OperatorReloaded, CallError> =
-        operator::call(&host.operator_socket, host.owner_uid, "Operator/Reload", &request);
-    match answer {
-        Ok(reloaded) if reloaded.policy_digest == compiled.digest.to_string() => {
-            writeln!(io.out, "in force: the helper has taken it")?;
-            Ok(Exit::Done)
-        }
-        Ok(reloaded) => {
-            let has = short(&reloaded.policy_digest);
-            fail(
-                io,
-                &format!("the helper took another policy ({}): was it applied twice at once?", escape(has)),
-            )
-        }
-        Err(error) if error.is_absent() => {
-            writeln!(io.err, "the helper does not run; it takes the policy when it starts")?;
-            Ok(Exit::Done)
-        }
-        Err(error) => fail(io, &format!("accepted, but not yet in force: {error}")),
-    }
 }
 
 fn fail(io: &mut Io<'_>, why: &str) -> io::Result<Exit> {

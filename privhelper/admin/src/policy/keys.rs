@@ -1,4 +1,4 @@
-//! The vocabulary: which keys there are, and which verbs use them. CONTRACTS 5 as data.
+//! The vocabulary: the keys of a policy, and the verbs that use each, as data.
 
 use postern_policy::VerbId;
 /// What a verb's requests are about. The verbs of one rule share it.

@@ -1,4 +1,4 @@
-//! The limits of an allow or ask rule, with their defaults (CONTRACTS 5).
+//! The limits of an allow or ask rule, with their defaults.
 
 use super::keys::{self, Kind};
 use super::table::Table;

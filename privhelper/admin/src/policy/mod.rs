@@ -8,6 +8,7 @@ pub mod apply;
 mod commands;
 mod examples;
 pub mod finding;
+mod identities;
 pub(crate) mod keys;
 mod limits;
 mod names;
@@ -20,9 +21,9 @@ mod table;
 pub(crate) mod values;
 mod written;
 
+use crate::host::Accounts;
 use crate::lint;
 use finding::{Finding, Findings, Severity};
-use postern_helper::host::Accounts;
 use postern_policy::Policy;
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
@@ -138,6 +139,7 @@ impl Read<'_> {
         for (table, _, wire) in &self.clients {
             resolve(*table, wire, purpose, accounts);
         }
+        identities::check_commands(&self.commands, &self.clients, accounts);
         names::same_directories(&self.rules);
         reach::check(&self.rules);
     }
@@ -243,6 +245,8 @@ fn resolve(table: Table<'_>, client: &root::Client, purpose: Purpose, accounts: 
     };
     if has_root {
         table.error(at, "root cannot be a client: the helper takes no operator's word from a client");
+    } else if identities::is_client_a_program(&client.user, &client.group, accounts) {
+        table.error(at, format!("{name:?} is of Postern's own programs, which cannot be clients"));
     } else if !exists {
         let why = format!("there is no {key} {name:?} on this host");
         table.findings().borrow_mut().add(severity, table.source, at, why);

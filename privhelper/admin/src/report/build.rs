@@ -88,7 +88,7 @@ fn policy(law: &Law, host: &Host, recorded: Option<&InForce>) -> PolicyFacts {
     let (standing, from, applied, by) = match &law.origin {
         Origin::Accepted { unix_s, uid } => {
             let is_taken = recorded.is_none() || same.is_some();
-            let standing = if is_taken { Standing::Accepted } else { Standing::Waiting };
+            let standing = if is_taken { Standing::Accepted } else { Standing::Unrecorded };
             (standing, "what was accepted".to_owned(), Some(time(*unix_s)), Some(*uid))
         }
         Origin::Files(path) => {

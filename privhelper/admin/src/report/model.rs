@@ -25,7 +25,7 @@ pub struct Report {
     pub clients: Vec<Client>,
     /// Programs that rules grant by name.
     pub commands: Vec<Command>,
-    /// Who stands around the agent.
+    /// The members of Postern's groups.
     pub people: People,
     /// The audit log.
     pub log: Log,
@@ -52,29 +52,29 @@ pub struct PolicyFacts {
     pub notes: Vec<String>,
 }
 
-/// Whether a policy is in force, and who says so.
+/// Whether a policy is the accepted one, and the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It is what was accepted.
     Accepted,
-    /// It was accepted, and the audit log says that the helper has taken another.
-    Waiting,
-    /// The audit log says that the helper took it.
+    /// It is what was accepted, and the audit log names another.
+    Unrecorded,
+    /// The audit log says that it was accepted.
     Recorded,
-    /// The audit log says that the helper took another.
+    /// The audit log says that another was accepted.
     Another,
     /// Nothing says so.
     Unknown,
 }
 
 impl Standing {
-    /// Whether it is what the helper decides by.
+    /// Whether it is the policy that the helper decides by.
     #[must_use]
     pub const fn is_law(self) -> bool {
         match self {
             Self::Accepted | Self::Recorded => true,
-            Self::Waiting | Self::Another | Self::Unknown => false,
+            Self::Unrecorded | Self::Another | Self::Unknown => false,
         }
     }
 
@@ -83,7 +83,7 @@ impl Standing {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Accepted => "in force",
-            Self::Waiting => "accepted and NOT YET in force: the audit log names another policy",
+            Self::Unrecorded => "accepted, and NOT RECORDED: the audit log names another policy",
             Self::Recorded => "in force, as the audit log says",
             Self::Another => "NOT in force: the audit log names another policy",
             Self::Unknown => "not known to be in force",
@@ -220,7 +220,7 @@ pub struct Person {
     pub uid: u32,
 }
 
-/// Who stands around the agent. A group that this host does not know is none.
+/// The members of Postern's groups. A group that does not exist on this host has none.
 #[derive(Debug, Serialize)]
 pub struct People {
     /// May give the agent tasks.

@@ -1,4 +1,4 @@
-//! Who stands around the agent: the members of Postern's groups.
+//! The members of Postern's groups.
 
 use super::model::{People, Person};
 use crate::host::Host;

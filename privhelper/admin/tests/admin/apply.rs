@@ -1,4 +1,4 @@
-//! What is accepted is what the helper loads, all or nothing.
+//! What is accepted is what the helper's programs load, all or nothing, and recorded before.
 
 use crate::support::{GOOD, SITE, TestHost, agent, end, event};
 use postern_admin::io::Exit;
@@ -8,9 +8,15 @@ use postern_admin::policy::apply::load;
 use postern_admin::policy::source::Owner;
 use postern_policy::types::TargetPath;
 use postern_policy::{Decision, Object, Policy, VerbId};
-use postern_proto::v1::OperatorReloaded;
+use postern_proto::v1::{OperatorApplied, OperatorApplyRequest};
+use prost::Message;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+fn gid() -> u32 {
+    nix::unistd::getegid().as_raw()
+}
 
 const YES: &[&str] = &["policy", "apply", "--yes"];
 
@@ -24,7 +30,7 @@ fn the_helper_loads_what_was_accepted_with_every_default() {
     assert_eq!((site.id.as_str(), site.decision, site.max_bytes), ("site", Decision::Allow, 1_048_576));
     assert_eq!(site.modes[0].to_string(), "0644");
     assert_eq!((site.owners[0].as_str(), site.groups[0].as_str(), site.allow_create), ("root", "root", true));
-    assert_eq!(site.timeout.as_secs(), 600);
+    assert_eq!(site.timeout_s, 600);
     let read = |path: &str| (VerbId::FileRead, Object::read(TargetPath::new(path).unwrap()));
     assert!(policy.decide(&agent(), &[read("/var/www/html/a.html")]).is_ok());
     assert!(policy.decide(&agent(), &[read("/var/www/html/a/a.html")]).is_err());
@@ -43,22 +49,30 @@ fn records_who_logged_in_and_not_whom_sudo_made_of_them() {
 }
 
 #[test]
-fn root_alone_can_read_what_is_accepted_and_the_copy_is_whole() {
+fn the_programs_group_reads_what_is_accepted_and_root_alone_its_copy() {
     let host = TestHost::new(GOOD);
     let drop_in = host.write("policy.d/a.toml", SITE);
     host.run(YES);
     let directory = host.host.accepted_dir();
-    assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
-    assert_eq!(fs::metadata(directory.join("accepted.pb")).unwrap().mode() & 0o777, 0o600);
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o750);
+    assert_eq!(mode(&directory.join("accepted.pb")), 0o640);
+    let key = directory.join("validator.key");
+    assert_eq!((mode(&key), fs::read(&key).unwrap().len()), (0o640, 32));
     let files = host.state();
-    assert_eq!(files.len(), 3, "{files:?}");
-    assert!(files.iter().all(|(path, _)| fs::metadata(path).unwrap().mode() & 0o777 == 0o600));
-    assert!(
-        files
-            .iter()
-            .any(|(path, text)| path.ends_with("policy.d/a.toml") && *text == fs::read(&drop_in).unwrap())
-    );
-    assert!(files.iter().any(|(path, text)| path.ends_with("policy.toml") && text == GOOD.as_bytes()));
+    assert_eq!(files.len(), 5, "{files:?}");
+    // Those who read the policy cannot hold the lock of the next `apply`.
+    assert_eq!(mode(&directory.join("apply.lock")), 0o600);
+    let copies = files.iter().filter(|(path, _)| path.to_string_lossy().contains("/files-"));
+    assert!(copies.clone().all(|(path, _)| mode(path) == 0o600 && mode(path.parent().unwrap()) == 0o700));
+    let has =
+        |name: &str, text: &[u8]| copies.clone().any(|(path, found)| path.ends_with(name) && found == text);
+    assert!(has("policy.d/a.toml", &fs::read(&drop_in).unwrap()) && has("policy.toml", GOOD.as_bytes()));
+    // The key stays, and a form that was left to root alone is shared again.
+    let before = fs::read(&key).unwrap();
+    fs::set_permissions(directory.join("accepted.pb"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(host.run(&["policy", "apply", "--accepted"]).exit, Exit::Done);
+    assert_eq!((fs::read(&key).unwrap(), mode(&directory.join("accepted.pb"))), (before, 0o640));
 }
 
 #[test]
@@ -92,7 +106,7 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
     host.write("policy.toml", format!("{GOOD}{SITE}"));
     let (sources, _, compiled) = load(&host.host.etc, Owner::Anybody, Purpose::Review, &host.host);
     assert_ne!(compiled, good);
-    let store = Store::open(&host.host.accepted_dir(), host.host.owner_uid).unwrap();
+    let store = Store::open(&host.host.accepted_dir(), host.host.owner_uid, gid()).unwrap();
     assert!(store.write(&compiled.unwrap(), &sources, 1, 0).is_err());
     assert_eq!(host.state(), before);
     // Nor does the command go on where it cannot read what is accepted now.
@@ -106,7 +120,7 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
 #[test]
 fn two_applies_at_once_are_one_apply_and_one_refusal() {
     let host = TestHost::new(GOOD);
-    let held = Store::open(&host.host.accepted_dir(), host.host.owner_uid).unwrap();
+    let held = Store::open(&host.host.accepted_dir(), host.host.owner_uid, gid()).unwrap();
     let ran = host.run(YES);
     assert_eq!(ran.exit, Exit::Failed);
     assert!(ran.err.contains("another `policy apply` is under way"), "{}", ran.err);
@@ -188,31 +202,78 @@ fn the_order_of_rules_is_a_difference() {
 }
 
 #[test]
-fn tells_the_helper_and_believes_only_the_right_answer() {
+fn a_policy_that_cannot_be_recorded_is_not_accepted() {
     let host = TestHost::new(GOOD);
-    host.run(YES);
-    let digest = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string();
-    let reloaded =
-        |policy_digest: &str| event(&OperatorReloaded { policy_digest: policy_digest.to_owned(), rules: 1 });
+    let applied = || event(&OperatorApplied {});
     let cases = [
-        (vec![reloaded(&digest), end(0, "")], Exit::Done, ""),
-        (vec![reloaded("00"), end(0, "")], Exit::Failed, "took another policy"),
-        (vec![end(14, "the policy \u{1b}[2J stays")], Exit::Failed, "the policy \\u{1b}[2J stays (code 14)"),
-        (vec![end(0, "")], Exit::Failed, "an end without a reply"),
-        (vec![reloaded(&digest)], Exit::Failed, "ends too early"),
-        (vec![vec![1, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]], Exit::Failed, "a frame of 4294967295 bytes"),
+        (vec![end(9, "audit_unavailable: no \u{1b}[2J space")], "no \\u{1b}[2J space (code 9)"),
+        (vec![end(0, "")], "an end without a reply"),
+        (vec![applied()], "ends too early"),
+        (vec![vec![1, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]], "a frame of 4294967295 bytes"),
     ];
-    for (frames, exit, words) in cases {
-        let helper = host.helper(frames);
+    for (frames, words) in cases {
+        let recorder = host.helper(frames);
         let ran = host.run(YES);
-        assert_eq!(helper.join().unwrap().0, "Operator/Reload");
-        assert_eq!(ran.exit, exit, "{words}: {}", ran.err);
+        assert_eq!(recorder.join().unwrap().0, "Operator/Apply");
+        assert_eq!((ran.exit, host.accepted()), (Exit::Failed, None), "{words}: {}", ran.err);
+        assert!(ran.err.contains("not applied, since it could not be recorded"), "{}", ran.err);
         assert!(ran.err.contains(words), "no {words:?} in {}", ran.err);
         fs::remove_file(&host.host.operator_socket).unwrap();
     }
+    let recorder = host.helper(vec![applied(), end(0, "")]);
+    let files = host.files(true);
     let ran = host.run(YES);
-    assert_eq!(ran.exit, Exit::Done);
-    assert!(ran.err.contains("takes the policy when it starts"), "{}", ran.err);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    files.join().unwrap();
+    let (_, body) = recorder.join().unwrap();
+    let accepted = accepted::read(&host.host.accepted_dir()).unwrap().unwrap();
+    let request = OperatorApplyRequest::decode(body.as_slice()).unwrap();
+    assert_eq!(request.policy_digest, accepted.digest.to_string());
+}
+
+#[test]
+fn a_policy_is_accepted_before_any_recorder_ran_and_not_while_it_is_stopped() {
+    let host = TestHost::new(GOOD);
+    // Of an installation that was removed.
+    fs::write(host.host.log.join("audit.jsonl"), "{}\n").unwrap();
+    assert_eq!(host.run(YES).exit, Exit::Done);
+    fs::write(host.host.state.join("reserve"), "").unwrap();
+    host.write("policy.toml", format!("{GOOD}{SITE}"));
+    let before = (host.state(), host.units());
+    let ran = host.run(YES);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.err.contains("could not be recorded: the recorder cannot be reached"), "{}", ran.err);
+    assert!(ran.err.contains("systemctl start postern-operator.socket"), "{}", ran.err);
+    assert_eq!((host.state(), host.units()), before);
+}
+
+#[test]
+fn a_policy_under_which_postern_files_does_not_start_is_taken_back() {
+    let host = TestHost::new(GOOD);
+    host.run(YES);
+    let (before, units) = (host.accepted(), host.units());
+    let old = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string();
+    host.write("policy.toml", format!("{GOOD}{SITE}"));
+    for answers in [false, true] {
+        let recorder = host.answering(|_, _| vec![event(&OperatorApplied {}), end(0, "")]);
+        // Without its socket, or closed without an answer.
+        let files = answers.then(|| host.files(false));
+        let ran = host.run(YES);
+        assert_eq!(ran.exit, Exit::Failed);
+        assert!(ran.err.contains("postern-files did not start under it"), "{}", ran.err);
+        assert_eq!((host.accepted(), host.units()), (before.clone(), units.clone()));
+        if let Some(files) = files {
+            files.join().unwrap();
+        }
+        let digests = recorder
+            .finish()
+            .into_iter()
+            .map(|(_, body)| OperatorApplyRequest::decode(body.as_slice()).unwrap().policy_digest);
+        let digests = digests.collect::<Vec<_>>();
+        assert_eq!((digests.len(), digests.last()), (2, Some(&old)), "the log ends with the accepted one");
+    }
+    // The copy of its files is there still.
+    assert!(accepted::files(&host.host.accepted_dir()).unwrap().unwrap().join("policy.toml").exists());
 }
 
 #[test]

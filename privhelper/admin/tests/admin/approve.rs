@@ -1,10 +1,13 @@
-//! What a person or a script agrees to is what the helper is told, and nothing else is.
+//! What a person or a script agrees to is what the recorder is told, and nothing else is.
 
-use crate::desk::{Desk, Typist, approval, approve, decisions, expect, hex, id, sha256};
+use crate::desk::{
+    Desk, Typist, approval, approve, boot_id, claim, decisions, digest, expect, hex, id, order, sha256,
+};
 use crate::support::{GOOD, TestHost, end, event};
-use postern_admin::approvals::{self, Which};
+use postern_admin::approvals::Which;
 use postern_admin::io::Exit;
-use postern_proto::v1::{OperatorDecided, OperatorShowRequest, Verdict};
+use postern_proto::root::v1 as root;
+use postern_proto::v1::{OperatorDecided, OperatorPending, OperatorShowRequest, OperatorShown, Verdict};
 use prost::Message;
 
 const TEXT: &[u8] = b"file.write /etc/nginx/conf.d/site.conf\n+server {}\n\x1b]0;x\x07 \n";
@@ -14,11 +17,11 @@ fn one(start: &str) -> Which {
 }
 
 fn last4(bytes: &[u8]) -> String {
-    hex(&sha256(bytes))[60..].to_owned()
+    hex(&digest(bytes))[60..].to_owned()
 }
 
 #[test]
-fn carries_the_sha256_of_exactly_the_bytes_that_were_shown() {
+fn carries_the_approval_digest_of_exactly_the_order_that_was_shown() {
     let host = TestHost::new(GOOD);
     let helper = Desk::with(&[("3f9a", TEXT), ("3f9b", b"another")]).helper(&host);
     let mut person = Typist::new(|_| last4(TEXT));
@@ -27,17 +30,19 @@ fn carries_the_sha256_of_exactly_the_bytes_that_were_shown() {
     let decided = decisions(&helper.finish());
     assert_eq!(decided.len(), 1);
     assert_eq!(decided[0].approval_id, id("3f9a"));
-    assert_eq!(decided[0].shown_sha256, sha256(TEXT));
+    assert_eq!(decided[0].shown_sha256, digest(TEXT));
     assert_eq!(decided[0].verdict(), Verdict::Approve);
-    let text = approvals::text(TEXT, person.look);
-    assert!(person.seen.contains(&text), "{}", person.seen);
+    for line in ["| +file.write /etc/nginx/conf.d/site.conf\n", "| ++server {}\n", "| +\\x1b]0;x\\x07\\x20\n"]
+    {
+        assert!(person.seen.contains(line), "{}", person.seen);
+    }
 }
 
 #[test]
 fn anything_but_the_digits_sends_no_decision() {
     let host = TestHost::new(GOOD);
     let right = last4(TEXT);
-    let whole = hex(&sha256(TEXT));
+    let whole = hex(&digest(TEXT));
     let wrong = ["", "y", "yes", "0000", &right[1..], &whole, &format!("{right}0"), "approve"];
     for answer in wrong {
         let helper = Desk::with(&[("3f9a", TEXT)]).helper(&host);
@@ -50,7 +55,7 @@ fn anything_but_the_digits_sends_no_decision() {
 #[test]
 fn the_question_says_again_what_is_asked() {
     let host = TestHost::new(GOOD);
-    let long = b"x\n".repeat(1_990);
+    let long = b"x\n".repeat(1_900);
     let helper = Desk::with(&[("3f9a", &long)]).helper(&host);
     let mut asked = String::new();
     let person = |question: &str| {
@@ -59,7 +64,7 @@ fn the_question_says_again_what_is_asked() {
     };
     approve(&host, &one("3f9a"), &mut Typist::new(person));
     helper.finish();
-    let digest = hex(&sha256(&long));
+    let digest = hex(&digest(&long));
     assert_eq!(
         asked,
         format!(
@@ -86,7 +91,7 @@ fn refuses_a_text_that_nobody_can_read() {
         expect(&ran, Exit::Refused, "plan_too_large");
         assert!(decisions(&helper.finish()).is_empty());
     }
-    let most = b"x\n".repeat(2_000);
+    let most = b"x\n".repeat(1_900);
     let helper = Desk::with(&[("3f9a", &most)]).helper(&host);
     expect(&approve(&host, &one("3f9a"), &mut Typist::new(|_| last4(&most))), Exit::Done, "approved");
     assert_eq!(decisions(&helper.finish()).len(), 1);
@@ -142,14 +147,14 @@ fn takes_no_other_request_than_the_one_it_asked_to_see() {
 #[test]
 fn a_script_agrees_by_the_whole_digest_of_what_it_reviewed() {
     let host = TestHost::new(GOOD);
-    let right = hex(&sha256(TEXT)).to_uppercase();
-    let other = hex(&sha256(b"what was reviewed"));
+    let right = hex(&digest(TEXT)).to_uppercase();
+    let other = hex(&digest(b"what was reviewed"));
     for (args, exit, words, sent) in [
         (vec!["approve", "3f9a"], Exit::Usage, "nobody is there to answer", 0),
         (vec!["approve", "3f9a", "--digest", &right], Exit::Done, "approved: runs now", 1),
-        (vec!["approve", "3f9a", "--digest", &other], Exit::NotApproved, "another SHA-256", 0),
+        (vec!["approve", "3f9a", "--digest", &other], Exit::NotApproved, "another digest", 0),
         (vec!["approve", "3f9a", "--digest", &right[60..]], Exit::Usage, "64 hexadecimal digits", 0),
-        (vec!["approve", "--task", "t1", "--digest", &right], Exit::NotApproved, "another SHA-256", 0),
+        (vec!["approve", "--task", "t1", "--digest", &right], Exit::NotApproved, "another digest", 0),
         (
             vec!["approve", "3f9a", "--digest", &right, "--reason", "a\x1b"],
             Exit::Usage,
@@ -161,7 +166,7 @@ fn a_script_agrees_by_the_whole_digest_of_what_it_reviewed() {
         expect(&host.run(&args), exit, words);
         let decided = decisions(&helper.finish());
         assert_eq!(decided.len(), sent, "{args:?}");
-        assert!(decided.iter().all(|one| one.shown_sha256 == sha256(TEXT)));
+        assert!(decided.iter().all(|one| one.shown_sha256 == digest(TEXT)));
     }
 }
 
@@ -172,7 +177,7 @@ fn a_task_is_agreed_to_by_the_digests_of_all_that_was_shown() {
     let mut foreign = approval(&id("cccc"));
     foreign.task = "t2".to_owned();
     desk.add(foreign, b"three\n");
-    let all = sha256(&[sha256(b"one\n"), sha256(b"two\n")].concat());
+    let all = sha256(&[digest(b"one\n"), digest(b"two\n")].concat());
     let helper = desk.helper(&host);
     // While the person reads, the agent asks for more in the same task.
     let mut person = Typist::new(|_| {
@@ -185,16 +190,16 @@ fn a_task_is_agreed_to_by_the_digests_of_all_that_was_shown() {
     expect(&ran, Exit::Done, "aaaa0000: approved: runs now\nbbbb0000: approved: runs now\n");
     expect(&ran, Exit::Done, "dddd0000: not approved");
     expect(&ran, Exit::Done, "late.conf");
-    for text in ["--- 1 of 2\n", "   1 | one\n", "--- 2 of 2\n", "   1 | two\n", "agree to 2 requests"] {
+    for text in ["--- 1 of 2\n", "| +one\n", "--- 2 of 2\n", "| +two\n", "agree to 2 requests"] {
         assert!(person.seen.contains(text), "no {text} in {}", person.seen);
     }
-    for digest in [sha256(b"one\n"), sha256(b"two\n"), all] {
+    for digest in [digest(b"one\n"), digest(b"two\n"), all] {
         assert!(person.seen.contains(&hex(&digest)), "{}", person.seen);
     }
     let decided = decisions(&helper.finish());
     let sent: Vec<_> =
         decided.iter().map(|one| (one.approval_id.clone(), one.shown_sha256.clone())).collect();
-    assert_eq!(sent, [(id("aaaa"), sha256(b"one\n").to_vec()), (id("bbbb"), sha256(b"two\n").to_vec())]);
+    assert_eq!(sent, [(id("aaaa"), digest(b"one\n").to_vec()), (id("bbbb"), digest(b"two\n").to_vec())]);
 }
 
 #[test]
@@ -210,7 +215,7 @@ fn the_digits_of_one_request_are_no_agreement_to_its_task() {
 }
 
 #[test]
-fn says_what_the_helper_made_of_it() {
+fn says_what_the_recorder_made_of_it() {
     let host = TestHost::new(GOOD);
     for (answer, exit, words) in [
         (
@@ -240,7 +245,7 @@ fn says_what_the_helper_made_of_it() {
 fn some_of_a_task_is_partly() {
     let host = TestHost::new(GOOD);
     let desk = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]);
-    let all = sha256(&[sha256(b"one\n"), sha256(b"two\n")].concat());
+    let all = sha256(&[digest(b"one\n"), digest(b"two\n")].concat());
     let mut decided = 0;
     let helper = host.answering(move |method, body| match method {
         "Operator/Decide" if decided == 0 => {
@@ -251,7 +256,7 @@ fn some_of_a_task_is_partly() {
     });
     let ran = approve(&host, &Which::Task("t1".to_owned()), &mut Typist::new(|_| hex(&all)[60..].to_owned()));
     expect(&ran, Exit::Partly, "bbbb0000: approved");
-    expect(&ran, Exit::Partly, "aaaa0000: the helper refused: approval_expired");
+    expect(&ran, Exit::Partly, "aaaa0000: the recorder refused: approval_expired");
     helper.finish();
 }
 
@@ -266,4 +271,79 @@ fn a_denial_carries_the_reason_and_no_digest() {
     assert_eq!(decided.len(), 3);
     assert_eq!((decided[0].reason.as_str(), decided[1].reason.as_str()), ("use port 8080", ""));
     assert!(decided.iter().all(|one| one.verdict() == Verdict::Deny && one.shown_sha256.is_empty()));
+}
+
+#[test]
+fn refuses_an_order_that_does_not_hold_what_it_announces() {
+    type Change = fn(&mut root::Order);
+    let changes: [(Change, &str); 6] = [
+        (|order| order.contents.clear(), "a request without its content"),
+        (|order| order.contents[0].size = 1, "content that is not the order's"),
+        (|order| order.contents[0].sha256 = vec![0; 32], "content that is not the order's"),
+        (|order| order.body = vec![1, 2, 3], "a malformed request"),
+        (|order| order.verb = "file.burn".to_owned(), "does not know"),
+        (
+            |order| order.inverse = Some(root::Inverse { verb: "x".to_owned(), ..Default::default() }),
+            "does not know",
+        ),
+    ];
+    let host = TestHost::new(GOOD);
+    for (change, words) in changes {
+        let desk = Desk::with(&[("3f9a", TEXT)]);
+        let helper = host.answering(move |method, body| match method {
+            "Operator/Show" => {
+                let approval = approval(&id("3f9a"));
+                let mut order = root::Order::decode(order(&approval, TEXT).as_slice()).unwrap();
+                change(&mut order);
+                let (order, claim) = (order.encode_to_vec(), claim(&approval).encode_to_vec());
+                let approval = Some(approval);
+                let shown =
+                    OperatorShown { approval, boot_id: boot_id(), order, claim, ..OperatorShown::default() };
+                let content = OperatorShown { content: TEXT.to_vec(), ..OperatorShown::default() };
+                vec![event(&shown), event(&content), end(0, "")]
+            }
+            _ => desk.answer(method, body),
+        });
+        let ran = approve(&host, &one("3f9a"), &mut Typist::new(|_| panic!("it was asked")));
+        assert_eq!(ran.exit, Exit::Failed, "{words}: {ran:?}");
+        assert!(decisions(&helper.finish()).is_empty());
+    }
+}
+
+#[test]
+fn warns_where_the_broker_claims_another_order() {
+    let host = TestHost::new(GOOD);
+    let helper = host.answering(|method, _| {
+        if method == "Operator/Pending" {
+            vec![event(&OperatorPending { approvals: vec![approval(&id("3f9a"))] }), end(0, "")]
+        } else {
+            // In lists it is harmless; the order is another.
+            let listed = approval(&id("3f9a"));
+            let mut real = listed.clone();
+            (real.target, real.uid, real.rule) = ("/etc/cron.d/x".to_owned(), 4, "other".to_owned());
+            let (order, claim) = (order(&real, TEXT), claim(&listed).encode_to_vec());
+            let shown = OperatorShown {
+                approval: Some(listed),
+                boot_id: boot_id(),
+                order,
+                claim,
+                ..OperatorShown::default()
+            };
+            let content = OperatorShown { content: TEXT.to_vec(), ..OperatorShown::default() };
+            vec![event(&shown), event(&content), end(0, "")]
+        }
+    });
+    let ran = host.run(&["show", "3f9a"]);
+    helper.finish();
+    assert!(
+        ran.out.contains("target | /etc/cron.d/x\n") && ran.out.contains("client | agent (uid 4)"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out
+            .contains("WARNING the broker claims another order: file.write by uid 990 under rule web-config"),
+        "{}",
+        ran.out
+    );
 }

@@ -1,6 +1,6 @@
 //! The question on a real terminal: only what is typed after it stood there is an answer.
 
-use crate::desk::{Desk, approve, decisions, expect, hex, id, sha256};
+use crate::desk::{Desk, approve, decisions, digest, expect, hex, id};
 use crate::support::{GOOD, Ran, TestHost};
 use clap::Parser;
 use nix::pty::{Winsize, openpty};
@@ -40,7 +40,7 @@ fn at_a_terminal(before: &str, after: &str) -> (Ran, Vec<OperatorDecideRequest>,
 }
 
 fn digits() -> String {
-    hex(&sha256(TEXT))[60..].to_owned()
+    hex(&digest(TEXT))[60..].to_owned()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn what_is_typed_after_the_question_is() {
         let (ran, decided, _) = at_a_terminal(before, &format!("{}\n", digits()));
         expect(&ran, Exit::Done, "approved: runs now");
         assert_eq!(decided.len(), 1);
-        assert_eq!(decided[0].shown_sha256, sha256(TEXT));
+        assert_eq!(decided[0].shown_sha256, digest(TEXT));
     }
 }
 
@@ -76,7 +76,7 @@ fn the_terminal_is_driven_by_nothing_that_is_shown() {
     let (_, _, screen) = at_a_terminal("", "\n");
     let is_plain = |c: char| matches!(c, '\r' | '\n' | ' '..='~');
     assert!(screen.chars().all(is_plain), "{screen:?}");
-    assert!(screen.contains("   2 | \\x1b[c\\x1b[6n\r\n"), "{screen:?}");
+    assert!(screen.contains("| +\\x1b[c\\x1b[6n\r\n"), "{screen:?}");
 }
 
 /// A person at a terminal who types as soon as the question stands.

@@ -301,6 +301,33 @@ const POLICIES: &[(&str, usize, usize, &str)] = &[
     ("version = 1\n[[client]]\nname = \"a\"\nuser = \"990\"\n", 4, 8, "and no number"),
     ("version = 1\n[[client]]\nname = \"A b\"\nuser = \"postern\"\n", 3, 8, "is no client's name"),
     ("version = 1\n[[client]]\nname = \"a\"\nuser = \"root\"\n", 4, 1, "root cannot be a client"),
+    ("version = 1\n[[client]]\nname = \"a\"\nuser = \"postern-broker\"\n", 4, 1, "Postern's own programs"),
+    ("version = 1\n[[client]]\nname = \"a\"\ngroup = \"postern-probe\"\n", 4, 1, "Postern's own programs"),
+    ("version = 1\n[[client]]\nname = \"a\"\ngroup = \"recorders\"\n", 4, 1, "Postern's own programs"),
+    (
+        "version = 1\n[[command]]\nname = \"c\"\nargv = [\"/usr/bin/true\"]\nuser = \"postern-audit\"\n",
+        5,
+        8,
+        "a user of Postern's own",
+    ),
+    (
+        "version = 1\n[[command]]\nname = \"c\"\nargv = [\"/usr/bin/true\"]\nuser = \"recorder-alias\"\n",
+        5,
+        8,
+        "a user of Postern's own",
+    ),
+    (
+        "version = 1\n[[command]]\nname = \"c\"\nargv = [\"/usr/bin/true\"]\nuser = \"postern\"\n",
+        5,
+        8,
+        "a user of Postern's own",
+    ),
+    (
+        "version = 1\n[[client]]\nname = \"a\"\nuser = \"alice\"\n[[command]]\nname = \"c\"\nargv = [\"/usr/bin/true\"]\nuser = \"alice\"\n",
+        8,
+        8,
+        "is client \"a\"",
+    ),
     ("version = 1\n[[client]]\nname = \"a\"\ngroup = \"wheel\"\n", 4, 1, "root cannot be a client"),
     (
         "version = 1\n[[client]]\nname = \"a\"\nuser = \"postern\"\n[[client]]\nname = \"a\"\ngroup = \"web\"\n",
@@ -405,11 +432,18 @@ fn refuses_writing_outside_the_harmless_directories_unless_it_is_accepted() {
 }
 
 #[test]
-fn tells_what_the_helpers_unit_cannot_write() {
-    let text = policy("write", "").replace("/srv/x", "/data/x");
-    let ran = TestHost::new(&text).run(&["policy", "check", "--strict"]);
-    assert_eq!(ran.exit, Exit::Done);
-    assert!(ran.out.contains("note: the helper's unit cannot write below \"/data/x\""), "{}", ran.out);
+fn remarks_on_more_directories_than_start_quickly() {
+    let directories = |count: usize| {
+        let all = (0..count).map(|number| format!("/srv/x{number}")).chain(["/srv/x0/below".to_owned()]);
+        let all = all.map(|directory| format!("{directory:?}")).collect::<Vec<_>>().join(", ");
+        let text = policy("write", "").replace("\"/srv/x\"", &all);
+        let ran = TestHost::new(&text).run(&["policy", "check", "--strict"]);
+        assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
+        ran.out
+    };
+    assert!(!directories(64).contains("slows each start"));
+    let many = directories(65);
+    assert!(many.contains("note: rules change files in 65 directories, which slows each start"), "{many}");
 }
 
 #[test]

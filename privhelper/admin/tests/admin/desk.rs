@@ -1,10 +1,13 @@
-//! Requests that wait, a helper that shows them and takes answers, and a person at a terminal.
+//! Orders that wait, a recorder that shows them and takes answers, and a person at a terminal.
 
 use crate::support::{FakeHelper, Ran, TestHost, end, event};
 use postern_admin::approvals::{self, Charset, Consent, Decision, Ended, Ink, Look, Person, Stop, Which};
 use postern_admin::io::{Exit, Io};
+use postern_proto::link;
+use postern_proto::root::v1 as root;
 use postern_proto::v1::{
-    Approval, OperatorDecideRequest, OperatorDecided, OperatorPending, OperatorShowRequest, OperatorShown,
+    Approval, ChangeKind, FileChange, FileWriteRequest, Meta, Mode, OperatorDecideRequest, OperatorDecided,
+    OperatorPending, OperatorShowRequest, OperatorShown,
 };
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -35,16 +38,64 @@ pub fn approval(id: &str) -> Approval {
     }
 }
 
+/// This boot's id, as the recorder says it.
+pub fn boot_id() -> String {
+    "6b2f8a0e-0000-4000-8000-000000000000".to_owned()
+}
+
+/// The order of an approval: it writes `text`.
+pub fn order(approval: &Approval, text: &[u8]) -> Vec<u8> {
+    let meta = Meta {
+        request_id: approval.request_id.clone(),
+        mode: Mode::Execute.into(),
+        task: approval.task.clone(),
+        claimed_uid: approval.claimed_uid,
+        ..Meta::default()
+    };
+    let (path, expect) = (approval.target.clone(), "any".to_owned());
+    let change =
+        FileChange { path: path.clone(), kind: ChangeKind::Write.into(), expect, ..FileChange::default() };
+    let facts = root::FileFacts { path, ..root::FileFacts::default() };
+    let order = root::Order {
+        order_id: link::order_id(approval.uid, &approval.request_id).to_vec(),
+        uid: approval.uid,
+        verb: approval.verb.clone(),
+        body: FileWriteRequest { meta: Some(meta), change: Some(change) }.encode_to_vec(),
+        contents: vec![root::Content { size: text.len() as u64, sha256: sha256(text).to_vec() }],
+        facts: Some(root::Facts { files: vec![facts], ..root::Facts::default() }),
+        rule: approval.rule.clone(),
+        policy_digest: vec![7; 32],
+        ..root::Order::default()
+    };
+    order.encode_to_vec()
+}
+
+/// The broker's claim about it.
+pub fn claim(approval: &Approval) -> root::Claim {
+    root::Claim {
+        uid: approval.uid,
+        verb: approval.verb.clone(),
+        rule: approval.rule.clone(),
+        ..root::Claim::default()
+    }
+}
+
+/// What is agreed to by whoever agrees that this text is written.
+pub fn digest(text: &[u8]) -> [u8; 32] {
+    let order = order(&approval(""), text);
+    link::approval_digest("6b2f8a0e-0000-4000-8000-000000000000", &[7; 32], &order)
+}
+
 /// An id that begins so.
 pub fn id(start: &str) -> String {
     format!("{start:0<32}")
 }
 
-/// What waits, each with its text; tests may change it between two calls.
+/// What waits, each with the text that it writes; tests may change it between two calls.
 #[derive(Clone, Default)]
 pub struct Desk(Arc<Mutex<Vec<Waiting>>>);
 
-/// A request and its text.
+/// A request and the text that it writes.
 type Waiting = (Approval, Vec<u8>);
 
 impl Desk {
@@ -80,9 +131,18 @@ impl Desk {
                 let wanted = OperatorShowRequest::decode(body).unwrap().approval_id;
                 match waiting.iter().find(|(approval, _)| approval.approval_id == wanted) {
                     Some((approval, text)) => {
-                        let (approval, text) = (Some(approval.clone()), text.clone());
-                        let shown = OperatorShown { approval, text, ..OperatorShown::default() };
-                        vec![event(&shown), end(0, "")]
+                        let shown = OperatorShown {
+                            approval: Some(approval.clone()),
+                            boot_id: boot_id(),
+                            order: order(approval, text),
+                            claim: claim(approval).encode_to_vec(),
+                            ..OperatorShown::default()
+                        };
+                        let part = |part: &[u8]| {
+                            event(&OperatorShown { content: part.to_vec(), ..OperatorShown::default() })
+                        };
+                        let parts = text.chunks(1000).map(part);
+                        std::iter::once(event(&shown)).chain(parts).chain([end(0, "")]).collect()
                     }
                     None => vec![end(5, "unknown_request: nothing of this id waits")],
                 }

@@ -193,7 +193,7 @@ fn limits_are_told_by_a_request_beyond_them() {
     }
     let cascade = units("u", "allow_cascade = true", "\"a.service\"");
     let told = effects(&units("u", "", "\"a.service\""), &cascade);
-    assert!(told[0].contains("unit.restart a.service, dragging other units along (agent)"), "{told:?}");
+    assert!(told[0].contains("unit.restart a.service, affecting other units (agent)"), "{told:?}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
             } else {
                 Vec::new()
             };
-            Facts::Unit(Box::new(UnitFacts { state, affected, ..UnitFacts::default() }))
+            Facts::Unit(Box::new(UnitFacts { state, affected }))
         }
         (Plan::File { create: true }, Object::File { path, .. }) => {
             Facts::Files(vec![FileFacts { path: path.clone(), old: None, xattrs: Vec::new() }])
@@ -203,7 +203,12 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
             let rule = granted.rules().next().map_or(String::new(), |rule| {
                 let has_lines = matches!(request.verb, VerbId::FileRead | VerbId::FileList);
                 let bytes = if has_lines { rule.max_bytes } else { 0 };
-                format!("{:?} {} {:?} {bytes}", rule.timeout, rule.approvers, rule.rate)
+                format!(
+                    "{:?} {} {:?} {bytes}",
+                    rule.timeout_s,
+                    rule.approvers,
+                    (rule.rate_count, rule.rate_window_s)
+                )
             });
             let verdict = if granted.decision() == Decision::Ask { Verdict::Asks } else { Verdict::Allowed };
             (verdict, rule)

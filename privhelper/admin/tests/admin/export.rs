@@ -32,7 +32,7 @@ fn hostile() -> String {
 fn cef_is_as_its_standard_says() {
     let id = "cs3Label=requestId cs3=0199a0b0-0000-7000-8000-000000000001";
     let expected = [
-        "CEF:0|Postern|postern-helper|0.1.0|refused|file.read refused|6|rt=Nov 21 2026 04:13:14.000 UTC dvchost=web1 externalId=1",
+        "CEF:0|Postern|postern-audit|0.1.0|refused|file.read refused|6|rt=Nov 21 2026 04:13:14.000 UTC dvchost=web1 externalId=1",
         " suser=agent suid=990 spid=7 act=file.read outcome=refused reason=no_grant",
         r#" msg=/a|b\=c]d\\e"f\\u{a}\\u{d}\\u{1b}\\u{0}\\u{202e}é -> refused no_grant "#,
         id,
@@ -42,13 +42,13 @@ fn cef_is_as_its_standard_says() {
     assert_eq!(export("cef", "refused", &hostile()), expected.concat());
     // A log that was tampered with can hold any event: the header stays one.
     let line = export("cef", "a|b\\\\c", "");
-    assert!(line.starts_with(r"CEF:0|Postern|postern-helper|0.1.0|a\|b\\c|a\|b\\c|1|"), "{line}");
+    assert!(line.starts_with(r"CEF:0|Postern|postern-audit|0.1.0|a\|b\\c|a\|b\\c|1|"), "{line}");
 }
 
 #[test]
 fn syslog_is_as_rfc_5424_says() {
     let expected = [
-        "<108>1 2026-11-21T04:13:14.000001Z web1 postern-helper - refused [postern@32473",
+        "<108>1 2026-11-21T04:13:14.000001Z web1 postern-audit - refused [postern@32473",
         r#" args="{\"path\":\"/a|b=c\]d\\\\e\\\"f\\n\\r\\u001b\\u0000\\u202eé\"}""#,
         " boot_id=\"6b2f8a0e-0000-4000-8000-000000000000\" claimed_by_uid=\"1000\"",
         " client_gid=\"990\" client_name=\"agent\" client_pid=\"7\" client_uid=\"990\" hash=\"HASH\"",

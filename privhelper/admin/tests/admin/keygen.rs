@@ -6,7 +6,7 @@ use crate::support::{Ran, TestHost};
 use postern_admin::approvals::{Look, Person};
 use postern_admin::audit;
 use postern_admin::io::{Exit, Io};
-use postern_helper::audit::seal::Epoch;
+use postern_seal::Epoch;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,7 @@
-//! A writer of logs after CONTRACTS 7, independent of the helper's.
+//! A writer of logs after `privhelper/audit/AUDIT.md`, independent of the recorder's.
 
-use postern_helper::audit::seal::{Epoch, Key, Signer, Tip};
 use postern_policy::types::Digest;
+use postern_seal::{Epoch, Key, Signer, Tip};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 

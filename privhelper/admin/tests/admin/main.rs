@@ -10,6 +10,7 @@ mod commands;
 mod desk;
 mod diff;
 mod diff_every;
+mod enforce;
 mod examples;
 mod explain;
 mod export;
@@ -21,6 +22,7 @@ mod lint;
 mod log;
 #[cfg(feature = "browser")]
 mod page;
+mod plan;
 mod property;
 mod reach;
 mod rendering;

@@ -2,10 +2,11 @@
 
 use crate::log::Log;
 use crate::site;
-use crate::support::{GOOD, Ran, SITE, TestHost, agent};
+use crate::support::{GOOD, Ran, SITE, TestHost, agent, end, event};
 use postern_admin::io::Exit;
 use postern_policy::types::{TargetPath, UnitName};
 use postern_policy::{Object, Policy, VerbId};
+use postern_proto::v1::OperatorApplied;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -221,10 +222,15 @@ fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_i
     let another = data(&host);
     assert_eq!(another["policy"]["standing"], "another");
     assert!(another["policy"]["applied"].is_null());
-    host.run(&["policy", "apply", "--yes"]);
-    let waiting = data(&host);
-    assert_eq!(waiting["policy"]["standing"], "waiting");
-    assert!(waiting["attention"][0]["words"].as_str().unwrap().contains("NOT YET in force"), "{waiting}");
+    let taken = host.helper(vec![event(&OperatorApplied {}), end(0, "")]);
+    let files = host.files(true);
+    assert_eq!(host.run(&["policy", "apply", "--yes"]).exit, Exit::Done);
+    taken.join().unwrap();
+    files.join().unwrap();
+    let unrecorded = data(&host);
+    assert_eq!(unrecorded["policy"]["standing"], "unrecorded");
+    let words = unrecorded["attention"][0]["words"].as_str().unwrap();
+    assert!(words.contains("NOT RECORDED"), "{unrecorded}");
     fs::remove_dir_all(host.host.accepted_dir()).unwrap();
     assert!(
         report(&host, &["--format", "html"]).out.contains("NOT in force: the audit log names another policy")

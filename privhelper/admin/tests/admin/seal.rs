@@ -3,9 +3,10 @@
 use crate::log::{KEY, Log, lines, sealed};
 use crate::support::TestHost;
 use postern_admin::io::Exit;
-use postern_helper::audit::seal::{Epoch, Running};
-use postern_helper::audit::{Audit, Event, Place, Record};
+use postern_audit::log::{AuditLog, Event, Location, Record};
 use postern_policy::types::Digest;
+use postern_proto::root::v1::Claim;
+use postern_seal::{Epoch, RunningKeys};
 use serde_json::Value;
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
@@ -211,12 +212,12 @@ fn a_forged_signature_is_found_without_a_secret() {
 }
 
 #[test]
-fn the_running_helpers_keys_prove_the_end() {
+fn the_running_recorders_keys_prove_the_end() {
     let mut log = Log::new();
     log.boot(0, false);
     let host = with(&log.bytes);
     let seal = log.seal.clone().unwrap();
-    let running = |seq: u64, hash: &str, key| Running {
+    let running = |seq: u64, hash: &str, key| RunningKeys {
         boot_id: "6b2f8a0e-0000-4000-8000-000000000000".to_owned(),
         epoch: 0,
         since: 1,
@@ -229,7 +230,7 @@ fn the_running_helpers_keys_prove_the_end() {
     fs::write(&host.host.seal, running(5, &log.prev, seal.key.clone()).encode()).unwrap();
     let result = verify(&host, &["--key", "KEY"]);
     assert_eq!((&result["valid"], &result["tail"]), (&true.into(), &"proven".into()), "{result}");
-    // Without the key nobody can tell whether the file is the helper's.
+    // Without the key nobody can tell whether the file is the recorder's.
     assert_eq!(verify(&host, &[])["tail"], "not_proven");
     // Cut, with the file made to fit: the key of that place is gone.
     let mut cut = Log::new();
@@ -243,12 +244,12 @@ fn the_running_helpers_keys_prove_the_end() {
 }
 
 /// Where the real helper writes, so that `host` finds it.
-fn place(host: &TestHost, boot: u8) -> Place {
+fn place(host: &TestHost, boot: u8) -> Location {
     let seal = host.host.state.join("seal");
     if !seal.exists() {
         fs::create_dir(seal).unwrap();
     }
-    Place {
+    Location {
         log: host.host.log.clone(),
         next: host.host.seed(),
         running: host.host.seal.clone(),
@@ -263,16 +264,17 @@ fn place(host: &TestHost, boot: u8) -> Place {
 fn verifies_what_the_helper_writes_unsealed_and_torn() {
     let host = TestHost::new("");
     let path = host.host.log.join("audit.jsonl");
-    let record = Record { verb: "file.write".to_owned(), ..Record::default() };
+    let record =
+        Record { claim: Claim { verb: "file.write".to_owned(), ..Claim::default() }, ..Record::default() };
     for cut in [0, 1, 40, 40, 40] {
-        let audit = Audit::open(&place(&host, 1)).unwrap();
+        let audit = AuditLog::open(&place(&host, 1)).unwrap();
         audit.note(Event::Start, &record).unwrap();
         audit.note(Event::Refused, &record).unwrap();
         drop(audit);
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(fs::metadata(&path).unwrap().len() - cut).unwrap();
     }
-    Audit::open(&place(&host, 1)).unwrap();
+    AuditLog::open(&place(&host, 1)).unwrap();
     let result = verify(&host, &[]);
     assert_eq!(
         (&result["valid"], &result["torn"], &result["sealed"]),
@@ -284,8 +286,9 @@ fn verifies_what_the_helper_writes_unsealed_and_torn() {
 #[test]
 fn verifies_what_the_helper_writes_sealed_over_boots() {
     let host = TestHost::new("");
-    let open = |boot: u8| Audit::open(&place(&host, boot)).unwrap();
-    let record = Record { verb: "file.write".to_owned(), ..Record::default() };
+    let open = |boot: u8| AuditLog::open(&place(&host, boot)).unwrap();
+    let record =
+        Record { claim: Claim { verb: "file.write".to_owned(), ..Claim::default() }, ..Record::default() };
     let audit = open(0);
     audit.note(Event::Start, &record).unwrap();
     // `keygen` while it runs.

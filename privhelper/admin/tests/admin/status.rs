@@ -1,4 +1,4 @@
-//! `status` says what the helper says, and whether the files are what is in force.
+//! `status` says what the recorder says, and whether the policy's files are the accepted policy.
 
 use crate::support::{GOOD, SITE, TestHost, end, event};
 use postern_admin::io::Exit;
@@ -13,7 +13,6 @@ fn status(digest: &str) -> OperatorStatus {
         policy_digest: digest.to_owned(),
         rules: 1,
         clients: vec!["agent".to_owned()],
-        connections: 2,
         running: 1,
         audit_seq: 42,
         audit_fault: String::new(),
@@ -24,7 +23,7 @@ fn status(digest: &str) -> OperatorStatus {
 }
 
 #[test]
-fn shows_what_the_helper_says() {
+fn shows_what_the_recorder_says() {
     let host = TestHost::new(GOOD);
     host.run(&["policy", "apply", "--yes"]);
     let digest = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string();
@@ -37,7 +36,7 @@ fn shows_what_the_helper_says() {
         &digest[..12],
         "1 rule, applied 20",
         "clients      agent",
-        "2, 1 request running",
+        "running      1 request",
         "last record 42",
         "no Landlock\\u{1b}[2J",
         "the files are what is in force",
@@ -64,7 +63,7 @@ fn says_when_files_and_law_differ() {
         helper.join().unwrap();
         let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(result["files"], state, "{text}");
-        assert_eq!(result["helper"]["audit_seq"], 42);
+        assert_eq!(result["recorder"]["audit_seq"], 42);
         assert_eq!(result["accepted"]["digest"], digest);
         fs::remove_file(&host.host.operator_socket).unwrap();
     }
@@ -106,11 +105,11 @@ fn says_that_it_is_paused_and_how_many_wait() {
 }
 
 #[test]
-fn an_absent_helper_is_exit_5_and_a_refusing_one_is_not() {
+fn an_absent_recorder_is_exit_5_and_a_refusing_one_is_not() {
     let host = TestHost::new(GOOD);
     let ran = host.run(&["status"]);
     assert_eq!(ran.exit, Exit::Unreachable);
-    assert!(ran.err.contains("the helper cannot be reached"), "{}", ran.err);
+    assert!(ran.err.contains("the recorder cannot be reached"), "{}", ran.err);
     let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
     let ran = host.run(&["status"]);
     helper.join().unwrap();

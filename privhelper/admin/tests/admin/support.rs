@@ -2,11 +2,13 @@
 
 use clap::Parser;
 use postern_admin::cli::{self, Cli};
+use postern_admin::host::Accounts;
 use postern_admin::host::Host;
 use postern_admin::io::{Answers, Exit, Io};
-use postern_helper::host::Accounts;
 use postern_policy::Identity;
 use postern_proto::frame::{self, HEAD, Head};
+use postern_proto::link::{self, Kind};
+use postern_proto::root::v1::OutcomesReply;
 use std::fs;
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -76,15 +78,22 @@ impl TestHost {
     pub fn new(policy: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        for name in ["etc", "state", "log"] {
+        for name in ["etc", "state", "log", "units", "systemd"] {
             fs::create_dir(at(name)).unwrap();
             fs::set_permissions(at(name), fs::Permissions::from_mode(0o750)).unwrap();
         }
         let host = Host {
             etc: at("etc"),
+            accepted: at("state").join("policy"),
             state: at("state"),
             log: at("log"),
             operator_socket: at("operator.sock"),
+            files_socket: at("files.sock"),
+            greets_as: None,
+            systemd_units: at("units"),
+            systemd: at("systemd"),
+            systemctl: None,
+            root: at("root"),
             seal: at("seal"),
             name: "web1".to_owned(),
             boot_id: Some("6b2f8a0e-0000-4000-8000-000000000000".to_owned()),
@@ -151,6 +160,28 @@ impl TestHost {
         collect(&self.host.state, &mut files);
         files.sort();
         files
+    }
+
+    /// Every file that is written for PID 1, with its content, in order.
+    pub fn units(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        collect(&self.host.systemd_units, &mut files);
+        files.sort();
+        files
+    }
+
+    /// A `postern-files` that serves one connection: it answers what became of an order, or only closes it.
+    pub fn files(&self, answers: bool) -> JoinHandle<()> {
+        let _ = fs::remove_file(&self.host.files_socket);
+        let listener = UnixListener::bind(&self.host.files_socket).unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let kinds = [(); 2].map(|()| link::read(&mut stream).unwrap().unwrap().0);
+            assert_eq!(kinds, [Kind::Hello, Kind::Outcomes]);
+            if answers {
+                link::send(&mut stream, Kind::OutcomesReply, &OutcomesReply::default()).unwrap();
+            }
+        })
     }
 
     /// A helper that answers every call with what `answer` makes of its method and body.
@@ -231,17 +262,20 @@ pub fn agent() -> Identity {
     Identity { uid: 990, users: strings(&["postern"]), groups: strings(&["web", "postern-operators"]) }
 }
 
-/// User `postern` and group `web` exist, and root with them.
+/// User `postern` and group `web` exist, and root and the recorder with them.
 pub fn accounts() -> Accounts {
     Accounts {
         user: |name| match name {
             "postern" => Some(990),
             "root" => Some(0),
+            "postern-audit" | "recorder-alias" => Some(995),
             _ => None,
         },
         group: |name| match name {
             "web" => Some((991, vec![990])),
+            "postern-policy" | "postern-files" => Some((nix::unistd::getegid().as_raw(), Vec::new())),
             "wheel" => Some((10, vec![0])),
+            "recorders" => Some((11, vec![995])),
             "postern-users" => Some((900, vec![1000, 1001])),
             "postern-operators" => Some((901, vec![1000, 990])),
             "postern-auditors" => Some((902, Vec::new())),

@@ -20,13 +20,16 @@ fn write(host: &TestHost, bytes: &[u8]) {
     fs::write(host.host.log.join("audit.jsonl"), bytes).unwrap();
 }
 
-/// A journal of these entries; it answers only if it is asked for the helper's alone.
+/// The uid of the recorder.
+const UID: &str = "995";
+
+/// A journal of these entries; it answers only if it is asked for the recorder's alone.
 fn journal(host: &mut TestHost, entries: &[Value]) {
     let path = host.host.state.join("journalctl");
     let text = entries.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     fs::write(path.with_extension("json"), text).unwrap();
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *--output=json*\" MESSAGE_ID={TIP} _UID=0 _SYSTEMD_UNIT=postern-helper.service\") exec cat {}.json;; esac\nexit 1\n",
+        "#!/bin/sh\ncase \"$*\" in *--output=json*\" MESSAGE_ID={TIP} _UID={UID} _SYSTEMD_UNIT=postern-audit.service\") exec cat {}.json;; esac\nexit 1\n",
         path.display()
     );
     fs::write(&path, script).unwrap();
@@ -76,8 +79,8 @@ fn tips_in_the_journal_count() {
     let (mut host, log) = (TestHost::new(""), sample());
     let mut more = log.clone();
     more.add("served", "");
-    let unit = "postern-helper.service";
-    journal(&mut host, &[entry("0", unit, &log), entry("0", unit, &more)]);
+    let unit = "postern-audit.service";
+    journal(&mut host, &[entry(UID, unit, &log), entry(UID, unit, &more)]);
     write(&host, &more.bytes);
     assert_eq!(verify(&host, &[])["tail"], "proven");
     write(&host, &log.bytes);
@@ -93,12 +96,12 @@ fn entries_that_anybody_could_write_do_not_count() {
     let (mut host, log) = (TestHost::new(""), sample());
     let mut other = Log::new();
     other.add("served", "");
-    let unit = "postern-helper.service";
-    let mut no_tip = entry("0", unit, &other);
+    let unit = "postern-audit.service";
+    let mut no_tip = entry(UID, unit, &other);
     no_tip["MESSAGE_ID"] = "5f0d2c8e7b1a4f6d9c3e8a7b6d5c4f21".into();
-    let mut uidless = entry("0", unit, &other);
+    let mut uidless = entry(UID, unit, &other);
     uidless.as_object_mut().unwrap().remove("_UID");
-    let forged = [entry("990", unit, &other), entry("0", "postern-agent.service", &other), no_tip, uidless];
+    let forged = [entry("0", unit, &other), entry(UID, "postern-agent.service", &other), no_tip, uidless];
     journal(&mut host, &forged);
     write(&host, &log.bytes);
     let result = verify(&host, &[]);

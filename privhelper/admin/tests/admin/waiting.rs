@@ -1,6 +1,6 @@
 //! What waits, and what would be agreed to, for people and for scripts.
 
-use crate::desk::{Desk, PLAIN, approval, expect, hex, id, run, sha256};
+use crate::desk::{Desk, PLAIN, approval, digest, expect, hex, id, run, sha256};
 use crate::support::{GOOD, TestHost, end};
 use postern_admin::approvals::{self, Look};
 use postern_admin::io::Exit;
@@ -67,19 +67,39 @@ fn shows_a_text_with_its_digest() {
     let text = "+caf\u{e9}\x1b[2J \n";
     let helper = Desk::with(&[("3f9a", text.as_bytes())]).helper(&host);
     let ran = run(|io| approvals::show(&host.host, "3f9a", PLAIN, Format::Text, io));
-    let digest = hex(&sha256(text.as_bytes()));
-    assert_eq!(
-        ran.out,
-        format!(
-            " request | 3f9a0000000000000000000000000000\n    verb | file.write\n  target | /etc/nginx/conf.d/site.conf\n  \
-             client | agent (uid 990), says it asks for uid 1000\n    task | t1 (the client's word)\n    rule | web-config\n    \
-             risk | 40: filesystem.config_write\n   waits | since 2025-11-21 04:40:00 UTC, until 2025-11-21 04:55:00 UTC\n  \
-             agreed | 0/1\n--- the text, 1 line, 12 bytes\n   1 | +caf\\u{{e9}}\\x1b[2J\\x20\n--- end of the text\n  sha256 | {digest}\n"
-        )
-    );
+    let digest = hex(&digest(text.as_bytes()));
+    let head = " request | 3f9a0000000000000000000000000000\n    verb | file.write\n  target | /etc/nginx/conf.d/site.conf\n  \
+         client | agent (uid 990), says it asks for uid 1000\n    task | t1 (the client's word)\n    rule | web-config\n";
+    assert!(ran.out.starts_with(head), "{}", ran.out);
+    let told = [
+        "postern approval 2",
+        "verb file.write",
+        "target /etc/nginx/conf.d/site.conf",
+        "client uid 990, which the broker names \"agent\"",
+        "rule web-config",
+        "expires 2025-11-21T04:55:00.000000Z",
+        "approvers 1",
+        &format!("policy {}", "07".repeat(32)),
+        "claims task \"t1\" of uid 1000",
+        "plan",
+        &format!(
+            "file /etc/nginx/conf.d/site.conf: write 12 bytes, SHA-256 {}",
+            hex(&sha256(text.as_bytes()))
+        ),
+        "now nothing",
+        "at line 1",
+        "++caf\u{e9}\u{1b}[2J ",
+        "the client's reason, in its own words: none",
+    ];
+    let json: Value = serde_json::from_str(&host.run(&["show", "3f9a", "--json"]).out).unwrap();
+    let lines = json["text"].as_str().unwrap().lines().filter(|line| !line.is_empty());
+    let lines = lines.filter(|line| !line.starts_with("risk ")).collect::<Vec<_>>();
+    assert_eq!(lines, told);
+    assert!(ran.out.contains("| ++caf\\u{e9}\\x1b[2J\\x20\n"), "{}", ran.out);
+    assert!(ran.out.ends_with(&format!("--- end of the text\n  sha256 | {digest}\n")), "{}", ran.out);
     let ran = host.run(&["show", "3f9a", "--json"]);
     let result: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!((&result["text"], &result["sha256"]), (&text.into(), &digest.into()));
+    assert_eq!(result["sha256"], digest);
     helper.finish();
 }
 
@@ -88,16 +108,17 @@ fn a_header_breaks_no_row_and_imitates_none() {
     let host = TestHost::new(GOOD);
     let desk = Desk::default();
     let mut hostile = approval(&id("3f9a"));
-    hostile.target = format!("/x\n    verb | file.read{}", "y".repeat(60));
+    hostile.target = format!("/x    verb | file.read{}", "y".repeat(60));
     hostile.task = "t\r--- end".to_owned();
+    hostile.client = "a\nverb file.read".to_owned();
     desk.add(hostile, b"text");
     let helper = desk.helper(&host);
     let ran = run(|io| approvals::show(&host.host, "3f9a", PLAIN, Format::Text, io));
     let target =
-        format!("  target | /x\\x0a    verb | file.read{}>\n         > {}\n", "y".repeat(41), "y".repeat(19));
+        format!("  target | /x    verb | file.read{}>\n         > {}\n", "y".repeat(45), "y".repeat(15));
     assert!(ran.out.contains(&target), "{}", ran.out);
     assert!(ran.out.contains("    task | t\\x0d--- end (the client's word)\n"), "{}", ran.out);
-    assert!(ran.out.contains("--- end of the text, without a line end\n"), "{}", ran.out);
+    assert!(ran.out.contains("which the broker names \"a\\nverb file.read\""), "{}", ran.out);
     helper.finish();
 }
 
@@ -106,7 +127,10 @@ fn json_holds_the_exact_bytes_even_if_they_are_no_text() {
     let host = TestHost::new(GOOD);
     let helper = Desk::with(&[("3f9a", b"a\xff\n")]).helper(&host);
     let result: Value = serde_json::from_str(&host.run(&["show", "3f9a", "--json"]).out).unwrap();
-    assert_eq!((&result["text"], &result["text_hex"]), (&Value::Null, &"61ff0a".into()));
+    assert!(
+        result["text"].is_null() && result["text_hex"].as_str().unwrap().contains("2b61ff0a"),
+        "{result}"
+    );
     helper.finish();
 }
 
@@ -115,13 +139,13 @@ fn says_that_a_text_is_too_long_to_be_agreed_to() {
     let host = TestHost::new(GOOD);
     let helper = Desk::with(&[("3f9a", &b"x\n".repeat(2_001))]).helper(&host);
     let ran = host.run(&["show", "3f9a"]);
-    expect(&ran, Exit::Done, "2001 lines and 4002 bytes");
-    assert!(ran.out.contains("2001 | x\n"));
+    expect(&ran, Exit::Done, "nobody reads more than 2000 lines");
+    assert!(ran.out.contains("| +x\n"));
     helper.finish();
 }
 
 #[test]
-fn without_a_helper_or_the_right_to_ask_it_says_so() {
+fn without_a_recorder_or_the_right_to_ask_it_says_so() {
     let host = TestHost::new(GOOD);
     for args in [
         &["pending"][..],
@@ -131,7 +155,7 @@ fn without_a_helper_or_the_right_to_ask_it_says_so() {
         &["undo", "--task", "t", "--yes"],
         &["watch"],
     ] {
-        expect(&host.run(args), Exit::Unreachable, "the helper cannot be reached");
+        expect(&host.run(args), Exit::Unreachable, "the recorder cannot be reached");
     }
     let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
     expect(&host.run(&["pending"]), Exit::Refused, "can be no operator");

@@ -4,8 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests make the files that they are about")]
 
 use postern_admin::audit::{Extent, Proof, verify};
-use postern_helper::audit::seal::Epoch;
 use postern_policy::types::Digest;
+use postern_seal::Epoch;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

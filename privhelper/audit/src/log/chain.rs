@@ -1,6 +1,6 @@
 //! The chain of records: each line holds the hash of the one before, and a seal if there are keys.
 
-use super::file::{self, LogFile, WHOLE};
+use super::file::{self, LogFile, TAIL};
 use super::keys::KeyStore;
 use super::location::{End, Location};
 use super::record::{Event, Record};
@@ -14,10 +14,14 @@ use std::time::{Duration, SystemTime};
 
 /// The open log and its end.
 pub struct Chain {
-    log: LogFile,
-    keys: KeyStore,
-    seq: u64,
-    prev: Digest,
+    /// The file.
+    pub log: LogFile,
+    /// The seal's keys.
+    pub keys: KeyStore,
+    /// Number of the last record.
+    pub seq: u64,
+    /// Its hash.
+    pub prev: Digest,
     boot_id: String,
     /// The last record that is a signature.
     signed: u64,
@@ -31,14 +35,14 @@ pub struct Appended {
     pub line: String,
 }
 
-/// What must be recorded first in a log that was opened.
+/// Findings in a log that was opened, which are recorded first.
 #[derive(Default)]
 pub struct Opened {
     /// Bytes at its end that are no record: size and digest.
     pub torn: Option<(u64, Digest)>,
     /// It is a new file, and this one has the records before.
     pub rotated: Option<String>,
-    /// What differs from how the recorder left it.
+    /// Differences from the state in which the recorder left it.
     pub tampered: Vec<String>,
 }
 
@@ -50,23 +54,21 @@ impl Chain {
     pub fn open(location: &Location) -> Result<(Self, Opened), Fault> {
         let mut log = LogFile::open(&location.log)?;
         let mut opened = Opened::default();
-        let (end, torn) = last(log.tail(WHOLE)?)?;
-        opened.torn = torn;
-        if torn.is_some() {
-            log.end_line();
-        }
-        let mut end = end;
-        if end.seq == 0 && opened.torn.is_none() {
+        let (mut end, torn) = last(log.tail(TAIL)?)?;
+        (opened.torn, log.is_cut) = (torn, log.is_cut || torn.is_some());
+        if end.seq == 0 && torn.is_none() {
             let newest = rotated(&location.log)?.into_iter().rfind(|old| old.is_plain);
             if let Some(newest) = newest {
                 end = last(file::tail_of(&newest.path)?)?.0;
-                opened.rotated = Some(newest.name());
+                opened.rotated = Some(newest.name);
             }
         }
-        let (keys, found) = KeyStore::open(location, &end)?;
-        opened.tampered = found.tampered;
-        let (seq, prev) = found.last;
-        Ok((Self { log, keys, seq, prev, boot_id: location.boot_id.clone(), signed: 0 }, opened))
+        let (keys, tampered) = KeyStore::open(location, &mut end)?;
+        opened.tampered = tampered;
+        Ok((
+            Self { log, keys, seq: end.seq, prev: end.hash, boot_id: location.boot_id.clone(), signed: 0 },
+            opened,
+        ))
     }
 
     /// Appends a record. Not synced.
@@ -96,30 +98,16 @@ impl Chain {
     /// Signs the last record, unless that is a signature itself.
     ///
     /// # Errors
-    /// As [`Self::append`] and [`Self::sync`].
+    /// As [`Self::append`] and [`LogFile::sync`].
     pub fn sign(&mut self, unix: Duration) -> Result<Option<Appended>, Fault> {
         if self.signed == self.seq {
             return Ok(None);
         }
-        let Some(signed) = self.keys.sign() else {
-            return Ok(None);
-        };
-        let boots = signed.tip.boots.map(|key| key.to_string());
-        let own = Json::new().text("public", &signed.public.to_string());
-        let own = own.text("next", &signed.tip.next.to_string());
-        let own = own.texts("boots", boots.iter().map(String::as_str)).text("signature", &signed.signature);
+        let Some(own) = self.keys.sign() else { return Ok(None) };
         let appended = self.append(Event::Sealed, &Record { own, ..Record::default() }, unix)?;
         self.signed = self.seq;
-        self.sync()?;
+        self.log.sync()?;
         Ok(Some(appended))
-    }
-
-    /// Begins to seal once `audit keygen` has made a seed.
-    ///
-    /// # Errors
-    /// The keys cannot be read or written.
-    pub fn take_up_seal(&mut self) -> Result<bool, Fault> {
-        self.keys.take_up(self.seq, self.prev)
     }
 
     /// Says what another process did to the file since the last call.
@@ -129,19 +117,6 @@ impl Chain {
     pub fn watch(&mut self) -> Result<Option<String>, Fault> {
         let what = self.log.watch()?;
         Ok(what.map(|what| format!("{what}, behind record {}", self.seq)))
-    }
-
-    /// Makes appended records durable (fdatasync(2)).
-    ///
-    /// # Errors
-    /// The kernel could not write them.
-    pub fn sync(&mut self) -> Result<(), Fault> {
-        self.log.sync()
-    }
-
-    /// Changes how many effects have space for their end.
-    pub fn reserve_ends(&mut self, change: impl FnOnce(u64) -> u64) {
-        self.log.reserve_ends(change);
     }
 
     /// Renames the file to the number of its first record, and returns its new name.
@@ -154,32 +129,14 @@ impl Chain {
         self.log.rotate(&name)?;
         Ok(name)
     }
-
-    /// Returns the facts of the file.
-    pub fn facts(&self) -> files::FileFacts {
-        self.log.facts()
-    }
-
-    /// Returns its directory.
-    pub fn directory(&self) -> &Path {
-        self.log.directory()
-    }
-
-    /// Returns the number of the last record and its hash.
-    pub fn tip(&self) -> (u64, Digest) {
-        (self.seq, self.prev)
-    }
-
-    /// Says what a person must know of the seal.
-    pub fn notes(&self) -> Vec<String> {
-        self.keys.notes()
-    }
 }
 
 /// A file that was rotated away.
 pub struct Rotated {
     /// Its path.
     pub path: PathBuf,
+    /// The last component of it.
+    pub name: String,
     /// The number of its first record, from its name.
     pub first: u64,
     /// Whether nobody has compressed it.
@@ -188,20 +145,15 @@ pub struct Rotated {
     pub written: Option<SystemTime>,
 }
 
-impl Rotated {
-    fn name(&self) -> String {
-        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    }
-}
-
 /// Lists the rotated files, oldest first, compressed ones too.
 ///
 /// # Errors
 /// The directory cannot be read.
 pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
     let mut all = Vec::new();
-    for path in files::list(directory).map_err(Fault::Audit)? {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    for entry in std::fs::read_dir(directory).map_err(Fault::Audit)? {
+        let entry = entry.map_err(Fault::Audit)?;
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let Some((digits, rest)) = name.strip_prefix("audit-").and_then(|name| name.split_once(".jsonl"))
         else {
             continue;
@@ -209,7 +161,7 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
         let is_ours = digits.len() == 12 && (rest.is_empty() || rest.starts_with('.'));
         if let Some(first) = digits.parse().ok().filter(|_| is_ours) {
             let written = files::facts_at(&path).map_err(Fault::Audit)?.and_then(|facts| facts.written);
-            all.push(Rotated { is_plain: rest.is_empty(), path, first, written });
+            all.push(Rotated { is_plain: rest.is_empty(), path, name, first, written });
         }
     }
     all.sort_by_key(|file| file.first);
@@ -218,8 +170,8 @@ pub fn rotated(directory: &Path) -> Result<Vec<Rotated>, Fault> {
 
 /// Returns the last record in these bytes and what follows it: also a `torn` record that was itself cut short, with
 /// the line that it was to name.
-fn last(tail: Option<file::Bytes>) -> Result<(End, Option<(u64, Digest)>), Fault> {
-    let file::Bytes { bytes, is_all } = tail.unwrap_or(file::Bytes { bytes: Vec::new(), is_all: true });
+fn last(tail: file::Bytes) -> Result<(End, Option<(u64, Digest)>), Fault> {
+    let file::Bytes { bytes, is_all } = tail;
     let mut end = bytes.iter().rposition(|byte| *byte == b'\n');
     let torn = |from: usize| {
         let torn = bytes.get(from..).unwrap_or_default();
@@ -233,16 +185,7 @@ fn last(tail: Option<file::Bytes>) -> Result<(End, Option<(u64, Digest)>), Fault
         }
         end = before;
     }
-    let none = End {
-        seq: 0,
-        prev: Digest::ZERO,
-        hash: Digest::ZERO,
-        seal: None,
-        boot_id: String::new(),
-        is_signature: false,
-        is_whole: true,
-    };
-    if is_all { Ok((none, torn(0))) } else { Err(Fault::Corrupt { what: "the end of the audit log" }) }
+    if is_all { Ok((End::default(), torn(0))) } else { Err(Fault::Corrupt("the end of the audit log")) }
 }
 
 /// Reads a line as the record that it says it is.
@@ -264,7 +207,7 @@ fn record(line: &str) -> Option<End> {
         seal,
         boot_id: member(",\"boot_id\":\"")?.to_owned(),
         is_signature: member(",\"event\":\"")? == Event::Sealed.as_str(),
-        is_whole: Digest::of(&[hashed.as_bytes()]) == hash,
+        is_changed: Digest::of(&[hashed.as_bytes()]) != hash,
     })
 }
 

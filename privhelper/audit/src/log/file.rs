@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The last line is looked for in the last 16 MiB; no record is longer.
-const TAIL: u64 = 16 * 1024 * 1024;
+pub const TAIL: u64 = 16 * 1024 * 1024;
 /// Space that clients cannot use: operators' records.
 const RESERVE: u64 = 1024 * 1024;
 /// Space is allocated in pieces, because each call costs time.
@@ -22,14 +22,14 @@ pub struct LogFile {
     path: PathBuf,
     file: File,
     /// As the recorder left it.
-    known: FileFacts,
+    pub known: FileFacts,
     /// Up to here space is allocated.
     room: u64,
     /// Effects that have begun: each has space for its end.
-    ends: u64,
+    pub ends: u64,
     dirty: bool,
-    /// Its last line has no LF.
-    cut: bool,
+    /// The next line begins with the LF that the bytes before it lack.
+    pub is_cut: bool,
     /// A failed write may have left bytes behind the end.
     rest: bool,
 }
@@ -44,27 +44,17 @@ impl LogFile {
         let file = files::open_log(&path).map_err(Fault::Audit)?;
         let known = files::facts(&file).map_err(Fault::Audit)?;
         let mut log =
-            Self { path, file, known, room: known.size, ends: 0, dirty: true, cut: false, rest: false };
-        log.cut = log.tail(1)?.is_some_and(|tail| tail.bytes.last().is_some_and(|last| *last != b'\n'));
+            Self { path, file, known, room: known.size, ends: 0, dirty: true, is_cut: false, rest: false };
+        log.is_cut = log.tail(1)?.bytes.last().is_some_and(|last| *last != b'\n');
         Ok(log)
     }
 
-    /// Begins the next line with the LF that the bytes before it lack.
-    pub fn end_line(&mut self) {
-        self.cut = true;
-    }
-
-    /// Returns its last bytes; none if it is empty.
+    /// Returns its last bytes.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn tail(&self, most: u64) -> Result<Option<Bytes>, Fault> {
+    pub fn tail(&self, most: u64) -> Result<Bytes, Fault> {
         tail(&self.file, self.known.size, most)
-    }
-
-    /// Changes how many effects have space for their end.
-    pub fn reserve_ends(&mut self, change: impl FnOnce(u64) -> u64) {
-        self.ends = change(self.ends);
     }
 
     /// Appends one line.
@@ -72,7 +62,7 @@ impl LogFile {
     /// # Errors
     /// It cannot be written, or the rest of the disk is not for this payer. The log then ends as before.
     pub fn append(&mut self, line: &str, payer: Payer) -> Result<(), Fault> {
-        let bytes = [if self.cut { "\n" } else { "" }, line].concat();
+        let bytes = [if self.is_cut { "\n" } else { "" }, line].concat();
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.take_room(size, payer)?;
         if let Err(error) = self.file.write_all(bytes.as_bytes()) {
@@ -81,11 +71,11 @@ impl LogFile {
             return Err(Fault::Audit(error));
         }
         self.known.size = self.known.size.saturating_add(size);
-        (self.dirty, self.cut) = (true, false);
+        (self.dirty, self.is_cut) = (true, false);
         Ok(())
     }
 
-    /// Space behind the end that is not for what clients begin.
+    /// Returns the space behind the end that clients' records must not use.
     fn reserved(&self) -> u64 {
         self.ends.saturating_mul(END_MAX).saturating_add(RESERVE)
     }
@@ -112,7 +102,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Cuts off what a failed write left, so that nobody takes it for foreign bytes.
+    /// Truncates the rest of a failed write, so that it is not reported as foreign bytes.
     fn remove_rest(&mut self) -> io::Result<()> {
         if self.rest && files::facts(&self.file)?.size > self.known.size {
             self.file.set_len(self.known.size)?;
@@ -122,7 +112,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Reopens the file if another process touched it, and says what was done.
+    /// Reopens the file if another process changed it, and reports the change.
     ///
     /// # Errors
     /// It cannot be examined or opened.
@@ -191,11 +181,6 @@ impl LogFile {
         Ok(String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned())
     }
 
-    /// Returns what is known of the file.
-    pub fn facts(&self) -> FileFacts {
-        self.known
-    }
-
     /// Returns its directory.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
@@ -203,7 +188,6 @@ impl LogFile {
 }
 
 /// The last bytes of a file.
-#[derive(Default)]
 pub struct Bytes {
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -211,23 +195,20 @@ pub struct Bytes {
     pub is_all: bool,
 }
 
-/// Returns the last bytes of a rotated log; none if it is empty.
+/// Returns the last bytes of a rotated log.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn tail_of(path: &Path) -> Result<Option<Bytes>, Fault> {
+pub fn tail_of(path: &Path) -> Result<Bytes, Fault> {
     let file = File::open(path).map_err(Fault::Audit)?;
     let size = files::facts(&file).map_err(Fault::Audit)?.size;
     tail(&file, size, TAIL)
 }
 
-fn tail(mut file: &File, size: u64, most: u64) -> Result<Option<Bytes>, Fault> {
-    let from = size.saturating_sub(most.min(TAIL));
+fn tail(mut file: &File, size: u64, most: u64) -> Result<Bytes, Fault> {
+    let from = size.saturating_sub(most);
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(from)).map_err(Fault::Audit)?;
     file.take(most).read_to_end(&mut bytes).map_err(Fault::Audit)?;
-    Ok((!bytes.is_empty()).then_some(Bytes { bytes, is_all: from == 0 }))
+    Ok(Bytes { bytes, is_all: from == 0 })
 }
-
-/// All of the last line and more.
-pub const WHOLE: u64 = TAIL;

@@ -21,17 +21,18 @@ pub fn send(journal: &Journal, event: Event, record: &Record, appended: &Appende
         event.priority(),
         event.as_str()
     );
+    let claim = &record.claim;
     let uid = record.client.map(|peer| peer.uid.to_string()).unwrap_or_default();
     let mut message = format!("audit record {seq}: {}", event.as_str());
     for (name, value) in [
-        ("VERB", &record.verb),
-        ("REQUEST_ID", &record.request_id),
-        ("RULE", &record.rule),
-        ("DECISION", &record.decision),
-        ("CLIENT", &record.client_name),
+        ("VERB", &claim.verb),
+        ("REQUEST_ID", &claim.request_id),
+        ("RULE", &claim.rule),
+        ("DECISION", &claim.decision),
+        ("CLIENT", &claim.client),
         ("CLIENT_UID", &uid),
-        ("TASK", &record.task),
-        ("TRACE_ID", &record.trace_id),
+        ("TASK", &claim.task),
+        ("TRACE_ID", &claim.trace_id),
     ] {
         if !value.is_empty() {
             let value = escaped(value);

@@ -1,10 +1,11 @@
-//! The seal's keys on this host, and what to do when they and the log do not match.
+//! The seal's keys on this host, and their comparison with the log.
 
 use super::location::{End, Location};
 use crate::fault::Fault;
 use crate::sys::files::{self, Slot};
 use postern_policy::types::Digest;
-use postern_seal::{Epoch, Public, RunningKeys, Tip};
+use postern_record::Json;
+use postern_seal::{Epoch, RunningKeys, Tip};
 use std::path::Path;
 
 /// Most bytes of either file.
@@ -16,34 +17,17 @@ pub struct KeyStore {
     active: Option<(RunningKeys, Slot)>,
 }
 
-/// After which record the log goes on, and what does not match.
-pub struct Found {
-    /// Number and hash of the last record.
-    pub last: (u64, Digest),
-    /// Each one sentence.
-    pub tampered: Vec<String>,
-}
-
-/// A signature of the log's last record, and the keys that it names.
-pub struct Signed {
-    /// What is signed.
-    pub tip: Tip,
-    /// The key that checks it.
-    pub public: Public,
-    /// The signature.
-    pub signature: String,
-}
-
 impl KeyStore {
-    /// Goes on with the keys of this boot, or begins an epoch. `end` is the log's last record.
+    /// Goes on with the keys of this boot, or begins an epoch. `end` is the log's last record; its number and hash become
+    /// those after which the log goes on. Returns what does not match, each one sentence.
     ///
     /// # Errors
     /// The files cannot be read or written.
-    pub fn open(location: &Location, end: &End) -> Result<(Self, Found), Fault> {
+    pub fn open(location: &Location, end: &mut End) -> Result<(Self, Vec<String>), Fault> {
         let mut store = Self { location: location.clone(), active: None };
-        let mut found = Found { last: (end.seq, end.hash), tampered: Vec::new() };
-        let mut tell = |what: &str| found.tampered.push(what.to_owned());
-        if !end.is_whole {
+        let mut tampered = Vec::new();
+        let mut tell = |what: &str| tampered.push(what.to_owned());
+        if end.is_changed {
             tell("the last record was changed: its hash is not that of its bytes");
         }
         let running = read(&location.running)?.as_deref().and_then(RunningKeys::decode);
@@ -64,7 +48,7 @@ impl KeyStore {
                     Some(epoch) if epoch.number == running.epoch.saturating_add(1) => {}
                     Some(_) | None => tell("seal/next is not the seed of the epoch after this one"),
                 }
-                found.last = (running.seq, running.hash);
+                (end.seq, end.hash) = (running.seq, running.hash);
                 store.activate(running)?;
             }
             (None, Some(epoch)) => {
@@ -81,7 +65,7 @@ impl KeyStore {
             }
             (None, None) => {}
         }
-        Ok((store, found))
+        Ok((store, tampered))
     }
 
     /// Begins an epoch after this record: the keys first, then the seed moves on, then the first record.
@@ -124,12 +108,14 @@ impl KeyStore {
         self.active.as_ref().map(|(running, _)| running.key.seal(hash))
     }
 
-    /// Signs the log's last record.
-    pub fn sign(&self) -> Option<Signed> {
+    /// Signs the log's last record; returns the members of the record with the signature.
+    pub fn sign(&self) -> Option<Json> {
         let RunningKeys { epoch, seq, hash, signer, boots, .. } = &self.active.as_ref()?.0;
         let next = signer.next().public();
         let tip = Tip { epoch: *epoch, seq: *seq, hash: *hash, next, boots: *boots };
-        Some(Signed { tip, public: signer.public(), signature: signer.sign(&tip) })
+        let boots = boots.map(|key| key.to_string());
+        let own = Json::new().text("public", &signer.public().to_string()).text("next", &next.to_string());
+        Some(own.texts("boots", boots.iter().map(String::as_str)).text("signature", &signer.sign(&tip)))
     }
 
     /// Evolves the keys after a record was appended, so that no effect of it finds the key that sealed it.
@@ -142,12 +128,6 @@ impl KeyStore {
         };
         evolve(running, seq, hash, is_signature);
         slot.write(&running.encode()).map_err(Fault::Audit)
-    }
-
-    /// Says what a person must know of the seal.
-    pub fn notes(&self) -> Vec<String> {
-        let unsealed = || "the audit log is unsealed: see `postern-admin audit keygen`".to_owned();
-        self.active.is_none().then(unsealed).into_iter().collect()
     }
 }
 
@@ -163,8 +143,8 @@ fn evolve(running: &mut RunningKeys, seq: u64, hash: Digest, is_signature: bool)
     (running.seq, running.hash) = (seq, hash);
 }
 
-/// Returns the keys after the log's last record, and what does not match. The keys name the end: where the log
-/// differs it was changed, and the chain goes on from the record that the keys name.
+/// Returns the keys after the log's last record, and the mismatch. The keys name the end: a log that differs was changed,
+/// and the chain continues from the record that the keys name.
 fn matched(mut running: RunningKeys, end: &End) -> (RunningKeys, Option<String>) {
     if (end.seq, end.hash) == (running.seq, running.hash) {
         return (running, None);

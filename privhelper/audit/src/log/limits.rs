@@ -1,24 +1,24 @@
-//! `[audit]` of the policy: how long the log is kept, and how many records may be caused.
+//! `[audit]` of the policy: size and age of the log, and budgets of records.
 
 use postern_proto::root::v1::AuditLimits;
 use std::time::Duration;
 
 const DAY: u64 = 24 * 60 * 60;
-/// A log that is configured to be tiny still takes this much within a day.
+/// Least bytes a day, also with a smaller configured log.
 const DAY_BYTES_MIN: u64 = 16 * 1024 * 1024;
 /// Retention of request ids, which the log holds: 24 h and 5 min of clock skew, rounded up.
 pub const IDS: Duration = Duration::from_secs(25 * 60 * 60);
 
-/// The limits, with the defaults of CONTRACTS 5 and 7 where the policy names none.
+/// The limits, with the defaults of `privhelper/audit/AUDIT.md` for those that the policy does not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// A larger file is rotated.
     pub max_bytes: u64,
     /// An older file is rotated.
     pub max_age: Duration,
-    /// So many rotated files stay.
+    /// The number of rotated files that are kept.
     pub keep_files: usize,
-    /// Whatever their number, no file is removed that was written within this time.
+    /// No file that was written within this time is removed, whatever their number.
     pub keep: Duration,
     /// How often the tip is signed and sent to the journal.
     pub tip_interval: Duration,

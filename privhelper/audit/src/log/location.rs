@@ -2,7 +2,7 @@
 
 use postern_policy::types::Digest;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where the log and the seal's keys are, and the clocks.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct Location {
     pub running: PathBuf,
     /// The journal's socket.
     pub journal: PathBuf,
-    /// This boot's id.
+    /// This boot's id, as the kernel writes it.
     pub boot_id: String,
     /// The wall clock.
     pub now: fn() -> SystemTime,
@@ -23,8 +23,15 @@ pub struct Location {
     pub since_boot: fn() -> Duration,
 }
 
+impl Location {
+    /// Returns the time since 1970.
+    pub fn unix(&self) -> Duration {
+        (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
 /// The last record of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct End {
     /// Its number; 0 = there is none.
     pub seq: u64,
@@ -38,6 +45,6 @@ pub struct End {
     pub boot_id: String,
     /// Whether it is a `sealed` record.
     pub is_signature: bool,
-    /// Whether its hash is that of its bytes.
-    pub is_whole: bool,
+    /// Whether its hash is not that of its bytes.
+    pub is_changed: bool,
 }

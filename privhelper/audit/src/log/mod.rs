@@ -1,4 +1,4 @@
-//! The audit log: intent on disk before an effect, outcome after it. `privhelper/AUDIT.md` is the format.
+//! The audit log: intent on disk before an effect, outcome after it. `privhelper/audit/AUDIT.md` is the format.
 
 mod budget;
 mod chain;
@@ -11,31 +11,31 @@ mod record;
 mod states;
 mod upkeep;
 
-pub use budget::{Budget, Class, Due, Suppressed};
+pub use budget::{Budget, Class};
 pub use journal::{RECORD, TIP};
 pub use limits::{IDS, Limits};
 pub use location::Location;
 pub use record::{Event, Payer, Record, size_and_digest};
 
 use crate::fault::Fault;
-use crate::sys::locked;
 use crate::sys::sockets::Journal;
 use chain::{Appended, Chain};
+use postern_peers::locked;
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The audit log of this host.
 pub struct AuditLog {
     chain: Mutex<Chain>,
     budget: Mutex<Budget>,
     limits: Mutex<Limits>,
-    /// What others did to the log, and why it cannot be kept as configured.
+    /// Notes for `status`: changes by other processes, and failures of the upkeep.
     notes: Mutex<Vec<String>>,
     /// When the tip was last signed, since boot.
     tip: Mutex<Duration>,
-    journal: Journal,
-    now: fn() -> SystemTime,
-    since_boot: fn() -> Duration,
+    location: Location,
+    /// The journal.
+    pub journal: Journal,
 }
 
 impl AuditLog {
@@ -52,8 +52,7 @@ impl AuditLog {
             notes: Mutex::default(),
             tip: Mutex::new((location.since_boot)()),
             journal: Journal::new(&location.journal),
-            now: location.now,
-            since_boot: location.since_boot,
+            location: location.clone(),
         };
         if let Some((size, digest)) = opened.torn {
             let own = size_and_digest(size, digest);
@@ -75,10 +74,7 @@ impl AuditLog {
     pub fn begin(&self, record: &Record) -> Result<u64, Fault> {
         self.reserve_ends(|ends| ends.saturating_add(1));
         let begun = self.durable(Event::Begin, record);
-        if begun.is_err() {
-            self.reserve_ends(|ends| ends.saturating_sub(1));
-        }
-        begun
+        begun.inspect_err(|_| self.reserve_ends(|ends| ends.saturating_sub(1)))
     }
 
     /// Records the outcome of an effect, waits for the disk, and gives back the space of its end.
@@ -93,10 +89,11 @@ impl AuditLog {
 
     /// Changes how many effects have space for their end.
     pub fn reserve_ends(&self, change: impl FnOnce(u64) -> u64) {
-        locked(&self.chain).reserve_ends(change);
+        let ends = &mut locked(&self.chain).log.ends;
+        *ends = change(*ends);
     }
 
-    /// Records what had no effect. Synced with the next synced record or within a second.
+    /// Records an event without an effect. Synced with the next synced record or within a second.
     ///
     /// # Errors
     /// The log cannot take it.
@@ -112,7 +109,7 @@ impl AuditLog {
     pub fn durable(&self, event: Event, record: &Record) -> Result<u64, Fault> {
         let mut chain = self.watched()?;
         let appended = self.append(&mut chain, event, record)?;
-        chain.sync()?;
+        chain.log.sync()?;
         Ok(appended.seq)
     }
 
@@ -121,7 +118,7 @@ impl AuditLog {
     /// # Errors
     /// The kernel could not write it, or there is no file to write.
     pub fn sync(&self) -> Result<(), Fault> {
-        self.watched()?.sync()
+        self.watched()?.log.sync()
     }
 
     /// Counts a request that is about to be recorded.
@@ -130,7 +127,8 @@ impl AuditLog {
     /// It is over the budget; after how many seconds another try makes sense.
     pub fn admit(&self, uid: u32, class: Class) -> Result<(), u32> {
         let limits = *locked(&self.limits);
-        locked(&self.budget).admit(uid, class, limits, (self.since_boot)(), self.unix())
+        let boot = (self.location.since_boot)();
+        locked(&self.budget).admit(uid, class, limits, boot, self.location.unix())
     }
 
     /// Sets the limits of the accepted policy.
@@ -140,15 +138,17 @@ impl AuditLog {
 
     /// Returns the number of the last record.
     pub fn seq(&self) -> u64 {
-        locked(&self.chain).tip().0
+        locked(&self.chain).seq
     }
 
-    /// Says what a person must know of log and seal, one sentence each.
+    /// Returns notes about log and seal for `status`, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        [locked(&self.chain).notes(), locked(&self.notes).clone()].concat()
+        let unsealed = "the audit log is unsealed: see `postern-admin audit keygen`".to_owned();
+        let unsealed = locked(&self.chain).keys.epoch().is_none().then_some(unsealed);
+        unsealed.into_iter().chain(locked(&self.notes).iter().cloned()).collect()
     }
 
-    /// Locks the chain, after a record of what others did to its file.
+    /// Locks the chain, after it has recorded changes of the file by other processes.
     fn watched(&self) -> Result<MutexGuard<'_, Chain>, Fault> {
         let mut chain = locked(&self.chain);
         if let Some(what) = chain.watch()? {
@@ -158,16 +158,12 @@ impl AuditLog {
     }
 
     fn append(&self, chain: &mut Chain, event: Event, record: &Record) -> Result<Appended, Fault> {
-        let appended = chain.append(event, record, self.unix())?;
+        let appended = chain.append(event, record, self.location.unix())?;
         if let Some(peer) = record.client {
-            let boot = (self.since_boot)();
+            let boot = (self.location.since_boot)();
             locked(&self.budget).charge(peer.uid, record.origin, appended.line.len(), boot);
         }
         journal::send(&self.journal, event, record, &appended);
         Ok(appended)
-    }
-
-    fn unix(&self) -> Duration {
-        (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 }

@@ -1,12 +1,13 @@
-//! One record: CONTRACTS 7, member by member.
+//! One record: the members of `privhelper/audit/AUDIT.md`, in order.
 
-use crate::sys::sockets::Peer;
+use postern_peers::Peer;
 use postern_policy::types::Digest;
+use postern_proto::root::v1::Claim;
 use postern_record::Json;
 
 macro_rules! events {
     ($($variant:ident = $name:literal, $priority:literal, $names_epoch:literal;)*) => {
-        /// What a record is about.
+        /// The event of a record.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Event { $(#[doc = concat!("`", $name, "`")] $variant),* }
 
@@ -55,7 +56,7 @@ events! {
     Tampered = "tampered", 2, true;
 }
 
-/// Who causes a record: on a disk that is almost full, clients are refused first.
+/// The cause of a record: on a disk that is almost full, clients are refused first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Payer {
     /// A client, within its budget.
@@ -70,41 +71,25 @@ pub enum Payer {
 pub struct Record {
     /// The members that only this event has.
     pub own: Json,
-    /// Who causes it.
+    /// The cause.
     pub origin: Payer,
-    /// The request's id, as far as it is one.
-    pub request_id: String,
-    /// W3C trace id.
-    pub trace_id: String,
-    /// The client's own task id: a claim.
-    pub task: String,
-    /// The client's name in the policy.
-    pub client_name: String,
-    /// Who asks: the broker's word of what the kernel said.
+    /// What the broker claims of the request: its texts are members as they are. In `end` verb, rule and decision are root's.
+    pub claim: Claim,
+    /// Who asks: the broker's word of what the kernel said, or root's in `end`. None: the recorder itself.
     pub client: Option<Peer>,
-    /// The person behind the task, as the client says; 0 = not said.
-    pub claimed_uid: u32,
-    /// The verb's name, or the method that was asked for.
-    pub verb: String,
-    /// The arguments, contents as size and SHA-256.
+    /// The claim's arguments, contents as size and SHA-256.
     pub args: Json,
-    /// The rule that decided.
-    pub rule: String,
-    /// What it decided.
-    pub decision: String,
     /// What is at stake.
     pub risk: Json,
-    /// The accepted policy, as 64 hex digits.
-    pub policy: String,
-    /// What would happen.
+    /// What would happen, as the broker claims.
     pub plan: Json,
-    /// Who agreed to what.
+    /// The approval.
     pub approval: Json,
-    /// What happened.
+    /// The outcome.
     pub outcome: Json,
     /// Microseconds since the request was read.
     pub duration_us: Option<u64>,
-    /// How it could be undone.
+    /// The inverse, or the undone request.
     pub undo: Json,
 }
 
@@ -130,21 +115,19 @@ impl Record {
 
     /// Returns the members between `event` and `prev`.
     pub fn members(&self) -> Json {
-        let mut json = self
-            .own
-            .clone()
-            .text("request_id", &self.request_id)
-            .text("trace_id", &self.trace_id)
-            .text("task", &self.task);
+        let claim = &self.claim;
+        let mut json = self.own.clone().text("request_id", &claim.request_id);
+        json = json.text("trace_id", &claim.trace_id).text("task", &claim.task);
         if let Some(peer) = self.client {
-            let client = Json::new().text("name", &self.client_name).number("uid", peer.uid);
+            let client = Json::new().text("name", &claim.client).number("uid", peer.uid);
             json = json.object("client", &client.number("gid", peer.gid).number("pid", peer.pid));
         }
-        if self.claimed_uid != 0 {
-            json = json.object("claimed_by", &Json::new().number("uid", self.claimed_uid));
+        if claim.claimed_uid != 0 {
+            json = json.object("claimed_by", &Json::new().number("uid", claim.claimed_uid));
         }
-        json = json.text("verb", &self.verb).bounded("args", &self.args).text("rule", &self.rule);
-        json = json.text("decision", &self.decision).object("risk", &self.risk).text("policy", &self.policy);
+        json = json.text("verb", &claim.verb).bounded("args", &self.args).text("rule", &claim.rule);
+        json =
+            json.text("decision", &claim.decision).object("risk", &self.risk).text("policy", &claim.policy);
         json = json.bounded("plan", &self.plan).object("approval", &self.approval);
         json = json.bounded("outcome", &self.outcome);
         if let Some(duration) = self.duration_us {

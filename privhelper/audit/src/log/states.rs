@@ -4,7 +4,8 @@ use super::chain::rotated;
 use super::limits::IDS;
 use super::{AuditLog, Event};
 use crate::fault::Fault;
-use crate::sys::{files, locked};
+use crate::sys::files;
+use postern_policy::types::unhex;
 use postern_proto::root::v1::RequestState;
 use prost::Message;
 use std::collections::HashMap;
@@ -17,15 +18,15 @@ const EVENTS: [Event; 6] =
 
 impl AuditLog {
     /// Calls `with` for every state in the files that were written within the retention of ids, oldest first, and for
-    /// what the helper of before the recorder left open.
+    /// requests that the single helper before the recorder left open.
     ///
     /// # Errors
     /// The files cannot be read.
     pub fn states(&self, mut with: impl FnMut(RequestState)) -> Result<(), Fault> {
-        let directory = locked(&self.chain).directory().to_owned();
-        let is_recent = |written| (self.now)().duration_since(written).is_ok_and(|age| age > IDS);
+        let directory = &self.location.log;
+        let is_recent = |written| (self.location.now)().duration_since(written).is_ok_and(|age| age > IDS);
         let mut paths = Vec::new();
-        for old in rotated(&directory)?.into_iter().filter(|old| !old.written.is_some_and(is_recent)) {
+        for old in rotated(directory)?.into_iter().filter(|old| !old.written.is_some_and(is_recent)) {
             if old.is_plain {
                 paths.push(old.path);
             } else {
@@ -62,14 +63,8 @@ fn state(line: &[u8]) -> Option<RequestState> {
     let (_, own) = own.split_once(",\"event\":\"")?;
     let (event, own) = own.split_once('"')?;
     let hex = own.split_once(",\"state\":\"")?.1.strip_suffix('"')?;
-    let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => Some(digit(high)? << 4 | digit(low)?),
-        _ => None,
-    };
-    let bytes = hex.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
     let is_ours = EVENTS.iter().any(|ours| ours.as_str() == event);
-    RequestState::decode(bytes.as_slice()).ok().filter(|_| is_ours)
+    RequestState::decode(unhex(hex)?.as_slice()).ok().filter(|_| is_ours)
 }
 
 /// Reads a record without a state: its event, and who asked for what under which id. Nothing that a client wrote comes
@@ -84,7 +79,7 @@ fn stateless(line: &[u8]) -> Option<(&str, RequestState)> {
     Some((event, RequestState { uid, request_id, verb, ..RequestState::default() }))
 }
 
-/// Follows what the helper of before the recorder began: an effect until its end, a question until its answer.
+/// Tracks open requests of the single helper before the recorder: an effect until its end, an approval until its answer.
 fn follow(open: &mut HashMap<(u32, String), RequestState>, event: &str, state: RequestState) {
     let key = (state.uid, state.request_id.clone());
     let has_begun = open.get(&key).is_some_and(|known| known.begun_unix_us > 0);

@@ -1,11 +1,10 @@
 //! The log's upkeep, once a second and at the end: `suppressed` records, signed tips, rotation.
 
-use super::budget::Due;
 use super::chain::{Chain, rotated};
 use super::record::{Event, Record};
 use super::{AuditLog, Limits, journal};
 use crate::fault::Fault;
-use crate::sys::locked;
+use postern_peers::locked;
 use postern_record::{Json, rfc3339};
 use std::time::SystemTime;
 
@@ -13,17 +12,17 @@ use std::time::SystemTime;
 const NOTES_MAX: usize = 16;
 
 impl AuditLog {
-    /// Does what is due. What fails is tried again a second later.
+    /// Runs the upkeep that is due. A failed step is tried again a second later.
     pub fn tick(&self) {
         let limits = *locked(&self.limits);
-        // Whatever fails here also refuses the next effect.
+        // A failure here also refuses the next effect.
         drop(self.sync());
-        drop(self.tell_suppressed(Due::Minutely));
+        drop(self.tell_suppressed(false));
         drop(self.take_up_seal());
         if let Err(fault) = self.rotate(limits) {
             self.remark(format!("the audit log cannot be rotated: {fault}"));
         }
-        let now = (self.since_boot)();
+        let now = (self.location.since_boot)();
         let mut last = locked(&self.tip);
         if now.saturating_sub(*last) >= limits.tip_interval {
             *last = now;
@@ -38,8 +37,7 @@ impl AuditLog {
     pub fn sign(&self) -> Result<(), Fault> {
         let mut chain = self.watched()?;
         self.sign_in(&mut chain)?;
-        let (seq, hash) = chain.tip();
-        journal::send_tip(&self.journal, seq, hash);
+        journal::send_tip(&self.journal, chain.seq, chain.prev);
         Ok(())
     }
 
@@ -48,47 +46,48 @@ impl AuditLog {
     /// # Errors
     /// The log cannot take it.
     pub fn stop(&self) -> Result<(), Fault> {
-        self.tell_suppressed(Due::Now)?;
+        self.tell_suppressed(true)?;
         self.durable(Event::Stop, &Record::default())?;
         self.sign()
     }
 
     fn sign_in(&self, chain: &mut Chain) -> Result<(), Fault> {
-        if let Some(appended) = chain.sign(self.unix())? {
+        if let Some(appended) = chain.sign(self.location.unix())? {
             journal::send(&self.journal, Event::Sealed, &Record::default(), &appended);
         }
         Ok(())
     }
 
-    fn tell_suppressed(&self, due: Due) -> Result<(), Fault> {
-        let over = locked(&self.budget).take_over(due, (self.since_boot)());
+    fn tell_suppressed(&self, is_end: bool) -> Result<(), Fault> {
+        let over = locked(&self.budget).take_over(is_end, (self.location.since_boot)());
         let noted = over.into_iter().map(|(uid, told)| {
             let own = Json::new().number("uid", uid).number("count", told.count);
             let own = own.text("first", &rfc3339(told.first)).text("last", &rfc3339(told.last));
             let noted = self.note(Event::Suppressed, &Record { own, ..Record::default() });
             noted.inspect_err(|_| locked(&self.budget).put_back(uid, told)).map(drop)
         });
-        // Each is tried, whatever became of the others.
+        // Each is tried, also if another fails.
         noted.fold(Ok(()), Result::and)
     }
 
     /// Begins the first epoch once `audit keygen` was run, with a signature of the log so far.
     fn take_up_seal(&self) -> Result<(), Fault> {
         let mut chain = locked(&self.chain);
-        if chain.take_up_seal()? { self.sign_in(&mut chain) } else { Ok(()) }
+        let (seq, hash) = (chain.seq, chain.prev);
+        if chain.keys.take_up(seq, hash)? { self.sign_in(&mut chain) } else { Ok(()) }
     }
 
     fn rotate(&self, limits: Limits) -> Result<(), Fault> {
-        let now = (self.now)();
+        let now = (self.location.now)();
         let mut chain = locked(&self.chain);
-        let facts = chain.facts();
+        let facts = chain.log.known;
         let is_old = |made: SystemTime| now.duration_since(made).is_ok_and(|age| age >= limits.max_age);
         if facts.size == 0 || (facts.size < limits.max_bytes && !facts.made.is_some_and(is_old)) {
             return Ok(());
         }
         self.sign_in(&mut chain)?;
         let name = chain.rotate()?;
-        let files = rotated(chain.directory())?;
+        let files = rotated(&self.location.log)?;
         let surplus = files.len().saturating_sub(limits.keep_files);
         let is_past = |written: SystemTime| now.duration_since(written).is_ok_and(|age| age > limits.keep);
         let past = files.iter().take(surplus).take_while(|file| file.written.is_some_and(is_past)).count();
@@ -102,12 +101,9 @@ impl AuditLog {
     /// Records the first record of a file: which file has those before it, and from which number on they are kept.
     pub(super) fn begin_file(&self, chain: &mut Chain, name: &str, kept: Option<u64>) -> Result<(), Fault> {
         let own = Json::new().text("file", name);
-        let own = match kept {
-            Some(kept) => own.number("kept", kept),
-            None => own,
-        };
+        let own = kept.iter().fold(own, |own, kept| own.number("kept", *kept));
         self.append(chain, Event::Rotated, &Record { own, ..Record::default() })?;
-        chain.sync()
+        chain.log.sync()
     }
 
     /// Records that others changed the log, and keeps a note for `status`.
@@ -115,7 +111,7 @@ impl AuditLog {
         let outcome = Json::new().text("detail", what);
         let appended = self.append(chain, Event::Tampered, &Record { outcome, ..Record::default() })?;
         self.remark(format!("the audit log was tampered with (record {}): {what}", appended.seq));
-        chain.sync()
+        chain.log.sync()
     }
 
     pub(super) fn remark(&self, note: String) {

@@ -4,10 +4,10 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
-/// What identifies a file, and its size.
+/// Identity, size and times of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
     /// Device and inode.
@@ -55,7 +55,7 @@ pub fn open_log(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o640).custom_flags(nix::libc::O_NOFOLLOW);
     let file = open(&options, path)?;
-    // The umask has taken away what auditors need.
+    // The umask has removed the group's permission, which auditors need.
     file.set_permissions(Permissions::from_mode(0o640))?;
     fchown(&file, None, Some(std::fs::metadata(path.parent().unwrap_or(path))?.gid()))?;
     Ok(file)
@@ -78,14 +78,6 @@ pub fn allocate(file: &File, from: u64, size: u64) -> io::Result<()> {
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
     File::open(to.parent().unwrap_or(to))?.sync_all()
-}
-
-/// Lists a directory.
-///
-/// # Errors
-/// It cannot be read.
-pub fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
 }
 
 /// Reads a file of at most `most` bytes; none if it does not exist.
@@ -183,7 +175,7 @@ impl Reserve {
 
     /// Frees the space for a while.
     pub fn free(&self) -> FreedReserve<'_> {
-        // Whoever needs space learns by writing whether there is any.
+        // If it fails, the next write reports that there is no space.
         drop(self.0.set_len(0));
         FreedReserve(self)
     }

@@ -1,40 +1,9 @@
-//! Unix sockets: the peer's credentials, hang-ups, and messages to the journal.
+//! Unix sockets: messages to the journal, and to operators' terminals.
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Who a process is, as the kernel says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Its user.
-    pub uid: u32,
-    /// Its group.
-    pub gid: u32,
-    /// The process.
-    pub pid: i32,
-}
-
-/// Reads the credentials that the kernel took when the peer connected (unix(7), `SO_PEERCRED`).
-///
-/// # Errors
-/// As getsockopt(2).
-pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
-    let credentials = getsockopt(stream, PeerCredentials)?;
-    Ok(Peer { uid: credentials.uid(), gid: credentials.gid(), pid: credentials.pid() })
-}
-
-/// Returns whether the peer has closed its end, or half of it (`POLLRDHUP`, which nix does not name).
-pub fn hung_up(stream: &UnixStream) -> bool {
-    let hangup = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
-    let mut fds = [PollFd::new(stream.as_fd(), hangup)];
-    poll(&mut fds, PollTimeout::ZERO).is_err()
-        || fds.iter().any(|fd| fd.revents().is_none_or(|events| !events.is_empty()))
-}
 
 /// The journal's socket. Messages may be lost: nothing waits for them.
 pub struct Journal {

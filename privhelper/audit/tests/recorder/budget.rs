@@ -1,7 +1,7 @@
 //! How many records a uid may cause, and how many bytes all of them, and what is recorded of the rest.
 
 use crate::common::{CLIENT, MEMBER, OPERATOR, Root, World, accept, new_id, plenty};
-use postern_audit::log::{Budget, Class, Due, Limits, Payer};
+use postern_audit::log::{Budget, Class, Limits, Payer};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
@@ -82,16 +82,16 @@ fn names_what_was_over_once_a_minute_with_count_and_times() {
     for second in 70..120 {
         ask(&mut budget, 1, Class::Effect, second).unwrap_err();
     }
-    let told = budget.take_over(Due::Minutely, at(120));
+    let told = budget.take_over(false, at(120));
     assert_eq!((told.len(), told[&1].count), (1, 50));
     assert_eq!((told[&1].first, told[&1].last), (at(1_000_070), at(1_000_119)));
     ask(&mut budget, 1, Class::Effect, 120).unwrap_err();
-    assert!(budget.take_over(Due::Minutely, at(121)).is_empty(), "not twice within a minute");
+    assert!(budget.take_over(false, at(121)).is_empty(), "not twice within a minute");
     // What could not be recorded is named the next time.
     budget.put_back(1, told[&1]);
-    let rest = budget.take_over(Due::Now, at(122));
+    let rest = budget.take_over(true, at(122));
     assert_eq!((rest[&1].count, rest[&1].first, rest[&1].last), (51, at(1_000_070), at(1_000_120)));
-    assert!(budget.take_over(Due::Now, at(123)).is_empty());
+    assert!(budget.take_over(true, at(123)).is_empty());
 }
 
 #[test]
@@ -142,4 +142,26 @@ fn operators_have_a_budget_too() {
     let mut status = || operator.call::<wire::OperatorStatus>("Status", &wire::OperatorStatusRequest {});
     assert_eq!((0..15).filter(|_| status().is_ok()).count(), 10);
     assert!(status().unwrap_err().1.starts_with("rate_limited: "));
+}
+
+#[test]
+fn the_bytes_of_the_records_themselves_are_charged() {
+    let world = World::new();
+    let files = Root::willing(&world.host.files);
+    let mut before = 0;
+    for number in 0..1000 {
+        // A policy that is loaded anew brings its own limits, so they are set before each order.
+        world.state.log.limit(Limits { day_bytes: 64 * 1024, per_minute: 5000, ..Limits::default() });
+        let answer = world.run(world.claim(&new_id()));
+        if files.executed().len() == before {
+            assert_eq!(answer.refused(), "rate_limited");
+            assert!(number > 2, "after {number} orders");
+            break;
+        }
+        before = files.executed().len();
+    }
+    assert!(before < 999, "bytes are not charged");
+    assert!(world.log().iter().map(String::len).sum::<usize>() < 64 * 1024);
+    let mut operator = world.operator(OPERATOR);
+    operator.call::<wire::OperatorStatus>("Status", &wire::OperatorStatusRequest {}).unwrap();
 }

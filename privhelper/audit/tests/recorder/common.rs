@@ -1,9 +1,10 @@
 //! A recorder in a temporary directory, with a broker and operators at its front and a fake root helper at its back.
 
 use postern_audit::host::Host;
+use postern_audit::log::Location;
 use postern_audit::state::State;
-use postern_audit::sys::sockets::Peer;
 use postern_audit::{broker, operator};
+use postern_peers::Peer;
 use postern_policy::types::Digest;
 use postern_proto::frame::{self, HEAD, Head};
 use postern_proto::link::{self, Kind};
@@ -36,9 +37,16 @@ pub struct World {
 
 pub fn host(at: &Path) -> Host {
     Host {
-        log: at.join("log"),
+        audit: Location {
+            log: at.join("log"),
+            next: at.join("state/seal/next"),
+            running: at.join("run/seal"),
+            journal: at.join("journal"),
+            boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
+            now: SystemTime::now,
+            since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
+        },
         state: at.join("state"),
-        run: at.join("run"),
         accepted: at.join("accepted.pb"),
         recorder_socket: at.join("recorder.sock"),
         operator_socket: at.join("operator.sock"),
@@ -46,14 +54,10 @@ pub fn host(at: &Path) -> Host {
         units: at.join("units.sock"),
         asked: at.join("asked.sock"),
         announce: at.join("announce.sock"),
-        journal: at.join("journal"),
         passwd: at.join("passwd"),
         group: at.join("group"),
         owner_uid: ROOT,
         peer_uid: BROKER,
-        now: SystemTime::now,
-        since_boot: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap(),
-        boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
     }
 }
 
@@ -199,14 +203,14 @@ impl World {
         }
     }
 
-    /// An order as the broker sends it: the recorder does not read it.
-    pub fn execute(claim: root::Claim) -> root::RecorderExecute {
+    /// An order as the broker sends it: the recorder reads its ids alone.
+    pub fn execute(claim: root::Claim) -> root::RecorderOrder {
         let order = order(&claim);
-        root::RecorderExecute {
+        root::RecorderOrder {
             claim: Some(claim),
             order,
             body_sha256: vec![1; 32],
-            ..root::RecorderExecute::default()
+            ..root::RecorderOrder::default()
         }
     }
 
@@ -236,6 +240,10 @@ pub fn order(claim: &root::Claim) -> Vec<u8> {
         verb: claim.verb.clone(),
         rule: claim.rule.clone(),
         policy_digest: Digest::from_hex(&claim.policy).unwrap().as_bytes().to_vec(),
+        inverse: (!claim.undo_of.is_empty()).then(|| root::Inverse {
+            order_id: link::order_id(claim.uid, &claim.undo_of).to_vec(),
+            ..root::Inverse::default()
+        }),
         ..root::Order::default()
     };
     order.encode_to_vec()
@@ -496,7 +504,7 @@ impl Operator {
         let request = wire::OperatorShowRequest { approval_id: id.to_owned() };
         let shown: Vec<wire::OperatorShown> = self.replies("Show", &request).unwrap();
         let order: root::Order = link::strict(&shown[0].order).unwrap();
-        link::approval_digest(&host.boot_id, &order.policy_digest, &shown[0].order).to_vec()
+        link::approval_digest(&host.audit.boot_id, &order.policy_digest, &shown[0].order).to_vec()
     }
 
     pub fn decide(

@@ -10,7 +10,7 @@ use postern_proto::v1::{self as wire, Status, Verdict};
 use prost::Message;
 use std::io::Read;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl World {
     /// A claim that a rule marks `ask`.
@@ -51,8 +51,11 @@ fn nothing_happens_before_a_person_agrees_and_root_learns_who_did() {
     assert_eq!(answer.frames[0].1, Vec::<u8>::new(), "it waits no longer");
     assert_eq!(answer.completed().status(), Status::Done);
     let received = &files.executed()[0];
-    let digest =
-        link::approval_digest(&world.host.boot_id, &received.order.policy_digest, &received.execute.order);
+    let digest = link::approval_digest(
+        &world.host.audit.boot_id,
+        &received.order.policy_digest,
+        &received.execute.order,
+    );
     assert_eq!(
         (&received.envelope().approvers, &received.envelope().approved),
         (&vec![OPERATOR], &digest.to_vec())
@@ -61,7 +64,7 @@ fn nothing_happens_before_a_person_agrees_and_root_learns_who_did() {
         let record = &world.records(event)[0];
         assert_eq!(
             (&record["approval"]["id"], &record["approval"]["digest"]),
-            (&id.clone().into(), &postern_seal::hex(&digest).into())
+            (&id.clone().into(), &postern_policy::types::hex(&digest).into())
         );
         let uids = if event == "pending" { serde_json::Value::Null } else { serde_json::json!([OPERATOR]) };
         assert_eq!(record["approval"]["uids"], uids, "{event}");
@@ -72,16 +75,13 @@ fn nothing_happens_before_a_person_agrees_and_root_learns_who_did() {
 fn show_gives_the_order_the_claim_and_the_content_byte_by_byte() {
     let world = World::new();
     Root::willing(&world.host.files);
-    let content = vec![b'x'; 300_000];
+    let content = vec![b'x'; 200_000];
     let claim = world.asking(&new_id());
-    let announced = root::Content { size: 300_000, sha256: vec![0; 32] };
+    let announced = root::Content { size: 200_000, sha256: vec![0; 32] };
     let order =
         root::Order { contents: vec![announced], ..link::strict(&order(&claim)).unwrap() }.encode_to_vec();
-    let execute = root::RecorderExecute {
-        order: order.clone(),
-        content_bytes: 300_000,
-        ..World::execute(claim.clone())
-    };
+    let execute =
+        root::RecorderOrder { order: order.clone(), content_bytes: 200_000, ..World::execute(claim.clone()) };
     let mut stream = world.broker();
     link::send(&mut stream, Kind::RecorderExecute, &execute).unwrap();
     link::send_content(&mut stream, &content).unwrap();
@@ -232,8 +232,8 @@ fn a_client_has_three_that_wait_and_no_more() {
     eventually("three wait", || world.state.approvals.list().len() == 3);
     let mut stream = world.broker();
     link::send(&mut stream, Kind::RecorderExecute, &World::execute(world.asking(&new_id()))).unwrap();
-    parked(&mut stream);
-    assert_eq!(Answer::read(&mut stream).refused(), "too_many_pending");
+    let answer = Answer::read(&mut stream);
+    assert_eq!((answer.kinds(), answer.refused().as_str()), (vec![Kind::Close], "too_many_pending"));
     let other = root::Claim { uid: MEMBER, ..world.asking(&new_id()) };
     ask(&world, other);
 }
@@ -241,8 +241,10 @@ fn a_client_has_three_that_wait_and_no_more() {
 #[test]
 fn an_order_that_no_person_can_read_is_not_asked() {
     let world = World::new();
-    let execute =
-        root::RecorderExecute { order: vec![0; 600 * 1024], ..World::execute(world.asking(&new_id())) };
+    let claim = world.asking(&new_id());
+    let order: root::Order = link::strict(&crate::common::order(&claim)).unwrap();
+    let order = root::Order { body: vec![0; 600 * 1024], ..order }.encode_to_vec();
+    let execute = root::RecorderOrder { order, ..World::execute(claim) };
     let mut stream = world.broker();
     link::send(&mut stream, Kind::RecorderExecute, &execute).unwrap();
     assert_eq!(Answer::read(&mut stream).refused(), "plan_too_large");
@@ -324,4 +326,38 @@ fn announces_what_waits_in_the_journal_on_terminals_and_to_who_watches() {
     assert_eq!((told.approval.unwrap().approval_id, told.ended.as_str()), (id.clone(), ""));
     world.operator(OPERATOR).decide(&id, b"", Verdict::Deny, "").unwrap();
     assert_eq!(next().ended, "denied");
+}
+
+#[test]
+fn a_recorded_refusal_keeps_its_id_while_other_requests_come() {
+    let world = World::new();
+    let files = Root::willing(&world.host.files);
+    let id = new_id();
+    let (mut stream, approval) = ask(&world, world.asking(&id));
+    let mut operator = world.operator(OPERATOR);
+    operator.decide(&approval, &[], Verdict::Deny, "no").unwrap();
+    assert_eq!(Answer::read(&mut stream).refused(), "not_approved");
+    world.run(world.claim(&new_id())).completed();
+    let again = world.run(world.claim(&id)).recalled();
+    assert_eq!((again.state.as_str(), again.completed.unwrap().code.as_str()), ("ended", "not_approved"));
+    assert_eq!(files.executed().len(), 1);
+}
+
+#[test]
+fn operators_who_read_nothing_hold_nobody_up() {
+    let world = World::new();
+    let mut watchers = (0..4).map(|_| world.operator(OPERATOR)).collect::<Vec<_>>();
+    for watcher in &mut watchers {
+        watcher.send("Operator/Watch", &[]);
+    }
+    let mut operator = world.operator(OPERATOR);
+    let begun = Instant::now();
+    // More than a socket holds.
+    for _ in 0..20 {
+        let claim = root::Claim { target: "x".repeat(16_000), ..world.asking(&new_id()) };
+        let (mut stream, id) = ask(&world, claim);
+        operator.decide(&id, b"", Verdict::Deny, "").unwrap();
+        assert_eq!(Answer::read(&mut stream).refused(), "not_approved");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }

@@ -5,14 +5,15 @@ use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{self as root, CloseReason};
 use postern_proto::v1::{self as wire, Completed, Status};
 use std::path::Path;
+use std::time::Duration;
 
 fn inspect(world: &World, claim: root::Claim) -> Answer {
     let order = order(&claim);
-    let request = root::RecorderInspect {
+    let request = root::RecorderOrder {
         claim: Some(claim),
         order,
         body_sha256: vec![1; 32],
-        ..root::RecorderInspect::default()
+        ..root::RecorderOrder::default()
     };
     let mut stream = world.broker();
     link::send(&mut stream, Kind::RecorderInspect, &request).unwrap();
@@ -128,4 +129,51 @@ fn reads_go_on_while_paused() {
     world.state.pause(Some("wait".to_owned())).unwrap();
     inspect(&world, read(&world, "files")).completed();
     assert_eq!(world.run(world.claim(&new_id())).refused(), "paused");
+}
+
+/// Answers reads with two events, the second one when `gate` opens.
+fn slow_reader(socket: &Path, gate: std::sync::mpsc::Receiver<()>) {
+    let gate = std::sync::Mutex::new(gate);
+    Root::at(socket, move |_, stream| {
+        for data in [b"first".to_vec(), b"second".to_vec()] {
+            let output = wire::Output { data, ..wire::Output::default() };
+            send(stream, Kind::Event, &wire::Event { seq: 0, kind: Some(wire::event::Kind::Output(output)) });
+            gate.lock().unwrap().recv().unwrap_or_default();
+        }
+        let completed = Some(Completed { status: Status::Done.into(), ..Completed::default() });
+        send(stream, Kind::Outcome, &root::Outcome { completed, ..root::Outcome::default() });
+    });
+}
+
+#[test]
+fn no_content_leaves_before_the_read_is_recorded() {
+    let world = World::new();
+    let (open, gate) = std::sync::mpsc::channel();
+    slow_reader(&world.host.files, gate);
+    let claim = read(&world, "files");
+    let order = order(&claim);
+    let request =
+        root::RecorderOrder { claim: Some(claim), order, body_sha256: vec![1; 32], ..Default::default() };
+    let mut stream = world.broker();
+    link::send(&mut stream, Kind::RecorderInspect, &request).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(link::read(&mut stream).is_err(), "the first event waits for its record");
+    assert_eq!(world.count("served"), 0);
+    open.send(()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    assert_eq!(link::read(&mut stream).unwrap().unwrap().0, Kind::Event);
+    assert_eq!(world.count("served"), 1, "recorded while the rest is read");
+    open.send(()).unwrap();
+    assert_eq!(Answer::read(&mut stream).kinds(), [Kind::Event, Kind::Recorded]);
+    assert_eq!(world.count("served"), 1);
+}
+
+#[test]
+fn a_program_that_does_not_answer_a_read_is_left() {
+    let world = World::new();
+    let (_open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    Root::at(&world.host.asked, move |_, _| gate.lock().unwrap().recv().unwrap_or_default());
+    let claim = root::Claim { wait_ms: 1, ..read(&world, "units") };
+    assert_eq!(inspect(&world, claim).refused(), "timeout");
 }

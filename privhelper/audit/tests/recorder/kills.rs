@@ -8,8 +8,8 @@ use crate::common::{
 use crate::reader::{epoch0, verified};
 use crate::tracer::{End, READY, kill_at};
 use postern_audit::state::State;
-use postern_audit::sys::sockets::Peer;
 use postern_audit::{broker, operator};
+use postern_peers::Peer;
 use postern_policy::types::Digest;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
@@ -138,7 +138,7 @@ fn policy(at: &Path) -> String {
 fn check(
     directory: tempfile::TempDir,
     id: &str,
-    execute: &root::RecorderExecute,
+    execute: &root::RecorderOrder,
     known: &Mutex<Done>,
     where_: &str,
 ) {
@@ -157,7 +157,7 @@ fn check(
     // The same request again acts only if it never took its id.
     let mut stream = world.broker();
     let taken = begun + waited > 0;
-    let again = root::RecorderExecute {
+    let again = root::RecorderOrder {
         claim: execute.claim.clone().map(|claim| root::Claim { decision: "allow".to_owned(), ..claim }),
         ..execute.clone()
     };

@@ -3,14 +3,14 @@
 use crate::common::{Root, World, new_id};
 use crate::reader::{epoch0, location};
 use postern_audit::log::{AuditLog, Class, Event, Limits, Record, size_and_digest};
-use postern_audit::sys::sockets::Peer;
+use postern_peers::Peer;
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
 use postern_record::Json;
 use std::io::Write;
 use std::path::Path;
 
-/// Checks the chain as CONTRACTS 7 says, on bytes; returns how many records it has.
+/// Checks the chain as `AUDIT.md` specifies it, on bytes; returns the number of records.
 fn verify(lines: &[String]) -> usize {
     let mut prev = Digest::ZERO.to_string();
     for (line, seq) in lines.iter().zip(1..) {
@@ -139,18 +139,21 @@ fn table(heading: &str) -> Vec<(String, String)> {
 fn audit_md_lists_every_member_in_order() {
     let one = || Json::new().number("x", 1);
     let full = Record {
-        request_id: "r".to_owned(),
-        trace_id: "t".to_owned(),
-        task: "t".to_owned(),
-        client_name: "agent".to_owned(),
+        claim: root::Claim {
+            request_id: "r".to_owned(),
+            trace_id: "t".to_owned(),
+            task: "t".to_owned(),
+            client: "agent".to_owned(),
+            claimed_uid: 1,
+            verb: "v".to_owned(),
+            rule: "r".to_owned(),
+            decision: "allow".to_owned(),
+            policy: "p".to_owned(),
+            ..root::Claim::default()
+        },
         client: Some(Peer { uid: 1, gid: 1, pid: 77 }),
-        claimed_uid: 1,
-        verb: "v".to_owned(),
         args: one(),
-        rule: "r".to_owned(),
-        decision: "allow".to_owned(),
         risk: one(),
-        policy: "p".to_owned(),
         plan: one(),
         approval: one(),
         outcome: one(),

@@ -19,7 +19,6 @@ mod consent;
 mod frames;
 mod inspect;
 mod kills;
-mod linked;
 mod log;
 mod migration;
 mod operators;

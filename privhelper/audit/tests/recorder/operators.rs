@@ -45,6 +45,23 @@ fn membership_in_a_clients_group_is_looked_up_at_each_call() {
 }
 
 #[test]
+fn without_a_readable_policy_only_root_is_an_operator() {
+    for policy in [Some("damaged"), None] {
+        let world = World::new();
+        match policy {
+            Some(text) => fs::write(world.path("accepted.pb"), text).unwrap(),
+            None => fs::remove_file(world.path("accepted.pb")).unwrap(),
+        }
+        for uid in [CLIENT, MEMBER, OPERATOR, ROOT] {
+            let request = wire::OperatorPauseRequest::default();
+            let paused = world.operator(uid).call::<wire::OperatorPaused>("Pause", &request);
+            assert_eq!(paused.map_err(|(code, _)| code).is_ok(), uid == ROOT, "{policy:?} {uid}");
+        }
+        assert_eq!(world.count("paused"), 1);
+    }
+}
+
+#[test]
 fn malformed_and_unknown_calls_are_refused_and_recorded() {
     let world = World::new();
     let mut operator = world.operator(OPERATOR);
@@ -151,9 +168,8 @@ fn a_replaced_policy_is_used_at_once_and_named_in_status_and_start() {
     let before = world.policy();
     accept(&world.path(""), 2, plenty());
     assert_ne!(world.policy(), before);
-    let mut operator = world.operator(OPERATOR);
-    let mut status =
-        || operator.call::<wire::OperatorStatus>("Status", &wire::OperatorStatusRequest {}).unwrap();
+    let mut root = world.operator(ROOT);
+    let mut status = || root.call::<wire::OperatorStatus>("Status", &wire::OperatorStatusRequest {}).unwrap();
     assert_eq!(
         (status().policy_digest, status().clients),
         (world.policy(), vec!["agent".to_owned(), "people".to_owned()])

@@ -88,7 +88,7 @@ fn relays_content_and_secrets_unread_and_events_in_order() {
     claim.family = "commands".to_owned();
     let announced = root::Content { size: 600_000, sha256: vec![0; 32] };
     let order = root::Order { contents: vec![announced], ..link::strict(&order(&claim)).unwrap() };
-    let execute = root::RecorderExecute {
+    let execute = root::RecorderOrder {
         order: order.encode_to_vec(),
         content_bytes: 600_000,
         secrets: true,

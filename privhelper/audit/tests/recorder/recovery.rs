@@ -26,9 +26,16 @@ impl World {
             begun_unix_us: 1,
             ..RequestState::default()
         };
-        let begun_unix_us = u64::try_from(self.host.unix().as_micros()).unwrap();
+        let begun_unix_us = u64::try_from(self.host.audit.unix().as_micros()).unwrap();
         let own = with_state(Json::new(), &RequestState { begun_unix_us, ..state });
-        self.state.log.begin(&Record { own, request_id: id.clone(), ..Record::default() }).unwrap();
+        self.state
+            .log
+            .begin(&Record {
+                own,
+                claim: root::Claim { request_id: id.clone(), ..Default::default() },
+                ..Record::default()
+            })
+            .unwrap();
         id
     }
 }

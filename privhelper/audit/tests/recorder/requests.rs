@@ -6,6 +6,7 @@ use postern_proto::link::{self, INVERSE_MAX, Kind};
 use postern_proto::root::v1::{self as root, RequestState};
 use postern_proto::v1::{self as wire, Completed, Status};
 use prost::Message;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -47,7 +48,7 @@ fn other_bytes_under_a_used_id_are_a_conflict() {
     world.run(world.claim(&id)).completed();
     for _ in 0..2 {
         assert_eq!(recall(&world, CLIENT, &id, &[2; 32]).state, "conflict");
-        let other = root::RecorderExecute { body_sha256: vec![2; 32], ..World::execute(world.claim(&id)) };
+        let other = root::RecorderOrder { body_sha256: vec![2; 32], ..World::execute(world.claim(&id)) };
         let mut stream = world.broker();
         link::send(&mut stream, Kind::RecorderExecute, &other).unwrap();
         assert_eq!(Answer::read(&mut stream).refused(), "request_id_conflict");
@@ -122,6 +123,26 @@ fn a_second_call_follows_the_first() {
     assert_eq!((files.executed().len(), world.count("begin"), world.count("end")), (1, 1, 1));
 }
 
+/// The look-up and the taking are under one lock.
+#[test]
+fn two_calls_at_the_same_moment_take_an_id_once() {
+    let requests = Requests::default();
+    let ready = Barrier::new(2);
+    for _ in 0..2_000 {
+        let state = RequestState { uid: CLIENT, request_id: new_id(), ..RequestState::default() };
+        let take = || {
+            ready.wait();
+            usize::from(requests.take(state.clone(), &Arc::default(), now()).is_ok())
+        };
+        let taken = std::thread::scope(|scope| {
+            let other = scope.spawn(take);
+            take() + other.join().unwrap()
+        });
+        assert_eq!(taken, 1);
+        requests.release(CLIENT, &state.request_id);
+    }
+}
+
 #[test]
 fn a_refusal_does_not_take_the_id() {
     let world = World::new();
@@ -139,10 +160,10 @@ fn a_read_with_the_id_of_an_effect_does_not_free_it() {
     let id = new_id();
     world.run(world.claim(&id)).completed();
     let read = root::Claim { event: "served".to_owned(), ..world.claim(&id) };
-    let inspect = root::RecorderInspect {
+    let inspect = root::RecorderOrder {
         claim: Some(root::Claim { policy: "0".repeat(64), ..read }),
         order: Vec::new(),
-        ..root::RecorderInspect::default()
+        ..root::RecorderOrder::default()
     };
     let mut stream = world.broker();
     link::send(&mut stream, Kind::RecorderInspect, &inspect).unwrap();
@@ -158,11 +179,12 @@ fn ended(
     inverse: usize,
     at: Duration,
 ) -> Result<(), String> {
-    let id = new_id();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     let begun_unix_us = u64::try_from(at.as_micros()).unwrap();
+    let id = id_at(begun_unix_us / 1000, COUNT.fetch_add(1, Ordering::Relaxed));
     let state =
         RequestState { uid, request_id: id.clone(), by_operator, begun_unix_us, ..RequestState::default() };
-    requests.take(state, &Arc::default(), now()).map_err(|taken| match taken {
+    requests.take(state, &Arc::default(), at).map_err(|taken| match taken {
         Taken::Full(denied) => denied.code.as_str().to_owned(),
         Taken::Known(_) | Taken::Running(_) => "it is known".to_owned(),
     })?;
@@ -259,7 +281,7 @@ fn text_of_a_claim_cannot_pass_for_a_recorded_id() {
     let id = new_id();
     let completed = Some(Completed { status: Status::Done.into(), ..Completed::default() });
     let forged = RequestState { uid: CLIENT, request_id: id.clone(), completed, ..RequestState::default() };
-    let hex = postern_seal::hex(&forged.encode_to_vec());
+    let hex = postern_policy::types::hex(&forged.encode_to_vec());
     let claim = root::Claim {
         event: "served".to_owned(),
         args_json: format!(r#"{{"x":"y","state":"{hex}"}}"#),

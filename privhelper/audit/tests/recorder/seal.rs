@@ -3,6 +3,7 @@
 use crate::reader::{Reader, SEED, epoch0, location, verified};
 use postern_audit::log::{AuditLog, Event, Limits, Location, Record};
 use postern_policy::types::Digest;
+use postern_proto::root::v1::Claim;
 use postern_seal::{Epoch, RunningKeys, Tip, hmac};
 use std::io::Write;
 use std::path::Path;
@@ -163,7 +164,8 @@ fn begins_to_seal_when_keygen_runs_and_signs_the_log_so_far() {
 fn current_keys_cannot_forge_an_earlier_record() {
     let (directory, location) = sealed();
     let log = start(&location);
-    log.begin(&Record { rule: "web".to_owned(), ..Record::default() }).unwrap();
+    log.begin(&Record { claim: Claim { rule: "web".to_owned(), ..Claim::default() }, ..Record::default() })
+        .unwrap();
     // Whoever is root now has all of this, and the seed of the next boot.
     let running = RunningKeys::decode(&std::fs::read(&location.running).unwrap()).unwrap();
     let next = Epoch::decode(&std::fs::read(&location.next).unwrap()).unwrap();

@@ -110,7 +110,7 @@ fn refuses_to_begin_more_than_the_disk_has_space_to_end() {
         let mut stream = world.broker();
         link::send(&mut stream, Kind::RecorderExecute, &World::execute(claim)).unwrap();
         eventually("it begins or is refused", || {
-            world.count("begin") > streams.len() || postern_audit::sys::sockets::hung_up(&stream)
+            world.count("begin") > streams.len() || postern_peers::hung_up(&stream)
         });
         if world.count("begin") == streams.len() {
             assert_eq!(Answer::read(&mut stream).refused(), "audit_unavailable");
@@ -159,4 +159,10 @@ fn a_rotation_keeps_the_space_of_what_runs() {
         world.state.log.notes()
     );
     assert_eq!((world.count("rotated"), world.count("end")), (1, 1));
+}
+
+#[test]
+fn the_state_tells_that_a_recorder_has_started() {
+    // `postern-admin policy apply` looks for it: before the first start a policy is applied without a recorder.
+    assert!(World::new().path("state/reserve").exists());
 }

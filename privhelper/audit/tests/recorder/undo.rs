@@ -1,6 +1,6 @@
 //! An operator's undo: the recorder's own order with the inverse that root issued.
 
-use crate::common::{CLIENT, OPERATOR, Root, World, done, new_id, send, unknown};
+use crate::common::{Answer, CLIENT, OPERATOR, Root, World, done, new_id, send, unknown};
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Completed, Status};
@@ -141,11 +141,11 @@ fn undoes_while_paused_and_although_the_client_has_used_up_its_ids() {
     let taken = |number: u64| root::RequestState {
         uid: CLIENT,
         request_id: crate::common::id_at(
-            u64::try_from(world.host.unix().as_millis()).unwrap(),
+            u64::try_from(world.host.audit.unix().as_millis()).unwrap(),
             number + 1_000_000,
         ),
         completed: Some(Completed::default()),
-        begun_unix_us: u64::try_from(world.host.unix().as_micros()).unwrap(),
+        begun_unix_us: u64::try_from(world.host.audit.unix().as_micros()).unwrap(),
         ..root::RequestState::default()
     };
     (0..4_000).for_each(|number| world.state.requests.restore(taken(number)));
@@ -162,6 +162,22 @@ fn a_clients_undo_marks_the_original_too() {
     let id = world.changed("");
     let claim =
         root::Claim { verb: "request.undo".to_owned(), undo_of: id.clone(), ..world.claim(&new_id()) };
+    // A claim alone marks nothing, nor does the undo of another request, nor an order of another id.
+    let other = world.changed("");
+    let own = |claim: &root::Claim| root::Claim { request_id: new_id(), ..claim.clone() };
+    let told = [own(&claim), own(&claim), own(&claim)];
+    let orders = [
+        root::Claim { undo_of: String::new(), ..told[0].clone() },
+        root::Claim { undo_of: other, ..told[1].clone() },
+        root::Claim { request_id: new_id(), ..told[2].clone() },
+    ];
+    for (claim, order) in told.into_iter().zip(&orders) {
+        let execute = root::RecorderOrder { order: crate::common::order(order), ..World::execute(claim) };
+        let mut stream = world.broker();
+        link::send(&mut stream, Kind::RecorderExecute, &execute).unwrap();
+        assert_eq!(Answer::read(&mut stream).refused(), "invalid_argument");
+    }
+    assert!(!world.recall(&id).undone);
     world.run(claim).completed();
     assert!(world.recall(&id).undone);
     world.restart();

@@ -27,10 +27,24 @@ fn files(received: &Received, stream: &mut UnixStream) {
             let outcome = root::Outcome { staged: Some(staged()), ..root::Outcome::default() };
             send(stream, Kind::Outcome, &outcome);
         }
+        Kind::RootExecute if received.envelope().agreements.len() < 3 => {
+            let (reason, code) = (root::CloseReason::Refused.into(), "validation_failed".to_owned());
+            let message = "no agreement; the copy is removed".to_owned();
+            send(stream, Kind::Close, &root::Close { reason, code, message, ..root::Close::default() });
+        }
         Kind::RootExecute => send(stream, Kind::Outcome, &done(&received.order)),
         Kind::Outcomes => send(stream, Kind::OutcomesReply, &unknown()),
         _ => {}
     }
+}
+
+/// The copy is given up by a commit that nobody has agreed to.
+fn assert_given_up(files: &Root) {
+    let executed = files.executed();
+    assert_eq!(executed.len(), 2);
+    assert_eq!(executed[1].step(), Step::Commit);
+    assert_eq!(executed[1].envelope().stage_id, staged().stage_id);
+    assert!(executed[1].envelope().agreements.is_empty());
 }
 
 fn agrees(received: &Received, stream: &mut UnixStream) {
@@ -51,7 +65,7 @@ fn stages_validates_each_and_commits_with_all_agreements() {
     let announced = root::Content { size: 3, sha256: vec![0; 32] };
     let order = root::Order { contents: vec![announced], ..link::strict(&order(&claim)).unwrap() };
     let execute =
-        root::RecorderExecute { order: order.encode_to_vec(), content_bytes: 3, ..World::execute(claim) };
+        root::RecorderOrder { order: order.encode_to_vec(), content_bytes: 3, ..World::execute(claim) };
     let mut stream = world.broker();
     link::send(&mut stream, Kind::RecorderExecute, &execute).unwrap();
     link::send_content(&mut stream, b"new").unwrap();
@@ -72,7 +86,7 @@ fn stages_validates_each_and_commits_with_all_agreements() {
 }
 
 #[test]
-fn one_validator_that_does_not_agree_ends_it_without_a_commit() {
+fn one_validator_that_does_not_agree_ends_it_and_the_copy_is_given_up() {
     let world = World::new();
     let files = Root::at(&world.host.files, files);
     let units = Root::at(&world.host.units, |received, stream| {
@@ -92,7 +106,8 @@ fn one_validator_that_does_not_agree_ends_it_without_a_commit() {
     });
     let completed = world.run(world.claim(&new_id())).completed();
     assert_eq!((completed.status(), completed.code.as_str()), (Status::Failed, "validation_failed"));
-    assert_eq!((files.executed().len(), units.executed().len(), world.count("end")), (1, 2, 1));
+    assert_eq!((completed.message.as_str(), units.executed().len(), world.count("end")), ("", 2, 1));
+    assert_given_up(&files);
 }
 
 #[test]
@@ -106,7 +121,8 @@ fn a_validator_that_dies_has_not_agreed() {
     });
     let completed = world.run(world.claim(&new_id())).completed();
     assert_eq!((completed.status(), completed.code.as_str()), (Status::Failed, "validation_failed"));
-    assert_eq!(files.executed().len(), 1);
+    assert!(completed.message.contains("did not end"));
+    assert_given_up(&files);
 }
 
 #[test]

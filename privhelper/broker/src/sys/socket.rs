@@ -1,38 +1,18 @@
-//! Unix sockets: who is at the other end, whether it is still there, and the hand-over of a connection to a gateway.
+//! Unix sockets: peer credentials, hang-ups, and the hand-over of a connection to a gateway.
 
 use crate::error::Fault;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, getsockopt, send, sendmsg, socketpair,
-    sockopt::PeerCredentials,
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, send, sendmsg, socketpair,
 };
+use postern_peers::hangup;
 use std::io::{self, IoSlice, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A peer as the kernel reports it: unix(7), `SO_PEERCRED`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Effective uid when it connected.
-    pub uid: u32,
-    /// Effective gid when it connected.
-    pub gid: u32,
-    /// Process id when it connected, 0 if it is in another pid namespace; never used to decide.
-    pub pid: i32,
-}
-
-/// Returns who connected.
-///
-/// # Errors
-/// The kernel does not say.
-pub fn peer(stream: &UnixStream) -> Result<Peer, Fault> {
-    let credentials = getsockopt(stream, PeerCredentials).map_err(Fault::io("read SO_PEERCRED"))?;
-    Ok(Peer { uid: credentials.uid(), gid: credentials.gid(), pid: credentials.pid() })
-}
 
 /// Hands a client's connection to a gateway of its own and returns our end of a fresh, non-blocking channel.
 ///
@@ -56,31 +36,12 @@ pub fn hand_over(gateway: &Path, client: &UnixStream) -> Result<UnixStream, Faul
     Ok(ours)
 }
 
-/// The event that a peer has closed its end, or half of it (`POLLRDHUP`, which nix does not name).
-#[must_use]
-pub fn hangup() -> PollFlags {
-    PollFlags::from_bits_retain(nix::libc::POLLRDHUP)
-}
-
-/// Whether a descriptor polled for [`hangup`] has any event: there is none but the peer's leaving or an error.
-#[must_use]
-pub fn is_gone(fd: &PollFd<'_>) -> bool {
-    fd.revents().is_none_or(|events| !events.is_empty())
-}
-
-/// Whether the peer has closed its end, or half of it.
-#[must_use]
-pub fn hung_up(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream.as_fd(), hangup())];
-    poll(&mut fds, PollTimeout::ZERO).is_err() || fds.iter().any(is_gone)
-}
-
 /// Waits until something can be read, or the peer has left; false after `limit`.
 #[must_use]
 pub fn readable(stream: &UnixStream, limit: Duration) -> bool {
     let mut fds = [PollFd::new(stream.as_fd(), PollFlags::POLLIN | hangup())];
     let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-    // An error is what the read finds out.
+    // The read reports an error.
     poll(&mut fds, timeout) != Ok(0)
 }
 
@@ -96,7 +57,7 @@ pub fn send_now(stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Closes our half and waits until the peer closes its own, at most `limit`. What it still sends is dropped.
+/// Closes our half and waits until the peer closes its own, at most `limit`. Bytes that it still sends are dropped.
 pub fn drain(mut stream: &UnixStream, limit: Duration) {
     // It may be closed already.
     drop(stream.shutdown(Shutdown::Write));

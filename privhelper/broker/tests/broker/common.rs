@@ -4,7 +4,7 @@ use crate::fakes::{FakeProbe, FakeRecorder};
 use postern_broker::connection::Connection;
 use postern_broker::host::Host;
 use postern_broker::state::State;
-use postern_broker::sys::socket::Peer;
+use postern_peers::Peer;
 use postern_policy::types::Digest;
 use postern_proto::frame::{self, HEAD, Head};
 use postern_proto::root::v1 as root;
@@ -29,7 +29,7 @@ pub fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(ToString::to_string).collect()
 }
 
-/// A rule with the defaults of CONTRACTS 5.
+/// A rule with the defaults of `policy apply`.
 pub fn rule(id: &str, verbs: &[&str]) -> root::Rule {
     root::Rule {
         id: id.to_owned(),

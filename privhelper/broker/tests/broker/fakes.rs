@@ -3,8 +3,7 @@
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1::{
     Claim, Close, CloseReason, Facts, FileFacts, Hello, Note, Order, PackageFacts, Parked, ProbePackages,
-    ProbeUnit, Recall, Recalled, Recorded, RecorderExecute, RecorderInspect, SecretValues, UnitFacts,
-    UnitState,
+    ProbeUnit, Recall, Recalled, Recorded, RecorderOrder, SecretValues, UnitFacts, UnitState,
 };
 use postern_proto::v1 as wire;
 use prost::Message;
@@ -163,15 +162,16 @@ impl FakeRecorder {
                 }
                 Kind::Recall => self.recall(stream, strict(&payload)),
                 Kind::RecorderInspect => {
-                    let RecorderInspect { claim, order, body_sha256, content_bytes } = strict(&payload);
-                    assert_eq!(content_bytes, 0, "no content follows an Inspect");
+                    let RecorderOrder { claim, order, body_sha256, content_bytes, secrets } =
+                        strict(&payload);
+                    assert_eq!((content_bytes, secrets), (0, false), "no content follows an Inspect");
                     let arrived = arrived(claim, order, body_sha256);
                     self.inspected.lock().unwrap().push(arrived.clone());
                     (self.inspect.lock().unwrap())(&arrived, stream);
                     return;
                 }
                 Kind::RecorderExecute => {
-                    let RecorderExecute { claim, order, body_sha256, content_bytes, secrets } =
+                    let RecorderOrder { claim, order, body_sha256, content_bytes, secrets } =
                         strict(&payload);
                     let mut arrived = arrived(claim, order, body_sha256);
                     while (arrived.content.len() as u64) < content_bytes {

@@ -12,6 +12,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod bodies;
 mod budget;
 mod commands;
 mod common;
@@ -19,7 +20,7 @@ mod connection;
 mod fakes;
 mod frames;
 mod history;
-mod limits;
 mod listen;
 mod own;
 mod requests;
+mod visible;

@@ -100,7 +100,12 @@ fn describes_no_rule_and_no_command_of_other_clients() {
 fn known(world: &World, inverse: root::Inverse) -> String {
     let completed = wire::Completed { status: Status::Done.into(), undoable: true, ..Default::default() };
     let (state, of) = ("ended".to_owned(), new_id());
-    let known = root::Recalled { state, completed: Some(completed), inverse: Some(inverse), undone: false };
+    let known = root::Recalled {
+        state,
+        completed: Some(completed),
+        inverse: Some(inverse),
+        ..root::Recalled::default()
+    };
     world.recorder.ids.lock().unwrap().insert(of.clone(), known);
     of
 }
@@ -247,6 +252,11 @@ fn undoes_nothing_that_has_changed_since_or_cannot_be_undone() {
         facts(stream, other);
     });
     assert_eq!(code(&of), "undo_conflict");
+    world.recorder.on_inspect(|_, stream| {
+        let file = root::FileFacts { path: "/srv/site/a".to_owned(), ..root::FileFacts::default() };
+        facts(stream, root::Facts { files: vec![file], ..root::Facts::default() });
+    });
+    assert_eq!(code(&of), "undo_conflict", "it was removed since");
     let change =
         |edit: fn(&mut root::Recalled)| edit(world.recorder.ids.lock().unwrap().get_mut(&of).unwrap());
     change(|known| known.inverse.as_mut().unwrap().body = b"\xff".to_vec());

@@ -253,7 +253,7 @@ fn a_client_that_leaves_does_not_end_the_waiting_of_its_request() {
     world.recorder.on_execute(move |_, stream| {
         park(stream, "a-1");
         approved.recv().unwrap();
-        told.send(!postern_broker::sys::socket::hung_up(stream)).unwrap();
+        told.send(!postern_peers::hung_up(stream)).unwrap();
         send(stream, Kind::Recorded, &done());
     });
     let mut channel = world.connect(CLIENT_UID);
@@ -374,7 +374,7 @@ fn waiting_ends_and_the_effect_does_not() {
     let (ended, end) = mpsc::channel::<()>();
     world.recorder.on_execute(move |_, stream| {
         held.recv().unwrap();
-        assert!(!postern_broker::sys::socket::hung_up(stream));
+        assert!(!postern_peers::hung_up(stream));
         send(stream, Kind::Recorded, &done());
         ended.send(()).unwrap();
     });
@@ -594,7 +594,7 @@ fn old_content_is_told_only_to_who_may_read_it() {
     let old = |arrived: &Arrived| {
         let mut facts = absent(arrived);
         let file = &mut facts.files[0];
-        (file.exists, file.size, file.sha256, file.mode) = (true, 9, digest(b"old"), 0o100_600);
+        (file.exists, file.size, file.sha256, file.mode) = (true, 9, digest(b"old"), 0o600);
         facts
     };
     let sha256 = Digest::of(&[b"old"]).to_string();
@@ -667,6 +667,75 @@ fn a_simulation_runs_with_the_flags_of_every_rule_and_names_what_was_asked_for()
     assert_eq!(claim.args_json, r#"{"packages":[{"name":"nginx"},{"name":"curl"}]}"#);
 }
 
+/// Row 10: root runs apt with these very flags.
+#[test]
+fn a_simulation_runs_with_the_flags_of_the_grant_where_two_rules_grant_a_package() {
+    let grants = |id: &str| root::Rule { packages: strings(&["nginx"]), ..rule(id, &["package.install"]) };
+    let first = root::Rule { max_new_packages: 1, ..grants("first") };
+    let second = root::Rule { max_new_packages: 9, allow_removals: true, ..grants("second") };
+    let world = World::new(vec![first, second]);
+    let package = wire::Package { name: "nginx".to_owned(), version: String::new() };
+    world.ask(
+        "Helper/PackageInstall",
+        &wire::PackageInstallRequest { meta: meta(Mode::Preview), packages: vec![package] },
+    );
+    let Question::Packages(asked) = world.probe.asked.lock().unwrap()[0].clone() else {
+        panic!("not about packages")
+    };
+    let flags = asked.flags.unwrap();
+    assert!(flags.allow_removals, "some rule grants it: the facts decide which");
+    assert_eq!(flags.max_new_packages, 9);
+}
+
+/// The recorder answers a read with a line.
+fn tells_a_line(world: &World) {
+    world.recorder.on_inspect(|_, stream| {
+        let output = wire::Output { data: b"no such port\n".to_vec(), ..wire::Output::default() };
+        let kind = Some(event::Kind::Output(output));
+        send(stream, Kind::Event, &wire::Event { seq: 0, kind });
+        send(stream, Kind::Recorded, &done());
+    });
+}
+
+#[test]
+fn a_start_brings_along_what_the_client_may_read_of_the_units_journal() {
+    let lines = root::Rule { journal_lines: 5, ..unit("lines", "x.service", &["unit.status"]) };
+    let world = World::new(vec![unit("u", "x.service", &["unit.start", "unit.stop"]), lines]);
+    tells_a_line(&world);
+    let answer = world.ask("Helper/UnitStart", &start("x.service"));
+    assert_eq!(answer.completed().status(), Status::Done);
+    let is_line = |event: &wire::Event| matches!(&event.kind, Some(event::Kind::Output(output)) if output.data == b"no such port\n");
+    assert!(answer.events.iter().any(is_line), "{answer:?}");
+    let asked = world.recorder.inspected.lock().unwrap()[0].clone();
+    let (claim, order) = (asked.claim, asked.order);
+    assert_eq!(
+        (claim.event.as_str(), claim.verb.as_str(), claim.rule.as_str()),
+        ("served", "unit.status", "lines")
+    );
+    assert_eq!((order.verb.as_str(), order.uid, order.rule.as_str()), ("unit.status", CLIENT_UID, "lines"));
+    let body = wire::UnitStatusRequest::decode(order.body.as_slice()).unwrap();
+    assert_eq!((body.unit.as_str(), body.journal_lines), ("x.service", 5));
+    assert!(body.since_unix_s > 1_700_000_000, "none that are older than the start");
+    // Stopping says nothing.
+    let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "x.service".to_owned() };
+    world.ask("Helper/UnitStop", &stop).completed();
+    assert_eq!(world.recorder.inspected.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn no_line_is_asked_for_that_the_client_may_not_read() {
+    let start_of_x = || unit("u", "x.service", &["unit.start"]);
+    let none = unit("none", "x.service", &["unit.status"]);
+    let asks = asked(root::Rule { journal_lines: 5, ..unit("asks", "x.service", &["unit.status"]) });
+    for rules in [vec![start_of_x()], vec![start_of_x(), none], vec![start_of_x(), asks]] {
+        let world = World::new(rules);
+        tells_a_line(&world);
+        let answer = world.ask("Helper/UnitStart", &start("x.service"));
+        assert_eq!(answer.completed().status(), Status::Done);
+        assert!(world.recorder.inspected.lock().unwrap().is_empty());
+    }
+}
+
 #[test]
 fn a_simulation_has_the_flags_that_the_run_will_have() {
     // One rule that grants a flag is enough for the run, and the first rule decides about recommended packages.
@@ -695,7 +764,7 @@ fn facts_that_lie_about_what_they_are_of_are_refused() {
     let answer = world.ask("Helper/FileWrite", &write("/srv/site/a", b"x", "any"));
     assert_eq!(answer.refused().code, "interrupted");
     assert_eq!(answer.refused().message, "the helper could not do this; the audit log has the reason");
-    for lie in ["active\n<5>postern-act", "a\u{1b}[2J", &"x".repeat(300)] {
+    for lie in ["Active", "active\n<5>postern-act", "a\u{1b}[2J", &"x".repeat(300)] {
         let lie = lie.to_owned();
         world.probe.on(move |_, stream| send(stream, Kind::Facts, &of_unit(state("x.service", &lie))));
         assert_eq!(world.ask("Helper/UnitStart", &start("x.service")).refused().code, "interrupted");

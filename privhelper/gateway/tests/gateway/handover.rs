@@ -1,4 +1,4 @@
-//! Exactly one message, from root, with exactly two descriptors; anything else is refused.
+//! Exactly one message, from the broker, with exactly two descriptors; anything else is refused.
 
 use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 
 use postern_gateway::{Fault, Handover, receive};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::geteuid;
+use rustix::process::getegid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Sends one byte with descriptors, as the helper does.
+/// Sends one byte with descriptors, as the broker does.
 pub fn hand_over(to: &UnixStream, fds: &[BorrowedFd]) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -21,7 +21,7 @@ pub fn hand_over(to: &UnixStream, fds: &[BorrowedFd]) {
 }
 
 async fn received(gateway: UnixStream) -> Result<Handover, Fault> {
-    receive(gateway, &[geteuid().as_raw()]).await
+    receive(gateway, getegid().as_raw()).await
 }
 
 #[tokio::test]
@@ -75,12 +75,11 @@ async fn refuses_a_connection_without_a_message() {
 }
 
 #[tokio::test]
-async fn refuses_a_peer_that_is_not_root() {
-    let (root, gateway) = UnixStream::pair().unwrap();
+async fn refuses_a_peer_that_is_not_the_broker() {
+    let (peer, gateway) = UnixStream::pair().unwrap();
     let (socket, _other) = UnixStream::pair().unwrap();
-    hand_over(&root, &[socket.as_fd(), socket.as_fd()]);
-    let another = geteuid().as_raw() + 1;
-    let refusal = receive(gateway, &[another]).await.unwrap_err();
+    hand_over(&peer, &[socket.as_fd(), socket.as_fd()]);
+    let refusal = receive(gateway, getegid().as_raw() + 1).await.unwrap_err();
     assert_eq!(refusal.to_string(), "hand-over refused: the peer is not the broker");
 }
 

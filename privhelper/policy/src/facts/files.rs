@@ -1,10 +1,11 @@
 //! Files as they are before a request.
 
+use super::text::is_text;
 use crate::error::Invalid;
 use crate::types::{Attributes, Digest, FileKind, FileMode, TargetPath};
 use postern_proto::root::v1 as root;
 
-/// What exists at one path.
+/// The file or directory at one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFacts {
     /// The path of the request.
@@ -20,7 +21,7 @@ pub struct FileFacts {
 pub struct OldFile {
     /// File or directory.
     pub kind: FileKind,
-    /// SHA-256 of its content; of no bytes for a directory.
+    /// SHA-256 of its content; of no bytes for a directory, and where the content stays as it is.
     pub sha256: Digest,
     /// In bytes; 0 for a directory.
     pub size: u64,
@@ -29,7 +30,7 @@ pub struct OldFile {
 }
 
 impl FileFacts {
-    /// The facts as orders hold them.
+    /// The facts as orders hold them. A digest of no bytes is left out.
     #[must_use]
     pub fn to_wire(&self) -> root::FileFacts {
         let mut wire = root::FileFacts {
@@ -39,7 +40,7 @@ impl FileFacts {
         };
         if let Some(OldFile { kind, sha256, size, attributes }) = &self.old {
             (wire.exists, wire.directory, wire.size) = (true, *kind == FileKind::Directory, *size);
-            wire.sha256 = sha256.as_bytes().to_vec();
+            wire.sha256 = if *sha256 == Digest::of(&[]) { Vec::new() } else { sha256.as_bytes().to_vec() };
             (wire.mode, wire.uid, wire.gid) = (attributes.mode.bits(), attributes.uid, attributes.gid);
         }
         wire
@@ -50,30 +51,32 @@ impl FileFacts {
     /// # Errors
     /// The field that is not what it must be.
     pub fn from_wire(wire: &root::FileFacts) -> Result<Self, Invalid> {
-        let is_name =
-            |name: &String| (1..=255).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
-        if wire.attributes.len() > 256 || !wire.attributes.iter().all(is_name) || !wire.attributes.is_sorted()
-        {
+        let is_name = |name: &String| is_text(name, 255, |b| b.is_ascii_graphic());
+        let names = &wire.attributes;
+        if names.len() > 256 || !names.iter().all(is_name) || !names.is_sorted() {
             return Err(Invalid::new("attributes", "must be up to 256 names, sorted"));
         }
+        let sha256 = Some(&wire.sha256).filter(|sha256| !sha256.is_empty());
+        let sha256 = sha256.map_or(Some(Digest::of(&[])), |sha256| Digest::from_bytes(sha256));
+        let mode = FileMode::of_stat(wire.mode).filter(|mode| mode.bits() == wire.mode);
         let old = OldFile {
             kind: if wire.directory { FileKind::Directory } else { FileKind::File },
-            sha256: Digest::from_bytes(&wire.sha256).unwrap_or_default(),
+            sha256: sha256.ok_or(Invalid::new("sha256", "must be 32 bytes, or empty"))?,
             size: wire.size,
             attributes: Attributes {
-                mode: FileMode::of_stat(wire.mode)
-                    .ok_or(Invalid::new("mode", "must be of no special file"))?,
+                mode: mode.ok_or(Invalid::new("mode", "must be permission bits alone"))?,
                 uid: wire.uid,
                 gid: wire.gid,
             },
         };
-        let path = TargetPath::new(&wire.path)?;
-        let facts = Self { path, old: wire.exists.then_some(old), xattrs: wire.attributes.clone() };
-        // Whatever is not said of a file that does not exist must not be said.
-        if facts.to_wire() == *wire {
-            Ok(facts)
-        } else {
-            Err(Invalid::new("exists", "contradicts the other fields"))
+        let facts = Self {
+            path: TargetPath::new(&wire.path)?,
+            old: wire.exists.then_some(old),
+            xattrs: names.clone(),
+        };
+        if !wire.exists && facts.to_wire() != *wire {
+            return Err(Invalid::new("exists", "contradicts the other fields"));
         }
+        Ok(facts)
     }
 }

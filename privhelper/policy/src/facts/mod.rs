@@ -1,4 +1,4 @@
-//! What a request would touch: plain data that callers gather and the policy decides.
+//! Facts: the state of the objects of a request, as plain data that callers gather and the policy decides.
 
 pub mod affected;
 mod files;
@@ -8,7 +8,7 @@ mod units;
 
 pub use files::{FileFacts, OldFile};
 pub use packages::{Action, Origin, PackageStep, PackageTransaction};
-pub use units::{AffectedUnit, UnitFacts, UnitState};
+pub use units::{AffectedUnit, UnitFacts, UnitState, all_names, is_missing, unit_info};
 
 use crate::error::Invalid;
 use postern_proto::root::v1 as root;
@@ -18,7 +18,7 @@ use postern_proto::root::v1 as root;
 pub enum Facts {
     /// Nothing beyond the request.
     None,
-    /// What exists at each path of the request.
+    /// The file or directory at each path of the request.
     Files(Vec<FileFacts>),
     /// A unit with the units that its job affects.
     Unit(Box<UnitFacts>),

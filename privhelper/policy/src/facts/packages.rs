@@ -14,7 +14,7 @@ const STEPS_MAX: usize = 10_000;
 /// Most sources of a version.
 const SOURCES_MAX: usize = 100;
 
-/// What is done to a package.
+/// The change of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// It was not installed.
@@ -64,7 +64,7 @@ impl Action {
 /// One package of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageStep {
-    /// What is done.
+    /// The change.
     pub action: Action,
     /// Its name.
     pub name: PackageName,
@@ -87,7 +87,7 @@ pub struct Origin {
     pub entry: String,
     /// The repository's address in it.
     pub uri: String,
-    /// What the file's entries say in `Signed-By`; empty where one of them says nothing.
+    /// `Signed-By` of the file's entries; empty if one of them has none.
     pub keys: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct PackageTransaction {
     pub download_bytes: u64,
     /// Disk space used afterwards, as far as the simulation says.
     pub disk_bytes: i64,
-    /// What an upgrade leaves at its version.
+    /// Packages that an upgrade keeps back.
     pub kept_back: Vec<PackageName>,
 }
 
@@ -117,17 +117,10 @@ impl Action {
         }
     }
 
-    const fn from_wire(action: wire::Action) -> Option<Self> {
-        match action {
-            wire::Action::Install => Some(Self::Install),
-            wire::Action::Upgrade => Some(Self::Upgrade),
-            wire::Action::Downgrade => Some(Self::Downgrade),
-            wire::Action::Reinstall => Some(Self::Reinstall),
-            wire::Action::Remove => Some(Self::Remove),
-            wire::Action::Purge => Some(Self::Purge),
-            wire::Action::Configure => Some(Self::Configure),
-            wire::Action::Unspecified => None,
-        }
+    fn from_wire(action: wire::Action) -> Option<Self> {
+        use Action::{Configure, Downgrade, Install, Purge, Reinstall, Remove, Upgrade};
+        let all = [Install, Upgrade, Downgrade, Reinstall, Remove, Purge, Configure];
+        all.into_iter().find(|known| known.wire() == action)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Text that another program wrote: it goes into plans, records and questions, so that its characters are bounded.
+//! Checks text that another program wrote, before it appears in plans, records and approval texts.
 
 use crate::error::Invalid;
 

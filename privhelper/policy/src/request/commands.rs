@@ -1,16 +1,14 @@
 //! Requests for named commands, and the secrets among their parameters.
 //!
 //! An order holds a commitment in place of each secret value: SHA-256(random ‖ value) with 32 random bytes that are
-//! stored nowhere. The values travel beside the order.
+//! stored nowhere. The values are sent beside the order.
 
-use super::strict::strict;
 use crate::error::Invalid;
 use crate::rules::{Command, Object, RequiredGrant};
 use crate::types::{Arguments, CommandName, Digest};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1::SecretValue;
 use postern_proto::v1 as wire;
-use prost::Message;
 
 /// `command.run`
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,27 +57,4 @@ impl CommandRequest {
 
 fn is_commitment(text: &str, secret: &SecretValue) -> bool {
     secret.random.len() == 32 && Digest::of(&[&secret.random, &secret.value]).to_string() == text
-}
-
-/// A body without secret values, and the values.
-pub type SplitSecrets = (Vec<u8>, Vec<SecretValue>);
-
-/// Replaces each secret value in the body of a `command.run` by its commitment. None: the body is malformed.
-///
-/// # Errors
-/// As `random`.
-pub fn split_secrets<E>(
-    row: &Command,
-    body: &[u8],
-    mut random: impl FnMut() -> Result<[u8; 32], E>,
-) -> Result<Option<SplitSecrets>, E> {
-    let Some(mut wire) = strict::<wire::CommandRunRequest>(body) else { return Ok(None) };
-    let mut secrets = Vec::new();
-    for parameter in wire.parameters.iter_mut().filter(|parameter| row.is_secret(&parameter.name)) {
-        let value = std::mem::take(&mut parameter.value).into_bytes();
-        let secret = SecretValue { parameter: parameter.name.clone(), random: random()?.to_vec(), value };
-        parameter.value = Digest::of(&[&secret.random, &secret.value]).to_string();
-        secrets.push(secret);
-    }
-    Ok(Some((wire.encode_to_vec(), secrets)))
 }

@@ -1,12 +1,10 @@
 //! Requests about files and directories.
 
-use super::strict::strict;
 use crate::error::Invalid;
 use crate::rules::{Object, RequiredGrant};
 use crate::types::{Expect, FileMode, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::v1 as wire;
-use prost::Message;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,9 +25,9 @@ pub struct FilesRequest {
 pub struct FileChange {
     /// Where.
     pub path: TargetPath,
-    /// What is there afterwards.
+    /// The new state.
     pub to: NewState,
-    /// What must be there now.
+    /// The required state before the change.
     pub expect: Expect,
     /// Mode to set; none = kept, or the default.
     pub mode: Option<FileMode>,
@@ -39,7 +37,7 @@ pub struct FileChange {
     pub group: Option<UserName>,
 }
 
-/// What is at a path after a change.
+/// The state of a path after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewState {
     /// A file of this content.
@@ -146,7 +144,7 @@ impl FilesRequest {
         Ok(Self::one(VerbId::FileSetOwner, change))
     }
 
-    /// The contents of the WRITE changes, in their order: what travels beside an order.
+    /// The contents of the WRITE changes, in their order, which are sent beside an order.
     pub fn contents(&self) -> impl Iterator<Item = &Arc<[u8]>> {
         self.changes.iter().filter_map(|change| match &change.to {
             NewState::Content(content) => Some(content),
@@ -154,7 +152,7 @@ impl FilesRequest {
         })
     }
 
-    /// Puts the contents back that travelled beside an order. None: their number is another, or the order has content.
+    /// Inserts the contents that were sent beside an order. None: their number differs, or the order has content.
     pub(super) fn with_contents(mut self, contents: Vec<Arc<[u8]>>) -> Option<Self> {
         let mut contents = contents.into_iter();
         for change in &mut self.changes {
@@ -174,27 +172,6 @@ impl FilesRequest {
     }
 }
 
-/// The body of an order: the client's message without the content of its WRITE changes. None: malformed.
-#[must_use]
-pub fn without_contents(verb: VerbId, body: &[u8]) -> Option<Vec<u8>> {
-    let clear = |change: &mut wire::FileChange| {
-        if change.kind() == wire::ChangeKind::Write {
-            change.content.clear();
-        }
-    };
-    if verb == VerbId::FileWrite {
-        let mut wire = strict::<wire::FileWriteRequest>(body)?;
-        wire.change.iter_mut().for_each(clear);
-        Some(wire.encode_to_vec())
-    } else if verb == VerbId::FilePatch {
-        let mut wire = strict::<wire::FilePatchRequest>(body)?;
-        wire.changes.iter_mut().for_each(clear);
-        Some(wire.encode_to_vec())
-    } else {
-        Some(body.to_vec())
-    }
-}
-
 /// `file.read`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReadRequest {
@@ -204,11 +181,6 @@ pub struct FileReadRequest {
     pub offset: i64,
     /// Most bytes; 0 = the rule's limit.
     pub limit: u32,
-}
-
-/// The directory of `file.list`.
-pub(super) fn listed(wire: &wire::FileListRequest) -> Result<TargetPath, Invalid> {
-    TargetPath::new(&wire.path)
 }
 
 impl FileReadRequest {

@@ -4,20 +4,19 @@ mod commands;
 mod files;
 mod own;
 mod packages;
-mod strict;
 mod units;
 
-pub use commands::{CommandRequest, split_secrets};
-pub use files::{FileChange, FileReadRequest, FilesRequest, NewState, without_contents};
+pub use commands::CommandRequest;
+pub use files::{FileChange, FileReadRequest, FilesRequest, NewState};
 pub use own::undo_grants;
 pub use packages::{NamedPackage, PackagesRequest};
-pub use strict::strict;
 pub use units::{UnitRequest, UnitStatusRequest};
 
 use crate::error::Invalid;
 use crate::rules::{Object, RequiredGrant};
 use crate::types::{RequestId, TargetPath};
 use crate::verb_id::VerbId;
+use postern_proto::link::strict;
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 
@@ -91,7 +90,9 @@ impl Request {
             VerbId::FileSetMode => read!(FileSetModeRequest, Files, FilesRequest::set_mode),
             VerbId::FileSetOwner => read!(FileSetOwnerRequest, Files, FilesRequest::set_owner),
             VerbId::FileRead => read!(FileReadRequest, FileRead, FileReadRequest::new),
-            VerbId::FileList => read!(FileListRequest, FileList, files::listed),
+            VerbId::FileList => {
+                read!(FileListRequest, FileList, |wire: &wire::FileListRequest| TargetPath::new(&wire.path))
+            }
             VerbId::UnitStatus => read!(UnitStatusRequest, UnitStatus, UnitStatusRequest::new),
             VerbId::UnitStart => unit!(UnitStartRequest),
             VerbId::UnitStop => unit!(UnitStopRequest),
@@ -116,8 +117,14 @@ impl Request {
             VerbId::PackageUpdate => unnamed!(PackageUpdateRequest),
             VerbId::CommandRun => read!(CommandRunRequest, Command, CommandRequest::new),
             VerbId::PolicyDescribe => read!(PolicyDescribeRequest, |()| Self::Describe, |_| Ok(())),
-            VerbId::RequestResult => read!(RequestResultRequest, Self::Result, own::result),
-            VerbId::RequestUndo => read!(RequestUndoRequest, Self::Undo, own::undo),
+            VerbId::RequestResult => {
+                read!(RequestResultRequest, Self::Result, |wire: &wire::RequestResultRequest| own::of(
+                    &wire.of
+                ))
+            }
+            VerbId::RequestUndo => {
+                read!(RequestUndoRequest, Self::Undo, |wire: &wire::RequestUndoRequest| own::of(&wire.of))
+            }
         }
     }
 
@@ -159,7 +166,7 @@ impl Request {
         !self.verb().is_effect()
     }
 
-    /// What a rule must grant. Empty for an undo: see [`undo_grants`].
+    /// The grants that the request needs. Empty for an undo: see [`undo_grants`].
     #[must_use]
     pub fn required_grants(&self) -> Vec<RequiredGrant> {
         match self {

@@ -3,48 +3,18 @@
 use super::command::Command;
 use super::protect::Protect;
 use super::rule::Rule;
-use super::source::Source;
 use crate::accounts::Identity;
 use crate::types::{Digest, UserName};
 use crate::verb_id::VerbId;
+use postern_proto::link::strict;
 use postern_proto::root::v1 as root;
-use prost::Message;
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Who a client of the policy is. A name that does not exist on the host matches nobody.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
-    /// One user.
-    User(UserName),
-    /// The members of a group, by the user's entry or the group's.
-    Group(UserName),
-}
-
-impl Who {
-    /// Whether this identity is the client.
-    #[must_use]
-    pub fn is(&self, who: &Identity) -> bool {
-        match self {
-            Self::User(name) => who.users.iter().any(|user| user == name.as_str()),
-            Self::Group(name) => who.groups.iter().any(|group| group == name.as_str()),
-        }
-    }
-}
-
-/// One `[[client]]`.
-#[derive(Debug, Clone)]
-pub struct Client {
-    /// The name that rules use.
-    pub name: String,
-    /// Who that is.
-    pub who: Who,
-}
 
 /// What holds where the accepted form says nothing of approvals.
 const APPROVALS: root::ApprovalLimits = root::ApprovalLimits { max_pending: 100, max_pending_per_client: 3 };
 
-/// What holds where it says nothing of copies for undo.
+/// Default limits of undo copies.
 const UNDO: root::UndoLimits =
     root::UndoLimits { max_bytes: 256 * 1024 * 1024, max_count: 1000, max_age_s: 30 * 24 * 60 * 60 };
 
@@ -52,32 +22,29 @@ const UNDO: root::UndoLimits =
 #[derive(Debug, Default)]
 pub struct Policy {
     digest: Digest,
-    clients: Vec<Client>,
+    /// What is read as it is: clients, sources and limits.
+    wire: root::Rules,
     rules: Vec<Arc<Rule>>,
     /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.
     index: Vec<(usize, u64)>,
     commands: Vec<Command>,
-    pub(super) sources: Vec<Source>,
     pub(super) protect: Protect,
-    approvals: root::ApprovalLimits,
-    audit: root::AuditLimits,
-    undo: root::UndoLimits,
 }
 
 impl Policy {
     /// Reads the accepted form, whole or not at all.
     ///
     /// # Errors
-    /// The digest is not that of the rules, a field is not what it must be, two rules share an id, a rule names
-    /// an unknown client.
+    /// The digest is not that of the rules, a field is unknown (a limit of a newer version) or not what it must be, two
+    /// rules share an id, a rule names an unknown client.
     pub fn load(bytes: &[u8]) -> Result<Self, String> {
-        let corrupt = || "the accepted policy is damaged".to_owned();
-        let accepted = root::AcceptedPolicy::decode(bytes).map_err(|_| corrupt())?;
-        let digest = Digest::of(&[&accepted.rules]);
-        let rules = root::Rules::decode(accepted.rules.as_slice()).map_err(|_| corrupt())?;
-        if accepted.digest != digest.as_bytes() || rules.version != 1 {
-            return Err(corrupt());
-        }
+        let read = strict::<root::AcceptedPolicy>(bytes).and_then(|accepted| {
+            let digest = Digest::of(&[&accepted.rules]);
+            let rules = strict::<root::Rules>(&accepted.rules)?;
+            (accepted.digest == digest.as_bytes() && rules.version == 1).then_some((rules, digest))
+        });
+        let damaged = "the accepted policy is damaged, or of another version: run postern-admin policy apply";
+        let (rules, digest) = read.ok_or(damaged)?;
         Self::compile(&rules, digest)
     }
 
@@ -86,53 +53,27 @@ impl Policy {
     /// # Errors
     /// As [`Self::load`].
     pub fn compile(rules: &root::Rules, digest: Digest) -> Result<Self, String> {
-        let mut clients: Vec<Client> = Vec::new();
-        for client in &rules.clients {
-            if clients.iter().any(|known| known.name == client.name) {
-                return Err(format!("client {:?} stands twice", client.name));
-            }
-            let who = who(client)?;
-            clients.push(Client { name: client.name.clone(), who });
-        }
-        let mut commands: Vec<Command> = Vec::new();
-        for command in &rules.commands {
-            let compiled =
-                Command::new(command).map_err(|why| format!("command {:?}: {why}", command.name))?;
-            if commands.iter().any(|known| known.name == compiled.name) {
-                return Err(format!("command {:?} stands twice", command.name));
-            }
-            commands.push(compiled);
-        }
-        let mut compiled: Vec<Arc<Rule>> = Vec::new();
-        let mut ids = HashSet::new();
-        let mut index = Vec::new();
+        each_once("client", rules.clients.iter().map(|client| client.name.as_str()))?;
+        each_once("command", rules.commands.iter().map(|command| command.name.as_str()))?;
+        each_once("rule", rules.rules.iter().map(|rule| rule.id.as_str()))?;
+        rules.clients.iter().try_for_each(check_client)?;
+        let command = |wire: &root::Command| {
+            Command::new(wire).map_err(|why| format!("command {:?}: {why}", wire.name))
+        };
+        let commands = rules.commands.iter().map(command).collect::<Result<_, _>>()?;
+        let (mut compiled, mut index) = (Vec::new(), Vec::new());
         for rule in &rules.rules {
             let rule = Rule::new(rule).map_err(|why| format!("rule {:?}: {why}", rule.id))?;
-            if !ids.insert(rule.id.clone()) {
-                return Err(format!("rule {:?} stands twice", rule.id));
-            }
-            let Some(client) = clients.iter().position(|client| client.name == rule.client) else {
+            let Some(client) = rules.clients.iter().position(|client| client.name == rule.client) else {
                 return Err(format!("rule {:?}: no client is named {:?}", rule.id, rule.client));
             };
             index.push((client, rule.verbs.iter().fold(0, |bits, verb| bits | bit(*verb))));
             compiled.push(Arc::new(rule));
         }
-        let protect = Protect::new(&rules.protect.clone().unwrap_or_default())?;
-        let approvals = rules.approvals.unwrap_or(APPROVALS);
-        let (audit, undo) = (rules.audit.unwrap_or_default(), rules.undo.unwrap_or(UNDO));
-        let sources = rules.sources.iter().map(Source::new).collect();
-        Ok(Self {
-            digest,
-            clients,
-            rules: compiled,
-            index,
-            commands,
-            sources,
-            protect,
-            approvals,
-            audit,
-            undo,
-        })
+        let protect = Protect::new(&rules.protect.clone().unwrap_or_default())
+            .map_err(|why| format!("protect: {why}"))?;
+        let wire = root::Rules { rules: Vec::new(), commands: Vec::new(), ..rules.clone() };
+        Ok(Self { digest, wire, rules: compiled, index, commands, protect })
     }
 
     /// SHA-256 of the encoded rules.
@@ -143,8 +84,13 @@ impl Policy {
 
     /// The clients, in the policy's order.
     #[must_use]
-    pub fn clients(&self) -> &[Client] {
-        &self.clients
+    pub fn clients(&self) -> &[root::Client] {
+        &self.wire.clients
+    }
+
+    /// Where packages may come from.
+    pub(super) fn sources(&self) -> &[root::Source] {
+        &self.wire.sources
     }
 
     /// The rules, in the policy's order.
@@ -165,40 +111,38 @@ impl Policy {
         self.commands.iter().find(|command| command.name.as_str() == name)
     }
 
-    /// The command that takes this one back.
-    #[must_use]
-    pub fn reverse(&self, name: &str) -> Option<&Command> {
-        self.command(name).and_then(|command| self.command(&command.wire.reverse))
-    }
-
     /// How the audit log is kept, and how much of it is a client's; 0 = not said.
     #[must_use]
-    pub fn audit(&self) -> &root::AuditLimits {
-        &self.audit
+    pub fn audit(&self) -> root::AuditLimits {
+        self.wire.audit.unwrap_or_default()
     }
 
     /// How many requests may wait for a person.
     #[must_use]
     pub fn approvals(&self) -> root::ApprovalLimits {
-        self.approvals
+        self.wire.approvals.unwrap_or(APPROVALS)
     }
 
     /// How much is kept for undo, of each client.
     #[must_use]
     pub fn undo(&self) -> root::UndoLimits {
-        self.undo
+        self.wire.undo.unwrap_or(UNDO)
     }
 
     /// The names of the clients that this identity is. Empty: it is no client.
     #[must_use]
     pub fn clients_of(&self, who: &Identity) -> Vec<&str> {
-        self.clients.iter().filter(|client| client.who.is(who)).map(|client| client.name.as_str()).collect()
+        self.clients()
+            .iter()
+            .filter(|client| is_client(client, who))
+            .map(|client| client.name.as_str())
+            .collect()
     }
 
     /// The indexes of those clients.
     pub(super) fn client_indexes(&self, who: &Identity) -> Vec<usize> {
-        let clients = self.clients.iter().enumerate();
-        clients.filter(|(_, client)| client.who.is(who)).map(|(index, _)| index).collect()
+        let clients = self.clients().iter().enumerate();
+        clients.filter(|(_, client)| is_client(client, who)).map(|(index, _)| index).collect()
     }
 
     /// The rules that list this verb for one of these clients.
@@ -216,11 +160,22 @@ fn bit(verb: VerbId) -> u64 {
     place.and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
 }
 
-fn who(client: &root::Client) -> Result<Who, String> {
-    let name = |text: &str| UserName::new("client", text).map_err(|invalid| invalid.to_string());
+fn each_once<'a>(what: &str, mut names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut known = HashSet::new();
+    let twice = names.find(|name| !known.insert(*name));
+    twice.map_or(Ok(()), |name| Err(format!("{what} {name:?} stands twice")))
+}
+
+/// Whether this identity is the client. A name that does not exist on the host matches nobody.
+fn is_client(client: &root::Client, who: &Identity) -> bool {
+    who.users.contains(&client.user) || who.groups.contains(&client.group)
+}
+
+fn check_client(client: &root::Client) -> Result<(), String> {
     match (client.user.as_str(), client.group.as_str()) {
-        (user, "") => name(user).map(Who::User),
-        ("", group) => name(group).map(Who::Group),
+        (name, "") | ("", name) => {
+            UserName::new("client", name).map(drop).map_err(|invalid| invalid.to_string())
+        }
         _ => Err(format!("client {:?} has a user and a group", client.name)),
     }
 }

@@ -1,4 +1,4 @@
-//! The commands that a policy names: what is run, and what its parameters may be.
+//! The commands that a policy names: their arguments, and the values that parameters may have.
 
 use crate::error::{Code, Denied};
 use crate::types::{Arguments, CommandName, Digest, ParameterKind};
@@ -37,8 +37,8 @@ impl Command {
         Ok(Self { name, parameters, wire: wire.clone() })
     }
 
-    /// What is run: each parameter fills a whole argument or a part of a `key=value` pair, and never one that the
-    /// policy does not write so. Where a secret's descriptor will stand stands [`SECRET`].
+    /// Returns the arguments: each parameter fills a whole argument or the value of a `key=value` pair, as the policy
+    /// writes it. [`SECRET`] is the placeholder of a secret's descriptor.
     ///
     /// # Errors
     /// A value is missing, or the policy's argument is of no form that it may have.
@@ -99,7 +99,7 @@ impl Command {
         format!("postern-command-{}-{}", self.name, digest.chars().take(16).collect::<String>())
     }
 
-    /// Whether this parameter's value must stand nowhere.
+    /// Whether this parameter is a secret.
     #[must_use]
     pub fn is_secret(&self, name: &str) -> bool {
         self.parameters.iter().any(|(known, kind)| known == name && *kind == ParameterKind::Secret)

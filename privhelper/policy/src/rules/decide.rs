@@ -1,16 +1,16 @@
-//! The decision: the strictest rule wins, no match is no, and any error is no.
+//! The decision: the strictest rule wins; no match or an error is a refusal.
 
 use super::accepted::Policy;
 use super::decision::Decision;
 use super::describe;
 use super::element::Element;
-use super::flags::PackageFlags;
+use super::flags::package_flags;
 use super::grant::Grant;
 use super::object::{Object, RequiredGrant};
 use super::rule::Rule;
 use crate::accounts::Identity;
 use crate::error::{Code, Denied};
-use crate::facts::{Action, Facts, UnitState};
+use crate::facts::{Action, Facts, all_names};
 use crate::types::{TargetPath, UnitName};
 use crate::verb_id::VerbId;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Policy {
     /// Decides every element of a request for itself; the request gets the strictest.
     ///
     /// # Errors
-    /// What is missing, computed from the request alone: never what exists on the host.
+    /// The missing grant, computed from the request alone: it never depends on the state of the host.
     pub fn decide(&self, who: &Identity, grants: &[RequiredGrant]) -> Result<Grant, Denied> {
         let clients = self.client_indexes(who);
         if clients.is_empty() {
@@ -35,7 +35,7 @@ impl Policy {
             elements.push(Element { verb: *verb, object: object.without_content(), rules });
         }
         let least = grants.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
-        Ok(Grant { flags: PackageFlags::of(&elements), elements, least })
+        Ok(Grant { flags: package_flags(&elements), elements, least })
     }
 
     /// Checks that nothing of a request is protected: all that is decided of an operator's undo.
@@ -53,18 +53,6 @@ impl Policy {
         rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
     }
 
-    /// Lines of a unit's journal that the same client may see without asking, under all the unit's names.
-    #[must_use]
-    pub fn journal_lines(&self, who: &Identity, unit: &UnitState) -> u32 {
-        let clients = self.client_indexes(who);
-        let lines = |name: &str| -> Option<u32> {
-            let object = Object::unit(UnitName::new(name).ok()?);
-            let rules = self.element(&clients, VerbId::UnitStatus, &object, 0).ok()?;
-            rules.iter().filter(|rule| rule.decision == Decision::Allow).map(|rule| rule.journal_lines).max()
-        };
-        unit.all_names().into_iter().map(|name| lines(name).unwrap_or(0)).min().unwrap_or(0)
-    }
-
     /// Decides the facts. Of the rules of each element at least one must hold. A unit must be granted under its
     /// canonical id and every alias too; of an upgrade of all, each package that changes.
     ///
@@ -79,14 +67,14 @@ impl Policy {
             Facts::None | Facts::Files(_) => {}
             Facts::Unit(unit) => {
                 for other in &unit.affected {
-                    for name in other.state.all_names() {
+                    for name in all_names(&other.state) {
                         let object = Object::unit(UnitName::new_or_template(name)?);
                         self.not_denied(&clients, &elements, &other.verbs(), &object)?;
                     }
                 }
                 // Each name counts like one that was asked for, with its rule's limits and strictness.
                 let mut aliases = Vec::new();
-                for alias in unit.state.all_names() {
+                for alias in all_names(&unit.state) {
                     for Element { verb, object, .. } in &elements {
                         let Object::Unit { name, journal_lines } = object else { continue };
                         if name.as_str() != alias {
@@ -126,14 +114,14 @@ impl Policy {
                 if created.contains(&index) {
                     rule.holds_new_file(verb, object)?;
                 }
-                rule.holds_facts(verb, facts, flags, &self.sources)
+                rule.holds_facts(verb, facts, flags, self.sources())
             })?;
         }
         Ok(Grant { elements, flags, least })
     }
 
-    /// What a rule denies by name does not come along with something else either, neither by the request's verbs nor
-    /// by `also`, which is what coming along may mean.
+    /// Checks that no rule denies this object as a side effect of another: neither by the request's verbs nor by `also`, the
+    /// verbs of the side effect.
     fn not_denied(
         &self,
         clients: &[usize],
@@ -154,7 +142,7 @@ impl Policy {
         }
     }
 
-    /// CONTRACTS 5, point 3: the strictest decision among the rules that select the object; of the rules with
+    /// Decides one element: the strictest decision among the rules that select the object; of the rules with
     /// that decision at least one must hold its limits. A broken limit never falls through to a weaker rule.
     fn element(
         &self,
@@ -191,7 +179,7 @@ impl Policy {
         self.command(name.as_str()).ok_or_else(unknown)?.check(arguments)
     }
 
-    /// The one answer outside the grant: the same for what exists and what does not.
+    /// The answer outside the grant: the same for objects that exist and objects that do not.
     fn no_grant(&self, clients: &[usize], verb: VerbId, object: &Object) -> Denied {
         Denied {
             granted_nearby: describe::nearby(self, clients, verb),

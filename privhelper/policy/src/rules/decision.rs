@@ -2,7 +2,7 @@
 
 use postern_proto::v1 as wire;
 
-/// What a rule decides. The order is strictness.
+/// The decision of a rule, ordered by strictness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
     /// Done without asking.

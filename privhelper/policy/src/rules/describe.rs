@@ -1,4 +1,4 @@
-//! What a client may know of the policy: its own rules, and the patterns near what it asked for.
+//! The part of the policy that a client may see: its own rules, and its grants of the same verb.
 
 use super::accepted::Policy;
 use super::decision::Decision;
@@ -16,7 +16,7 @@ impl Policy {
     }
 }
 
-/// What the same clients are granted of the same verb: patterns, never what exists.
+/// Returns the grants of the same clients for the same verb, as patterns.
 pub(super) fn nearby(policy: &Policy, clients: &[usize], verb: VerbId) -> Vec<String> {
     let own = policy.rules_for(clients, verb).filter(|rule| rule.decision != Decision::Deny);
     own.flat_map(|rule| texts(&rule.selector)).take(20).collect()

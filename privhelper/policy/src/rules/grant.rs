@@ -2,9 +2,9 @@
 
 use super::decision::Decision;
 use super::element::Element;
-use super::flags::PackageFlags;
 use super::rule::Rule;
 use crate::facts::{Facts, PackageStep};
+use postern_proto::root::v1::PackageFlags;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub struct Grant {
 impl Grant {
     /// The grant of an operator's undo, which no rule decides.
     #[must_use]
-    pub const fn of_operator() -> Self {
-        Self { elements: Vec::new(), flags: PackageFlags::NONE, least: Decision::Allow }
+    pub fn of_operator() -> Self {
+        Self { elements: Vec::new(), flags: PackageFlags::default(), least: Decision::Allow }
     }
 
     /// The elements of the request, then what the facts added to them.
@@ -58,13 +58,13 @@ impl Grant {
         self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow).max(self.least)
     }
 
-    /// What apt may do, in the simulation as in the run.
+    /// The changes that apt may make, in simulation and run.
     #[must_use]
     pub const fn package_flags(&self) -> PackageFlags {
         self.flags
     }
 
-    /// Whether the request itself names this step. What a simulation says of that does not count.
+    /// Whether the request itself names this step. The mark of a simulation is not used.
     #[must_use]
     pub fn asks_for(&self, step: &PackageStep) -> bool {
         self.elements.iter().any(|element| element.asks_for(step))
@@ -96,7 +96,8 @@ impl Grant {
     /// How long the request waits for approval: the shortest time of any `ask` rule of the request.
     #[must_use]
     pub fn approval_ttl(&self) -> Duration {
-        self.ask_rules().map(|rule| rule.approval_ttl).min().unwrap_or(DEFAULT_TTL)
+        let shortest = self.ask_rules().map(|rule| rule.approval_ttl_s).min();
+        shortest.map_or(DEFAULT_TTL, Duration::from_secs)
     }
 
     /// Rules that allow set neither, also where `least` requires approval.
@@ -108,6 +109,6 @@ impl Grant {
     /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
     #[must_use]
     pub fn timeout(&self) -> Duration {
-        self.rules().map(|rule| rule.timeout).min().unwrap_or(Duration::from_secs(60))
+        Duration::from_secs(self.rules().map(|rule| rule.timeout_s).min().unwrap_or(60))
     }
 }

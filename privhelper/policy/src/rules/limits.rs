@@ -1,14 +1,14 @@
 //! Limits that only the facts of a request can break.
 
 use super::decision::Decision;
-use super::flags::PackageFlags;
 use super::object::Object;
 use super::rule::{Rule, list};
-use super::source::Source;
+use super::source;
 use crate::error::{Code, Denied};
 use crate::facts::{Action, Facts, Origin, PackageStep, PackageTransaction, UnitFacts};
 use crate::types::{FileMode, UserName};
 use crate::verb_id::VerbId;
+use postern_proto::root::v1::{self as root, PackageFlags};
 
 impl Rule {
     /// Whether the facts keep this rule's limits. What an undo brings back is judged by the rules of its own verbs.
@@ -20,7 +20,7 @@ impl Rule {
         verb: VerbId,
         facts: &Facts,
         flags: PackageFlags,
-        sources: &[Source],
+        sources: &[root::Source],
     ) -> Result<(), Denied> {
         if verb == VerbId::RequestUndo {
             return Ok(());
@@ -37,13 +37,16 @@ impl Rule {
         verb: VerbId,
         plan: &PackageTransaction,
         flags: PackageFlags,
-        sources: &[Source],
+        sources: &[root::Source],
     ) -> Result<(), Denied> {
+        let (id, most) = (&self.id, self.max_new_packages);
         let refused = |what: String| Err(Denied::new(Code::PlanRefused, what));
+        let not_granted =
+            |what: &str, key: &str| refused(format!("{what}; rule {id} does not grant it (`{key}`)"));
         if !self.sources.is_empty()
             && let Some(step) = plan.steps.iter().find(|step| !self.has_sources(step, sources))
         {
-            let (granted, id) = (self.sources.join(", "), &self.id);
+            let granted = self.sources.join(", ");
             let from = step.sources.iter().map(Origin::to_string).collect::<Vec<_>>().join(" and from ");
             let from =
                 if from.is_empty() { "no configured source that can be told".to_owned() } else { from };
@@ -53,41 +56,29 @@ impl Rule {
             ));
         }
         if flags.recommends && !self.recommends {
-            let id = &self.id;
-            return refused(format!(
-                "recommended packages come along; rule {id} does not grant it (`recommends`)"
-            ));
+            return not_granted("recommended packages come along", "recommends");
         }
         let new = plan.steps.iter().filter(|step| step.action == Action::Install).count();
         if new > 0 && verb == VerbId::PackageUpgrade && !self.new_packages {
-            return refused(format!(
-                "the upgrade would bring new packages; rule {} does not grant it (`new_packages`)",
-                self.id
-            ));
+            return not_granted("the upgrade would bring new packages", "new_packages");
         }
-        // What a repair needs is not known before; its rules have no such limit.
+        // The packages of a repair are not known before; its rules have no such limit.
         let is_counted = verb != VerbId::PackageRepair;
-        if is_counted && usize::try_from(self.max_new_packages).is_ok_and(|most| new > most) {
+        if is_counted && usize::try_from(most).is_ok_and(|most| new > most) {
             return refused(format!(
-                "{new} packages would be new; rule {} grants {} (`max_new_packages`)",
-                self.id, self.max_new_packages
+                "{new} packages would be new; rule {id} grants {most} (`max_new_packages`)"
             ));
         }
         match plan.steps.iter().find_map(|step| Some((step, self.broken_by(verb, step)?))) {
             None => Ok(()),
-            Some((step, key)) => refused(format!(
-                "{} would be {}; rule {} does not grant it (`{key}`)",
-                step.name,
-                step.action.done(),
-                self.id
-            )),
+            Some((step, key)) => not_granted(&format!("{} would be {}", step.name, step.action.done()), key),
         }
     }
 
     /// Whether all that offer what this step fetches are granted. apt may take the bytes from any of them.
-    fn has_sources(&self, step: &PackageStep, sources: &[Source]) -> bool {
+    fn has_sources(&self, step: &PackageStep, sources: &[root::Source]) -> bool {
         let granted = |origin: &Origin| {
-            sources.iter().any(|source| self.sources.contains(&source.name) && source.has(origin))
+            sources.iter().any(|source| self.sources.contains(&source.name) && source::has(source, origin))
         };
         match step.action {
             Action::Remove | Action::Purge | Action::Configure => true,
@@ -99,7 +90,7 @@ impl Rule {
 
     /// The limit that one step of a transaction breaks.
     fn broken_by(&self, verb: VerbId, step: &PackageStep) -> Option<&'static str> {
-        // What the verb is for, rather than what comes with it. An upgrade of all decides each package for itself.
+        // The verb's own change needs no limit, only side effects do. An upgrade of all decides each package.
         let is_removal = matches!(verb, VerbId::PackageRemove | VerbId::PackagePurge) && step.asked;
         let (granted, key) = match step.action {
             Action::Install | Action::Reinstall | Action::Configure => return None,
@@ -124,10 +115,9 @@ impl Rule {
         // Which ones they are tells their state, which a person has not yet agreed to.
         let others =
             if self.decision == Decision::Ask { "other units".to_owned() } else { others.join(", ") };
-        Err(Denied::new(
-            Code::WouldCascade,
-            format!("{others} would be changed too; rule {} does not grant it (`allow_cascade`)", self.id),
-        ))
+        let id = &self.id;
+        let why = format!("{others} would be changed too; rule {id} does not grant it (`allow_cascade`)");
+        Err(Denied::new(Code::WouldCascade, why))
     }
 
     /// Whether a new file or directory keeps the limits. What it gets by default is checked like what is asked for.

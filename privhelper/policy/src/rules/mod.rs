@@ -15,16 +15,12 @@ pub mod protect;
 mod risk;
 mod rule;
 mod source;
-mod visible;
 
-pub use accepted::{Client, Policy, Who};
+pub use accepted::Policy;
 pub use command::Command;
 pub use decision::Decision;
 pub use element::Element;
-pub use flags::PackageFlags;
 pub use grant::Grant;
 pub use object::{Object, RequiredGrant, Selector};
 pub use risk::Risk;
-pub use rule::{Rate, Rule};
-pub use source::Source;
-pub use visible::Consent;
+pub use rule::Rule;

@@ -1,4 +1,4 @@
-//! What a decision is about, and which of it a rule selects.
+//! The objects of a decision, and the selectors of rules.
 
 use super::decision::Decision;
 use crate::types::{
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A verb on an object: each must be granted for a request to pass.
 pub type RequiredGrant = (VerbId, Object);
 
-/// What policy sees of one element of a request.
+/// One element of a request, as the policy decides it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Object {
     /// The verb alone, such as `package.update`.
@@ -50,14 +50,14 @@ pub enum Object {
     Command {
         /// Its name.
         name: CommandName,
-        /// What is given for its parameters.
+        /// The values of its parameters.
         arguments: Arguments,
     },
     /// The undo of a request that a rule let through.
     Undo {
         /// That rule's id.
         rule: String,
-        /// What was decided of the request: its undo is not let through more easily.
+        /// The decision of that request, which its undo does not fall below.
         least: Decision,
     },
 }
@@ -85,7 +85,7 @@ impl Object {
         object
     }
 
-    /// What a request about this is at least, whatever the rules say.
+    /// The least strict decision that a request about this may get.
     #[must_use]
     pub const fn least(&self) -> Decision {
         if let Self::Undo { least, .. } = self { *least } else { Decision::Allow }
@@ -103,7 +103,7 @@ impl Object {
         self.path() == Some(at)
     }
 
-    /// What a person reads after the verb: never a value or content.
+    /// The name of the object for people: never a value or content.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -118,7 +118,7 @@ impl Object {
     }
 }
 
-/// What a rule is about.
+/// The objects that a rule selects.
 #[derive(Debug)]
 pub enum Selector {
     /// Verbs without an object.

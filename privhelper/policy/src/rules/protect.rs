@@ -1,21 +1,21 @@
-//! What no rule can grant: Postern itself and what keeps the host standing.
+//! Objects that no rule can grant: Postern itself, and what the host needs to run and to stay secure.
 
 use super::object::Object;
-use crate::error::{Code, Denied, Invalid};
-use crate::facts::{Action, Facts};
+use crate::error::{Code, Denied, each};
+use crate::facts::{Action, Facts, all_names};
 use crate::types::{Pattern, TargetPath};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 
 /// Units that no effect may touch: ours, PID 1's own, and the bus. `dbus-org.*` are mere aliases of services on the bus.
 pub const UNITS: [&str; 6] = ["postern-", "systemd-", "dbus.", "dbus-broker.", "init.scope", "user@"];
-/// Of ours those that may be restarted all the same, where a rule says so: what runs goes on, and what waits for a
-/// person is asked again. Nobody waits for such a restart, since who waits would be in its way.
-pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-helper.service"];
-/// Packages that no transaction may change: the helper itself.
+/// Units of Postern that a rule may let a client restart: effects continue, and requests that wait for approval are asked
+/// again. The restart is not waited for, since the waiting request would block it.
+pub const RESTARTABLE: [&str; 2] = ["postern-agent.service", "postern-broker.service"];
+/// Packages that no transaction may change: Postern itself.
 pub const OWN_PACKAGES: [&str; 1] = ["postern"];
-/// Packages that no transaction may remove or bring back to an earlier version: what the helper stands on. A job
-/// refuses the same for all that is essential or required, and for the kernel that runs.
+/// Packages that no transaction may remove or downgrade: Postern depends on them. postern-packages also refuses to remove
+/// essential and required packages and the running kernel.
 #[rustfmt::skip]
 pub const PACKAGES: [&str; 8] = [
     "systemd", "systemd-sysv", "dbus", "dpkg", "apt", "libc6", "base-files", "debian-archive-keyring",
@@ -24,7 +24,7 @@ pub const PACKAGES: [&str; 8] = [
 /// root or what root runs. The unit's `ReadOnlyPaths` say the same, but end at the first rename over a file.
 #[rustfmt::skip]
 pub const DIRECTORIES: [&str; 37] = [
-    "/etc/postern/", "/var/lib/postern/", "/var/lib/postern-helper/", "/var/log/postern/", "/proc/",
+    "/etc/postern/", "/var/lib/postern/", "/var/lib/postern-", "/var/log/postern/", "/proc/",
     "/sys/", "/dev/", "/run/", "/boot/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/",
     "/etc/systemd/", "/etc/init.d/", "/etc/udev/", "/etc/tmpfiles.d/", "/etc/sysusers.d/",
     "/etc/modprobe.d/", "/etc/modules-load.d/", "/etc/sudoers.d/", "/etc/polkit-1/", "/etc/dbus-1/",
@@ -40,7 +40,7 @@ pub const FILES: [&str; 14] = [
     "/etc/crontab", "/etc/anacrontab", "/etc/environment",
 ];
 
-/// What a policy adds to these lists (`[protect]`).
+/// The additions of a policy to these lists (`[protect]`).
 #[derive(Debug, Default)]
 pub(super) struct Protect {
     packages: Vec<Pattern>,
@@ -51,18 +51,10 @@ pub(super) struct Protect {
 
 impl Protect {
     pub(super) fn new(wire: &root::Protect) -> Result<Self, String> {
-        let words = |invalid: Invalid| format!("protect: {invalid}");
-        let patterns =
-            |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect::<Result<_, _>>();
         Ok(Self {
-            packages: patterns(&wire.packages).map_err(words)?,
-            units: patterns(&wire.units).map_err(words)?,
-            paths: wire
-                .paths
-                .iter()
-                .map(|text| TargetPath::new(text))
-                .collect::<Result<_, _>>()
-                .map_err(words)?,
+            packages: each(&wire.packages, Pattern::new)?,
+            units: each(&wire.units, Pattern::new)?,
+            paths: each(&wire.paths, TargetPath::new)?,
         })
     }
 
@@ -87,7 +79,7 @@ impl Protect {
         if is_protected { protected(object.name()) } else { Ok(()) }
     }
 
-    /// Checks what the request would really touch.
+    /// Checks the facts: the objects that the request would really change.
     pub(super) fn check_facts(&self, facts: &Facts) -> Result<(), Denied> {
         let touched = match facts {
             Facts::Packages(packages) => packages
@@ -96,7 +88,7 @@ impl Protect {
                 .find(|step| self.keeps(step.action, step.name.as_str()))
                 .map(|step| step.name.as_str()),
             Facts::Unit(unit) => {
-                let mut names = unit.affected.iter().flat_map(|other| other.state.all_names());
+                let mut names = unit.affected.iter().flat_map(|other| all_names(&other.state));
                 names.find(|name| self.has_unit(name))
             }
             Facts::Files(_) | Facts::None => None,
@@ -119,8 +111,8 @@ impl Protect {
         OWN_PACKAGES.contains(&name) || self.packages.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// What is protected, what stands below it, and for changes also what stands above: who owns a directory can put
-    /// another one in the place of what is in it.
+    /// Whether the path is protected, below a protected one, or, for changes, above one: the owner of a directory can replace
+    /// its entries.
     fn has_path(&self, verb: VerbId, path: &str) -> bool {
         let own = self.paths.iter().map(TargetPath::as_str);
         let whole = FILES.into_iter().chain(own.clone());

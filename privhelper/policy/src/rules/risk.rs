@@ -1,16 +1,14 @@
-//! How much a decision puts at stake: computed from what is decided, never written by hand.
-//!
-//! For records and for people. It decides nothing.
+//! The risk of a request, computed from its grants. For records and for people; it does not affect a decision.
 
 use super::object::{Object, RequiredGrant};
 use crate::verb_id::VerbId;
 
-/// What is at stake in one request.
+/// The risk of one request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Risk {
     /// 0 (nothing) to 100 (the host).
     pub score: u32,
-    /// What it amounts to, such as `service.mutate`. Sorted.
+    /// Its capabilities, such as `service.mutate`. Sorted.
     pub capabilities: Vec<&'static str>,
 }
 

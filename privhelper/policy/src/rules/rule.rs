@@ -3,21 +3,11 @@
 use super::decision::Decision;
 use super::lines::first_unlisted;
 use super::object::{Object, Selector};
-use crate::error::{Code, Denied, Invalid};
+use crate::error::{Code, Denied, each};
 use crate::types::{FileMode, PackageVersion, Pattern, TargetPath, UserName};
 use crate::verb_id::VerbId;
 use postern_proto::root::v1 as root;
 use std::ops::Deref;
-use std::time::Duration;
-
-/// At most `count` begin records of the rule in a sliding `window`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// How many.
-    pub count: u32,
-    /// In how long.
-    pub window: Duration,
-}
 
 /// One rule with all its limits. Public for reading: it has no constructor but [`Rule::new`].
 ///
@@ -28,16 +18,10 @@ pub struct Rule {
     wire: root::Rule,
     /// Which verbs.
     pub verbs: Vec<VerbId>,
-    /// What it decides.
+    /// Its decision.
     pub decision: Decision,
     /// Which objects.
     pub selector: Selector,
-    /// How often.
-    pub rate: Option<Rate>,
-    /// Longest wait for locks and jobs.
-    pub timeout: Duration,
-    /// How long a request waits for approval.
-    pub approval_ttl: Duration,
     /// Versions that may be asked for.
     pub versions: Vec<Pattern>,
     /// Modes that may be set.
@@ -74,15 +58,10 @@ impl Rule {
             root::Decision::Ask => Decision::Ask,
             root::Decision::Unspecified => return Err("no decision".to_owned()),
         };
-        let rate = (rule.rate_count > 0)
-            .then(|| Rate { count: rule.rate_count, window: Duration::from_secs(rule.rate_window_s) });
         Ok(Self {
             verbs: verbs.collect::<Result<_, _>>()?,
             decision,
             selector: selector(rule)?,
-            rate,
-            timeout: Duration::from_secs(rule.timeout_s),
-            approval_ttl: Duration::from_secs(rule.approval_ttl_s),
             versions: each(&rule.versions, Pattern::new)?,
             modes: each(&rule.modes, FileMode::new)?,
             owners: each(&rule.owners, |text| UserName::new("owners", text))?,
@@ -139,17 +118,11 @@ impl Rule {
 
     fn holds_content(&self, bytes: u64, content: Option<&[u8]>) -> Result<(), Denied> {
         if bytes > self.max_bytes {
-            return Err(over(format!(
-                "rule {} grants at most {} bytes (`max_bytes`)",
-                self.id, self.max_bytes
-            )));
+            let (id, most) = (&self.id, self.max_bytes);
+            return Err(over(format!("rule {id} grants at most {most} bytes (`max_bytes`)")));
         }
-        let Some(content) = content else {
-            return Ok(());
-        };
-        if !self.lines.is_empty()
-            && let Some(line) = first_unlisted(&self.lines, content)
-        {
+        let content = content.filter(|_| !self.lines.is_empty());
+        if let Some(line) = content.and_then(|content| first_unlisted(&self.lines, content)) {
             return Err(over(format!("line {line} is none of those that rule {} grants (`lines`)", self.id)));
         }
         Ok(())
@@ -174,10 +147,8 @@ impl Rule {
     /// `limit_exceeded` with the limit's name.
     pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Denied> {
         if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
-            return Err(over(format!(
-                "rule {} grants at most {} files (`max_files`)",
-                self.id, self.max_files
-            )));
+            let (id, most) = (&self.id, self.max_files);
+            return Err(over(format!("rule {id} grants at most {most} files (`max_files`)")));
         }
         Ok(())
     }
@@ -189,10 +160,6 @@ fn over(what: String) -> Denied {
 
 pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn each<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, Invalid>) -> Result<Vec<T>, String> {
-    texts.iter().map(|text| parse(text).map_err(|invalid| format!("{text:?}: {invalid}"))).collect()
 }
 
 fn selector(rule: &root::Rule) -> Result<Selector, String> {

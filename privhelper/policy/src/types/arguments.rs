@@ -14,11 +14,9 @@ impl CommandName {
     /// Another character or length.
     pub fn new(text: &str) -> Result<Self, Invalid> {
         let set = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-');
-        if (1..=64).contains(&text.len()) && text.bytes().all(set) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(Invalid::new("name", "a command's name is 1 to 64 of a-z, 0-9 and '-'"))
-        }
+        let is_name = (1..=64).contains(&text.len()) && text.bytes().all(set);
+        let invalid = Invalid::new("name", "a command's name is 1 to 64 of a-z, 0-9 and '-'");
+        is_name.then(|| Self(text.to_owned())).ok_or(invalid)
     }
 
     /// The name.

@@ -30,14 +30,7 @@ impl Digest {
     /// The digest that 64 lower-case hex digits say.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
-        let mut bytes = [0_u8; 32];
-        if text.len() != 64 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        Self::from_bytes(&unhex(text)?)
     }
 
     /// The 32 bytes.
@@ -55,6 +48,24 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
+}
+
+/// Bytes as lower-case hex digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()
+}
+
+/// The bytes that lower-case hex digits say, two a byte.
+#[must_use]
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+    let byte = |pair: &[u8]| match *pair {
+        [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(byte).collect()
 }

@@ -1,4 +1,4 @@
-//! What a writer says must be there now.
+//! The precondition of a change to a file.
 
 use super::digest::Digest;
 use crate::error::Invalid;

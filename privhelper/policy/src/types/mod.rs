@@ -1,6 +1,6 @@
 //! Validated arguments: each a newtype with a private field and one constructor.
 //!
-//! Nothing here does I/O. Behind this line no wire type is used.
+//! Nothing here does I/O. After validation no wire type is used.
 
 mod arguments;
 mod digest;
@@ -11,12 +11,11 @@ mod parameter;
 mod path;
 mod pattern;
 mod request_id;
-mod text;
 mod unit;
 mod user;
 
 pub use arguments::{Arguments, CommandName};
-pub use digest::Digest;
+pub use digest::{Digest, hex, unhex};
 pub use expect::Expect;
 pub use mode::{Attributes, FileKind, FileMode};
 pub use package::{PackageName, PackageVersion};
@@ -24,6 +23,5 @@ pub use parameter::ParameterKind;
 pub use path::TargetPath;
 pub use pattern::Pattern;
 pub use request_id::RequestId;
-pub use text::{Reason, TaskId, TraceId};
 pub use unit::{UNIT_SUFFIXES, UnitName};
 pub use user::UserName;

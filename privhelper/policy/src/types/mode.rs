@@ -8,10 +8,10 @@ use std::fmt;
 pub struct FileMode(u32);
 
 impl FileMode {
-    /// What a new file gets when nothing else is asked for.
+    /// The default of a new file.
     pub const DEFAULT: Self = Self(0o644);
 
-    /// What a new directory gets when nothing else is asked for.
+    /// The default of a new directory.
     pub const DIRECTORY: Self = Self(0o755);
 
     /// Four octal digits of which the first is 0.
@@ -42,7 +42,7 @@ impl FileMode {
     }
 }
 
-/// What a name may stand for.
+/// File or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A plain file.

@@ -22,11 +22,8 @@ impl PackageName {
         );
         let first = text.bytes().next().is_some_and(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9'));
         let rest = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'.' | b'-'));
-        if first && rest && (2..=128).contains(&text.len()) && !text.ends_with('-') {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(bad)
-        }
+        let is_name = first && rest && (2..=128).contains(&text.len()) && !text.ends_with('-');
+        is_name.then(|| Self(text.to_owned())).ok_or(bad)
     }
 
     /// The name.
@@ -42,7 +39,7 @@ impl fmt::Display for PackageName {
     }
 }
 
-/// A version: 1 to 128 of `[A-Za-z0-9.+:~-]`, the first a digit (deb-version(7)).
+/// A version: 1 to 256 of `[A-Za-z0-9.+:~-]`, the first a digit (deb-version(7)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageVersion(String);
 
@@ -55,14 +52,11 @@ impl PackageVersion {
         let first = text.bytes().next().is_some_and(|b| b.is_ascii_digit());
         let rest =
             text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b':' | b'~' | b'-'));
-        if first && rest && text.len() <= 128 {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(Invalid::new(
-                "version",
-                "a version is 1 to 128 of letters, digits, '.', '+', ':', '~', '-' and begins with a digit",
-            ))
-        }
+        let bad = Invalid::new(
+            "version",
+            "a version is 1 to 256 of letters, digits, '.', '+', ':', '~', '-' and begins with a digit",
+        );
+        (first && rest && text.len() <= 256).then(|| Self(text.to_owned())).ok_or(bad)
     }
 
     /// The version.

@@ -1,11 +1,11 @@
-//! What a parameter of a command may be: each kind an explicit set of texts, one spelling for one value.
+//! Kinds of a command's parameters: each is an explicit set of texts.
 
 use super::package::PackageName;
 use super::path::TargetPath;
 use super::pattern::Pattern;
 use super::unit::UnitName;
 use super::user::UserName;
-use crate::error::Invalid;
+use crate::error::each;
 use core::net::IpAddr;
 use postern_proto::root::v1 as root;
 use std::ops::RangeInclusive;
@@ -56,10 +56,6 @@ impl ParameterKind {
     /// A field that is not what it must be, in words.
     pub fn new(wire: &root::Parameter) -> Result<Self, String> {
         use root::ParameterKind as Wire;
-        let patterns = |parse: fn(&str) -> Result<Pattern, Invalid>| {
-            let parsed = wire.values.iter().map(|text| parse(text).map_err(|invalid| invalid.to_string()));
-            parsed.collect::<Result<Vec<_>, _>>()
-        };
         Ok(match wire.kind() {
             Wire::Unspecified => return Err("has no kind".to_owned()),
             Wire::Enum => Self::OneOf(wire.values.clone()),
@@ -74,19 +70,13 @@ impl ParameterKind {
             Wire::Cidr => Self::Cidr,
             Wire::Port => Self::Port,
             Wire::Timezone => Self::Timezone,
-            Wire::Package => Self::Package(patterns(Pattern::new)?),
-            Wire::Unit => Self::Unit(patterns(Pattern::new)?),
+            Wire::Package => Self::Package(each(&wire.values, Pattern::new)?),
+            Wire::Unit => Self::Unit(each(&wire.values, Pattern::new)?),
             Wire::Path => {
-                let directories = wire.directories.iter().map(|text| TargetPath::new(text));
-                let files = wire.files.iter().map(|text| Pattern::new(text));
-                let words = |invalid: Invalid| invalid.to_string();
-                Self::Path(
-                    directories.collect::<Result<_, _>>().map_err(words)?,
-                    files.collect::<Result<_, _>>().map_err(words)?,
-                )
+                Self::Path(each(&wire.directories, TargetPath::new)?, each(&wire.files, Pattern::new)?)
             }
             Wire::Secret => Self::Secret,
-            Wire::Text => Self::Text(patterns(Pattern::of_text)?),
+            Wire::Text => Self::Text(each(&wire.values, Pattern::of_text)?),
         })
     }
 
@@ -133,7 +123,7 @@ impl ParameterKind {
         }
     }
 
-    /// What the client is told that a value must be.
+    /// The requirement of a value, for the client.
     #[must_use]
     pub fn says(&self) -> String {
         let joined =

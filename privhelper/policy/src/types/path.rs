@@ -51,7 +51,7 @@ impl TargetPath {
         }
     }
 
-    /// What stands below `directory`, if the path is below it: `b/c` of `/a/b/c` below `/a`.
+    /// The rest of the path below `directory`, if it is below it: `b/c` of `/a/b/c` below `/a`.
     #[must_use]
     pub fn below(&self, directory: &Self) -> Option<&str> {
         self.0.strip_prefix(&directory.0)?.strip_prefix('/')

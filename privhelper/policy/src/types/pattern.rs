@@ -92,7 +92,7 @@ impl Pattern {
         self.matches_but(line, |b| matches!(b, b' '..=b'~'))
     }
 
-    /// What stands before the first `*` and after the last decides nearly always.
+    /// Compares the text before the first `*` and after the last first, which nearly always decides.
     fn matches_but(&self, text: &str, can_take: impl Fn(u8) -> bool) -> bool {
         let Some(stars) = &self.stars else {
             return self.text == text;

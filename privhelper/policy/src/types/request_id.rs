@@ -21,11 +21,8 @@ impl RequestId {
                 19 => matches!(b, b'8' | b'9' | b'a' | b'b'),
                 _ => matches!(b, b'0'..=b'9' | b'a'..=b'f'),
             });
-        if form {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(Invalid::new("request_id", "must be a UUIDv7 in 36 lower-case characters"))
-        }
+        let invalid = Invalid::new("request_id", "must be a UUIDv7 in 36 lower-case characters");
+        form.then(|| Self(text.to_owned())).ok_or(invalid)
     }
 
     /// A new id, of 32 random hex digits.

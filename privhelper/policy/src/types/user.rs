@@ -15,11 +15,8 @@ impl UserName {
     pub fn new(field: &'static str, text: &str) -> Result<Self, Invalid> {
         let first = text.bytes().next().is_some_and(|b| matches!(b, b'a'..=b'z' | b'_'));
         let rest = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
-        if first && rest && text.len() <= 32 {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(Invalid::new(field, "must be a user's or group's name of a-z, 0-9, '_', '-', and no number"))
-        }
+        let why = "must be a user's or group's name of a-z, 0-9, '_', '-', and no number";
+        (first && rest && text.len() <= 32).then(|| Self(text.to_owned())).ok_or(Invalid::new(field, why))
     }
 
     /// The name.

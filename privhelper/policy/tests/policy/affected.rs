@@ -27,7 +27,8 @@ impl Host {
     }
 
     fn show(&self, asked: &UnitName) -> UnitProperties {
-        let is_asked = |unit: &&UnitProperties| unit.state.all_names().contains(asked.as_str());
+        let is_asked =
+            |unit: &&UnitProperties| postern_policy::facts::all_names(&unit.state).contains(asked.as_str());
         let missing = || {
             let text = format!("Id={asked}\nNames={asked}\nLoadState=not-found\nActiveState=inactive\n");
             UnitProperties::parse(&text).unwrap().remove(0)

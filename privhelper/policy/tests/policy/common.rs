@@ -1,4 +1,4 @@
-//! A rule with the defaults of CONTRACTS 5, and the identities that ask.
+//! A rule with the defaults of `policy apply`, and identities of clients.
 
 use postern_policy::Identity;
 use postern_proto::root::v1 as root;

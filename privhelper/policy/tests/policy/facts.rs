@@ -79,7 +79,8 @@ fn files(file: root::FileFacts) -> root::Facts {
 #[test]
 fn reads_back_what_it_writes() {
     let missing = root::FileFacts { path: "/etc/motd".to_owned(), ..root::FileFacts::default() };
-    let directory = root::FileFacts { directory: true, size: 0, ..file() };
+    let directory = root::FileFacts { directory: true, size: 0, sha256: Vec::new(), ..file() };
+    let unread = root::FileFacts { sha256: Vec::new(), ..file() };
     for facts in [
         root::Facts::default(),
         packages(step()),
@@ -87,6 +88,7 @@ fn reads_back_what_it_writes() {
         files(file()),
         files(missing),
         files(directory),
+        files(unread),
     ] {
         assert_eq!(read(&facts).unwrap().to_wire(), facts);
     }
@@ -241,6 +243,8 @@ fn accepts_units_with_names_and_states_of_systemd_alone() {
     }
     assert_eq!(with(vec![other("stop"); 257]), Err("affected"));
     assert_eq!(with(vec![root::AffectedUnit { unit: None, ..other("stop") }]), Err("unit"));
+    let template = root::UnitState { id: "ssh@.service".to_owned(), ..root::UnitState::default() };
+    assert!(with(vec![root::AffectedUnit { unit: Some(template), ..other("enable") }]).is_ok());
     let none = root::Facts { unit: Some(root::UnitFacts::default()), ..root::Facts::default() };
     assert_eq!(read(&none), Err("unit"));
 }
@@ -252,9 +256,8 @@ fn refuses_malformed_facts_of_files() {
         (root::FileFacts { path: text("etc/motd"), ..file() }, "path"),
         (root::FileFacts { path: text("/etc/../motd"), ..file() }, "path"),
         (root::FileFacts { mode: 0o4755, ..file() }, "mode"),
-        (root::FileFacts { mode: 0o100_644, ..file() }, "exists"),
-        (root::FileFacts { sha256: vec![7; 31], ..file() }, "exists"),
-        (root::FileFacts { sha256: Vec::new(), ..file() }, "exists"),
+        (root::FileFacts { mode: 0o100_644, ..file() }, "mode"),
+        (root::FileFacts { sha256: vec![7; 31], ..file() }, "sha256"),
         (root::FileFacts { exists: false, ..file() }, "exists"),
         (root::FileFacts { attributes: vec![text("user.b"), text("user.a")], ..file() }, "attributes"),
         (root::FileFacts { attributes: vec![text("user.a b")], ..file() }, "attributes"),

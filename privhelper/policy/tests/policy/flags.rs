@@ -4,9 +4,8 @@ use crate::common::{agent, rule, strings};
 use crate::plans::step;
 use crate::rules::{decide, file, package, policy, site};
 use postern_policy::facts::{Action, PackageStep, PackageTransaction};
-use postern_policy::{Code, Facts, PackageFlags, Policy, VerbId};
-use postern_proto::root::v1 as root;
-use std::time::Duration;
+use postern_policy::{Code, Facts, Policy, VerbId};
+use postern_proto::root::v1::{self as root, PackageFlags};
 
 fn grants(id: &str, packages: &[&str]) -> root::Rule {
     let verbs = ["package.install", "package.upgrade", "package.autoremove"];
@@ -63,7 +62,7 @@ fn recommends_only_if_every_element_of_the_request_does() {
 
 #[test]
 fn other_flags_are_what_some_rule_of_each_element_grants() {
-    let removals = root::Rule { allow_removals: true, timeout_s: 30, ..grants("removals", &["a*"]) };
+    let removals = root::Rule { allow_removals: true, ..grants("removals", &["a*"]) };
     let downgrades =
         root::Rule { allow_downgrades: true, max_new_packages: 3, ..grants("downgrades", &["a*"]) };
     let other = root::Rule { allow_removals: true, max_new_packages: 7, ..grants("other", &["b*"]) };
@@ -74,18 +73,17 @@ fn other_flags_are_what_some_rule_of_each_element_grants() {
     };
     let alone = flags(&["a0"]);
     assert!(alone.allow_removals && alone.allow_downgrades && !alone.allow_upgrades && !alone.new_packages);
-    assert_eq!((alone.max_new_packages, alone.lock_timeout), (50, Duration::from_secs(30)));
+    assert_eq!(alone.max_new_packages, 50);
     let both = flags(&["a0", "b0"]);
     assert!(both.allow_removals && !both.allow_downgrades);
-    assert_eq!((both.max_new_packages, both.lock_timeout), (7, Duration::from_secs(20)));
-    assert_eq!(both.to_wire().max_new_packages, 7);
+    assert_eq!(both.max_new_packages, 7);
 }
 
 #[test]
 fn a_request_about_something_else_has_no_flags() {
     let policy = policy(vec![site("r", &["file.read"], 1, &["*"])]);
     let flags = decide(&policy, &[(VerbId::FileRead, file("/srv/x/a"))]).unwrap().package_flags();
-    assert_eq!(flags.to_wire(), root::PackageFlags::default());
+    assert_eq!(flags, PackageFlags::default());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Decisions, object by object (CONTRACTS 5).
+//! Decisions, object by object.
 
 use crate::common::{agent, rule, stranger, strings};
 use crate::plans::{plan, step};
@@ -6,6 +6,7 @@ use postern_policy::facts::Action;
 use postern_policy::types::{Digest, PackageName, TargetPath, UnitName};
 use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
+use prost::Message;
 use root::Decision::{Allow, Ask, Deny};
 
 pub fn policy_with(rules: root::Rules) -> Policy {
@@ -211,4 +212,31 @@ fn what_stands_above_the_protected_is_not_changed_either() {
     }
     // Looking at what holds it is no harm.
     assert!(said(&policy, VerbId::FileList, &file("/var")).is_ok());
+}
+
+#[test]
+fn a_rule_with_a_limit_that_this_version_does_not_know_is_refused_and_not_loosened() {
+    let client = root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() };
+    let rules = |rule: &[u8]| {
+        let rules = root::Rules { version: 1, clients: vec![client.clone()], ..root::Rules::default() };
+        // Field 3, a rule: its key, its length, its bytes.
+        let (mut bytes, len) = (rules.encode_to_vec(), u8::try_from(rule.len()).unwrap());
+        bytes.extend([&[0x1a, len], rule].concat());
+        let digest = Digest::of(&[&bytes]).as_bytes().to_vec();
+        let accepted = root::AcceptedPolicy { rules: bytes, digest, ..root::AcceptedPolicy::default() };
+        Policy::load(&accepted.encode_to_vec())
+    };
+    let known = root::Rule {
+        id: "r".to_owned(),
+        client: "agent".to_owned(),
+        verbs: strings(&["unit.start"]),
+        decision: Allow.into(),
+        units: strings(&["x.service"]),
+        ..root::Rule::default()
+    };
+    let known = known.encode_to_vec();
+    assert!(rules(&known).is_ok(), "{:?}", rules(&known).err());
+    // Field 2000 with the value 1.
+    let newer = [known.as_slice(), &[0x80, 0x7d, 0x01]].concat();
+    assert!(rules(&newer).unwrap_err().contains("another version"));
 }

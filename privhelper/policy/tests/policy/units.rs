@@ -1,9 +1,9 @@
-//! Decisions about the units that change along with another, and what a client may know of them.
+//! Decisions about the units that change along with another.
 
 use crate::common::{agent, rule, strings};
-use crate::rules::{decide, decided, policy, policy_with, unit, units};
+use crate::rules::{decide, decided, policy, policy_with, unit};
 use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState};
-use postern_policy::{Code, Consent, Denied, Facts, Grant, Policy, VerbId};
+use postern_policy::{Code, Denied, Facts, Grant, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use root::Decision::{Allow, Ask, Deny};
 
@@ -18,7 +18,7 @@ fn along(verb: VerbId, names: &[&str]) -> AffectedUnit {
 
 fn facts(affected: &[AffectedUnit]) -> UnitFacts {
     let affected = affected.to_vec();
-    UnitFacts { state: state(&["a.service"]), action: "restart", affected, ..UnitFacts::default() }
+    UnitFacts { state: state(&["a.service"]), affected }
 }
 
 fn restart(policy: &Policy, affected: &[AffectedUnit]) -> Result<Grant, Denied> {
@@ -116,35 +116,4 @@ fn a_refusal_does_not_name_affected_units_before_a_person_agreed() {
     let refused = restart(&policy, &[along(VerbId::UnitStop, &["c.service"])]).unwrap_err();
     assert_eq!(refused.code, Code::WouldCascade);
     assert!(!refused.message.contains("c.service"), "{}", refused.message);
-}
-
-#[test]
-fn a_client_sees_the_states_that_it_may_look_at() {
-    let seen = units("look", &["b.service", "also-b.service"], Allow);
-    let seen = root::Rule { verbs: strings(&["unit.status"]), ..seen };
-    let asked = decided(
-        root::Rule { id: "look-asked".to_owned(), units: strings(&["c.service"]), ..seen.clone() },
-        Ask,
-    );
-    let policy = policy(vec![granted(true, Allow), seen, asked]);
-    let affected = [
-        along(VerbId::UnitStop, &["b.service", "also-b.service"]),
-        along(VerbId::UnitStart, &["c.service"]),
-        along(VerbId::UnitStop, &["d.service", "b.service"]),
-    ];
-    let told = |consent| {
-        let steps = policy.visible_steps(&agent(), &facts(&affected), consent);
-        let text = |step: postern_proto::v1::UnitStep| {
-            format!("{} {} {} {} {}", step.verb, step.id, step.cascade, step.active, step.enabled)
-        };
-        steps.into_iter().map(text).collect::<Vec<_>>()
-    };
-    let expected = [
-        "restart a.service false active enabled",
-        "stop b.service true active enabled",
-        "start c.service true  ",
-        "stop d.service true  ",
-    ];
-    assert_eq!(told(Consent::Given), expected);
-    assert_eq!(told(Consent::Pending), ["restart a.service false  ", "stop b.service true active enabled"]);
 }

@@ -285,7 +285,7 @@ fn serves_no_other_verb_and_no_effect() {
     };
     let envelope = Some(Envelope { step: Step::Whole.into(), ..Envelope::default() });
     let status = world.status(AGENT, "a.service", 0, 0).encode_to_vec();
-    let execute = RootExecute { envelope, order: status, secrets: false };
+    let execute = RootExecute { envelope, order: status, ..RootExecute::default() };
     assert_eq!(asked(Kind::RootExecute, execute.encode_to_vec()), "unsupported");
     assert_eq!(asked(Kind::Outcomes, Outcomes { order_id: vec![1; 32] }.encode_to_vec()), "unsupported");
     assert_eq!(

@@ -131,3 +131,16 @@ fn keys_of_the_old_form_are_read_line_by_line() {
         assert_eq!(keys(&list), wanted, "{list}");
     }
 }
+
+#[test]
+fn refuses_answers_of_apt_that_it_does_not_understand() {
+    for table in [
+        ONE.replace("     1 500", "   garbage"),
+        format!("{ONE}\nW: a warning"),
+        ONE.replace("  Installed: (none)", "  Held: no"),
+    ] {
+        let world = world(DEB822, &table);
+        let reply = world.probe(Kind::ProbePackages, &transaction("package.install", &["hello"]));
+        assert_eq!(reply.code(), "package_failed", "{table}");
+    }
+}

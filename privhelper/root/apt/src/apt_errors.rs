@@ -1,9 +1,7 @@
 //! Stable codes for apt's error messages. Does no I/O.
 
-use postern_policy::Code;
-
-/// Longest line for a person, in characters.
-const LINE_MAX: usize = 300;
+use postern_policy::{Code, Denied};
+use postern_root::one_line;
 
 /// Words of apt's messages with their codes; the first that fits counts.
 /// Messages as of apt 2.6 and 3.0 in the C locale.
@@ -29,9 +27,9 @@ const CODES: [(&str, Code); 19] = [
     ("Failed to fetch", Code::PackageFailed),
 ];
 
-/// Tells code and detail of an apt-get that failed from what it wrote.
+/// Tells code and message of an apt-get that failed from what it wrote.
 #[must_use]
-pub fn failure(output: &[u8]) -> (Code, String) {
+pub fn failure(output: &[u8]) -> Denied {
     let text = String::from_utf8_lossy(output);
     // apt 3 writes `Error:` where apt 2 wrote `E:`.
     let errors: Vec<&str> = text
@@ -44,18 +42,11 @@ pub fn failure(output: &[u8]) -> (Code, String) {
     let (code, detail) = found
         .or_else(|| errors.first().map(|line| (Code::PackageFailed, *line)))
         .unwrap_or((Code::PackageFailed, "apt-get failed"));
-    (code, one_line(detail))
+    Denied::new(code, one_line(detail))
 }
 
 /// Refuses every other work until the packages are repaired.
 #[must_use]
-pub fn needs_repair(why: &str) -> (Code, String) {
-    (Code::NeedsRepair, one_line(&format!("{why}; repair the packages first (package.repair)")))
-}
-
-/// The text as one line of bounded length without control characters.
-#[must_use]
-pub fn one_line(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LINE_MAX).collect();
-    line.trim().to_owned()
+pub fn needs_repair(why: &str) -> Denied {
+    Denied::new(Code::NeedsRepair, one_line(&format!("{why}; repair the packages first (package.repair)")))
 }

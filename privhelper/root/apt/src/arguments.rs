@@ -4,18 +4,18 @@ use crate::transaction::{Action, Transaction};
 use postern_policy::types::PackageName;
 use std::path::Path;
 
-/// What dpkg does with a configuration file that was changed here: a question would meet the end of stdin and leave
-/// the package half done.
+/// Keeps configuration files that were changed here: without this dpkg asks, reads the end of stdin, and leaves the
+/// package half-configured.
 pub const CONFFILES: [&str; 2] = ["--force-confdef", "--force-confold"];
 
-/// The form that apt, with Pattern-Only, takes for this package and for nothing else: without `:native`, `curl-`
+/// Returns the operand that apt, with Pattern-Only, reads as this package and nothing else: without `:native`, `curl-`
 /// removes curl and `x.deb` is a regular expression.
 #[must_use]
 pub fn exact(name: &PackageName) -> String {
     format!("{name}:native")
 }
 
-/// Where a real transaction reports and by what it is checked.
+/// How a real transaction reports progress, and the program that checks it.
 #[derive(Debug)]
 pub struct Run<'a> {
     /// The descriptor that apt-get writes progress to.
@@ -46,18 +46,11 @@ pub fn transaction(transaction: &Transaction, run: &Run<'_>) -> Vec<String> {
     argv
 }
 
-/// The arguments of the simulation: the same request, nothing that takes effect.
+/// The arguments that select packages: the same in the probe's simulation and in the run.
 #[must_use]
-pub fn simulate(transaction: &Transaction) -> Vec<String> {
-    let mut argv = ["-s", "-q", "-y", "-o", "APT::Cmd::Pattern-Only=true"].map(String::from).to_vec();
-    argv.extend(request(transaction));
-    argv
-}
-
-/// What decides which packages: alike in simulation and run, or they would differ.
-fn request(transaction: &Transaction) -> Vec<String> {
+pub fn request(transaction: &Transaction) -> Vec<String> {
     let mut argv = Vec::new();
-    // What nothing needs any more goes by its own verb, and not along with another.
+    // Packages that nothing needs any more are removed by `package.autoremove` alone.
     if transaction.action != Action::Autoremove {
         argv.extend(["-o", "APT::Get::AutomaticRemove=false"].map(str::to_owned));
     }

@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use nix::sys::utsname::uname;
-use postern_proto::v1::{Action, PackageInfo};
+use postern_proto::v1::PackageInfo;
+use postern_root::{Fault, one_line};
 
-use crate::apt_errors::one_line;
-use crate::fault::Fault;
 use crate::host::Host;
 use crate::programs;
 
@@ -38,7 +37,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Neither there as a whole nor gone as a whole.
+    /// Whether it is neither installed nor removed completely.
     #[must_use]
     pub fn half_done(&self) -> bool {
         !matches!(self.state.as_str(), "installed" | "config-files" | "not-installed")
@@ -98,11 +97,11 @@ pub fn find<'a>(rows: &'a [Row], native: &str, name: &str) -> Option<&'a Row> {
     rows.iter().find(ours).or_else(|| rows.iter().find(|row| row.name == name))
 }
 
-/// Why this package may not be removed; none if it may.
+/// Returns the reason why this package may not be removed; none if it may.
 #[must_use]
 pub fn vital(row: &Row) -> Option<String> {
     let kernel = uname().ok().and_then(|name| name.release().to_str().map(str::to_owned)).unwrap_or_default();
-    // What the image needs can't go without it. A kernel that is not signed says so in the name of its package.
+    // The image and its modules. An unsigned kernel has `unsigned` in the name of its package.
     let is_kernel = ["linux-image-", "linux-image-unsigned-", "linux-modules-"].iter().any(|start| {
         let rest = row.name.strip_prefix(start).map(|rest| rest.strip_suffix("-unsigned").unwrap_or(rest));
         rest == Some(kernel.as_str())
@@ -117,7 +116,7 @@ pub fn vital(row: &Row) -> Option<String> {
     Some(format!("{} {why} and is not removed", row.name))
 }
 
-/// Whether dpkg was stopped in the middle of its work, as apt finds out: an update of its records is left.
+/// Whether dpkg was interrupted, by apt's own criterion: a file in `updates/` is left.
 #[must_use]
 pub fn interrupted(host: &Host) -> bool {
     let numbered = |entry: fs::DirEntry| {
@@ -136,22 +135,8 @@ pub fn native(host: &Host) -> Result<String, Fault> {
     if arch.is_empty() { Err(Fault::new("dpkg names no architecture")) } else { Ok(arch) }
 }
 
-/// Compares a new version with the old one, as dpkg orders them.
-///
-/// # Errors
-/// The program cannot be started, or does not answer as expected.
-pub fn change(host: &Host, old: &str, new: &str) -> Result<Action, Fault> {
-    for (relation, action) in [("lt", Action::Upgrade), ("eq", Action::Reinstall), ("gt", Action::Downgrade)]
-    {
-        if programs::ask(host, &host.dpkg, &["--compare-versions", old, relation, new])?.status.success() {
-            return Ok(action);
-        }
-    }
-    Err(Fault::new(format!("dpkg cannot compare {old:?} and {new:?}")))
-}
-
-/// Configuration files of these packages beside which dpkg has put the package's own since `since` (seconds and
-/// nanoseconds since 1970): name, architecture and file.
+/// Returns the configuration files of these packages with a `.dpkg-dist` newer than `since` (seconds and nanoseconds
+/// since 1970): name, architecture and file.
 ///
 /// # Errors
 /// The program cannot be started, or does not answer as expected.

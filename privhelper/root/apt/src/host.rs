@@ -1,4 +1,4 @@
-//! The programs of apt and dpkg as values, so that tests bring their own.
+//! The programs of apt and dpkg, as values that tests replace.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ pub struct Host {
     pub lists_lock: PathBuf,
     /// Where an interrupted dpkg leaves updates of its records.
     pub dpkg_updates: PathBuf,
-    /// Runs a program that only reads to its end; the probe does not wait for ever.
+    /// Runs a read-only program to its end; the probe's version has a time limit.
     pub run: fn(&mut Command) -> std::io::Result<Output>,
 }
 

@@ -1,8 +1,7 @@
 //! Starts programs of apt and dpkg with a constant environment.
 
-use crate::fault::Fault;
 use crate::host::Host;
-use std::io::Read;
+use postern_root::Fault;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -24,7 +23,7 @@ const ENVIRONMENT: [(&str, &str); 10] = [
 
 /// `HOME` of what runs as root.
 pub const ROOT: &str = "/root";
-/// `HOME` of what only reads: nothing is found or kept there.
+/// `HOME` of read-only programs: it does not exist.
 const NOBODY: &str = "/nonexistent";
 
 /// A program with the constant environment, nothing on stdin, in `/`.
@@ -41,10 +40,10 @@ pub fn command(program: &Path, home: &str) -> Command {
 /// # Errors
 /// It cannot be started.
 pub fn ask(host: &Host, program: &Path, arguments: &[&str]) -> Result<Output, Fault> {
-    (host.run)(command(program, NOBODY).args(arguments)).map_err(|error| Fault::at(program, &error))
+    (host.run)(command(program, NOBODY).args(arguments)).map_err(Fault::at(program))
 }
 
-/// Runs both at once: each mostly waits for a program of apt or dpkg.
+/// Runs both in parallel: each mostly waits for a program of apt or dpkg.
 ///
 /// # Errors
 /// One of them failed.
@@ -57,19 +56,4 @@ pub fn both<A: Send, B>(
         let second = second()?;
         Ok((first.join().map_err(|_| Fault::new("a thread has panicked"))??, second))
     })
-}
-
-/// Reads all of the input.
-///
-/// # Errors
-/// It cannot be read, or is longer than `max` bytes.
-pub fn read_capped(input: impl Read, max: u64) -> Result<Vec<u8>, Fault> {
-    let mut bytes = Vec::new();
-    let read = input.take(max.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| Fault::new(format!("cannot read: {error}")))?;
-    if u64::try_from(bytes.len()).is_ok_and(|len| len <= max) {
-        Ok(bytes)
-    } else {
-        Err(Fault::new(format!("longer than {max} bytes")))
-    }
 }

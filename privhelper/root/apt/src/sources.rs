@@ -1,19 +1,18 @@
 //! Sources of versions: apt's configured entries, never a repository's own label.
 //!
-//! A repository's label and origin are its own words. What it is here is the entry in apt's files that names it, and
-//! apt ties every version that it knows to those.
+//! A repository chooses its label and origin. A source is the entry in apt's files that names the repository; apt knows
+//! the entries of every version.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use postern_proto::v1::{Action, PackageStep};
+use postern_root::{Fault, store};
 
-use crate::fault::Fault;
 use crate::host::Host;
 use crate::programs::{self, ask};
 
-/// Fields of a configured index; a tab stands in none of them.
+/// Fields of a configured index; none contains a tab.
 const FORMAT: &str = "$(SOURCESENTRY)\t$(SITE)\t$(DESCRIPTION)";
 /// Longest file of sources that is read.
 const FILE_MAX: u64 = 1024 * 1024;
@@ -34,15 +33,15 @@ pub fn fetches(step: &PackageStep) -> bool {
     matches!(step.action(), Action::Install | Action::Upgrade | Action::Downgrade | Action::Reinstall)
 }
 
-/// The operand that means the package of a step, and nothing else.
+/// Returns the operand that apt reads as the package of a step, and nothing else.
 #[must_use]
 pub fn exact(step: &PackageStep, native: &str) -> String {
     let arch = if step.arch == "all" || step.arch == native { "native" } else { &step.arch };
     format!("{}:{arch}", step.name)
 }
 
-/// Writes to each step every source that offers its new version. The list stays empty where even one can't be named:
-/// whichever apt takes the bytes from, it must be among those that are decided on.
+/// Adds to each step every source that offers its new version. The list stays empty if one of them cannot be named: apt
+/// may take the bytes from any of them, so all must be decided.
 ///
 /// # Errors
 /// The program cannot be started, or does not answer as expected.
@@ -56,16 +55,14 @@ pub fn tie(host: &Host, steps: &mut [PackageStep], native: &str) -> Result<(), F
     argv.extend(operands.iter().map(String::as_str));
     let (indexes, answer) = programs::both(|| indexes(host), || ask(host, &host.apt_cache, &argv))?;
     let text = String::from_utf8_lossy(&answer.stdout);
-    let offers = offers(&text);
+    let offers = offers(&text)?;
     for step in steps.iter_mut().filter(|step| fetches(step)) {
         let is_foreign = step.arch != "all" && step.arch != native;
         let header = if is_foreign { format!("{}:{}", step.name, step.arch) } else { step.name.clone() };
         let of_step = offers.iter().filter(|offer| offer.package == header && offer.version == step.new);
-        let sources: Option<BTreeSet<String>> = of_step
-            .map(|offer| source(&indexes, offer.description))
-            .collect::<Option<Vec<_>>>()
-            .map(|found| found.into_iter().flatten().collect());
-        step.sources = sources.unwrap_or_default().into_iter().collect();
+        let sources: Option<Vec<_>> = of_step.map(|offer| source(&indexes, offer.description)).collect();
+        let sources: BTreeSet<String> = sources.into_iter().flatten().flatten().collect();
+        step.sources = sources.into_iter().collect();
     }
     Ok(())
 }
@@ -86,6 +83,7 @@ fn indexes(host: &Host) -> Result<Vec<Index>, Fault> {
         return Err(Fault::new("apt-get does not say what its sources are"));
     }
     let text = String::from_utf8_lossy(&answer.stdout);
+    // Sources of a description that no line has cannot be named, and what cannot be named is refused.
     Ok(text.lines().filter_map(index).collect())
 }
 
@@ -101,12 +99,11 @@ fn index(line: &str) -> Option<Index> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let file = fs::File::open(path).ok()?;
-    String::from_utf8(programs::read_capped(file, FILE_MAX).ok()?).ok()
+    String::from_utf8(store::read(path, FILE_MAX).ok()??).ok()
 }
 
-/// What all entries of a file say of who must have signed them, or `-` if one of them says nothing: how apt numbers
-/// entries differs between files, and Debian 12 does not tell the keys of one.
+/// Returns the keys in `Signed-By` of all entries of a file, or `-` if one entry has none. Per file, since apt numbers
+/// entries differently between formats, and Debian 12 does not print the keys of an entry.
 #[must_use]
 pub fn keys(file: &str, text: &str) -> String {
     let entries: Vec<Option<String>> = if Path::new(file).extension().is_some_and(|form| form == "sources") {
@@ -121,7 +118,7 @@ pub fn keys(file: &str, text: &str) -> String {
         .flat_map(|keys| keys.split(|c: char| c == ',' || c.is_whitespace()))
         .filter(|key| !key.is_empty())
         .collect();
-    // A key that stands in the file itself has no name that a policy could grant.
+    // An inline key has no name that a policy could grant.
     let has_name =
         |key: &&str| key.starts_with('/') || key.bytes().all(|b| b.is_ascii_hexdigit() || b == b'!');
     if names.is_empty() || !names.iter().all(has_name) {
@@ -185,12 +182,15 @@ struct Offer<'a> {
     description: &'a str,
 }
 
+/// Further lines of `apt-cache policy`, below a package's name.
+const HEADERS: [&str; 4] = ["  Installed: ", "  Candidate: ", "  Package pin: ", "  Version table:"];
+
 /// `NAME:`, then ` *** VERSION PIN` or five blanks and the same, then more blanks, a priority and an index.
-fn offers(text: &str) -> Vec<Offer<'_>> {
+fn offers(text: &str) -> Result<Vec<Offer<'_>>, Fault> {
     let (mut package, mut version, mut all) = ("", "", Vec::new());
-    for line in text.lines() {
-        if !line.starts_with(' ') {
-            (package, version) = (line.strip_suffix(':').unwrap_or_default(), "");
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if let Some(name) = line.strip_suffix(':').filter(|name| !name.starts_with(' ')) {
+            (package, version) = (name, "");
         } else if let Some(rest) = line
             .strip_prefix(" *** ")
             .or_else(|| line.strip_prefix("     ").filter(|rest| !rest.starts_with(' ')))
@@ -198,11 +198,14 @@ fn offers(text: &str) -> Vec<Offer<'_>> {
             version = rest.split(' ').next().unwrap_or_default();
         } else if line.starts_with("      ")
             && let Some((_, description)) = line.trim_start().split_once(' ')
-            // What is installed: nobody offers it.
-            && description != "/var/lib/dpkg/status"
         {
-            all.push(Offer { package, version, description });
+            // The installed version is no offer.
+            if description != "/var/lib/dpkg/status" {
+                all.push(Offer { package, version, description });
+            }
+        } else if !HEADERS.iter().any(|header| line.starts_with(header)) {
+            return Err(Fault::new(format!("apt-cache policy is not understood: {line:?}")));
         }
     }
-    all
+    Ok(all)
 }

@@ -1,11 +1,11 @@
-//! What apt-get is asked for.
+//! Transactions that apt-get is asked for.
 
 use postern_policy::VerbId;
 use postern_policy::request::PackagesRequest;
 use postern_policy::types::{PackageName, PackageVersion};
 use postern_proto::root::v1::PackageFlags;
 
-/// What a transaction does to the packages that it names.
+/// The change of the named packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// `package.install`
@@ -38,14 +38,14 @@ impl Action {
     }
 }
 
-/// What apt-get is asked for. Simulation and run are made from the same value.
+/// One transaction. Simulation and run are made from the same value.
 #[derive(Debug, Clone)]
 pub struct Transaction {
-    /// What is done.
+    /// The change.
     pub action: Action,
     /// The named packages; a version only where one is installed.
     pub packages: Vec<(PackageName, Option<PackageVersion>)>,
-    /// What apt may do besides.
+    /// Further changes that apt may make.
     pub flags: PackageFlags,
 }
 

@@ -22,13 +22,13 @@ impl Accounts {
     /// One is missing or cannot be read.
     pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
         let text = |path| {
-            let bytes = store::read(path, MAX)?.ok_or(Fault::Corrupt { what: "passwd or group" })?;
+            let bytes = store::read(path, MAX)?.ok_or(Fault::Corrupt("passwd or group"))?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
         Ok(Self { passwd: text(passwd)?, group: text(group)? })
     }
 
-    /// Who has this uid.
+    /// Returns the names of this uid.
     #[must_use]
     pub fn identity(&self, uid: u32) -> Identity {
         Identity::parse(uid, &self.passwd, &self.group)

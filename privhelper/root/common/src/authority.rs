@@ -1,6 +1,6 @@
 //! Decides an order under the accepted policy: for its uid, with consent where a rule marks it `ask`.
 //!
-//! The broker decided the same before. Its word is not used: a captured broker can leave out orders, not add rights.
+//! The broker decided the same before. Its decision is not used: a captured broker can drop orders, not add rights.
 
 use crate::accounts::Accounts;
 use crate::error::Fault;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
-/// What the order is decided for, with the recorder's envelope.
+/// The purpose of a decision, with the recorder's envelope.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
     /// An effect or a read: `ask` needs consent.
@@ -27,17 +27,18 @@ pub enum Purpose<'a> {
     Facts(Option<&'a Envelope>),
 }
 
-/// Everything that a decision rests on.
+/// The input of a decision.
 #[derive(Debug)]
 pub struct Authority<'a> {
-    host: &'a Host,
+    /// This host.
+    pub host: &'a Host,
     /// The accepted policy.
     pub policy: &'a Policy,
     /// The accounts as they are now.
     pub accounts: &'a Accounts,
     /// The order.
     pub ordered: &'a Ordered,
-    /// Who asks.
+    /// The client.
     pub who: Identity,
     /// Of `request.undo`: the inverse that this program issued.
     pub inverse: Option<&'a Inverse>,
@@ -46,7 +47,7 @@ pub struct Authority<'a> {
 }
 
 impl<'a> Authority<'a> {
-    /// Checks what holds for every order: the same policy, and for an undo an inverse of our own for this client.
+    /// Checks every order: it names the accepted policy, and an undo has an inverse that this program issued for the client.
     /// A program without `key` issues no inverses and undoes nothing.
     ///
     /// # Errors
@@ -77,7 +78,7 @@ impl<'a> Authority<'a> {
         let by_operator = envelope.is_some_and(|envelope| envelope.by_operator);
         if let Some(inverse) = inverse {
             if inverse.family != host.family || !key.into().is_some_and(|key| key.verifies(inverse)) {
-                return Err(Denied::new(Code::UndoGone, "this helper did not issue the inverse"));
+                return Err(Denied::new(Code::UndoGone, "root did not issue this inverse"));
             }
             if inverse.uid != order.uid && !by_operator {
                 return Err(Denied::new(Code::UnknownRequest, "the request is another client's"));
@@ -93,24 +94,27 @@ impl<'a> Authority<'a> {
         Ok(authority)
     }
 
-    /// Whether an operator undoes, whom no rule lets through.
+    /// Whether this is an operator's undo, which needs no rule.
     #[must_use]
     pub fn by_operator(&self) -> bool {
         self.envelope.is_some_and(|envelope| envelope.by_operator)
     }
 
-    /// The request that takes effect, with its content: the order's, or that of the inverse.
+    /// Decides the request that takes effect: the order's with this content, or that of the inverse.
     ///
     /// # Errors
-    /// `invalid_argument`: it is no request of its verb, or has not one content for each change that writes.
-    pub fn request(&self, contents: Vec<Arc<[u8]>>) -> Result<Request, Denied> {
+    /// As [`Self::decide`]; `invalid_argument`: it is no request of its verb, or has not one content for each change
+    /// that writes.
+    pub fn decide_request(&self, contents: Vec<Arc<[u8]>>) -> Result<(Request, Grant), Denied> {
         let malformed = || Denied::new(Code::InvalidArgument, "the order is no request of its verb");
         let order = &self.ordered.order;
         let (verb, body) = match self.inverse {
             Some(inverse) => (VerbId::from_name(&inverse.verb).ok_or_else(malformed)?, &inverse.body),
             None => (self.ordered.verb, &order.body),
         };
-        Ok(Request::decode_order(verb, body, contents).ok_or_else(malformed)??)
+        let request = Request::decode_order(verb, body, contents).ok_or_else(malformed)??;
+        let grant = self.decide(&request.required_grants())?;
+        Ok((request, grant))
     }
 
     /// The announced content of that request.
@@ -119,8 +123,8 @@ impl<'a> Authority<'a> {
         self.inverse.map_or(&self.ordered.order.contents, |inverse| &inverse.contents)
     }
 
-    /// Decides the request, before anything that it names is touched. An undo requires besides that each rule which let
-    /// the undone request through lists `request.undo`.
+    /// Decides the request, before anything that it names is touched. An undo also requires that each rule which
+    /// granted the undone request lists `request.undo`.
     ///
     /// # Errors
     /// As [`Policy::decide`]; `protected`; `not_approved`.
@@ -150,7 +154,7 @@ impl<'a> Authority<'a> {
         Ok(grant)
     }
 
-    /// Of an order that a rule marks `ask`: enough people approved these very bytes, under this policy and in this boot.
+    /// Checks an order that a rule marks `ask`: enough people approved exactly these bytes, under this policy and in this boot.
     fn check_consent(&self, grant: &Grant) -> Result<(), Denied> {
         if grant.decision() != Decision::Ask || !self.needs_consent {
             return Ok(());
@@ -170,7 +174,7 @@ impl<'a> Authority<'a> {
         Ok(())
     }
 
-    /// No client approves or undoes with an operator's rights.
+    /// Checks that an approver or operator is not a client of the policy.
     fn check_person(&self, uid: u32) -> Result<(), Denied> {
         let is_client = !self.policy.clients_of(&self.accounts.identity(uid)).is_empty();
         if is_client || (uid == self.ordered.order.uid && !self.by_operator()) {
@@ -191,11 +195,26 @@ impl<'a> Authority<'a> {
         std::io::stderr().write_all(line.as_bytes()).map_err(Fault::io("write to the journal"))
     }
 
-    /// The ids of the rules that let the order through, each once.
+    /// The ids of the rules that grant the order, each once.
     #[must_use]
     pub fn rules(grant: &Grant) -> Vec<String> {
         let ids = grant.rules().map(|rule| rule.id.clone()).collect::<BTreeSet<_>>();
         ids.into_iter().collect()
+    }
+
+    /// The inverse of this order, not signed, as an ordinary request. The undo of an approved order needs approval again.
+    #[must_use]
+    pub fn inverse_of(&self, grant: &Grant, verb: VerbId, body: Vec<u8>) -> Inverse {
+        Inverse {
+            family: self.host.family.to_owned(),
+            order_id: self.ordered.id.as_bytes().to_vec(),
+            uid: self.ordered.order.uid,
+            rules: Self::rules(grant),
+            verb: verb.name().to_owned(),
+            body,
+            needs_person: grant.decision() == Decision::Ask,
+            ..Inverse::default()
+        }
     }
 
     /// Root's own statement of what it did.

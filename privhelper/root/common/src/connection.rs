@@ -6,6 +6,7 @@ use postern_proto::v1 as wire;
 use prost::Message;
 use std::io::{self, Read, Write};
 
+use crate::error::Error;
 use crate::outcomes::OutcomeState;
 use crate::receive::{self, Received};
 
@@ -19,7 +20,7 @@ impl<S: Read + Write> Connection<S> {
         Self(stream)
     }
 
-    /// Receives the order. None: it was refused, and the other end was told why.
+    /// Receives the order. None: it was refused, and the reason was sent.
     pub fn receive(&mut self) -> Option<Received> {
         match receive::receive(&mut self.0) {
             Ok(received) => Some(received),
@@ -33,7 +34,7 @@ impl<S: Read + Write> Connection<S> {
     /// Sends an event on its way to the client.
     ///
     /// # Errors
-    /// The recorder is gone. An effect goes on all the same; a read has no reason to.
+    /// The recorder is gone. An effect continues; a read ends.
     pub fn event(&mut self, kind: wire::event::Kind) -> io::Result<()> {
         link::send(&mut self.0, Kind::Event, &wire::Event { seq: 0, kind: Some(kind) })
     }
@@ -48,7 +49,7 @@ impl<S: Read + Write> Connection<S> {
         self.last(Kind::Facts, facts);
     }
 
-    /// Sends what became of an order, as the last frame.
+    /// Sends the state of an order, as the last frame.
     pub fn state(&mut self, state: &OutcomeState) {
         let (state, outcome) = match state {
             OutcomeState::Unknown => ("unknown", Vec::new()),
@@ -63,12 +64,21 @@ impl<S: Read + Write> Connection<S> {
         self.last(Kind::Close, close);
     }
 
-    /// Tells that an acknowledgement was taken.
+    /// Ends the connection with an error: without a last frame if an effect may have begun, so that the recorder asks.
+    pub fn fail(&mut self, error: &Error) {
+        match error.close() {
+            Some(close) => self.close(&close),
+            // Without a journal nobody reads it.
+            None => drop(writeln!(io::stderr(), "{}", error.detail())),
+        }
+    }
+
+    /// Confirms an acknowledgement.
     pub fn acknowledged(&mut self) {
         self.close(&Close { reason: CloseReason::Unspecified.into(), ..Close::default() });
     }
 
-    /// Without a reader it is lost: the recorder asks for the outcome by its id.
+    /// If the recorder is gone the frame is lost; it asks for the outcome by its id later.
     fn last(&mut self, kind: Kind, message: &impl Message) {
         drop(link::send(&mut self.0, kind, message));
     }

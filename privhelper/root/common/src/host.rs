@@ -1,9 +1,10 @@
-//! Paths, accounts and clock as values, so that tests bring their own; and the accepted policy.
+//! Paths, accounts and clock of the host, as values that tests replace; and the accepted policy.
 
 use crate::accounts::Accounts;
 use crate::error::Fault;
 use crate::store;
 use postern_policy::Policy;
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Largest accepted policy, in bytes.
 const POLICY_MAX: u64 = 16 * 1024 * 1024;
 
-/// The part of the host that every program of the root helper knows.
+/// The parts of the host that all of root's programs use.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// `files` or `units`: the family in this program's inverses.
@@ -30,7 +31,7 @@ pub struct Host {
     pub boot_id: String,
     /// The owner of the program's state.
     pub owner_uid: u32,
-    /// The owner of everything that the program relies on besides: 0, and another in tests.
+    /// The required owner of directories, programs and the policy: 0, except in tests.
     pub root_uid: u32,
     /// The only uid that may connect.
     pub peer_uid: u32,
@@ -39,7 +40,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The installed host (CONTRACTS 1). Only the recorder may connect.
+    /// Returns the installed host. Only the recorder may connect.
     ///
     /// # Errors
     /// The account of the recorder or the boot id cannot be read.
@@ -60,7 +61,7 @@ impl Host {
             now: SystemTime::now,
         };
         let peer = host.accounts()?.user("postern-audit");
-        host.peer_uid = peer.ok_or_else(|| Fault::Program { what: "no user postern-audit".to_owned() })?;
+        host.peer_uid = peer.ok_or_else(|| Fault::new("no user postern-audit"))?;
         Ok(host)
     }
 
@@ -79,7 +80,7 @@ impl Host {
     }
 }
 
-/// Tells one version of a file or directory from the next.
+/// Identifies one version of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     inode: (u64, u64),
@@ -105,29 +106,31 @@ impl Identity {
     }
 }
 
-/// The accepted policy as it was loaded. Whoever accepts a connection compares it with the file first.
+/// The accepted policy as it was loaded. It is compared with the file before each connection is accepted.
 #[derive(Debug)]
 pub struct ActivePolicy {
     path: PathBuf,
     loaded: Option<Identity>,
-    /// The rules. Without a file: those that admit nobody.
+    /// The rules.
     pub policy: Policy,
 }
 
 impl ActivePolicy {
-    /// Loads the accepted policy.
+    /// Loads the accepted policy. One that is missing or damaged admits nobody.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// It cannot be read.
     pub fn load(host: &Host) -> Result<Self, Fault> {
         let path = host.accepted.clone();
         // Before the content: a file replaced in between is loaded again, never taken for the loaded one.
         let loaded = Identity::of_file(&path);
-        let policy = match store::read(&path, POLICY_MAX)? {
-            Some(bytes) => Policy::load(&bytes).map_err(|what| Fault::Program { what })?,
-            None => Policy::default(),
-        };
-        Ok(Self { path, loaded, policy })
+        let bytes = store::read(&path, POLICY_MAX)?;
+        let policy = bytes.map(|bytes| Policy::load(&bytes)).transpose().unwrap_or_else(|what| {
+            // <3>: error, sd-daemon(3).
+            drop(writeln!(std::io::stderr(), "<3>{what}; nobody is admitted"));
+            None
+        });
+        Ok(Self { path, loaded, policy: policy.unwrap_or_default() })
     }
 
     /// Whether the file is still the one that was loaded.

@@ -1,9 +1,10 @@
-//! What the programs of the root helper share: receiving an order, deciding it again, and keeping what became of it.
+//! Library of root's programs and the probe: receives an order, decides it again, and stores its outcome.
 //!
 //! Nothing here changes the host beyond the program's own state directory.
 
 pub mod accounts;
 pub mod authority;
+pub mod completed;
 pub mod connection;
 pub mod error;
 pub mod host;
@@ -16,6 +17,7 @@ pub mod store;
 
 pub use accounts::Accounts;
 pub use authority::{Authority, Purpose};
+pub use completed::{failed, one_line, unchanged};
 pub use connection::Connection;
 pub use error::{Error, Fault};
 pub use host::{ActivePolicy, Host, Identity};

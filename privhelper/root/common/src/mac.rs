@@ -1,4 +1,4 @@
-//! Message authentication: HMAC-SHA-256 (RFC 2104) over what root issues and takes back later.
+//! Message authentication: HMAC-SHA-256 (RFC 2104) for messages that root issues and later accepts again.
 
 use crate::error::Fault;
 use crate::store::{self, Durability};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A key of 32 random bytes.
 #[derive(Clone)]
-pub struct Key([u8; 32]);
+pub struct Key(Hmac<Sha256>);
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,7 +46,7 @@ authenticated! { Inverse Staged Agreement }
 pub fn random() -> Result<[u8; 32], Fault> {
     let mut bytes = [0; 32];
     let count = getrandom(&mut bytes, GetRandomFlags::empty()).map_err(Fault::io("get random bytes"))?;
-    if count == bytes.len() { Ok(bytes) } else { Err(Fault::Corrupt { what: "the kernel's random bytes" }) }
+    if count == bytes.len() { Ok(bytes) } else { Err(Fault::Corrupt("the kernel's random bytes")) }
 }
 
 impl Key {
@@ -55,9 +55,8 @@ impl Key {
     /// # Errors
     /// It cannot be read, or is not 32 bytes long.
     pub fn read(path: &Path) -> Result<Option<Self>, Fault> {
-        let Some(bytes) = store::read(path, 32)? else { return Ok(None) };
-        let bytes = bytes.try_into().map_err(|_| Fault::Corrupt { what: "a key" })?;
-        Ok(Some(Self(bytes)))
+        let bytes = store::read(path, 32)?;
+        bytes.map(|bytes| Self::new(&bytes)).transpose()
     }
 
     /// Reads the program's own key, or makes it at the first start.
@@ -68,20 +67,22 @@ impl Key {
         if let Some(key) = Self::read(path)? {
             return Ok(key);
         }
-        let key = Self(random()?);
-        store::replace(path, &[&key.0], Durability::Synced)?;
-        Ok(key)
+        let bytes = random()?;
+        store::replace(path, &[&bytes], Durability::Synced)?;
+        Self::new(&bytes)
+    }
+
+    fn new(bytes: &[u8]) -> Result<Self, Fault> {
+        let hmac = Hmac::new_from_slice(bytes).ok().filter(|_| bytes.len() == 32);
+        hmac.map(Self).ok_or(Fault::Corrupt("a key"))
     }
 
     /// Sets the message's MAC.
-    ///
-    /// # Errors
-    /// The key is not one (its length is fixed, so this does not happen).
-    pub fn sign<M: Authenticated>(&self, mut message: M) -> Result<M, Fault> {
+    #[must_use]
+    pub fn sign<M: Authenticated>(&self, mut message: M) -> M {
         message.mac().clear();
-        let mac = self.over(M::NAME, &message)?.finalize().into_bytes();
-        *message.mac() = mac.to_vec();
-        Ok(message)
+        *message.mac() = self.over(M::NAME, &message).finalize().into_bytes().to_vec();
+        message
     }
 
     /// Whether the message's MAC is of this key. Compared in constant time.
@@ -89,16 +90,15 @@ impl Key {
     pub fn verifies<M: Authenticated>(&self, message: &M) -> bool {
         let mut message = message.clone();
         let mac = std::mem::take(message.mac());
-        self.over(M::NAME, &message).is_ok_and(|hmac| hmac.verify_slice(&mac).is_ok())
+        self.over(M::NAME, &message).verify_slice(&mac).is_ok()
     }
 
-    fn over(&self, name: &str, message: &impl Message) -> Result<Hmac<Sha256>, Fault> {
-        let hmac = Hmac::<Sha256>::new_from_slice(&self.0);
-        let mut hmac = hmac.map_err(|_| Fault::Corrupt { what: "a key" })?;
+    fn over(&self, name: &str, message: &impl Message) -> Hmac<Sha256> {
+        let mut hmac = self.0.clone();
         hmac.update(b"postern mac 1\n");
         hmac.update(name.as_bytes());
         hmac.update(b"\n");
         hmac.update(&message.encode_to_vec());
-        Ok(hmac)
+        hmac
     }
 }

@@ -1,7 +1,7 @@
 //! Outcomes of orders, by order id, until the recorder has acknowledged them.
 //!
-//! While its order is under way, a file holds a zero and a note of the program's, and then the encoded outcome. It is not
-//! synced: after a power loss the program compares the host with what it kept.
+//! While its order is under way, a file holds a zero and the program's note; then the encoded outcome. It is not synced:
+//! after a power loss the program compares the host with its undo copy.
 
 use crate::error::{Error, Fault};
 use crate::receive::OrderId;
@@ -19,14 +19,14 @@ fn is_outcome(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| *first != 0)
 }
 
-/// What is known of an order.
+/// The state of an order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutcomeState {
     /// It never began, or its outcome was acknowledged.
     Unknown,
     /// It began.
     Running,
-    /// It ended so.
+    /// It ended with this outcome.
     Ended(Box<Outcome>),
 }
 
@@ -44,7 +44,7 @@ impl Outcomes {
         Ok(Self(directory.to_owned()))
     }
 
-    /// Notes that the effect of an order begins, and what the next process needs to know of it.
+    /// Notes that the effect of an order begins, with a note for the next process.
     ///
     /// # Errors
     /// `request_id_conflict` if it began before; or it cannot be written.
@@ -55,7 +55,7 @@ impl Outcomes {
         Err(Denied::new(Code::RequestIdConflict, "this order was begun before").into())
     }
 
-    /// Takes back that an order began: it has changed nothing.
+    /// Removes the note of an order that has changed nothing.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -71,7 +71,7 @@ impl Outcomes {
         store::replace(&self.path(id), &[&outcome.encode_to_vec()], Durability::Cached)
     }
 
-    /// Tells what is known of an order.
+    /// Returns the state of an order.
     ///
     /// # Errors
     /// Its file cannot be read or is damaged.
@@ -81,7 +81,7 @@ impl Outcomes {
             Some(bytes) if !is_outcome(&bytes) => Ok(OutcomeState::Running),
             Some(bytes) => Outcome::decode(bytes.as_slice())
                 .map(|outcome| OutcomeState::Ended(Box::new(outcome)))
-                .map_err(|_| Fault::Corrupt { what: "an outcome" }),
+                .map_err(|_| Fault::Corrupt("an outcome")),
         }
     }
 
@@ -109,7 +109,7 @@ impl Outcomes {
                     running.push((id, note.get(1..).unwrap_or_default().to_vec()));
                 }
                 (Some(_), _) => {}
-                // An outcome that was being written.
+                // The temporary file of an outcome.
                 (None, _) => store::remove(&path)?,
             }
         }

@@ -8,7 +8,6 @@ use postern_proto::root::v1::{
     SecretValue, SecretValues, Step,
 };
 use prost::Message;
-use sha2::{Digest as _, Sha256};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -18,12 +17,12 @@ const CONTENT_TOTAL: u64 = 8 * 1024 * 1024;
 /// The id of an order.
 pub type OrderId = Digest;
 
-/// An order with what came after it.
+/// An order with the content and secrets that follow it.
 #[derive(Debug)]
 pub struct Ordered {
     /// The order.
     pub order: Order,
-    /// Its bytes: what people approve, and what the witness line holds the digest of.
+    /// Its bytes: people approve their digest, and the witness line holds it.
     pub bytes: Vec<u8>,
     /// Its id.
     pub id: OrderId,
@@ -49,14 +48,14 @@ impl Ordered {
     }
 }
 
-/// What the recorder wants.
+/// A request of the recorder.
 #[derive(Debug)]
 pub enum Received {
-    /// An effect, or a part of a validated one.
+    /// An effect, or one step of a validated effect.
     Execute(Envelope, Step, Ordered),
-    /// A read, or the facts of a change. The envelope comes where a rule marks a read `ask`.
+    /// A read, or the facts of a change. A read that a rule marks `ask` has an envelope.
     Inspect(Option<Envelope>, Ordered),
-    /// What became of an order.
+    /// A question for the outcome of an order.
     Outcomes(OrderId),
     /// The recorder has written the order's outcome.
     Acknowledge(OrderId),
@@ -85,7 +84,7 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
         let RootInspect { order, envelope } = strict(&payload)?;
         return Ok(Received::Inspect(envelope, decode(order)?));
     }
-    let RootExecute { envelope, order, secrets } = message(kind, Kind::RootExecute, &payload)?;
+    let RootExecute { envelope, order, secrets, .. } = message(kind, Kind::RootExecute, &payload)?;
     let envelope = envelope.ok_or(CloseReason::Malformed)?;
     let step = Step::try_from(envelope.step).unwrap_or(Step::Unspecified);
     let mut ordered = decode(order)?;
@@ -122,20 +121,17 @@ fn contents(from: &mut impl Read, announced: &[Content]) -> Result<Vec<Arc<[u8]>
 fn content(from: &mut impl Read, announced: &Content) -> Result<Arc<[u8]>, CloseReason> {
     let size = usize::try_from(announced.size).map_err(|_| CloseReason::Malformed)?;
     let mut content = Vec::with_capacity(size);
-    let mut hasher = Sha256::new();
     while content.len() < size {
         let (kind, part) = frame(from)?;
         if kind != Kind::Content || part.is_empty() || part.len() > size.saturating_sub(content.len()) {
             return Err(CloseReason::Malformed);
         }
-        hasher.update(&part);
         content.extend_from_slice(&part);
     }
-    if hasher.finalize().as_slice() == announced.sha256 {
-        Ok(content.into())
-    } else {
-        Err(CloseReason::Malformed)
+    if Digest::of(&[&content]).as_bytes() != announced.sha256 {
+        return Err(CloseReason::Malformed);
     }
+    Ok(content.into())
 }
 
 fn frame(from: &mut impl Read) -> Result<(Kind, Vec<u8>), CloseReason> {

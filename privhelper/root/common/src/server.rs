@@ -3,17 +3,28 @@
 use crate::error::Fault;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How a server ends and what it bounds.
+/// Ends a program: with exit status 1 and one line in the journal if it failed.
+#[must_use]
+pub fn exit(program: &str, ended: Result<(), Fault>) -> ExitCode {
+    let Err(fault) = ended else { return ExitCode::SUCCESS };
+    // Without a journal there is only the exit status.
+    drop(writeln!(std::io::stderr(), "{program}: {fault}"));
+    ExitCode::FAILURE
+}
+
+/// Limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Without a connection for so long the program ends.
+    /// Time without a connection after which the program ends.
     pub idle: Duration,
-    /// Most connections at once; more wait in the socket's backlog.
+    /// Most connections at once; more wait in the socket's backlog. Above what the broker lets run (32), so that an operator's undo finds a place.
     pub connections: usize,
     /// Longest wait for a frame of the recorder's, and for it to take one.
     pub patience: Duration,
@@ -22,20 +33,20 @@ pub struct Limits {
 impl Limits {
     /// The limits of an installed program.
     pub const REAL: Self =
-        Self { idle: Duration::from_secs(45), connections: 16, patience: Duration::from_secs(30) };
+        Self { idle: Duration::from_secs(45), connections: 64, patience: Duration::from_secs(30) };
 }
 
 /// Why a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing to do; or the next process must see what changed.
+    /// It was idle; or the policy changed, and the next process loads it.
     Idle,
     /// Asked to stop.
     Signal,
 }
 
-/// Serves a non-blocking listener until it is idle, `stop` can be read, or `is_current` is false right before a connection is accepted: that
-/// connection is the next process's. Returns when every order has ended.
+/// Serves a non-blocking listener until it is idle, `stop` can be read, or `is_current` is false right before a connection
+/// is accepted: that connection stays in the backlog for the next process. Returns when every order has ended.
 ///
 /// # Errors
 /// The listener cannot be polled or accepted from.
@@ -66,7 +77,9 @@ pub fn serve(
             }
             let Ok((stream, _)) = listener.accept() else { continue };
             let peer = getsockopt(&stream, PeerCredentials).map_err(Fault::io("ask who connects"))?;
-            if peer.uid() != peer_uid || set_patience(&stream, limits.patience).is_err() {
+            let patience = Some(limits.patience);
+            let timed = stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience));
+            if peer.uid() != peer_uid || timed.is_err() {
                 continue;
             }
             open.fetch_add(1, Ordering::AcqRel);
@@ -82,12 +95,7 @@ pub fn serve(
     })
 }
 
-fn set_patience(stream: &UnixStream, patience: Duration) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))
-}
-
-/// Waits for a signal or a connection. With all threads busy only for a signal, and then not long.
+/// Waits for a signal or a connection. With all threads busy it waits shortly for a signal alone.
 fn wait(
     listener: &UnixListener,
     stop: &impl AsFd,

@@ -1,4 +1,4 @@
-//! Before the first order: drop what the process was given beyond its need.
+//! Startup: drops inherited descriptors and power before the first order.
 
 use crate::error::Fault;
 use caps::{CapSet, Capability, CapsHashSet};
@@ -9,6 +9,17 @@ use nix::sys::stat::{Mode, umask};
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixListener;
 
+/// Drops power and takes the socket and the signals, in this order: inherited descriptors are closed before one of our own
+/// is opened, and signals are blocked before a thread is started.
+///
+/// # Errors
+/// As [`drop_power`]; there is not exactly one socket.
+pub fn start(kept: &[Capability]) -> Result<(UnixListener, SignalFd), Fault> {
+    drop_power(kept)?;
+    let listener = listener()?;
+    Ok((listener, hold_signals()?))
+}
+
 /// Drops umask, working directory, core dumps, tracing by the same uid, new privileges, and every capability but these.
 ///
 /// # Errors
@@ -18,7 +29,7 @@ pub fn drop_power(kept: &[Capability]) -> Result<(), Fault> {
     nix::unistd::chdir("/").map_err(Fault::io("change to /"))?;
     set_dumpable(false).map_err(Fault::io("forbid tracing and core dumps"))?;
     set_no_new_privs().map_err(Fault::io("forbid new privileges"))?;
-    let failed = |what: &str| Fault::Program { what: format!("{what}; does this run in its unit?") };
+    let failed = |what: &str| Fault::new(format!("{what}; does this run in its unit?"));
     let wanted: CapsHashSet = kept.iter().copied().collect();
     let had = caps::read(None, CapSet::Permitted).map_err(|_| failed("capabilities cannot be read"))?;
     if !wanted.is_subset(&had) {
@@ -37,10 +48,10 @@ pub fn drop_power(kept: &[Capability]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Keeps SIGTERM and SIGINT for [`crate::server::serve`]. Before any thread is started: threads inherit it.
+/// Keeps SIGTERM and SIGINT for [`crate::server::serve`].
 ///
 /// # Errors
-/// The kernel refuses.
+/// They cannot be blocked.
 pub fn hold_signals() -> Result<SignalFd, Fault> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     signals.thread_block().map_err(Fault::io("block signals"))?;
@@ -48,16 +59,10 @@ pub fn hold_signals() -> Result<SignalFd, Fault> {
 }
 
 /// Takes the one socket that systemd passed, and closes every other inherited descriptor but the standard three.
-///
-/// # Errors
-/// There is not exactly one, or it is no listening Unix socket.
-pub fn listener() -> Result<UnixListener, Fault> {
+fn listener() -> Result<UnixListener, Fault> {
     // Descriptors from 3 on are those that systemd passed (sd_listen_fds(3)).
     const FIRST_OTHER: RawFd = 4;
     let mut given = listenfd::ListenFd::from_env();
-    if given.len() != 1 {
-        return Err(Fault::Program { what: "systemd must pass exactly one socket".to_owned() });
-    }
     let listed = std::fs::read_dir("/proc/self/fd").map_err(Fault::io("list descriptors"))?;
     let open = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
     for fd in open.filter(|fd| *fd >= FIRST_OTHER).collect::<Vec<_>>() {
@@ -65,8 +70,8 @@ pub fn listener() -> Result<UnixListener, Fault> {
         nix::unistd::close(fd).ok();
     }
     let listener = given.take_unix_listener(0).map_err(Fault::io("take the socket"))?;
-    let missing = || Fault::Program { what: "the socket that systemd passed is missing".to_owned() };
-    let listener = listener.ok_or_else(missing)?;
+    let listener = listener.filter(|_| given.len() == 1);
+    let listener = listener.ok_or_else(|| Fault::new("systemd must pass exactly one socket"))?;
     listener.set_nonblocking(true).map_err(Fault::io("make a socket non-blocking"))?;
     Ok(listener)
 }

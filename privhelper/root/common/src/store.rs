@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// When a file must be on the disk.
+/// When a file is synced to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// When the call returns: it survives a power loss.
@@ -37,13 +37,20 @@ pub fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Fault> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Fault::Io { doing: "open a file of our own state", error }),
     };
-    let mut content = Vec::new();
-    let failed = "read a file of our own state";
-    file.take(max.saturating_add(1)).read_to_end(&mut content).map_err(Fault::io(failed))?;
-    if u64::try_from(content.len()).is_ok_and(|size| size > max) {
-        return Err(Fault::Corrupt { what: "a file of our own state (too large)" });
+    read_capped(file, max).map(Some).map_err(Fault::io("read a file of our own state"))
+}
+
+/// Reads all of the input.
+///
+/// # Errors
+/// It cannot be read, or is longer than `max` bytes.
+pub fn read_capped(input: impl Read, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length = input.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(length).is_ok_and(|length| length <= max) {
+        return Ok(bytes);
     }
-    Ok(Some(content))
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {max} bytes")))
 }
 
 /// Makes a file; false if there is one already. A kill may leave it with a part of its content.
@@ -71,7 +78,7 @@ pub fn replace(path: &Path, parts: &[&[u8]], durability: Durability) -> Result<(
     remove(&temporary)?;
     let written =
         write(&temporary, path, parts, durability).map_err(Fault::io("write a file of our own state"));
-    // On a full disk half a file would be in the way.
+    // On a full disk a partial file would use space.
     written.inspect_err(|_| drop(remove(&temporary)))
 }
 

@@ -1,18 +1,18 @@
-//! Changes of files as this program makes them: the request's, with the digest of what is written.
+//! Changes of files: those of the request, with granted directory and digest of the new content.
 
 use crate::xattr::ExtendedAttributes;
 use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Digest, FileKind, TargetPath};
 use postern_policy::{Code, Denied, Grant, Request};
-use postern_root::Authority;
+use postern_root::{Authority, Error, Fault};
 use std::sync::Arc;
 
 /// The new state of one path.
 #[derive(Debug)]
 pub struct Change {
-    /// What is asked for.
+    /// The change in the request.
     pub asked: FileChange,
-    /// What is to be there.
+    /// The new state.
     pub to: To,
     /// The granted directory through which it is reached.
     pub directory: TargetPath,
@@ -20,7 +20,7 @@ pub struct Change {
     pub attributes: Option<ExtendedAttributes>,
 }
 
-/// What is to be at a path.
+/// The new state of a path.
 #[derive(Debug)]
 pub enum To {
     /// A file with this content, of this digest.
@@ -36,7 +36,8 @@ pub enum To {
 }
 
 impl To {
-    /// What may be there now.
+    /// The kinds that may exist there now.
+    #[must_use]
     pub const fn kinds(&self) -> &'static [FileKind] {
         match self {
             Self::Content(..) | Self::Removed => &[FileKind::File],
@@ -46,6 +47,7 @@ impl To {
     }
 
     /// Whether the content of a file that is there now is lost.
+    #[must_use]
     pub const fn replaces_content(&self) -> bool {
         matches!(self, Self::Content(..) | Self::Removed)
     }
@@ -63,14 +65,13 @@ impl Change {
     }
 }
 
-/// Decides the request that takes effect, and tells its changes. Its contents were compared with the announced digests
+/// Decides the request that takes effect, and returns its changes. Contents were compared with the announced digests
 /// when they were received.
 ///
 /// # Errors
 /// As [`Authority::decide`]; `unsupported` if it changes no files.
 pub fn decide(authority: &Authority<'_>, contents: Vec<Arc<[u8]>>) -> Result<(Grant, Vec<Change>), Denied> {
-    let request = authority.request(contents)?;
-    let grant = authority.decide(&request.required_grants())?;
+    let (request, grant) = authority.decide_request(contents)?;
     let Request::Files(request) = request else {
         return Err(Denied::new(Code::Unsupported, "this is no change of files"));
     };
@@ -93,8 +94,31 @@ pub fn decide(authority: &Authority<'_>, contents: Vec<Arc<[u8]>>) -> Result<(Gr
     Ok((grant, changes))
 }
 
+/// The content of each change that writes, as `read` finds it: it must be the content that was decided.
+///
+/// # Errors
+/// It is not, or cannot be read.
+pub fn contents(
+    changes: &[Change],
+    read: impl Fn(&Change) -> Result<Vec<u8>, Error>,
+) -> Result<Vec<Arc<[u8]>>, Error> {
+    let mut contents = Vec::new();
+    for change in changes {
+        let To::Content(_, sha256) = &change.to else { continue };
+        let content = read(change)?;
+        if Digest::of(&[&content]) != *sha256 {
+            return Err(Fault::Corrupt("an undo copy or a stage").into());
+        }
+        contents.push(content.into());
+    }
+    Ok(contents)
+}
+
 /// The directory of the rule that grants a path. An operator's undo, which has no rule, reaches it through its own.
-fn directory(grant: &Grant, path: &TargetPath) -> Result<TargetPath, Denied> {
+///
+/// # Errors
+/// `no_grant`: there is none.
+pub fn directory(grant: &Grant, path: &TargetPath) -> Result<TargetPath, Denied> {
     if grant.elements().is_empty() {
         return Ok(TargetPath::new(path.split().0)?);
     }

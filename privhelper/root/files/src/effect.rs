@@ -1,23 +1,20 @@
-//! The effect: journal first, then the new files beside the old ones, then the exchange of names; the outcome last.
+//! The effect: writes the journal, then temporary files, exchanges the names, and stores the outcome last.
 
 use crate::change::To;
 use crate::inverse::{after, inverse};
 use crate::plan::{Plan, may_read};
 use crate::recover::{note, take_up};
 use crate::state::State;
-use crate::swap::{self, New, Step};
+use crate::swap::{self, Step};
 use crate::target::changed;
-use postern_policy::types::{Digest, FileKind};
-use postern_policy::{Code, Denied, Grant};
+use postern_policy::Grant;
+use postern_policy::types::{Digest, FileKind, hex};
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
 use postern_root::{Authority, Error, OrderId};
 use prost::Message;
 
-/// Most bytes of the files that one order replaces, where they are kept for undo.
-const KEPT_MAX: u64 = 16 * 1024 * 1024;
-
-/// Changes the files, all or none, and keeps the outcome.
+/// Changes the files, all or none, and stores the outcome.
 ///
 /// # Errors
 /// Nothing was changed.
@@ -32,9 +29,9 @@ pub fn act(
     let files = plans.iter().map(|plan| info(authority, plan)).collect();
     let plans = plans.into_iter().filter(|plan| !plan.is_unchanged()).collect::<Vec<_>>();
     let status = if plans.is_empty() { wire::Status::Unchanged } else { wire::Status::Done };
-    // One rule that forbids it is enough: the content may be a secret.
+    // One rule with `keep_for_undo = false` is enough: the content may be a secret.
     let is_kept = !plans.is_empty() && grant.keeps_for_undo();
-    let inverse = is_kept.then(|| inverse(&state.key, authority, grant, &plans)).transpose()?.flatten();
+    let inverse = is_kept.then(|| inverse(&state.key, authority, grant, &plans)).flatten();
     let (status, undoable) = (status.into(), inverse.is_some());
     let completed = wire::Completed { status, files, undoable, ..wire::Completed::default() };
     let mut outcome = root::Outcome { inverse, ..authority.outcome(grant, objects, completed) };
@@ -48,11 +45,11 @@ pub fn act(
     let done = if has_content { keep(state, authority, &plans, &journal) } else { Ok(()) };
     let done = done.and_then(|()| Ok(authority.witness(grant)?));
     if let Err(error) = done.and_then(|()| exchange(&journal.entries, &plans, &mut outcome)) {
-        // If this fails, the next start finds that nothing was changed.
+        // If this fails, recovery at the next start finds that nothing was changed.
         drop(state.undo.forget(id).and_then(|()| state.outcomes.withdraw(id)));
         return Err(error);
     }
-    // If this cannot be written, the next start finds what is in place.
+    // If this cannot be written, recovery at the next start compares the files.
     drop(state.outcomes.end(id, &outcome));
     if let Some(undone) = authority.inverse.and_then(|inverse| OrderId::from_bytes(&inverse.content_id)) {
         drop(state.undo.forget(undone));
@@ -67,27 +64,23 @@ fn entry(id: OrderId, number: usize, plan: &Plan<'_>, has_content: bool) -> root
         before: Some(plan.facts.clone()),
         after: Some(after(plan)),
         inode: plan.target.as_ref().map_or(0, |target| target.facts.id.2),
-        // Only one order has this id, of one client.
+        // Order ids are unique per client and request.
         temporary: if is_replaced { format!(".postern-{id}-{number}") } else { String::new() },
         attributes: replaced.unwrap_or_default().into_journal(),
     }
 }
 
-/// Keeps what the files held, with the journal.
+/// Stores the undo copy: the journal and the old content.
 fn keep(
     state: &State,
     authority: &Authority<'_>,
     plans: &[Plan<'_>],
     journal: &root::Journal,
 ) -> Result<(), Error> {
-    let why = "the files that are replaced are larger than 16 MiB together and would be kept for undo; \
-               a rule with `keep_for_undo = false` does not keep them";
-    let mut room = KEPT_MAX;
     let mut contents = Vec::new();
     for plan in plans.iter().filter(|plan| plan.replaced.is_some()) {
         let (Some(target), Some(old)) = (&plan.target, plan.old) else { continue };
         if old.kind == FileKind::File {
-            room = room.checked_sub(old.size).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
             contents.push(target.content()?);
             if contents.last().is_none_or(|content| Digest::of(&[content]) != old.sha256) {
                 return Err(changed());
@@ -101,7 +94,7 @@ fn keep(
     state.undo.keep((uid, id), journal, &contents, limits, state.host.unix())
 }
 
-/// Does the steps, and says in the outcome what is not as it should be.
+/// Performs the steps, and reports a failure in the outcome.
 fn exchange(
     entries: &[root::JournalEntry],
     plans: &[Plan<'_>],
@@ -119,8 +112,7 @@ fn exchange(
             Ok(false) => return Err(why),
             Ok(true) => (wire::Status::Partly, in_place, why.detail()),
             Err(error) => {
-                let message =
-                    "the change failed in the middle and could not be taken back; look at the files";
+                let message = "the change failed in the middle and could not be reverted; examine the files";
                 (wire::Status::Interrupted, message, format!("{}; then {}", why.detail(), error.detail()))
             }
         },
@@ -130,18 +122,12 @@ fn exchange(
 }
 
 fn step<'a>(plan: &'a Plan<'_>, temporary: &'a str) -> Step<'a> {
-    let new = match &plan.change.to {
-        To::Content(content, _) => New::File(content, plan.attributes),
-        To::Directory => New::Directory(plan.attributes),
-        To::Attributes => New::Attributes(plan.attributes),
-        To::Removed | To::RemovedDirectory => New::Nothing,
-    };
-    let (parent, name) = (&plan.parent, plan.change.path().split().1);
-    let attributes = plan.replaced.as_ref().or(plan.change.attributes.as_ref());
-    Step { parent, name, temporary, old: plan.target.as_ref(), new, attributes }
+    let (parent, name, old) = (&plan.parent, plan.change.path().split().1, plan.target.as_ref());
+    let extended = plan.replaced.as_ref().or(plan.change.attributes.as_ref());
+    Step { parent, name, temporary, old, to: &plan.change.to, attributes: plan.attributes, extended }
 }
 
-/// A path as it is afterwards. Content that the client did not write itself is told only to a reader.
+/// Returns a path as it is afterwards. Size and digest of content that the client did not write need `file.read`.
 fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
     let after = after(plan);
     if !after.exists {
@@ -158,11 +144,7 @@ fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
         mode: attributes.mode.to_string(),
         owner: accounts.user_name(attributes.uid).map_or_else(|| attributes.uid.to_string(), str::to_owned),
         group: accounts.group_name(attributes.gid).map_or_else(|| attributes.gid.to_string(), str::to_owned),
-        sha256: if is_known {
-            Digest::from_bytes(&after.sha256).unwrap_or_default().to_string()
-        } else {
-            String::new()
-        },
+        sha256: if is_known { hex(&after.sha256) } else { String::new() },
         mtime_unix_s: 0,
     }
 }

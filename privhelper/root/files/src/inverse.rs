@@ -1,39 +1,30 @@
-//! The inverse of a change: an ordinary request that brings the files back, as an undo will be decided.
+//! The inverse of a change: the ordinary request that restores the files, which an undo is decided as.
 
 use crate::change::To;
 use crate::plan::Plan;
+use postern_policy::facts::OldFile;
 use postern_policy::types::{Attributes, UserName};
-use postern_policy::{Decision, Grant, VerbId};
+use postern_policy::{Grant, VerbId};
 use postern_proto::link::INVERSE_MAX;
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
-use postern_root::{Accounts, Authority, Fault, Key};
+use postern_root::{Accounts, Authority, Key};
 use prost::Message;
 
-/// What a path is after the change.
+/// Returns the facts of a path after the change.
 pub fn after(plan: &Plan<'_>) -> root::FileFacts {
     let path = plan.change.path().to_string();
-    let Attributes { mode, uid, gid } = plan.attributes;
-    let exists = root::FileFacts {
-        path: path.clone(),
-        exists: true,
-        mode: mode.bits(),
-        uid,
-        gid,
-        ..root::FileFacts::default()
-    };
-    match &plan.change.to {
-        To::Removed | To::RemovedDirectory => root::FileFacts { path, ..root::FileFacts::default() },
-        To::Directory => root::FileFacts { directory: true, ..exists },
-        To::Attributes => {
-            let before = &plan.facts;
-            root::FileFacts { directory: before.directory, size: before.size, ..exists }
-        }
+    let (directory, size, sha256) = match &plan.change.to {
+        To::Removed | To::RemovedDirectory => return root::FileFacts { path, ..root::FileFacts::default() },
+        To::Directory => (true, 0, Vec::new()),
+        To::Attributes => (plan.facts.directory, plan.facts.size, Vec::new()),
         To::Content(content, sha256) => {
-            let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
-            root::FileFacts { size, sha256: sha256.as_bytes().to_vec(), ..exists }
+            (false, u64::try_from(content.len()).unwrap_or(u64::MAX), sha256.as_bytes().to_vec())
         }
-    }
+    };
+    let Attributes { mode, uid, gid } = plan.attributes;
+    let (exists, mode, attributes) = (true, mode.bits(), Vec::new());
+    root::FileFacts { path, exists, directory, size, sha256, mode, uid, gid, attributes }
 }
 
 /// Whether the files are as the effect left them. Attribute names and sizes of what was not written do not count.
@@ -45,36 +36,25 @@ pub fn is_as_left(now: &root::FileFacts, left: &root::FileFacts) -> bool {
     known(now) == known(left) && is_content
 }
 
-/// Makes the inverse of these changes, of which each really changes something.
+/// Makes the inverse of these changes, each of which has an effect.
 ///
-/// None where it cannot be asked for: an owner to bring back has no name on this host, or it would be too large.
-///
-/// # Errors
-/// The key does not work.
+/// None if it cannot be a request: the old owner has no name on this host, or it would be too large.
 pub fn inverse(
     key: &Key,
     authority: &Authority<'_>,
     grant: &Grant,
     plans: &[Plan<'_>],
-) -> Result<Option<root::Inverse>, Fault> {
-    let Some((verb, body, contents)) = request(authority, plans) else { return Ok(None) };
+) -> Option<root::Inverse> {
+    let (verb, body, contents) = request(authority, plans)?;
     let has_content = plans.iter().any(|plan| plan.replaced.is_some());
     let inverse = root::Inverse {
-        family: "files".to_owned(),
-        order_id: authority.ordered.id.as_bytes().to_vec(),
-        uid: authority.ordered.order.uid,
-        rules: Authority::rules(grant),
-        verb: verb.name().to_owned(),
-        body,
         contents,
         left: Some(root::Facts { files: plans.iter().rev().map(after).collect(), ..root::Facts::default() }),
         content_id: if has_content { authority.ordered.id.as_bytes().to_vec() } else { Vec::new() },
-        // What a person approved is asked again before it is undone.
-        needs_person: grant.decision() == Decision::Ask,
-        ..root::Inverse::default()
+        ..authority.inverse_of(grant, verb, body)
     };
-    let inverse = key.sign(inverse)?;
-    Ok((inverse.encoded_len() <= INVERSE_MAX).then_some(inverse))
+    let inverse = key.sign(inverse);
+    (inverse.encoded_len() <= INVERSE_MAX).then_some(inverse)
 }
 
 /// A verb, its message, and the announcement of content.
@@ -94,8 +74,8 @@ fn request(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Option<Parts> {
 }
 
 fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
-    let (meta, path) = (None, plan.change.path().to_string());
-    let Back { mode, owner, group } = Back::of(accounts, plan)?;
+    let (change, content) = file(accounts, plan)?;
+    let (meta, wire::FileChange { path, expect, mode, owner, group, .. }) = (None, change.clone());
     let (verb, body) = match (&plan.change.to, plan.old) {
         (To::Attributes, _) if plan.change.asked.mode.is_some() => {
             (VerbId::FileSetMode, wire::FileSetModeRequest { meta, path, mode }.encode_to_vec())
@@ -106,12 +86,8 @@ fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
         (To::RemovedDirectory, _) => {
             (VerbId::FileMkdir, wire::FileMkdirRequest { meta, path, mode, owner, group }.encode_to_vec())
         }
-        (_, None) => {
-            let expect = "any".to_owned();
-            (VerbId::FileRemove, wire::FileRemoveRequest { meta, path, expect }.encode_to_vec())
-        }
+        (_, None) => (VerbId::FileRemove, wire::FileRemoveRequest { meta, path, expect }.encode_to_vec()),
         (_, Some(_)) => {
-            let (change, content) = file(accounts, plan)?;
             let body = wire::FileWriteRequest { meta, change: Some(change) };
             return Some((VerbId::FileWrite, body.encode_to_vec(), content.into_iter().collect()));
         }
@@ -119,44 +95,30 @@ fn single(accounts: &Accounts, plan: &Plan<'_>) -> Option<Parts> {
     Some((verb, body, Vec::new()))
 }
 
-/// One file as it was, with the announcement of its content.
+/// One file as it was, with the announcement of its content. Mode and names are set, and so decided, only if the change
+/// sets another or removes the file. None if an owner has no name on this host.
 fn file(accounts: &Accounts, plan: &Plan<'_>) -> Option<(wire::FileChange, Option<root::Content>)> {
-    let (path, expect) = (plan.change.path().to_string(), "any".to_owned());
-    let Some(old) = plan.old else {
-        let kind = wire::ChangeKind::Remove.into();
-        return Some((wire::FileChange { path, kind, expect, ..Default::default() }, None));
+    let change = wire::FileChange {
+        path: plan.change.path().to_string(),
+        kind: wire::ChangeKind::Remove.into(),
+        expect: "any".to_owned(),
+        ..wire::FileChange::default()
     };
-    let (kind, Back { mode, owner, group }) = (wire::ChangeKind::Write.into(), Back::of(accounts, plan)?);
-    let content = root::Content { size: old.size, sha256: old.sha256.as_bytes().to_vec() };
-    let change = wire::FileChange { path, kind, expect, mode, owner, group, ..Default::default() };
-    Some((change, Some(content)))
-}
-
-/// Mode and names to bring back: set, and so decided, only where the change sets another or removes the file.
-struct Back {
-    mode: String,
-    owner: String,
-    group: String,
-}
-
-impl Back {
-    /// None if an owner has no name on this host.
-    fn of(accounts: &Accounts, plan: &Plan<'_>) -> Option<Self> {
-        let Some(old) = plan.old.map(|old| old.attributes) else {
-            return Some(Self { mode: String::new(), owner: String::new(), group: String::new() });
-        };
-        let is_gone = matches!(plan.change.to, To::Removed | To::RemovedDirectory);
-        let new = plan.attributes;
-        let name = |differs: bool, name: Option<&str>| {
-            if !(differs || is_gone) {
-                return Some(String::new());
-            }
-            UserName::new("owner", name?).ok().map(|name| name.to_string())
-        };
-        Some(Self {
-            mode: if old.mode != new.mode || is_gone { old.mode.to_string() } else { String::new() },
-            owner: name(old.uid != new.uid, accounts.user_name(old.uid))?,
-            group: name(old.gid != new.gid, accounts.group_name(old.gid))?,
-        })
-    }
+    let Some(OldFile { sha256, size, attributes: old, .. }) = plan.old else { return Some((change, None)) };
+    let is_gone = matches!(plan.change.to, To::Removed | To::RemovedDirectory);
+    let new = plan.attributes;
+    let name = |differs: bool, name: Option<&str>| {
+        if !(differs || is_gone) {
+            return Some(String::new());
+        }
+        UserName::new("owner", name?).ok().map(|name| name.to_string())
+    };
+    let change = wire::FileChange {
+        kind: wire::ChangeKind::Write.into(),
+        mode: if old.mode != new.mode || is_gone { old.mode.to_string() } else { String::new() },
+        owner: name(old.uid != new.uid, accounts.user_name(old.uid))?,
+        group: name(old.gid != new.gid, accounts.group_name(old.gid))?,
+        ..change
+    };
+    Some((change, Some(root::Content { size, sha256: sha256.as_bytes().to_vec() })))
 }

@@ -1,4 +1,4 @@
-//! The program that changes files for clients: with three capabilities, below the granted directories only.
+//! `postern-files`: reads and changes files for clients, with three capabilities, below the granted directories only.
 //!
 //! It takes orders from the recorder alone, decides each again under the accepted policy, and acts.
 
@@ -19,36 +19,39 @@ mod tree;
 mod undo_store;
 pub mod xattr;
 
+pub use change::To;
 pub use state::State;
 
-use postern_policy::{Policy, VerbId};
+use postern_policy::Policy;
 use postern_proto::root::v1::Step;
 use postern_root::{Connection, Error, Fault, Host, Received};
 use std::io::{Read, Write};
 
-/// Opens the state, confines the process with `confine`, and then settles what an earlier process left under way.
+/// Opens the state, confines the process with `confine`, and then recovers the orders that an earlier process left.
 ///
 /// # Errors
 /// The state or the policy cannot be used, or the process cannot be confined.
 pub fn open(host: Host, confine: impl FnOnce(&Host, &Policy) -> Result<(), Fault>) -> Result<State, Fault> {
     let state = State::open(host, confine)?;
     recover::recover_all(&state)?;
+    state.undo.expire(state.active.policy.undo(), state.host.unix())?;
     Ok(state)
 }
 
-/// Serves one connection of the recorder's: one order. The thread must end with it, for an inspection gives up writing.
+/// Serves one connection of the recorder: one order. The thread must end with it, since a read drops its write access.
 pub fn serve<S: Read + Write>(state: &State, stream: S) {
     let mut connection = Connection::new(stream);
     let Some(received) = connection.receive() else { return };
     let answered = match received {
         Received::Execute(envelope, step, ordered) => {
             let outcome = order::execute(state, &envelope, step, &ordered);
+            let outcome = outcome.map_err(|error| state.or_not_started(error));
             if step == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
                 state.stages.discard(&envelope);
             }
             outcome.map(|outcome| connection.outcome(&outcome))
         }
-        Received::Inspect(envelope, ordered) if is_read(ordered.verb) => {
+        Received::Inspect(envelope, ordered) if !ordered.verb.is_effect() => {
             read::read(state, envelope.as_ref(), &ordered, &mut connection)
                 .map(|outcome| connection.outcome(&outcome))
         }
@@ -63,10 +66,6 @@ pub fn serve<S: Read + Write>(state: &State, stream: S) {
         }
     };
     if let Err(error) = answered {
-        connection.close(&state.or_not_started(error).close());
+        connection.fail(&state.or_not_started(error));
     }
-}
-
-const fn is_read(verb: VerbId) -> bool {
-    matches!(verb, VerbId::FileRead | VerbId::FileList)
 }

@@ -1,43 +1,47 @@
 //! The life of one order: parse, decide, open, compare, decide the facts, act.
 
-use crate::change::{self, Change, To};
+use crate::change;
 use crate::confine;
 use crate::effect;
 use crate::inverse::is_as_left;
 use crate::plan::{self, Plan};
-use crate::stage::Validation;
+use crate::stage::{self, Validation};
 use crate::state::State;
 use crate::undo_store::Kept;
 use crate::xattr::ExtendedAttributes;
-use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::root::v1::{self as root, Envelope, Outcome, Step};
 use postern_proto::v1 as wire;
 use postern_root::authority::Purpose;
-use postern_root::{Authority, Error, Fault, OrderId, Ordered};
+use postern_root::{Authority, Error, OrderId, Ordered};
 use std::sync::{Arc, PoisonError};
 
-/// Does what an `Execute` orders.
+/// Carries out an `Execute`.
 ///
 /// # Errors
 /// Nothing was changed.
 pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
-    let (host, policy) = (&state.host, &state.active.policy);
-    let authority =
-        Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Act(Some(envelope)))?;
-    // Before anything that the order names is opened, and before an undo reads a byte of what it brings back.
+    let authority = state.authority(&accounts, ordered, Purpose::Act(Some(envelope)))?;
+    // Before any path of the order is opened, and before an undo reads its copy.
     let is_known = authority.inverse.is_none() && step == Step::Whole;
     let contents = if is_known { ordered.contents.clone() } else { unknown(&authority) };
     let (mut grant, mut changes) = change::decide(&authority, contents)?;
-    let validation = Validation::of(&grant, &changes);
+    let mut agreed = None;
     if !is_known {
         let kept = kept(state, &authority)?;
         let contents = match step {
-            Step::Commit => state.stages.commit(&authority, envelope, &changes, &validation)?,
-            Step::Whole => contents_of(kept.as_ref(), &changes)?,
+            Step::Commit => {
+                let (contents, validators) = state.stages.commit(&authority, envelope, &changes)?;
+                agreed = Some(validators);
+                contents
+            }
+            Step::Whole => change::contents(&changes, |change| {
+                let entry = kept.as_ref().and_then(|kept| kept.of(change.path().as_str()));
+                Ok(entry.ok_or_else(gone)?.1.to_vec())
+            })?,
             Step::Validate | Step::Unspecified => {
-                return Err(Denied::new(Code::Unsupported, "files has no such step").into());
+                return Err(Denied::new(Code::Unsupported, "postern-files has no such step").into());
             }
         };
         (grant, changes) = change::decide(&authority, contents)?;
@@ -47,9 +51,14 @@ pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered
                 entry.map(|(entry, _)| ExtendedAttributes::from_journal(entry.attributes.clone()));
         }
     }
+    // The rules that decide depend on the content.
+    let validation = Validation::of(&grant, &changes);
+    if agreed.is_some_and(|agreed| agreed != validation.validators) {
+        return Err(stage::is_another().into());
+    }
     let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
-    let directories = plan::open_directories(&changes, state.host.root_uid)?;
-    let plans = plan::plan_all(&authority, &changes, &directories, state.host.root_uid)?;
+    let directories = plan::open_directories(&authority, &changes)?;
+    let plans = plan::plan_all(&authority, &grant, &changes, &directories)?;
     compare(&authority, &plans)?;
     let grant = authority.decide_facts(grant, &plan::facts(&plans))?;
     plans.iter().try_for_each(|plan| plan.check_expected(&authority))?;
@@ -63,18 +72,17 @@ pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered
     effect::act(state, &authority, &grant, plans)
 }
 
-/// Tells the facts of a change: what is at each path, in the order of the changes.
+/// Returns the facts of a change: the file at each path, in the order of the changes.
 ///
 /// # Errors
 /// The change is refused, or its paths are.
 pub fn inspect(state: &State, envelope: Option<&Envelope>, ordered: &Ordered) -> Result<root::Facts, Error> {
     let accounts = state.host.accounts()?;
-    let (host, policy) = (&state.host, &state.active.policy);
-    let authority = Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Facts(envelope))?;
+    let authority = state.authority(&accounts, ordered, Purpose::Facts(envelope))?;
     let (grant, changes) = change::decide(&authority, unknown(&authority))?;
-    let directories = plan::open_directories(&changes, state.host.root_uid)?;
+    let directories = plan::open_directories(&authority, &changes)?;
     confine::give_up_writing(&directories)?;
-    let plans = plan::plan_all(&authority, &changes, &directories, state.host.root_uid)?;
+    let plans = plan::plan_all(&authority, &grant, &changes, &directories)?;
     if let Some(inverse) = authority.inverse {
         check_left(inverse, &plans)?;
     }
@@ -83,15 +91,19 @@ pub fn inspect(state: &State, envelope: Option<&Envelope>, ordered: &Ordered) ->
     Ok(root::Facts { files, ..root::Facts::default() })
 }
 
-/// In place of content that is not at hand: it is decided again with it.
+/// Empty content in place of content that is not here yet: the `Execute` is decided again with it.
 fn unknown(authority: &Authority<'_>) -> Vec<Arc<[u8]>> {
     vec![Arc::default(); authority.contents().len()]
 }
 
-/// What is there must be what was decided about and perhaps approved; for an undo, what the effect left.
+/// Checks that the files are those that were decided and perhaps approved; for an undo, as the effect left them.
 fn compare(authority: &Authority<'_>, plans: &[Plan<'_>]) -> Result<(), Denied> {
     if let Some(inverse) = authority.inverse {
         check_left(inverse, plans)?;
+        // An operator's undo has no facts in its order: the files must be as the effect left them.
+        if authority.by_operator() {
+            return Ok(());
+        }
     }
     let decided = authority.ordered.order.facts.as_ref().map(|facts| facts.files.as_slice());
     if plans.iter().map(|plan| &plan.facts).eq(decided.unwrap_or_default()) {
@@ -110,7 +122,7 @@ fn check_left(inverse: &root::Inverse, plans: &[Plan<'_>]) -> Result<(), Denied>
     Err(Denied::new(Code::UndoConflict, "a file has changed since; nothing is undone"))
 }
 
-/// The undo copy that an undo brings back; none where it needs none.
+/// Reads the undo copy that an undo needs; none if it needs none.
 fn kept(state: &State, authority: &Authority<'_>) -> Result<Option<Kept>, Error> {
     let Some(inverse) = authority.inverse.filter(|inverse| !inverse.content_id.is_empty()) else {
         return Ok(None);
@@ -120,20 +132,5 @@ fn kept(state: &State, authority: &Authority<'_>) -> Result<Option<Kept>, Error>
 }
 
 fn gone() -> Denied {
-    Denied::new(Code::UndoGone, "what the files held is no longer kept")
-}
-
-/// What the files held that these changes bring back.
-fn contents_of(kept: Option<&Kept>, changes: &[Change]) -> Result<Vec<Arc<[u8]>>, Error> {
-    let mut contents = Vec::new();
-    for change in changes {
-        let To::Content(_, sha256) = &change.to else { continue };
-        let entry = kept.and_then(|kept| kept.of(change.path().as_str()));
-        let (_, content) = entry.ok_or_else(gone)?;
-        if Digest::of(&[content]) != *sha256 {
-            return Err(Fault::Corrupt { what: "an undo copy" }.into());
-        }
-        contents.push(content.into());
-    }
-    Ok(contents)
+    Denied::new(Code::UndoGone, "the old content is no longer kept for undo")
 }

@@ -1,10 +1,11 @@
-//! Opens directories one component at a time: no symbolic link, every component root's alone, no other file system
-//! below a granted directory.
+//! Opens directories one component at a time: no symbolic link, every component owned and writable by root alone, no other
+//! file system below a granted directory.
 //!
 //! `RestrictSUIDSGID=` of the unit makes openat2(2) answer ENOSYS, so each component is opened with `O_NOFOLLOW` and
 //! checked on its own descriptor. Component names hold no `/` and are neither `.` nor `..` (`TargetPath`).
 
 use nix::NixPath;
+use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat, readlinkat};
 use nix::sys::stat::Mode;
@@ -13,13 +14,14 @@ use postern_policy::types::TargetPath;
 use postern_policy::{Code, Denied};
 use postern_root::{Error, Fault};
 use rustix::fs::{AtFlags, StatxFlags, statx};
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// Never follows a link.
 const PLAIN: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_CLOEXEC);
-/// Opens a name without any effect on it, and without its content.
+/// Opens a name with `O_PATH`: without effect and without content.
 pub const LOOK: OFlag = OFlag::O_PATH.union(PLAIN);
 /// Opens a file for reading.
 pub const FILE: OFlag = OFlag::O_NONBLOCK.union(PLAIN);
@@ -31,7 +33,7 @@ const NEW: OFlag = OFlag::O_WRONLY.union(OFlag::O_CREAT).union(OFlag::O_EXCL).un
 /// Device and inode.
 pub type FileId = (u32, u32, u64);
 
-/// What the kernel says of an open file.
+/// The facts of an open file, from statx(2).
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     /// Device and inode.
@@ -46,7 +48,7 @@ pub struct Facts {
     pub links: u32,
     /// Last change of content, in seconds since 1970 and nanoseconds.
     pub mtime: (i64, u32),
-    /// The mount that it was reached through: a bind mount of the same file system is another.
+    /// The id of its mount: a bind mount of the same file system has another.
     pub mount: u64,
 }
 
@@ -58,7 +60,7 @@ pub fn facts(fd: impl AsFd) -> Result<Facts, Fault> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
     let stat = statx(fd, "", AtFlags::EMPTY_PATH, mask).map_err(Fault::io("stat a file"))?;
     if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-        return Err(Fault::Program { what: "this kernel does not tell mounts apart".to_owned() });
+        return Err(Fault::new("this kernel does not tell mounts apart"));
     }
     Ok(Facts {
         id: (stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino),
@@ -87,12 +89,23 @@ pub fn create<P: NixPath + ?Sized>(at: impl AsFd, name: &P) -> nix::Result<File>
     openat(at, name, NEW, Mode::S_IRUSR | Mode::S_IWUSR).map(File::from)
 }
 
+/// The names in a directory but `.` and `..`, in the kernel's order.
+///
+/// # Errors
+/// As openat(2) and getdents64(2).
+pub fn names(directory: impl AsFd) -> nix::Result<impl Iterator<Item = nix::Result<CString>>> {
+    let listed = Dir::from_fd(open(directory, ".", DIRECTORY)?)?;
+    let names = listed.into_iter().map(|entry| entry.map(|entry| entry.file_name().to_owned()));
+    let is_dot = |name: &CString| matches!(name.to_bytes(), b"." | b"..");
+    Ok(names.filter(move |name| !name.as_ref().is_ok_and(is_dot)))
+}
+
 /// An open directory.
 #[derive(Debug)]
 pub struct Directory {
     /// Opened for listing and syncing.
     pub fd: OwnedFd,
-    /// The mount that everything in it must be of.
+    /// The id of its mount, which everything in it must have.
     pub mount: u64,
 }
 
@@ -128,7 +141,15 @@ pub fn open_granted(directory: &TargetPath, root_uid: u32) -> Result<Directory, 
         })?;
         check_owner(&at, root_uid, parts.peek().is_some(), || format!("{part:?} in {path}"))?;
     }
-    let fd = open(&at, ".", DIRECTORY).map_err(Fault::io("open a granted directory"))?;
+    let fd = open(&at, ".", DIRECTORY).map_err(|errno| {
+        // With our capabilities only Landlock returns this: for an operator's undo, or a policy replaced just now.
+        let not_granted = || Denied::new(Code::NoGrant, format!("the policy no longer grants {path}"));
+        if errno == Errno::EACCES {
+            not_granted().into()
+        } else {
+            Error::from(Fault::io("open a directory")(errno))
+        }
+    })?;
     check_file_system(&fd, directory)?;
     let mount = facts(&fd)?.mount;
     Ok(Directory { fd, mount })
@@ -151,17 +172,14 @@ impl Directory {
         let mut at = open(self, ".", DIRECTORY).map_err(Fault::io("open a directory"))?;
         for part in below.split('/').filter(|part| !part.is_empty()) {
             let next = open(&at, part, DIRECTORY).map_err(|errno| {
-                let link = || link(&at, part).unwrap_or_else(|| format!("{part:?} is no directory"));
-                not_opened(errno, || format!("{part:?} does not exist"), link)
+                not_opened(errno, || format!("{part:?} does not exist"), || link(&at, part))
             })?;
             check_owner(&next, root_uid, false, || format!("{part:?}"))?;
             let facts = facts(&next)?;
             if facts.mount != self.mount {
                 return Err(denied(format!("{part:?} is another file system")));
             }
-            if folds_case(&at, part, facts.id) {
-                return Err(case_folded(part));
-            }
+            check_case(&at, part, facts.id)?;
             at = next;
         }
         Ok(Self { fd: at, mount: self.mount })
@@ -182,7 +200,7 @@ fn denied(why: String) -> Error {
     Denied::new(Code::UnsafePath, why).into()
 }
 
-/// Local file systems whose rename(2) and fsync(2) are known to be whole. A FUSE or network server answers as it likes.
+/// Refuses all but local file systems with atomic rename(2) and real fsync(2). A FUSE or network server may do neither.
 fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Error> {
     const ZFS: FsType = FsType(0x2fc1_2fc1);
     const BCACHEFS: FsType = FsType(0xca45_1a4e);
@@ -203,8 +221,8 @@ fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Error
     Err(denied(format!("{name} is on a file system that is not known to be local (type {:#x})", kind.0)))
 }
 
-/// Refuses a directory that others own or can write. On the way a sticky one such as /tmp passes: others may add names
-/// there, and not replace root's.
+/// Refuses a directory that others own or can write. A sticky one such as /tmp is accepted as a parent: others can add
+/// names there, but not replace root's.
 fn check_owner(at: &OwnedFd, root_uid: u32, is_passed: bool, name: impl Fn() -> String) -> Result<(), Error> {
     let facts = facts(at)?;
     let foreign = ![0, root_uid].contains(&facts.owner.0);
@@ -215,24 +233,27 @@ fn check_owner(at: &OwnedFd, root_uid: u32, is_passed: bool, name: impl Fn() -> 
     Ok(())
 }
 
-/// Whether the directory takes `name` with other letters for the same: then a denied name has another spelling.
-#[must_use]
-pub fn folds_case(at: impl AsFd, name: &str, id: FileId) -> bool {
+/// Refuses a directory that ignores the case of `name`: a denied name would have another spelling.
+///
+/// # Errors
+/// `unsafe_path`.
+pub fn check_case(at: impl AsFd, name: &str, id: FileId) -> Result<(), Error> {
     let swap = |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
     let other = name.chars().map(swap).collect::<String>();
-    other != name
-        && open(at, other.as_str(), LOOK).is_ok_and(|other| facts(other).is_ok_and(|facts| facts.id == id))
-}
-
-/// The error for such a directory.
-#[must_use]
-pub fn case_folded(name: &str) -> Error {
-    denied(format!("the directory of {name:?} takes capital and small letters for the same"))
+    let is_same = |fd: OwnedFd| facts(fd).is_ok_and(|facts| facts.id == id);
+    if other != name && open(at, other.as_str(), LOOK).is_ok_and(is_same) {
+        return Err(denied(format!(
+            "the directory of {name:?} takes capital and small letters for the same"
+        )));
+    }
+    Ok(())
 }
 
 /// "is a link to …".
 #[must_use]
-pub fn link(at: impl AsFd, name: &str) -> Option<String> {
-    let to = readlinkat(at, name).ok()?;
-    Some(format!("{name:?} is a link to {:?}", to.to_string_lossy()))
+pub fn link(at: impl AsFd, name: &str) -> String {
+    readlinkat(at, name).map_or_else(
+        |_| format!("{name:?} is a link or no directory"),
+        |to| format!("{name:?} is a link to {:?}", to.to_string_lossy()),
+    )
 }

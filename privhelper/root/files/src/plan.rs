@@ -1,23 +1,26 @@
-//! The plan of a change: every path that it names is opened, and nothing is changed.
+//! The plan of a change: opens every path that it names, and changes nothing.
 
 use crate::change::{Change, To};
 use crate::path::{Directory, open_granted};
-use crate::target::{OpenTarget, open_target};
+use crate::target::{OpenTarget, hash, open_target};
 use crate::xattr::ExtendedAttributes;
 use postern_policy::facts::{FileFacts, OldFile};
 use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
-use postern_policy::{Code, Denied, Facts, Invalid, Object, VerbId};
+use postern_policy::{Code, Denied, Facts, Grant, Invalid, Object, VerbId};
 use postern_proto::root::v1 as root;
 use postern_root::{Authority, Error};
 
-/// One path of a change: what is there, and the new state.
+/// Most bytes that one change keeps for undo.
+const KEPT_MAX: u64 = 16 * 1024 * 1024;
+
+/// One path of a change: the existing file, and the new state.
 #[derive(Debug)]
 pub struct Plan<'a> {
-    /// What is asked for.
+    /// The change.
     pub change: &'a Change,
     /// Its directory.
     pub parent: Directory,
-    /// What is there.
+    /// The existing file or directory.
     pub target: Option<OpenTarget>,
     /// The facts that the policy decides.
     pub old: Option<OldFile>,
@@ -33,51 +36,58 @@ pub struct Plan<'a> {
 ///
 /// # Errors
 /// `directory_missing`, `unsafe_path`.
-pub fn open_directories(changes: &[Change], root_uid: u32) -> Result<Vec<Directory>, Error> {
-    changes.iter().map(|change| open_granted(&change.directory, root_uid)).collect()
+pub fn open_directories(authority: &Authority<'_>, changes: &[Change]) -> Result<Vec<Directory>, Error> {
+    changes.iter().map(|change| open_granted(&change.directory, authority.host.root_uid)).collect()
 }
 
 /// Opens every path below its directory, and hashes every file whose content is replaced.
 ///
 /// # Errors
-/// `directory_missing`, `unsafe_path`, `special_file`; `invalid_argument` for an owner or group without an account.
+/// `directory_missing`, `unsafe_path`, `special_file`; `invalid_argument` for an owner or group without an account;
+/// `too_large` where more would be kept for undo than can be.
 pub fn plan_all<'a>(
     authority: &Authority<'_>,
+    grant: &Grant,
     changes: &'a [Change],
     directories: &[Directory],
-    root_uid: u32,
 ) -> Result<Vec<Plan<'a>>, Error> {
+    let mut room = if grant.keeps_for_undo() { KEPT_MAX } else { u64::MAX };
+    let open = |change: &Change, directory: &Directory| {
+        directory.open_parent(change.below(), authority.host.root_uid)
+    };
     let all = changes.iter().zip(directories);
-    all.map(|(change, directory)| plan(authority, change, directory.open_parent(change.below(), root_uid)?))
-        .collect()
+    all.map(|(change, directory)| plan(authority, change, open(change, directory)?, &mut room)).collect()
 }
 
-fn plan<'a>(authority: &Authority<'_>, change: &'a Change, parent: Directory) -> Result<Plan<'a>, Error> {
-    let (path, name) = (change.path().to_string(), change.path().split().1);
+/// `room`: bytes that may still be kept for undo. A larger file is not hashed.
+fn plan<'a>(
+    authority: &Authority<'_>,
+    change: &'a Change,
+    parent: Directory,
+    room: &mut u64,
+) -> Result<Plan<'a>, Error> {
+    let name = change.path().split().1;
     let Some(target) = open_target(&parent, name, change.to.kinds())? else {
-        let facts = root::FileFacts { path, ..root::FileFacts::default() };
+        let facts = root::FileFacts { path: change.path().to_string(), ..root::FileFacts::default() };
         let attributes = attributes(authority, change, None)?;
         return Ok(Plan { change, parent, target: None, old: None, facts, replaced: None, attributes });
     };
     let is_replaced = !matches!(change.to, To::Attributes | To::Directory);
     let replaced = is_replaced.then(|| ExtendedAttributes::of(&target.file, name)).transpose()?;
-    let is_file = target.kind == FileKind::File;
-    let is_hashed = is_file && change.to.replaces_content();
-    let sha256 = if is_hashed { target.sha256()? } else { Digest::of(&[]) };
-    let size = if is_file { target.facts.size } else { 0 };
-    let Attributes { mode, uid, gid } = target.attributes;
-    let facts = root::FileFacts {
-        path,
-        exists: true,
-        directory: !is_file,
-        size,
-        sha256: if is_hashed { sha256.as_bytes().to_vec() } else { Vec::new() },
-        mode: mode.bits(),
-        uid,
-        gid,
-        attributes: target.attribute_names.clone(),
-    };
+    let is_hashed = change.to.replaces_content();
+    let size = if target.kind == FileKind::File { target.facts.size } else { 0 };
+    let why = "the files that are replaced are larger than 16 MiB together and would be kept for undo; \
+               a rule with `keep_for_undo = false` does not keep them";
+    let kept = if is_hashed { size } else { 0 };
+    *room = room.checked_sub(kept).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
+    let sha256 = if is_hashed { hash(&target.file)? } else { Digest::of(&[]) };
     let old = Some(OldFile { kind: target.kind, sha256, size, attributes: target.attributes });
+    let facts = FileFacts { path: change.path().clone(), old, xattrs: target.attribute_names.clone() };
+    let mut facts = facts.to_wire();
+    if is_hashed {
+        // That of an empty file too, which the policy leaves out.
+        facts.sha256 = sha256.as_bytes().to_vec();
+    }
     let attributes = attributes(authority, change, Some(target.attributes))?;
     Ok(Plan { change, parent, target: Some(target), old, facts, replaced, attributes })
 }
@@ -114,7 +124,7 @@ pub fn facts(plans: &[Plan<'_>]) -> Facts {
 }
 
 impl Plan<'_> {
-    /// Whether it is all so already.
+    /// Whether the path has the new state already.
     pub fn is_unchanged(&self) -> bool {
         self.old.is_some_and(|old| match &self.change.to {
             To::Content(_, sha256) => (old.sha256, old.attributes) == (*sha256, self.attributes),
@@ -123,7 +133,7 @@ impl Plan<'_> {
         })
     }
 
-    /// Whether the file is what the change needs and its writer expects. Only a reader of the file learns what it is.
+    /// Checks that the file is in the state that the change and its writer expect. Only a client that may read it gets its digest.
     ///
     /// # Errors
     /// `not_found`, `already_exists`, `precondition_failed`.

@@ -1,10 +1,10 @@
-//! `file.read` and `file.list`: parts of a file as events, and the names in a directory. Nothing is held whole.
+//! `file.read` and `file.list`: sends a file in parts as events, and the names in a directory. No file is in memory as a whole.
 
+use crate::change;
 use crate::confine;
 use crate::path::{self, Directory, open_granted};
 use crate::state::State;
-use crate::target::{OpenTarget, PART, open_target};
-use nix::dir::Dir;
+use crate::target::{OpenTarget, PART, hash, open_target};
 use nix::errno::Errno;
 use nix::sys::stat::SFlag;
 use postern_policy::request::FileReadRequest;
@@ -13,16 +13,17 @@ use postern_policy::{Code, Denied, Facts, Request};
 use postern_proto::root::v1::{Envelope, Outcome};
 use postern_proto::v1 as wire;
 use postern_root::authority::Purpose;
-use postern_root::{Accounts, Authority, Connection, Error, Fault, Ordered};
+use postern_root::{Accounts, Connection, Error, Fault, Ordered};
 use prost::Message;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 
 /// Most names that are listed, and most bytes of the answer: it is one message.
 const NAMES_MAX: usize = 1000;
 const BYTES_MAX: usize = 128 * 1024;
 
-/// Does what an `Inspect` of a read orders: events with content, then the outcome.
+/// Carries out an `Inspect` of a read: sends events with content, then returns the outcome.
 ///
 /// # Errors
 /// The read is refused, or failed.
@@ -33,10 +34,8 @@ pub fn read<S: Read + Write>(
     connection: &mut Connection<S>,
 ) -> Result<Outcome, Error> {
     let accounts = state.host.accounts()?;
-    let (host, policy) = (&state.host, &state.active.policy);
-    let authority = Authority::new(host, policy, &accounts, &state.key, ordered, Purpose::Act(envelope))?;
-    let request = authority.request(Vec::new())?;
-    let grant = authority.decide(&request.required_grants())?;
+    let authority = state.authority(&accounts, ordered, Purpose::Act(envelope))?;
+    let (request, grant) = authority.decide_request(Vec::new())?;
     let (path, range) = if let Request::FileRead(FileReadRequest { path, offset, limit }) = request {
         (path, Some((offset, limit)))
     } else if let Request::FileList(path) = request {
@@ -45,13 +44,11 @@ pub fn read<S: Read + Write>(
         return Err(Denied::new(Code::Unsupported, "this is no read of files").into());
     };
     let grant = authority.decide_facts(grant, &Facts::None)?;
-    let directory = grant.rules().find_map(|rule| rule.selector.directory_of(ordered.verb, &path));
-    let directory =
-        directory.ok_or_else(|| Denied::new(Code::NoGrant, "no rule's directory holds this path"))?;
+    let directory = change::directory(&grant, &path)?;
     // A listed directory may be the rule's own.
-    let below = path.below(directory).unwrap_or_default();
+    let below = path.below(&directory).unwrap_or_default();
     let root_uid = state.host.root_uid;
-    let directory = open_granted(directory, root_uid)?;
+    let directory = open_granted(&directory, root_uid)?;
     confine::give_up_writing(std::slice::from_ref(&directory))?;
     let completed = match range {
         None => list(&accounts, &path, &directory.open_below(below, root_uid)?)?,
@@ -60,14 +57,15 @@ pub fn read<S: Read + Write>(
             let missing = || Denied::new(Code::NotFound, format!("{path} does not exist"));
             let file = open_target(&parent, path.split().1, &[FileKind::File])?.ok_or_else(missing)?;
             let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
-            send(&accounts, &path, &file, (offset, limit), max, connection)?
+            send(state, &accounts, &path, &file, (offset, limit), max, connection)?
         }
     };
     Ok(authority.outcome(&grant, vec![path.to_string()], completed))
 }
 
-/// Sends a part of the file as events. The digest is told where the file may be read whole: a later write may expect it.
+/// Sends a part of the file as events. The outcome has the digest if the whole file may be read: a later write may expect it.
 fn send<S: Read + Write>(
+    state: &State,
     accounts: &Accounts,
     path: &TargetPath,
     file: &OpenTarget,
@@ -75,18 +73,23 @@ fn send<S: Read + Write>(
     max: u64,
     connection: &mut Connection<S>,
 ) -> Result<wire::Completed, Error> {
-    let sha256 = if file.facts.size <= max { file.sha256()?.to_string() } else { String::new() };
+    let sha256 = if file.facts.size <= max { hash(&file.file)?.to_string() } else { String::new() };
     let mut rest = if limit == 0 { max } else { max.min(limit.into()) };
     let mut offset =
         u64::try_from(offset).unwrap_or_else(|_| file.facts.size.saturating_sub(offset.unsigned_abs()));
     let (mut part, mut next) = (vec![0; PART], vec![0; PART]);
-    let mut now = file.read_at(&mut part, offset)?.len();
+    let read = |part: &mut [u8], offset| file.file.read_at(part, offset).map_err(Fault::io("read a file"));
+    let mut now = read(&mut part, offset)?;
     while now > 0 && rest > 0 {
-        // Behind the last part one more is read: whether there is more is told with it.
+        // The process ends once all orders have ended, and the next policy waits for that: no slow reader holds it up.
+        if !state.is_current() {
+            return Err(Denied::new(Code::PlanChanged, "the policy was replaced; read the file again").into());
+        }
+        // One part more is read before the last is sent, so that the last says whether there is more.
         let count = u64::try_from(now).unwrap_or(u64::MAX).min(rest);
         offset = offset.saturating_add(count);
         rest = rest.saturating_sub(count);
-        let later = file.read_at(&mut next, offset)?.len();
+        let later = read(&mut next, offset)?;
         let data = part.get(..usize::try_from(count).unwrap_or(0)).unwrap_or_default().to_vec();
         let truncated = rest == 0 && later > 0;
         let output = wire::Output { stream: wire::Stream::Content.into(), data, truncated };
@@ -100,19 +103,14 @@ fn send<S: Read + Write>(
     Ok(wire::Completed { status: wire::Status::Done.into(), files: vec![info], ..Default::default() })
 }
 
-/// The first names of a directory, in the order of their bytes. Nothing is opened for it but the names themselves.
+/// Lists the first names of a directory, in the order of their bytes. Names are opened with `O_PATH` only.
 fn list(accounts: &Accounts, path: &TargetPath, directory: &Directory) -> Result<wire::Completed, Error> {
     let failed = "read a directory";
     let mut names = BTreeSet::new();
     let mut count = 0_usize;
-    let listed = directory.fd.try_clone().map_err(Fault::io(failed))?;
-    for entry in Dir::from_fd(listed).map_err(Fault::io(failed))?.iter() {
-        let name = entry.map_err(Fault::io(failed))?.file_name().to_owned();
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
-        }
+    for name in path::names(directory).map_err(Fault::io(failed))? {
         count = count.saturating_add(1);
-        names.insert(name);
+        names.insert(name.map_err(Fault::io(failed))?);
         if names.len() > NAMES_MAX {
             names.pop_last();
         }

@@ -1,13 +1,13 @@
-//! What a change left when it failed or the process was killed: it is finished if everything is in place, else taken back.
+//! Recovery of a change that failed or was interrupted by a kill: completes it if every file is in place, else reverts it.
 //!
-//! The journal says what each file was and becomes; the disk says how far it came. After a power loss the note that the
-//! order began may be lost while its undo copy, which is synced, is there: then the same comparison tells.
+//! The journal has each file before and after; the disk shows how far the change came. After a power loss the note that the
+//! order began may be lost while its undo copy, which is synced, exists: then the undo copy is compared instead.
 
 use crate::path::{Directory, open_granted};
 use crate::state::State;
-use crate::swap::{remove, rename, sync};
-use crate::target::{OpenTarget, open_target};
-use nix::fcntl::RenameFlags;
+use crate::swap::{remove, sync};
+use crate::target::{OpenTarget, hash, open_target};
+use nix::fcntl::{RenameFlags, renameat2};
 use postern_policy::Code;
 use postern_policy::types::{Attributes, FileKind, TargetPath};
 use postern_proto::root::v1::{FileFacts, Journal, JournalEntry, Outcome};
@@ -18,7 +18,7 @@ use std::sync::PoisonError;
 
 const KINDS: &[FileKind] = &[FileKind::File, FileKind::Directory];
 
-/// Settles every order that an earlier process began and did not end, before any other change begins.
+/// Recovers every order that an earlier process began and did not end, before any other change begins.
 ///
 /// # Errors
 /// Our own state cannot be read or written.
@@ -26,14 +26,14 @@ pub fn recover_all(state: &State) -> Result<(), Fault> {
     for (id, note) in state.outcomes.running()? {
         match Journal::decode(note.as_slice()) {
             Ok(journal) if !journal.entries.is_empty() => settle(state, id, &journal)?,
-            // It ended while it wrote its journal: nothing was changed.
+            // The process ended while it wrote the journal: nothing was changed.
             Ok(_) | Err(_) => state.outcomes.withdraw(id)?,
         }
     }
     Ok(())
 }
 
-/// Tells what became of an order. After a power loss its undo copy is all that is left of it.
+/// Returns the state of an order. After a power loss only its undo copy may be left.
 ///
 /// # Errors
 /// Our own state cannot be read or written.
@@ -48,24 +48,24 @@ pub fn state_of(state: &State, id: OrderId) -> Result<OutcomeState, Fault> {
     state.outcomes.state(id)
 }
 
-/// Finishes or takes back an order, and keeps the outcome.
+/// Completes or reverts an order, and stores the outcome.
 fn settle(state: &State, id: OrderId, journal: &Journal) -> Result<(), Fault> {
     let mut outcome = journal.outcome.clone().unwrap_or_default();
     let (status, message, detail) = match take_up_again(state, journal) {
         Ok(true) => (Status::Done, "the helper was interrupted; the change is in place", String::new()),
         Ok(false) => {
-            // Killed behind this, the next start finds that nothing was changed.
+            // If the process is killed after this, the next start finds that nothing was changed.
             state.undo.forget(id)?;
             (Status::Interrupted, "the helper was interrupted; the change was taken back", String::new())
         }
-        // A person may want the undo copy.
-        Err(error) => (Status::Interrupted, "the helper was interrupted; look at the files", error.detail()),
+        // The undo copy is kept: a person may need it.
+        Err(error) => (Status::Interrupted, "the change was interrupted; examine the files", error.detail()),
     };
     note(&mut outcome, status, message, detail);
     state.outcomes.end(id, &outcome)
 }
 
-/// Sets status and words of an outcome. An interrupted one has neither files nor an inverse.
+/// Sets status and message of an outcome. An interrupted one has neither files nor an inverse.
 pub fn note(outcome: &mut Outcome, status: Status, message: &str, detail: String) {
     outcome.detail = detail;
     let Some(completed) = &mut outcome.completed else { return };
@@ -93,11 +93,11 @@ fn path_of(entry: &JournalEntry) -> &str {
     entry.before.as_ref().map(|before| before.path.as_str()).unwrap_or_default()
 }
 
-/// Whether the change is in place as a whole; else nothing of it is when this returns. `parents` are the directories of
+/// Returns true if the whole change is in place; else reverts all of it and returns false. `parents` are the directories of
 /// the entries.
 ///
 /// # Errors
-/// It could not be taken back.
+/// It could not be reverted.
 pub fn take_up<'a>(
     entries: &[JournalEntry],
     parents: impl Iterator<Item = &'a Directory>,
@@ -105,7 +105,7 @@ pub fn take_up<'a>(
     let found = entries.iter().zip(parents).map(|(entry, parent)| Found::new(entry, parent));
     let found = found.collect::<Result<Vec<_>, _>>()?;
     let is_whole = found.iter().all(|found| found.is_new && !found.is_unsettled);
-    // Where nothing waits beside its place, the order had come to its end or not begun: later changes are not its own.
+    // Without a temporary file the order had ended or not begun: other differences are later changes by others.
     if found.iter().any(|found| found.beside.is_some()) {
         if !is_whole {
             found.iter().rev().try_for_each(Found::put_back)?;
@@ -126,7 +126,7 @@ struct Found<'a> {
     beside: Option<OpenTarget>,
     /// Whether the new state is in place.
     is_new: bool,
-    /// It is, and must not stay: the file beside it is another's, or a directory that is not known to be empty.
+    /// It is in place, and must be reverted: the file under the temporary name is another's, or a directory that may not be empty.
     is_unsettled: bool,
 }
 
@@ -138,14 +138,14 @@ impl<'a> Found<'a> {
         let beside = if has_temporary { open_target(parent, &entry.temporary, KINDS)? } else { None };
         let is_before = |target: &OpenTarget| target.facts.id.2 == entry.inode;
         let is_new = match (exists(entry.before.as_ref()), &beside) {
-            // The old file is beside its place: the names were exchanged.
+            // The temporary name has the old file: the names were exchanged.
             (true, Some(beside)) if is_before(beside) => true,
             (true, _) if has_temporary && there.as_ref().is_some_and(is_before) => false,
             (false, Some(_)) => false,
             (true | false, _) => is_as(there.as_ref(), entry.after.as_ref())?,
         };
         if !is_new && !has_temporary && !is_as(there.as_ref(), entry.before.as_ref())? {
-            return Err(Fault::Program { what: format!("{name:?} is neither as before nor as after") }.into());
+            return Err(Fault::new(format!("{name:?} is neither as before nor as after")).into());
         }
         let is_unsettled = is_new
             && beside.as_ref().is_some_and(|beside| {
@@ -154,7 +154,7 @@ impl<'a> Found<'a> {
         Ok(Self { entry, parent, name, beside, is_new, is_unsettled })
     }
 
-    /// Undoes a rename. A new name can be taken away again; a replaced one only if the old file is still beside it.
+    /// Reverts a rename. A new name can be removed again; a replaced file only if the old one still has the temporary name.
     fn put_back(&self) -> Result<(), Error> {
         let (temporary, none) = (self.entry.temporary.as_str(), RenameFlags::RENAME_NOREPLACE);
         let existed = exists(self.entry.before.as_ref());
@@ -167,7 +167,7 @@ impl<'a> Found<'a> {
             }
             (true, Some(_)) => (temporary, self.name, none),
         };
-        Ok(rename(self.parent, from, to, how).map_err(Fault::io("put a file back"))?)
+        Ok(renameat2(self.parent, from, self.parent, to, how).map_err(Fault::io("put a file back"))?)
     }
 }
 
@@ -183,6 +183,6 @@ fn is_as(there: Option<&OpenTarget>, state: Option<&FileFacts>) -> Result<bool, 
     };
     let Attributes { mode, uid, gid } = there.attributes;
     let seen = (there.kind == FileKind::Directory, mode.bits(), uid, gid);
-    let is_content = state.sha256.is_empty() || there.sha256()?.as_bytes() == state.sha256;
+    let is_content = state.sha256.is_empty() || hash(&there.file)?.as_bytes() == state.sha256;
     Ok(seen == (state.directory, state.mode, state.uid, state.gid) && is_content)
 }

@@ -1,9 +1,9 @@
 //! Stages of validated writes: a copy of each granted directory in which something changes, with the change made in it.
 //!
-//! Nobody but this program can write a stage. A validator sees the copy bound over the live directory; the commit takes
-//! its content from the copy, once the digest is still the one that validators agreed to.
+//! Only this program can write a stage. A validator sees the copy mounted over the live directory; the commit takes its
+//! content from the copy, after it has checked that the digest is the one that validators agreed to.
 
-use crate::change::{Change, To};
+use crate::change::{self, Change, To};
 use crate::path::{open_granted, open_own};
 use crate::plan::Plan;
 use crate::target::open_target;
@@ -12,9 +12,10 @@ use postern_policy::types::{Digest, TargetPath};
 use postern_policy::{Code, Denied, Grant};
 use postern_proto::root::v1::{Agreement, Envelope, RequiredValidator, StageRecord, Staged, StagedCopy};
 use postern_root::store::{self, Durability};
-use postern_root::{Authority, Error, Fault, Key, mac};
+use postern_root::{Authority, Error, Fault, Host, Key, mac};
 use prost::Message;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -28,13 +29,13 @@ const COUNT_MAX: usize = 16;
 #[derive(Debug)]
 pub struct Stages {
     directory: PathBuf,
-    /// What stages and agreements are authenticated with; none before the first `policy apply`.
+    /// The key of stages and agreements; none before the first `policy apply`.
     key: Option<Key>,
     root_uid: u32,
     now: fn() -> SystemTime,
 }
 
-/// What the rules of a change require.
+/// The validation that the rules of a change require.
 #[derive(Debug)]
 pub struct Validation {
     /// The directories that are copied.
@@ -44,7 +45,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Of each rule that lets a write or removal through.
+    /// Returns the validators of each rule that grants a write or removal.
     #[must_use]
     pub fn of(grant: &Grant, changes: &[Change]) -> Self {
         let mut required = BTreeSet::new();
@@ -69,6 +70,9 @@ impl Validation {
     }
 }
 
+/// The content of each change of a stage, and the validators that agreed.
+type Committed = (Vec<Arc<[u8]>>, Vec<RequiredValidator>);
+
 /// The name of a directory's copy: the first 16 hex digits of the SHA-256 of its path. Units of validators bind it.
 fn copy_name(live: &TargetPath) -> String {
     Digest::of(&[live.as_str().as_bytes()]).to_string().chars().take(16).collect()
@@ -76,9 +80,7 @@ fn copy_name(live: &TargetPath) -> String {
 
 fn remove(stage: &Path) -> Result<(), Fault> {
     match std::fs::remove_dir_all(stage) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Fault::Io { doing: "remove a stage", error })
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Fault::io("remove a stage")(error)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -88,12 +90,9 @@ impl Stages {
     ///
     /// # Errors
     /// It cannot be made or read.
-    pub fn open(
-        directory: PathBuf,
-        key: Option<Key>,
-        root_uid: u32,
-        now: fn() -> SystemTime,
-    ) -> Result<Self, Fault> {
+    pub fn open(host: &Host) -> Result<Self, Fault> {
+        let (directory, root_uid, now) = (host.state.join("stage"), host.root_uid, host.now);
+        let key = Key::read(&host.validator_key)?;
         store::make_directory(&directory)?;
         let mut torn = store::list(&directory)?.into_iter().filter(|stage| !stage.join("meta").exists());
         torn.try_for_each(|stage| remove(&stage))?;
@@ -102,7 +101,7 @@ impl Stages {
         Ok(stages)
     }
 
-    /// Removes stages whose time is over, and counts the others.
+    /// Removes expired stages, and counts the others.
     fn expire(&self) -> Result<usize, Fault> {
         let mut count = 0_usize;
         for stage in store::list(&self.directory)? {
@@ -141,7 +140,7 @@ impl Stages {
         let staged = self.copy_all(&at, plans, &validation.lives).and_then(|copies| {
             let digest = digest(&at, &copies)?.as_bytes().to_vec();
             let (stage_id, validators) = (id.as_bytes().to_vec(), validation.validators);
-            let staged = key.sign(Staged { stage_id, digest, copies, validators, mac: Vec::new() })?;
+            let staged = key.sign(Staged { stage_id, digest, copies, validators, mac: Vec::new() });
             let order_digest = authority.ordered.digest().as_bytes().to_vec();
             let record = StageRecord { order_digest, staged: Some(staged.clone()) };
             store::replace(&at.join("meta"), &[&record.encode_to_vec()], Durability::Cached)?;
@@ -163,7 +162,7 @@ impl Stages {
             let copy = copy_name(live);
             store::make_directory(&at.join(&copy))?;
             let to = open_own(&at.join(&copy))?;
-            tree::copy(&open_granted(live, self.root_uid)?, &to, &mut room)?;
+            tree::copy(&open_granted(live, self.root_uid)?, &to.fd, &mut room)?;
             for plan in plans {
                 let Some(below) = plan.change.path().below(live) else { continue };
                 let new = match &plan.change.to {
@@ -179,7 +178,8 @@ impl Stages {
         Ok(copies)
     }
 
-    /// Takes the content of a staged order's changes from its stage, once every validator of the decision has agreed.
+    /// Takes the content of a staged order's changes from its stage, once every validator of the stage has agreed. The
+    /// caller compares these validators with those of its decision.
     ///
     /// # Errors
     /// `validation_failed` if an agreement is missing; `plan_changed` if the stage is not this order's, gone or changed.
@@ -188,24 +188,20 @@ impl Stages {
         authority: &Authority<'_>,
         envelope: &Envelope,
         changes: &[Change],
-        validation: &Validation,
-    ) -> Result<Vec<Arc<[u8]>>, Error> {
-        let why = "what was validated is not this change; send the request again";
-        let gone = || Denied::new(Code::PlanChanged, why);
+    ) -> Result<Committed, Error> {
+        let gone = is_another;
         let key = self.key()?;
         let at = self.path(Digest::from_bytes(&envelope.stage_id).ok_or_else(gone)?);
         let record = store::read(&at.join("meta"), 1024 * 1024)?.ok_or_else(gone)?;
-        let record =
-            StageRecord::decode(record.as_slice()).map_err(|_| Fault::Corrupt { what: "a stage" })?;
+        let record = StageRecord::decode(record.as_slice()).map_err(|_| Fault::Corrupt("a stage"))?;
         let staged = record.staged.filter(|staged| key.verifies(staged)).ok_or_else(gone)?;
         let is_same = record.order_digest == authority.ordered.digest().as_bytes()
             && staged.digest == envelope.stage_digest
-            && staged.validators == validation.validators
             && digest(&at, &staged.copies)?.as_bytes() == staged.digest;
         if !is_same {
             return Err(gone().into());
         }
-        for RequiredValidator { name, copy } in &validation.validators {
+        for RequiredValidator { name, copy } in &staged.validators {
             let required = Agreement {
                 policy_digest: authority.policy.digest().as_bytes().to_vec(),
                 validator: name.clone(),
@@ -222,28 +218,27 @@ impl Stages {
                 return Err(Denied::new(Code::ValidationFailed, why).into());
             }
         }
-        let mut contents = Vec::new();
-        for change in changes {
-            let To::Content(_, sha256) = &change.to else { continue };
+        let contents = change::contents(changes, |change| {
             let copy = open_own(&at.join(copy_name(&change.directory)))?;
             let parent = copy.open_parent(change.below(), self.root_uid)?;
-            let file = open_target(&parent, change.path().split().1, change.to.kinds())?.ok_or_else(gone)?;
-            let content = file.content()?;
-            if Digest::of(&[&content]) != *sha256 {
-                return Err(gone().into());
-            }
-            contents.push(content.into());
-        }
-        Ok(contents)
+            let file = open_target(&parent, change.path().split().1, change.to.kinds())?;
+            file.ok_or_else(gone)?.content()
+        })?;
+        Ok((contents, staged.validators))
     }
 
     /// Removes the stage of an order whose commit has ended.
     pub fn discard(&self, envelope: &Envelope) {
         if let Some(id) = Digest::from_bytes(&envelope.stage_id) {
-            // Else its time will be over.
+            // If that fails, the stage expires.
             drop(remove(&self.path(id)));
         }
     }
+}
+
+/// The refusal of a change that validators have not seen.
+pub fn is_another() -> Denied {
+    Denied::new(Code::PlanChanged, "what was validated is not this change; send the request again")
 }
 
 /// SHA-256 over everything in the copies.

@@ -2,10 +2,11 @@
 
 use crate::stage::Stages;
 use crate::undo_store::UndoStore;
-use postern_policy::types::TargetPath;
-use postern_policy::{Policy, Selector};
+use postern_policy::{Code, Denied, Policy, Selector};
 use postern_root::host::Identity;
-use postern_root::{ActivePolicy, Error, Fault, Host, Key, Outcomes, store};
+use postern_root::{
+    Accounts, ActivePolicy, Authority, Error, Fault, Host, Key, Ordered, Outcomes, Purpose, store,
+};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -16,18 +17,18 @@ pub struct State {
     pub host: Host,
     /// The policy as it was accepted when the program started.
     pub active: ActivePolicy,
-    /// What inverses are authenticated with.
+    /// The key of inverses.
     pub key: Key,
     /// Outcomes that the recorder has not acknowledged.
     pub outcomes: Outcomes,
-    /// What changes replaced.
+    /// The content that changes replaced.
     pub undo: UndoStore,
     /// Copies of directories for validators.
     pub stages: Stages,
     /// One effect at a time: no update is lost between two.
     pub effect: Mutex<()>,
-    /// What the confinement rests on, as it was when the program started.
-    confined_to: Vec<(PathBuf, Option<Identity>)>,
+    /// The files and directories that the confinement depends on, as they were when the program started.
+    confined_to: Vec<(Option<Identity>, PathBuf)>,
 }
 
 impl State {
@@ -41,20 +42,19 @@ impl State {
     ) -> Result<Self, Fault> {
         let at = &host.state;
         store::make_directory(at)?;
-        // Before the policy is read: a directory that is replaced in between ends the process.
+        // Before the policy is read: if a directory is replaced in between, the process ends.
         let active = ActivePolicy::load(&host)?;
-        let mut confined_to = directories(&active.policy)
-            .map(|path| (path.as_str().into(), Identity::of_inode(path.as_str().as_ref())))
-            .collect::<Vec<(PathBuf, _)>>();
-        for accounts in [&host.passwd, &host.group] {
-            confined_to.push((accounts.clone(), Identity::of_inode(accounts)));
+        let mut paths = vec![host.passwd.clone(), host.group.clone()];
+        for rule in active.policy.rules() {
+            let Selector::Files { directories, .. } = &rule.selector else { continue };
+            paths.extend(directories.iter().map(|directory| PathBuf::from(directory.as_str())));
         }
-        let validator_key = Key::read(&host.validator_key)?;
+        let confined_to = paths.into_iter().map(|path| (Identity::of_inode(&path), path)).collect();
         let state = Self {
             key: Key::open(&at.join("key"))?,
             outcomes: Outcomes::open(&at.join("outcomes"))?,
             undo: UndoStore::open(&at.join("undo"))?,
-            stages: Stages::open(at.join("stage"), validator_key, host.root_uid, host.now)?,
+            stages: Stages::open(&host)?,
             effect: Mutex::new(()),
             confined_to,
             active,
@@ -64,24 +64,33 @@ impl State {
         Ok(state)
     }
 
+    /// The authority under which an order is decided.
+    ///
+    /// # Errors
+    /// As [`Authority::new`].
+    pub fn authority<'a>(
+        &'a self,
+        accounts: &'a Accounts,
+        ordered: &'a Ordered,
+        purpose: Purpose<'a>,
+    ) -> Result<Authority<'a>, Denied> {
+        // Replaced while the order came: [`Self::or_not_started`] leaves it to the next process.
+        if !self.is_current() {
+            return Err(Denied::new(Code::PlanChanged, "the policy was replaced while the order came"));
+        }
+        Authority::new(&self.host, &self.active.policy, accounts, &self.key, ordered, purpose)
+    }
+
     /// Whether policy, accounts and granted directories are those that the process was confined to.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        let same = |(path, then): &(PathBuf, Option<Identity>)| Identity::of_inode(path) == *then;
-        self.active.is_current() && self.confined_to.iter().all(same)
+        self.active.is_current()
+            && self.confined_to.iter().all(|(then, path)| Identity::of_inode(path) == *then)
     }
 
-    /// An error before any effect: if the process is not confined to what is granted now, the next one shall try.
+    /// Turns an error before any effect into `NotStarted` if the confinement is out of date: the next process tries again.
     #[must_use]
     pub fn or_not_started(&self, error: Error) -> Error {
-        if self.is_current() { error } else { Error::NotStarted(Fault::Program { what: error.detail() }) }
+        if self.is_current() { error } else { Error::NotStarted(Fault::new(error.detail())) }
     }
-}
-
-/// The directories that rules of the policy name.
-pub fn directories(policy: &Policy) -> impl Iterator<Item = &TargetPath> {
-    policy.rules().iter().flat_map(|rule| match &rule.selector {
-        Selector::Files { directories, .. } => directories.as_slice(),
-        Selector::Nothing | Selector::Packages(_) | Selector::Units(_) | Selector::Commands { .. } => &[],
-    })
 }

@@ -1,6 +1,6 @@
 //! An existing file or directory that a change or a read names, opened and checked on its descriptor.
 
-use crate::path::{self, Directory, LOOK, case_folded, folds_case, link};
+use crate::path::{self, Directory, LOOK, check_case, link};
 use crate::xattr::names;
 use nix::errno::Errno;
 use nix::sys::stat::SFlag;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::fs::FileExt;
 
-/// Bytes that are read at once.
+/// Bytes per read(2).
 pub const PART: usize = 64 * 1024;
 
 /// An open file or directory.
@@ -51,9 +51,7 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         SFlag::S_IFDIR if kinds.contains(&FileKind::Directory) => FileKind::Directory,
         SFlag::S_IFREG => return Err(special("no directory")),
         SFlag::S_IFDIR => return Err(special("a directory")),
-        SFlag::S_IFLNK => {
-            return Err(denied(link(parent, name).unwrap_or_else(|| format!("{name:?} is a link"))));
-        }
+        SFlag::S_IFLNK => return Err(denied(link(parent, name))),
         _ => return Err(special("no regular file")),
     };
     let fd = path::open(parent, name, path::FILE).map_err(|errno| {
@@ -61,22 +59,20 @@ pub fn open_target(parent: &Directory, name: &str, kinds: &[FileKind]) -> Result
         if is_another { changed() } else { Fault::io("open a file")(errno).into() }
     })?;
     let facts = path::facts(&fd)?;
-    // Without a name it was replaced or removed since it was opened.
+    // A file without a name was replaced or removed since it was opened.
     if facts.id != seen.id || facts.links == 0 {
         return Err(changed());
     }
     if kind == FileKind::File && facts.links != 1 {
         return Err(special("known by more than one name (hard link)"));
     }
-    if folds_case(parent, name, facts.id) {
-        return Err(case_folded(name));
-    }
+    check_case(parent, name, facts.id)?;
     let mode = FileMode::of_stat(facts.mode).ok_or_else(|| special("setuid, setgid or sticky"))?;
     let names = names(&fd)?;
     let mut attribute_names: Vec<_> =
         names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     attribute_names.sort_unstable();
-    // It gives power to the process that runs it.
+    // File capabilities give power to the process that runs it.
     if attribute_names.iter().any(|name| name == "security.capability") {
         return Err(special("a file with capabilities (security.capability)"));
     }
@@ -89,7 +85,7 @@ fn denied(why: String) -> Error {
     Denied::new(Code::SpecialFile, why).into()
 }
 
-/// Somebody else changed a file between two looks at it.
+/// The error for a file that another process changed between two checks.
 #[must_use]
 pub fn changed() -> Error {
     Denied::new(Code::PreconditionFailed, "the file changed meanwhile; send the request again").into()
@@ -104,37 +100,19 @@ pub fn hash(mut file: &File) -> Result<Digest, Fault> {
     file.rewind().map_err(Fault::io("seek in a file"))?;
     loop {
         match file.read(&mut part).map_err(Fault::io("read a file"))? {
-            0 => return Digest::from_bytes(&hasher.finalize()).ok_or(Fault::Corrupt { what: "a digest" }),
+            0 => return Digest::from_bytes(&hasher.finalize()).ok_or(Fault::Corrupt("a digest")),
             count => hasher.update(part.get(..count).unwrap_or_default()),
         }
     }
 }
 
 impl OpenTarget {
-    /// Reads up to `part.len()` bytes at `offset`; fewer at the end of the file.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn read_at<'a>(&self, part: &'a mut [u8], offset: u64) -> Result<&'a [u8], Fault> {
-        let count = self.file.read_at(part, offset).map_err(Fault::io("read a file"))?;
-        Ok(part.get(..count).unwrap_or_default())
-    }
-
-    /// SHA-256 of the content.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn sha256(&self) -> Result<Digest, Fault> {
-        hash(&self.file)
-    }
-
     /// The whole content, of the size that was seen when it was opened.
     ///
     /// # Errors
     /// `precondition_failed` if it is shorter now; or it cannot be read.
     pub fn content(&self) -> Result<Vec<u8>, Error> {
-        let size =
-            usize::try_from(self.facts.size).map_err(|_| Fault::Corrupt { what: "the size of a file" })?;
+        let size = usize::try_from(self.facts.size).map_err(|_| Fault::Corrupt("the size of a file"))?;
         let mut content = vec![0; size];
         match self.file.read_exact_at(&mut content, 0) {
             Ok(()) => Ok(content),

@@ -1,10 +1,9 @@
-//! Copies of directories in our own state: a link is copied as a link, everything but files, directories and links is
-//! left out. Owners and modes are those of the original, for there are programs that look at them.
+//! Copies directories into our own state: files, directories, and links as links; everything else is left out. Owners and
+//! modes are copied, since some validators check them.
 
 use crate::path::{self, DIRECTORY, Directory, FILE, LOOK};
 use crate::swap::remove;
 use crate::target::{PART, changed, hash};
-use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, SFlag, fchmod, mkdirat};
@@ -12,7 +11,6 @@ use nix::unistd::{Gid, Uid, fchown, symlinkat};
 use postern_policy::types::{Attributes, Digest};
 use postern_policy::{Code, Denied};
 use postern_root::{Error, Fault};
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::File;
@@ -20,19 +18,18 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
 const DOING: &str = "copy a directory for a validator";
-/// Directories within directories.
-const DEPTH_MAX: usize = 16;
-
 /// How much more may be copied.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
     entries: usize,
+    /// Levels of directories.
+    depth: usize,
 }
 
 impl Room {
     /// Of all directories of one request.
-    pub const NEW: Self = Self { bytes: 64 * 1024 * 1024, entries: 10_000 };
+    pub const NEW: Self = Self { bytes: 64 * 1024 * 1024, entries: 10_000, depth: 16 };
 }
 
 /// Takes `count` off what is left.
@@ -48,34 +45,21 @@ fn fault(errno: Errno) -> Error {
 
 /// The names in a directory, in the order of their bytes.
 fn names(directory: &OwnedFd) -> Result<BTreeSet<CString>, Error> {
-    let listed = path::open(directory, ".", DIRECTORY).map_err(fault)?;
-    let mut listed = Dir::from_fd(listed).map_err(fault)?;
-    let names = listed.iter().map(|entry| entry.map(|entry| entry.file_name().to_owned()));
-    let names = names.collect::<Result<BTreeSet<_>, _>>().map_err(fault)?;
-    Ok(names.into_iter().filter(|name| !matches!(name.to_bytes(), b"." | b"..")).collect())
+    path::names(directory).and_then(Iterator::collect).map_err(fault)
 }
 
 /// Copies a live directory with its owner and mode into an empty one of our own.
 ///
 /// # Errors
 /// `too_large`; `unsafe_path` for another file system in it; `precondition_failed` if it changes meanwhile.
-pub fn copy(from: &Directory, to: &Directory, room: &mut Room) -> Result<(), Error> {
-    copy_directory((&from.fd, from.mount), &to.fd, room, DEPTH_MAX)
-}
-
-fn copy_directory(
-    (from, mount): (&OwnedFd, u64),
-    to: &OwnedFd,
-    room: &mut Room,
-    mut depth: usize,
-) -> Result<(), Error> {
-    for name in names(from)? {
+pub fn copy(from: &Directory, to: &OwnedFd, room: &mut Room) -> Result<(), Error> {
+    for name in names(&from.fd)? {
         take(&mut room.entries, 1)?;
         let open = |flags| path::open(from, name.as_c_str(), flags);
         // O_PATH first: opening a device or a FIFO is an effect.
         let seen = open(LOOK).map_err(fault)?;
         let facts = path::facts(&seen)?;
-        if facts.mount != mount {
+        if facts.mount != from.mount {
             let why = "another file system in the directory is not copied for a validator";
             return Err(Denied::new(Code::UnsafePath, why).with(name.to_string_lossy()).into());
         }
@@ -88,12 +72,12 @@ fn copy_directory(
                 own(&copy, facts.owner, facts.mode)?;
             }
             SFlag::S_IFDIR => {
-                let inner = same(open(DIRECTORY).map_err(fault)?)?;
-                take(&mut depth, 1)?;
+                let inner = Directory { fd: same(open(DIRECTORY).map_err(fault)?)?, mount: from.mount };
+                take(&mut room.depth, 1)?;
                 mkdirat(to, name.as_c_str(), Mode::S_IRWXU).map_err(fault)?;
                 let copy = path::open(to, name.as_c_str(), DIRECTORY).map_err(fault)?;
-                copy_directory((&inner, mount), &copy, room, depth)?;
-                depth = depth.saturating_add(1);
+                self::copy(&inner, &copy, room)?;
+                room.depth = room.depth.saturating_add(1);
             }
             SFlag::S_IFLNK => {
                 let target = readlinkat(&seen, "").map_err(fault)?;
@@ -141,7 +125,7 @@ pub fn put(parent: &Directory, name: &str, new: Option<(&[u8], Attributes)>) -> 
 /// # Errors
 /// It cannot be read.
 pub fn digest(copy: &OwnedFd) -> Result<Digest, Error> {
-    let mut hasher = Sha256::new();
+    let mut bytes = Vec::new();
     for name in names(copy)? {
         let open = |flags| path::open(copy, name.as_c_str(), flags).map_err(fault);
         let seen = open(LOOK)?;
@@ -152,11 +136,11 @@ pub fn digest(copy: &OwnedFd) -> Result<Digest, Error> {
             _ => hash(&File::from(open(FILE)?))?,
         };
         let (uid, gid) = facts.owner;
-        hasher.update(name.to_bytes_with_nul());
+        bytes.extend_from_slice(name.to_bytes_with_nul());
         for number in [facts.mode, uid, gid] {
-            hasher.update(number.to_le_bytes());
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
-        hasher.update(content.as_bytes());
+        bytes.extend_from_slice(content.as_bytes());
     }
-    Digest::from_bytes(&hasher.finalize()).ok_or_else(|| Fault::Corrupt { what: "a digest" }.into())
+    Ok(Digest::of(&[&bytes]))
 }

@@ -1,7 +1,7 @@
 //! The undo store: what orders replaced, below `undo/`, bounded for each client.
 //!
-//! A copy younger than a day is never given up for another: the change that would need its place is refused, so that
-//! no client can push out what a person may still want back.
+//! A copy younger than a day is never removed for a newer one: the change that needs its space is refused, so that no
+//! client can push out a copy that a person may still need.
 
 use postern_policy::{Code, Denied};
 use postern_proto::root::v1::{Journal, JournalEntry, UndoLimits};
@@ -36,16 +36,16 @@ pub struct UndoStore {
     copies: Mutex<Vec<Entry>>,
 }
 
-/// A journal with the content that follows it.
+/// An undo copy: a journal with the content that follows it.
 #[derive(Debug)]
 pub struct Kept {
-    /// What the files were.
+    /// The files before and after the change.
     pub journal: Journal,
     content: Vec<u8>,
 }
 
 impl Kept {
-    /// The entry of this path, with what the file held.
+    /// Returns the entry of this path, with the old content.
     pub fn of(&self, path: &str) -> Option<(&JournalEntry, &[u8])> {
         let mut start = 0_usize;
         for entry in &self.journal.entries {
@@ -63,7 +63,7 @@ impl Kept {
 }
 
 impl UndoStore {
-    /// Opens the directory, without files that an earlier process was about to write.
+    /// Opens the directory, and removes files that an earlier process did not complete.
     ///
     /// # Errors
     /// It cannot be made or read.
@@ -86,8 +86,8 @@ impl UndoStore {
         Ok(Self { directory: directory.to_owned(), copies: Mutex::new(copies) })
     }
 
-    /// Keeps what the files of an order held, with its journal, on the disk when this returns. The oldest copies of the
-    /// same client make room for it.
+    /// Stores the journal and old content of an order, synced when this returns. The oldest copies of the same client are
+    /// removed to make room.
     ///
     /// # Errors
     /// `undo_full` if those are younger than a day; or it cannot be written.
@@ -100,18 +100,13 @@ impl UndoStore {
         now: Duration,
     ) -> Result<(), Error> {
         let header = journal.encode_to_vec();
-        let length =
-            u32::try_from(header.len()).map_err(|_| Fault::Corrupt { what: "a journal" })?.to_le_bytes();
+        let length = u32::try_from(header.len()).map_err(|_| Fault::Corrupt("a journal"))?.to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![&length, &header];
         parts.extend(contents.iter().map(Vec::as_slice));
         let size = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add);
         let size = u64::try_from(size).unwrap_or(u64::MAX);
+        self.expire(limits, now)?;
         let mut copies = self.copies();
-        let is_older = |copy: &Entry, age| now.saturating_sub(copy.written) > age;
-        let age = Duration::from_secs(limits.max_age_s).max(SAFE);
-        while let Some(old) = copies.iter().position(|copy| is_older(copy, age)) {
-            self.discard(&mut copies, old)?;
-        }
         loop {
             let own = || copies.iter().filter(|copy| copy.uid == uid);
             let bytes = own().map(|copy| copy.size).fold(size, u64::saturating_add);
@@ -119,13 +114,26 @@ impl UndoStore {
             if fits && bytes <= limits.max_bytes {
                 break;
             }
-            let oldest = copies.iter().position(|copy| copy.uid == uid && is_older(copy, SAFE));
+            let oldest = copies.iter().position(|copy| copy.uid == uid && is_older(copy, SAFE, now));
             let oldest = oldest.ok_or_else(|| Denied::new(Code::UndoFull, FULL))?;
             self.discard(&mut copies, oldest)?;
         }
         let entry = Entry { uid, id, size, written: now };
         store::replace(&self.path(&entry), &parts, Durability::Synced)?;
         copies.push(entry);
+        Ok(())
+    }
+
+    /// Removes copies that are older than the policy's limit, and older than a day.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn expire(&self, limits: UndoLimits, now: Duration) -> Result<(), Fault> {
+        let mut copies = self.copies();
+        let age = Duration::from_secs(limits.max_age_s).max(SAFE);
+        while let Some(old) = copies.iter().position(|copy| is_older(copy, age, now)) {
+            self.discard(&mut copies, old)?;
+        }
         Ok(())
     }
 
@@ -141,7 +149,7 @@ impl UndoStore {
         let path = self.copies().iter().find(|copy| copy.id == id).map(|copy| self.path(copy));
         let content = path.map(|path| store::read(&path, u64::MAX)).transpose()?.flatten();
         let Some(mut bytes) = content else { return Ok(None) };
-        let damaged = || Fault::Corrupt { what: "an undo copy" };
+        let damaged = || Fault::Corrupt("an undo copy");
         let (length, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| damaged())?;
         let journal =
@@ -150,7 +158,7 @@ impl UndoStore {
         Ok(Some(Kept { journal, content: bytes }))
     }
 
-    /// Gives up the journal and copy of an order.
+    /// Removes the journal and copy of an order.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -170,4 +178,8 @@ impl UndoStore {
     fn copies(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_older(copy: &Entry, age: Duration, now: Duration) -> bool {
+    now.saturating_sub(copy.written) > age
 }

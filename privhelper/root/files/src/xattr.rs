@@ -1,4 +1,4 @@
-//! Extended attributes that a new file takes over from the one it replaces: ACL, `SELinux` label, `user.*`.
+//! Extended attributes that a new file gets from the file it replaces: ACL, `SELinux` label, `user.*`.
 
 use postern_policy::types::FileMode;
 use postern_policy::{Code, Denied};
@@ -75,23 +75,17 @@ impl ExtendedAttributes {
         Self(kept.into_iter().map(|ExtendedAttribute { name, value }| (name, value)).collect())
     }
 
-    /// These, with the mode in the ACL as chmod(2) would put it there.
-    fn with_mode(&self, mode: FileMode) -> Self {
-        let mut with = self.clone();
-        if let Some(acl) = with.0.get_mut(ACL) {
-            put_mode(acl, mode);
-        }
-        with
-    }
-
-    /// Gives a new file these and no others, not even an ACL that its directory would have it inherit. The ACL comes
-    /// with the mode in it, so that at no time it lets in more than both do.
+    /// Gives a new file these attributes and no others, not even an inherited ACL. The ACL already has the mode in it, so that
+    /// it never permits more than ACL and mode together.
     ///
     /// # Errors
     /// `special_file` if the file system or the kernel refuses one.
     pub fn set(&self, file: impl AsFd, of: &str, mode: FileMode) -> Result<(), Error> {
         let file = file.as_fd();
-        let wanted = self.with_mode(mode);
+        let mut wanted = self.clone();
+        if let Some(acl) = wanted.0.get_mut(ACL) {
+            put_mode(acl, mode);
+        }
         let not_taken = |name: &[u8]| {
             let name = String::from_utf8_lossy(name).into_owned();
             move |errno: Errno| refused(format!("{name:?} of {of:?} cannot be kept: {errno}"))
@@ -110,7 +104,7 @@ impl ExtendedAttributes {
     }
 }
 
-/// Puts mode bits into an ACL: a version of four bytes, then entries of tag, permissions and id (<`linux/posix_acl_xattr.h`>).
+/// Puts mode bits into an ACL, as chmod(2) does: a version of four bytes, then entries of tag, permissions and id (<`linux/posix_acl_xattr.h`>).
 /// The kernel refuses anything that is no ACL.
 fn put_mode(acl: &mut [u8], mode: FileMode) {
     const OWNER: u8 = 0x01;

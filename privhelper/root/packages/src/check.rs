@@ -1,4 +1,4 @@
-//! Decides what dpkg is about to do, and compares it with what was decided before.
+//! `postern-packages check`: decides the transaction that dpkg is about to run, and compares it with the decided one.
 //!
 //! apt-get starts this under its lock, after the download and before dpkg has changed anything
 //! (`DPkg::Pre-Install-Pkgs`, version 3 of the protocol, apt.conf(5)). Anything that is not understood stops it.
@@ -6,46 +6,43 @@
 use crate::files;
 use crate::host::Host;
 use crate::job::{self, Job, Work};
-use postern_apt::apt_errors::one_line;
-use postern_apt::{Action as Asked, Fault, Transaction, dpkg, programs, sources};
+use postern_apt::{Action as Asked, Transaction, dpkg, sources};
 use postern_policy::Facts;
 use postern_policy::facts::{PackageStep as Decided, PackageTransaction};
 use postern_proto::v1::{Action, PackageStep};
-use postern_root::OrderId;
-use std::io::{Read, Write};
+use postern_root::{Fault, OrderId, one_line, store};
+use std::io::Read;
 
-/// Most bytes that apt-get writes: its whole configuration, then the packages.
+/// Most bytes of apt-get's protocol: its whole configuration, then the packages.
 const INPUT_MAX: u64 = 16 * 1024 * 1024;
-/// The file that tells how the transaction differs.
+/// The file with the difference between the two transactions.
 pub const CHANGED: &str = "plan_changed";
-/// The file that tells that dpkg was let go on.
+/// The file that exists once the check has passed.
 pub const PASSED: &str = "checked";
 
 /// Reads apt-get's transaction, compares and decides it.
 ///
 /// # Errors
-/// A difference, a refusal, or input that is not understood; `plan_changed` in the job's directory tells which.
-/// apt-get must then be stopped by a non-zero exit.
+/// A difference, a refusal, or input that cannot be parsed; the file `plan_changed` in the job's directory says which.
+/// The caller must then exit with a non-zero status, which stops apt-get.
 pub fn check(host: &Host, id: OrderId, input: impl Read) -> Result<(), Fault> {
-    let job = Job::load(host, id).map_err(|fault| Fault::new(fault.to_string()))?;
+    let job = Job::load(host, id)?;
     match compare(host, &job, input) {
         Ok(()) => files::create(&job.directory, PASSED).map(drop),
         Err(fault) => {
             let line = one_line(&fault.to_string());
-            let path = job.directory.join(CHANGED);
-            let mut file = files::create(&job.directory, CHANGED)?;
-            file.write_all(line.as_bytes()).map_err(|error| Fault::at(&path, &error))?;
+            store::claim(&job.directory.join(CHANGED), &[line.as_bytes()])?;
             Err(fault)
         }
     }
 }
 
 fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
-    let bytes = programs::read_capped(input, INPUT_MAX)?;
+    let bytes = store::read_capped(input, INPUT_MAX).map_err(Fault::io("read apt-get's transaction"))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Fault::new("apt-get's transaction is not UTF-8"))?;
     let real = transaction(text)?;
     let denied = |denied: postern_policy::Denied| Fault::new(denied.message);
-    let authority = job.authority(host).map_err(denied)?;
+    let authority = job.authority().map_err(denied)?;
     let (grant, work) = job::decide(&authority).map_err(denied)?;
     let Work::Transaction(asked, expected) = work else {
         return Err(Fault::new("this order is no transaction"));
@@ -59,8 +56,8 @@ fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
     authority.decide_facts(grant, &Facts::Packages(transaction)).map(drop).map_err(denied)
 }
 
-/// The steps as they are decided: which were asked for and where they come from, as root sees it now. The lists may have
-/// changed since the plan: each version must still come from what was decided on.
+/// Adds to the steps whether the request names them, and their sources as root reads them now. The lists may have changed
+/// since the plan: each version must still come from a decided source.
 fn with_sources(
     host: &Host,
     asked: &Transaction,
@@ -96,14 +93,14 @@ fn difference(real: &[PackageStep], expected: &[PackageStep], asked: Asked) -> O
             None => return Some(format!("{} is not in the plan", words(step))),
         }
     }
-    // A repair has let dpkg configure what it could before apt-get was started.
+    // For a repair, dpkg has configured some packages before apt-get was started.
     if asked == Asked::Repair {
         expected.retain(|step| step.action() != Action::Configure);
     }
     expected.first().map(|step| format!("{} is in the plan, but would not happen", words(step)))
 }
 
-/// The plan was made without privilege: root looks itself that nothing vital is removed.
+/// Checks that no essential or required package is removed: the plan was made without privilege.
 fn check_removals(host: &Host, real: &[PackageStep]) -> Result<(), Fault> {
     let gone: Vec<&PackageStep> = real.iter().filter(|step| step.action() == Action::Remove).collect();
     if gone.is_empty() {
@@ -122,7 +119,7 @@ fn words(step: &PackageStep) -> String {
     format!("{action} of {name} ({arch}, {} to {})", version(old), version(new))
 }
 
-/// A decided step as the protocol shows it: it does not tell a purge from a removal.
+/// Returns a decided step as the protocol shows it, which does not distinguish a purge from a removal.
 fn comparable(step: &PackageStep) -> PackageStep {
     let action = if step.action() == Action::Purge { Action::Remove.into() } else { step.action };
     PackageStep { action, sources: Vec::new(), asked: false, ..step.clone() }

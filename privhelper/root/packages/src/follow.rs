@@ -1,76 +1,101 @@
-//! What a program of packages writes, turned into events while it runs.
+//! Turns the output of apt-get and dpkg into events while they run.
 //!
-//! It writes to files, never to a pipe of ours: if this program is killed, dpkg goes on and every maintainer script
-//! still has somewhere to write.
+//! They write to files, never to a pipe of ours: if this program is killed, dpkg continues and maintainer scripts can
+//! still write.
 
 use crate::files;
 use crate::progress::{self, Line};
-use nix::fcntl::{FcntlArg, fcntl};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
-use postern_apt::apt_errors::one_line;
-use postern_apt::{Fault, programs};
+use postern_apt::programs;
 use postern_proto::root::v1::JobEvent;
 use postern_proto::v1::{Phase, Progress};
+use postern_root::{Fault, one_line};
 use prost::Message;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How often the progress is looked at.
+/// How often the progress is read.
 const TICK: Duration = Duration::from_millis(5);
 /// Longest line of progress, in bytes; apt-get's are far shorter.
 const LINE_MAX: usize = 64 * 1024;
 
-/// Starts a program as root, both its outputs at the end of this file.
-pub fn spawn(program: &Path, argv: &[String], output: &File) -> Result<Child, Fault> {
-    let clone = || output.try_clone().map_err(|error| Fault::at(program, &error));
-    let mut command = programs::command(program, programs::ROOT);
-    command.args(argv).stdout(clone()?).stderr(clone()?);
-    command.spawn().map_err(|error| Fault::at(program, &error))
-}
-
-/// Turns what the program writes into events.
+/// Runs the programs of one job as root, and turns what they write into events.
 pub struct Follower<'a> {
+    /// The job's directory.
+    pub directory: &'a Path,
+    output: File,
+    written: File,
     status: File,
     partial: Vec<u8>,
     events: File,
     lock: &'a Path,
     downloading: Phase,
     last: Option<Progress>,
-    /// apt-get has written something, so it waits for no lock.
+    /// apt-get has written something, so it does not wait for the lock.
     heard: bool,
     /// The first package that dpkg could not finish, and why.
     pub failed: Option<String>,
 }
 
 impl<'a> Follower<'a> {
-    /// Reads the file `status` of the job's directory, and makes its `events`.
-    pub fn new(directory: &Path, lock: &'a Path, downloading: Phase) -> Result<Self, Fault> {
+    /// Makes the files `status` and `events` in the job's directory. Both outputs of programs are added to `output`.
+    pub fn new(directory: &'a Path, output: File, lock: &'a Path, downloading: Phase) -> Result<Self, Fault> {
         let path = directory.join("status");
-        let status = File::open(&path).map_err(|error| Fault::at(&path, &error))?;
+        let written = files::create(directory, "status")?;
+        let status = File::open(&path).map_err(Fault::at(&path))?;
         let events = files::create(directory, "events")?;
-        let (partial, last, failed) = (Vec::new(), None, None);
-        Ok(Self { status, partial, events, lock, downloading, last, heard: false, failed })
+        Ok(Self {
+            directory,
+            output,
+            written,
+            status,
+            partial: Vec::new(),
+            events,
+            lock,
+            downloading,
+            last: None,
+            heard: false,
+            failed: None,
+        })
     }
 
-    /// For programs that do not wait by themselves; without luck they then fail as `busy`.
+    /// The descriptor for the program's status lines, which the next program inherits.
+    pub fn status_fd(&self) -> Result<RawFd, Fault> {
+        fcntl(&self.written, FcntlArg::F_SETFD(FdFlag::empty()))
+            .map_err(Fault::io("pass on a descriptor"))?;
+        Ok(self.written.as_raw_fd())
+    }
+
+    /// The last `max` bytes that the programs wrote.
+    pub fn tail(&self, max: u64) -> Vec<u8> {
+        files::tail(&self.directory.join("output"), max)
+    }
+
+    /// Waits for the lock, for programs that do not. If another process takes it first, they fail as `busy`.
     pub fn wait_for_lock(&mut self, limit: Duration) {
         let start = Instant::now();
         while self.report_holder(None) && start.elapsed() < limit {
             sleep(TICK);
         }
-        // From here on the lock is the program's own, or a child's of it.
+        // From here on the program or one of its children holds the lock.
         self.heard = true;
     }
 
-    /// Until the program has ended.
-    pub fn follow(&mut self, mut child: Child) -> Result<ExitStatus, Fault> {
+    /// Runs a program to its end.
+    pub fn run(&mut self, program: &Path, argv: &[String]) -> Result<ExitStatus, Fault> {
+        let output = || self.output.try_clone().map_err(Fault::at(program));
+        let mut command = programs::command(program, programs::ROOT);
+        command.args(argv).stdout(output()?).stderr(output()?);
+        let mut child = command.spawn().map_err(Fault::at(program))?;
         let own = i32::try_from(child.id()).ok();
         loop {
-            let ended = child.try_wait().map_err(|error| Fault::new(format!("cannot wait: {error}")))?;
+            let ended = child.try_wait().map_err(Fault::io("wait"))?;
             self.read_status();
             if let Some(ended) = ended {
                 return Ok(ended);
@@ -82,7 +107,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// apt-get says only on stderr that it waits; whether somebody else has the lock.
+    /// Reports another process that holds the lock, since apt-get reports its waiting only on stderr; true if there is one.
     fn report_holder(&mut self, own: Option<i32>) -> bool {
         let holder = lock_holder(self.lock).filter(|pid| Some(*pid) != own);
         if let Some(pid) = holder {
@@ -93,7 +118,7 @@ impl<'a> Follower<'a> {
     }
 
     fn read_status(&mut self) {
-        // What cannot be read now is read at the next tick; progress never stops the work.
+        // Read errors are ignored: the next tick tries again, and progress never stops the work.
         if self.status.read_to_end(&mut self.partial).is_err() {
             return;
         }
@@ -109,8 +134,8 @@ impl<'a> Follower<'a> {
         for line in String::from_utf8_lossy(&lines).lines() {
             match progress::parse(line, self.downloading) {
                 Some(Line::Progress(progress)) => self.report(progress),
-                Some(Line::Failed { package, text }) => {
-                    self.failed.get_or_insert_with(|| format!("{package}: {text}"));
+                Some(Line::Failed(why)) => {
+                    self.failed.get_or_insert(why);
                 }
                 None => {}
             }

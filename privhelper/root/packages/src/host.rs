@@ -1,4 +1,4 @@
-//! Programs and directories as values, so that tests bring their own.
+//! Programs and directories of the host, as values that tests replace.
 
 use postern_root::Fault;
 use std::path::PathBuf;

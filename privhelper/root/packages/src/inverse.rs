@@ -2,35 +2,32 @@
 
 use crate::job::{Work, downgrades};
 use postern_apt::Action as Asked;
-use postern_policy::{Decision, Grant, VerbId};
+use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::{Inverse, PackageFacts};
 use postern_proto::v1::{
     Action, Completed, Package, PackageHoldRequest, PackageInstallRequest, PackageRemoveRequest, PackageStep,
     PackageUnholdRequest, Status,
 };
-use postern_root::{Authority, Fault, Key};
+use postern_root::{Authority, Key};
 use prost::Message;
 use std::collections::BTreeSet;
 
 /// Most packages that one request names.
 const NAMES_MAX: usize = 64;
 
-/// The signed inverse; none where the work has none, or no request could name it.
-///
-/// # Errors
-/// It cannot be signed.
+/// Returns the signed inverse; none if the work has none, or no request can express it.
 pub fn of(
     authority: &Authority<'_>,
     grant: &Grant,
     key: &Key,
     work: &Work,
     done: &Completed,
-) -> Result<Option<Inverse>, Fault> {
+) -> Option<Inverse> {
     if done.status() != Status::Done {
-        return Ok(None);
+        return None;
     }
     let steps = match work {
-        Work::Update => return Ok(None),
+        Work::Update => return None,
         Work::Mark { .. } => Vec::new(),
         Work::Transaction(transaction, expected) => inverse_steps(transaction.action, expected),
     };
@@ -41,26 +38,17 @@ pub fn of(
     // A package on two architectures cannot be named alone.
     let distinct = names.iter().collect::<BTreeSet<_>>().len();
     if names.is_empty() || distinct != names.len() || distinct > NAMES_MAX {
-        return Ok(None);
+        return None;
     }
     let (verb, body) = request(work, &steps, names);
     let steps = PackageFacts { steps, ..PackageFacts::default() };
-    let order = &authority.ordered.order;
-    let inverse = Inverse {
-        family: "units".to_owned(),
-        order_id: order.order_id.clone(),
-        uid: order.uid,
-        rules: Authority::rules(grant),
-        verb: verb.name().to_owned(),
-        body,
-        needs_person: downgrades(&steps) || grant.decision() == Decision::Ask,
-        steps: (!steps.steps.is_empty()).then_some(steps),
-        ..Inverse::default()
-    };
-    key.sign(inverse).map(Some)
+    let inverse = authority.inverse_of(grant, verb, body);
+    let needs_person = downgrades(&steps) || inverse.needs_person;
+    let steps = (!steps.steps.is_empty()).then_some(steps);
+    Some(key.sign(Inverse { needs_person, steps, ..inverse }))
 }
 
-/// The request that takes it back, without `meta`.
+/// Returns the inverse request, without `meta`.
 fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, Vec<u8>) {
     if let Work::Mark { holds: true, .. } = work {
         return (VerbId::PackageUnhold, PackageUnholdRequest { meta: None, names }.encode_to_vec());
@@ -80,8 +68,7 @@ fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, V
     (VerbId::PackageInstall, PackageInstallRequest { meta: None, packages }.encode_to_vec())
 }
 
-/// Exactly what takes the steps of a transaction back. Upgrades that an installation brought along stay: they are no
-/// part of what was asked for.
+/// Returns the steps of the inverse. Packages that an installation upgraded besides keep their new version.
 fn inverse_steps(action: Asked, steps: &[PackageStep]) -> Vec<PackageStep> {
     let of = |step: &PackageStep| {
         let (inverse, old, new) = match (action, step.action()) {

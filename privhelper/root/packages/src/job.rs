@@ -14,27 +14,28 @@ use std::path::PathBuf;
 /// Largest order, in bytes.
 const ORDER_MAX: u64 = 4 * 1024 * 1024;
 
-/// What is run.
+/// The work of a job.
 #[derive(Debug)]
 pub enum Work {
     /// A transaction of apt with the steps that were decided.
     Transaction(Transaction, Vec<PackageStep>),
     /// Fetch the lists of available packages.
     Update,
-    /// Keep packages at their version, or no longer.
+    /// Hold or unhold packages.
     Mark {
-        /// Keep them.
+        /// True for hold.
         holds: bool,
-        /// Which.
+        /// The packages.
         names: Vec<PackageName>,
     },
 }
 
-/// One job with everything that its decision rests on.
+/// One job, with the input of its decision.
 #[derive(Debug)]
 pub struct Job {
     /// Its directory.
     pub directory: PathBuf,
+    root: postern_root::Host,
     envelope: Envelope,
     ordered: Ordered,
     policy: ActivePolicy,
@@ -50,17 +51,18 @@ impl Job {
     /// It is missing, damaged, or another job's.
     pub fn load(host: &Host, id: OrderId) -> Result<Self, Fault> {
         let directory = host.root.state.join("jobs").join(id.to_string());
-        let corrupt = || Fault::Corrupt { what: "the order of this job" };
+        let corrupt = || Fault::Corrupt("the order of this job");
         let bytes = store::read(&directory.join("order.pb"), ORDER_MAX)?.ok_or_else(corrupt)?;
-        let RootExecute { envelope, order, .. } =
+        let RootExecute { envelope, order, boot_id, .. } =
             RootExecute::decode(bytes.as_slice()).map_err(|_| corrupt())?;
         let ordered = Ordered::from_bytes(order).filter(|ordered| ordered.id == id).ok_or_else(corrupt)?;
         Ok(Self {
+            root: postern_root::Host { boot_id, ..host.root.clone() },
             directory,
             envelope: envelope.ok_or_else(corrupt)?,
             ordered,
             policy: ActivePolicy::load(&host.root)?,
-            accounts: Accounts::read(&host.root.passwd, &host.root.group)?,
+            accounts: host.root.accounts()?,
             key: Key::open(&host.root.state.join("key"))?,
         })
     }
@@ -69,20 +71,19 @@ impl Job {
     ///
     /// # Errors
     /// As [`Authority::new`].
-    pub fn authority<'a>(&'a self, host: &'a Host) -> Result<Authority<'a>, Denied> {
+    pub fn authority(&self) -> Result<Authority<'_>, Denied> {
         let purpose = Purpose::Act(Some(&self.envelope));
-        Authority::new(&host.root, &self.policy.policy, &self.accounts, &self.key, &self.ordered, purpose)
+        Authority::new(&self.root, &self.policy.policy, &self.accounts, &self.key, &self.ordered, purpose)
     }
 }
 
-/// Decides the order and tells what is to be run.
+/// Decides the order and returns its work.
 ///
 /// # Errors
 /// It is not granted, or no order about packages.
 pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
     let unknown = || Denied::new(Code::Unsupported, "this program only changes packages");
-    let request = authority.request(Vec::new())?;
-    let grant = authority.decide(&request.required_grants())?;
+    let (request, grant) = authority.decide_request(Vec::new())?;
     let Request::Packages(request) = request else { return Err(unknown()) };
     let holds = request.verb == VerbId::PackageHold;
     if request.verb == VerbId::PackageUpdate {
@@ -92,10 +93,10 @@ pub fn decide(authority: &Authority<'_>) -> Result<(Grant, Work), Denied> {
         let names = request.packages.into_iter().map(|package| package.name).collect();
         return Ok((grant, Work::Mark { holds, names }));
     }
-    // An undo does exactly the recorded steps, and may go back to an earlier version only for that.
+    // An undo makes exactly the recorded steps; downgrades are permitted only for them.
     let recorded = authority.inverse.and_then(|inverse| inverse.steps.as_ref());
     let undo = |steps| PackageFlags { allow_downgrades: downgrades(steps), ..PackageFlags::default() };
-    let flags = recorded.map_or_else(|| grant.package_flags().to_wire(), undo);
+    let flags = recorded.map_or_else(|| grant.package_flags(), undo);
     let transaction = Transaction::new(request, flags).ok_or_else(unknown)?;
     let order = &authority.ordered.order;
     let decided = order.facts.as_ref().and_then(|facts| facts.packages.as_ref());

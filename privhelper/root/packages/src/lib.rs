@@ -14,12 +14,10 @@ mod hold;
 mod host;
 mod inverse;
 mod job;
-mod outcome;
 mod progress;
 mod run;
 mod states;
 
 pub use check::check;
 pub use host::Host;
-pub use job::Job;
 pub use run::run;

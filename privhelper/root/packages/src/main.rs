@@ -8,6 +8,8 @@ use postern_root::OrderId;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+const USAGE: &str = "usage: postern-packages run ORDER | check ORDER (64 hex digits)";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
@@ -16,21 +18,16 @@ fn main() -> ExitCode {
         Ok(host) => host,
         Err(fault) => return end(3, &fault.to_string()),
     };
-    match words.as_slice() {
-        ["run", id] => match OrderId::from_hex(id) {
-            Some(_) if !only_standard_descriptors() => end(2, "started with descriptors beyond stderr"),
-            Some(id) => report(3, run(&host, id)),
-            None => end(2, "not an order's id"),
-        },
-        ["check", id] => match OrderId::from_hex(id) {
-            Some(id) => report(1, check(&host, id, io::stdin().lock())),
-            None => end(2, "not an order's id"),
-        },
-        _ => end(2, "usage: postern-packages run ORDER | check ORDER"),
+    let [verb, id] = *words.as_slice() else { return end(2, USAGE) };
+    match (verb, OrderId::from_hex(id)) {
+        ("run", Some(_)) if !only_standard_descriptors() => end(2, "started with descriptors beyond stderr"),
+        ("run", Some(id)) => report(3, run(&host, id)),
+        ("check", Some(id)) => report(1, check(&host, id, io::stdin().lock())),
+        _ => end(2, USAGE),
     }
 }
 
-fn report(code: u8, result: Result<(), postern_apt::Fault>) -> ExitCode {
+fn report(code: u8, result: Result<(), postern_root::Fault>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => end(code, &fault.to_string()),

@@ -2,30 +2,30 @@
 
 use postern_proto::v1::{Phase, Progress};
 
-use postern_apt::apt_errors::one_line;
+use postern_root::one_line;
 
-/// What a line says.
+/// A line of progress.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
     /// How far the work is.
     Progress(Progress),
-    /// dpkg could not finish this package.
-    Failed { package: String, text: String },
+    /// The package that dpkg could not finish, and why.
+    Failed(String),
 }
 
-/// A line's meaning; none for what is of no interest here (`media-change`, `pmconffile`).
+/// Parses a line; none for other kinds (`media-change`, `pmconffile`).
 pub fn parse(line: &str, downloading: Phase) -> Option<Line> {
     let (kind, rest) = line.split_once(':')?;
     match kind {
         "processing" => return rest.trim().strip_prefix("configure: ").map(configures),
-        "status" => return failed(rest),
+        "status" => return rest.split_once(" : error : ").map(|(package, text)| failed(package, text)),
         _ => {}
     }
     let (item, percent, text) = fields(rest)?;
     let phase = match kind {
         "dlstatus" => downloading,
         "pmstatus" => pm_phase(text),
-        "pmerror" => return Some(Line::Failed { package: one_line(item), text: one_line(text) }),
+        "pmerror" => return Some(failed(item, text)),
         _ => return None,
     };
     // The item of a download is its number, that of dpkg's own start is `dpkg-exec`.
@@ -33,16 +33,14 @@ pub fn parse(line: &str, downloading: Phase) -> Option<Line> {
     Some(Line::Progress(Progress { phase: phase.into(), item, percent, detail: one_line(text) }))
 }
 
-/// dpkg itself tells no percentage.
+/// A step of dpkg, which reports no percentage.
 fn configures(package: &str) -> Line {
     let (phase, item) = (Phase::Configure.into(), one_line(package));
     Line::Progress(Progress { phase, item, ..Progress::default() })
 }
 
-/// `package : error : text`; a mere `package: state` is of no interest.
-fn failed(rest: &str) -> Option<Line> {
-    let (package, text) = rest.split_once(" : error : ")?;
-    Some(Line::Failed { package: one_line(package), text: one_line(text) })
+fn failed(package: &str, text: &str) -> Line {
+    Line::Failed(format!("{}: {}", one_line(package), one_line(text)))
 }
 
 /// `item:percent:text`, where item may hold a colon (`libc6:amd64`) and so may text.

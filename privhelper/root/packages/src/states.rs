@@ -1,15 +1,15 @@
 //! The state of packages after a transaction.
 
 use crate::host::Host;
-use postern_apt::apt_errors::one_line;
+use postern_apt::Action as Asked;
 use postern_apt::dpkg::{self, Row};
-use postern_apt::{Action as Asked, Fault};
 use postern_proto::v1::{Action, Completed, PackageInfo, PackageStep, Status};
+use postern_root::{Fault, one_line};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Adds to an outcome the state of each package, and in words which are half done.
+/// Adds to an outcome the state of each package, and names those that are half-configured.
 pub fn add(
     host: &Host,
     directory: &Path,
@@ -30,14 +30,15 @@ pub fn add(
         outcome.message = one_line(&format!("{}{and}{}", outcome.message, half.join(", ")));
     }
     outcome.packages = expected.iter().map(|step| info(step, &rows)).collect();
-    let staying: Vec<&str> =
-        expected.iter().filter(|step| !is_removal(step)).map(|step| step.name.as_str()).collect();
+    let is_removal = |step: &&PackageStep| matches!(step.action(), Action::Remove | Action::Purge);
+    let staying = expected.iter().filter(|step| !is_removal(step));
+    let staying: Vec<&str> = staying.map(|step| step.name.as_str()).collect();
     if staying.is_empty() {
         return Ok(());
     }
-    // The order was written just before the start, by the same clock as what dpkg then made.
+    // The order was written just before the start, by the same clock as dpkg's files.
     let path = directory.join("order.pb");
-    let began = fs::metadata(&path).map_err(|error| Fault::at(&path, &error))?;
+    let began = fs::metadata(&path).map_err(Fault::at(&path))?;
     let since = (began.ctime(), began.ctime_nsec());
     for (name, arch, file) in dpkg::kept_conffiles(&host.apt, &staying, since)? {
         let package = outcome.packages.iter_mut().find(|info| info.name == name && info.arch == arch);
@@ -48,7 +49,7 @@ pub fn add(
     Ok(())
 }
 
-/// dpkg forgets what is purged.
+/// Returns the state after a step; dpkg has no entry of a purged package.
 fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
     let row = rows.iter().find(|row| row.name == step.name && row.arch == step.arch);
     row.map_or_else(
@@ -60,8 +61,4 @@ fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
         },
         Row::info,
     )
-}
-
-fn is_removal(step: &PackageStep) -> bool {
-    matches!(step.action(), Action::Remove | Action::Purge)
 }

@@ -1,46 +1,44 @@
-//! `unit.start` and every other change of one unit: one word for systemctl.
+//! `unit.start` and every other change of one unit, by one command of systemctl.
 
-use crate::facts::{self, Words};
+use crate::facts;
 use crate::state::Work;
 use crate::{inverse, systemctl};
-use postern_policy::facts::{UnitFacts, UnitState};
-use postern_policy::request::{Request, UnitRequest};
+use postern_policy::facts::{UnitFacts, UnitState, unit_info};
+use postern_policy::request::UnitRequest;
 use postern_policy::rules::protect::RESTARTABLE;
-use postern_policy::{Code, Denied, Facts, VerbId};
+use postern_policy::{Code, Denied, Facts, Grant, VerbId};
 use postern_proto::root::v1::Outcome;
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Phase, Progress, Status};
-use postern_root::{Error, Fault};
+use postern_root::{Error, Fault, failed};
 
-/// Decides on root's own facts, does it, and states what it did.
-pub fn change(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
+/// Decides on root's own facts, changes the unit, and returns the outcome.
+pub fn change(work: &mut Work<'_>, request: &UnitRequest, grant: Grant) -> Result<Outcome, Error> {
     let (authority, host) = (work.authority, &work.state.host);
-    let malformed = || Denied::new(Code::InvalidArgument, "this is no change of a unit");
-    let grant = authority.decide(&decoded.required_grants())?;
-    let Request::Unit(request) = decoded else { return Err(malformed().into()) };
-    let words = Words::of(request.verb).ok_or_else(malformed)?;
-    let now = facts::gather(host, &request, words)?;
+    // The last part of the verb's name is systemctl's command.
+    let action = request.verb.name().trim_start_matches("unit.");
+    let now = facts::gather(host, request)?;
     check_unchanged(work, &now)?;
-    let facts = Facts::Unit(Box::new(now));
-    let grant = authority.decide_facts(grant, &facts)?;
-    let Facts::Unit(before) = facts else { return Err(malformed().into()) };
+    let before = now.state.clone();
+    let grant = authority.decide_facts(grant, &Facts::Unit(Box::new(now)))?;
     authority.witness(&grant)?;
     let item = request.unit.to_string();
     let progress =
-        Progress { phase: Phase::Run.into(), item, detail: words.action.to_owned(), ..Progress::default() };
-    // The recorder may be gone; the change goes on.
+        Progress { phase: Phase::Run.into(), item, detail: action.to_owned(), ..Progress::default() };
+    // The recorder may be gone; the change continues.
     drop(work.connection.event(Kind::Progress(progress)));
-    let finished = act(work, &request, words)?;
-    let after = facts::state(host, &request.unit)?;
-    let completed = completed(&request, &before.state, &after, &finished);
-    let inverse = inverse::of_unit(work.state, authority, &grant, &request, &before.state, &completed)?;
+    let finished = act(work, request, action).map_err(Error::Begun)?;
+    let begun = |error: Error| Error::Begun(Fault::new(error.detail()));
+    let after = facts::state(host, &request.unit).map_err(begun)?;
+    let completed = completed(request, &before, &after, &finished);
+    let inverse = inverse::of_unit(work.state, authority, &grant, request, &before, &completed);
     let undoable = inverse.is_some();
     let outcome = authority.outcome(&grant, vec![after.id], Completed { undoable, ..completed });
-    Ok(Outcome { detail: finished.stderr, inverse, ..outcome })
+    Ok(Outcome { inverse, ..outcome })
 }
 
-/// The facts must still be those that the broker decided about, and a person perhaps approved; for an undo, those that
-/// the effect left.
+/// Checks that the facts are those that the broker decided and a person perhaps approved; for an undo, those that the
+/// effect left.
 fn check_unchanged(work: &Work<'_>, now: &UnitFacts) -> Result<(), Denied> {
     let (authority, state) = (work.authority, &now.state);
     if let Some(inverse) = authority.inverse {
@@ -52,7 +50,7 @@ fn check_unchanged(work: &Work<'_>, now: &UnitFacts) -> Result<(), Denied> {
             let why = format!("{} has changed since; nothing was undone", state.id);
             return Err(Denied::new(Code::UndoConflict, why));
         }
-        if now.affected.iter().any(|other| other.state.id != state.id) {
+        if now.affected.iter().any(|other| other.state.id != state.id && other.is_cascade()) {
             let why = format!("undoing the change of {} would affect other units", state.id);
             return Err(Denied::new(Code::WouldCascade, why));
         }
@@ -73,13 +71,13 @@ fn check_unchanged(work: &Work<'_>, now: &UnitFacts) -> Result<(), Denied> {
     Err(Denied::new(Code::PlanChanged, why))
 }
 
-fn act(work: &Work<'_>, request: &UnitRequest, words: Words) -> Result<systemctl::Finished, Fault> {
+fn act(work: &Work<'_>, request: &UnitRequest, action: &str) -> Result<systemctl::Finished, Fault> {
     let unit = request.unit.as_str();
-    let mut arguments = vec![words.action, "--no-pager", "--no-ask-password"];
+    let mut arguments = vec![action, "--no-pager", "--no-ask-password"];
     if request.now {
         arguments.push("--now");
     }
-    // Our own services: nobody waits for the end of what waits for it.
+    // A restart of our own services must not wait for an end that waits for this call.
     if RESTARTABLE.contains(&unit) {
         arguments.push("--no-block");
     }
@@ -93,24 +91,26 @@ fn completed(
     after: &UnitState,
     finished: &systemctl::Finished,
 ) -> Completed {
-    let mut unit = after.wire();
+    let mut unit = unit_info(after);
     unit.was_active.clone_from(&before.active);
     unit.was_enabled.clone_from(&before.enabled);
     let complaint = complaint(&finished.stderr);
-    // systemd forgets a unit that neither runs nor has failed: nothing is left to reset.
+    // systemd unloads a unit that neither runs nor has failed: nothing is left to reset.
     let is_unknown = request.verb == VerbId::UnitResetFailed && complaint.ends_with("not loaded.");
     if !finished.is_success && !is_unknown {
-        let is_limited = after.result == "start-limit-hit";
+        // If the start limit stops a failed unit, systemd keeps the older result and invocation.
+        let is_same_run = complaint.starts_with("Job for") && before.active == "failed";
+        let is_same_run = is_same_run && before.invocation == after.invocation;
+        let is_limited = after.result == "start-limit-hit" || is_same_run;
         let code = if is_limited { Code::StartLimit } else { Code::UnitFailed };
-        let message = complaint.chars().filter(|c| !c.is_control()).take(500).collect();
-        let (status, code) = (Status::Failed.into(), code.as_str().to_owned());
-        return Completed { status, code, message, unit: Some(unit), ..Completed::default() };
+        let message = format!("{complaint} (result {}, exit status {})", after.result, after.exit_status);
+        return Completed { unit: Some(unit), ..failed(code, &message) };
     }
     let status = if has_changed(request.verb, before, after) { Status::Done } else { Status::Unchanged };
     Completed { status: status.into(), unit: Some(unit), ..Completed::default() }
 }
 
-/// systemctl's first line that is no warning. Continued lines are indented.
+/// Returns systemctl's first line that is no warning. Continuation lines are indented.
 fn complaint(stderr: &str) -> &str {
     let is_warning =
         |line: &&str| ["Warning: ", "Stopping ", " "].iter().any(|start| line.starts_with(start));
@@ -124,22 +124,19 @@ fn has_changed(verb: VerbId, before: &UnitState, after: &UnitState) -> bool {
     };
     let always = matches!(verb, VerbId::UnitRestart | VerbId::UnitReload);
     // systemd forgets a oneshot that succeeded, and its invocation with it.
-    let has_started = verb == VerbId::UnitStart && !before.is_up();
+    let has_started = verb == VerbId::UnitStart && !inverse::is_up(&before.active);
     always || has_started || key(before) != key(after)
 }
 
 /// `unit.daemon-reload`: systemd reads all its units again.
-pub fn daemon_reload(work: &mut Work<'_>) -> Result<Outcome, Error> {
-    let required = [(VerbId::UnitDaemonReload, postern_policy::Object::Nothing)];
-    let grant = work.authority.decide(&required)?;
-    work.authority.witness(&grant)?;
-    let finished = systemctl::run(&work.state.host, &["daemon-reload", "--no-ask-password"])?;
+pub fn daemon_reload(work: &Work<'_>, grant: &Grant) -> Result<Outcome, Error> {
+    work.authority.witness(grant)?;
+    let finished = systemctl::run(&work.state.host, &["daemon-reload", "--no-ask-password"]);
+    let finished = finished.map_err(Error::Begun)?;
     let completed = if finished.is_success {
         Completed { status: Status::Done.into(), ..Completed::default() }
     } else {
-        let code = Code::UnitFailed.as_str().to_owned();
-        let message = "systemd could not read its units again; see the journal".to_owned();
-        Completed { status: Status::Failed.into(), code, message, ..Completed::default() }
+        failed(Code::UnitFailed, "systemd could not read its units again; see the journal")
     };
-    Ok(Outcome { detail: finished.stderr, ..work.authority.outcome(&grant, Vec::new(), completed) })
+    Ok(Outcome { detail: finished.stderr, ..work.authority.outcome(grant, Vec::new(), completed) })
 }

@@ -1,24 +1,21 @@
 //! `command.run`: a command that the policy names, in the unit that `policy apply` wrote for its row.
 //!
-//! The unit's name holds the digest of the row: another row has another unit. No value of a client is told to PID 1; the
-//! arguments are in the record that PID 1 passes on as a credential.
+//! The unit's name has the digest of the row, so a changed row has another unit. PID 1 gets no value of a client: the
+//! arguments are in the record that it passes on as a credential.
 
 use crate::state::Work;
 use crate::{inverse, job, paths};
-use postern_policy::request::Request;
-use postern_policy::{Code, Denied};
+use postern_policy::request::CommandRequest;
+use postern_policy::{Code, Denied, Grant};
 use postern_proto::root::v1::{CommandJob, Outcome, Sandbox};
 use postern_proto::v1::Completed;
+use postern_root::Error;
 use postern_root::store::{self, Durability};
-use postern_root::{Error, Fault};
 use prost::Message;
 
-/// Decides, starts the unit, and follows it.
-pub fn run(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
+/// Starts the unit, and follows it.
+pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Result<Outcome, Error> {
     let (authority, host) = (work.authority, &work.state.host);
-    let malformed = || Denied::new(Code::InvalidArgument, "this is no command");
-    let grant = authority.decide(&decoded.required_grants())?;
-    let Request::Command(request) = decoded else { return Err(malformed().into()) };
     let row = authority.policy.command(request.name.as_str());
     let row = row.ok_or_else(|| Denied::new(Code::NotFound, "the policy has no command of this name"))?;
     if row.wire.sandbox() == Sandbox::Validator {
@@ -34,8 +31,8 @@ pub fn run(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
     let id = authority.ordered.id;
     let unit = format!("{}@{id}.service", row.unit());
     let objects = vec![row.name.to_string()];
-    let inverse = inverse::of_command(work.state, authority, &grant, row, &committed)?;
-    let statement = authority.outcome(&grant, objects, Completed::default());
+    let inverse = inverse::of_command(work.state, authority, grant, row, &committed);
+    let statement = authority.outcome(grant, objects, Completed::default());
     let path = job::begin(host, id, &unit, &Outcome { inverse, ..statement })?;
     let record = CommandJob {
         argv,
@@ -47,9 +44,9 @@ pub fn run(work: &mut Work<'_>, decoded: Request) -> Result<Outcome, Error> {
     let directory = job::record(host, id);
     store::make_directory(&directory)?;
     store::replace(&directory.join("job"), &[&record.encode_to_vec()], Durability::Cached)?;
-    let ended = authority.witness(&grant).and_then(|()| job::run(work, &unit, &path));
-    // The secrets are in it, and nothing reads it any more.
-    store::remove(&directory.join("job"))?;
-    ended.map_err(Error::Failed)?;
-    job::outcome(host, id).map_err(|fault: Fault| fault.into())
+    authority.witness(grant)?;
+    let outcome = job::run(work, &unit, &path)?;
+    // The record has the secrets, and nothing reads it any more. `Acknowledge` removes it too.
+    drop(store::remove(&directory.join("job")));
+    Ok(outcome)
 }

@@ -1,24 +1,24 @@
-//! Facts about a unit as PID 1 tells them now: its state, and every unit that a change would affect.
+//! Facts about a unit from PID 1: its state, and every unit that a change would affect.
 
 use crate::host::Host;
 use crate::systemctl;
 use postern_policy::facts::affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
-use postern_policy::facts::{UnitFacts, UnitState};
+use postern_policy::facts::{UnitFacts, UnitState, is_missing};
 use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, VerbId};
 use postern_root::{Error, Fault};
 use std::collections::BTreeSet;
 
-/// Gathers them.
+/// Gathers the facts of a change.
 ///
 /// # Errors
 /// `not_found`; `precondition_failed`: a unit's file changed since systemd read it; or systemd cannot be asked.
-pub fn gather(host: &Host, request: &UnitRequest, words: Words) -> Result<UnitFacts, Error> {
+pub fn gather(host: &Host, request: &UnitRequest) -> Result<UnitFacts, Error> {
     let state = state(host, &request.unit)?;
-    if state.is_missing() {
+    if is_missing(&state) {
         let why = format!("{} does not exist on this host", request.unit);
         return Err(Denied::new(Code::NotFound, why).into());
     }
@@ -35,40 +35,13 @@ pub fn gather(host: &Host, request: &UnitRequest, words: Words) -> Result<UnitFa
         }
     };
     let state = known.remove(&request.unit).map_or(state, |unit| unit.state);
-    let now = request.now.then_some(if request.verb == VerbId::UnitEnable { "start" } else { "stop" });
-    Ok(UnitFacts { state, action: words.action, now, affected, journal_lines: 0 })
-}
-
-/// systemctl's word for a verb.
-#[derive(Debug, Clone, Copy)]
-pub struct Words {
-    /// The word.
-    pub action: &'static str,
-}
-
-impl Words {
-    /// The word of a verb that changes a unit.
-    pub fn of(verb: VerbId) -> Option<Self> {
-        const ALL: [(VerbId, &str); 10] = [
-            (VerbId::UnitStart, "start"),
-            (VerbId::UnitStop, "stop"),
-            (VerbId::UnitRestart, "restart"),
-            (VerbId::UnitReload, "reload"),
-            (VerbId::UnitTryRestart, "try-restart"),
-            (VerbId::UnitResetFailed, "reset-failed"),
-            (VerbId::UnitEnable, "enable"),
-            (VerbId::UnitDisable, "disable"),
-            (VerbId::UnitMask, "mask"),
-            (VerbId::UnitUnmask, "unmask"),
-        ];
-        ALL.into_iter().find(|(known, _)| *known == verb).map(|(_, action)| Self { action })
-    }
+    Ok(UnitFacts { state, affected })
 }
 
 /// The state of one unit.
 pub fn state(host: &Host, unit: &UnitName) -> Result<UnitState, Error> {
     let shown = properties(host, std::slice::from_ref(unit))?.into_iter().next();
-    let nothing = || Fault::Program { what: "systemctl show printed nothing".to_owned() };
+    let nothing = || Fault::new("systemctl show printed nothing");
     Ok(shown.ok_or_else(nothing)?.state)
 }
 
@@ -79,7 +52,7 @@ fn properties(host: &Host, units: &[UnitName]) -> Result<Vec<UnitProperties>, Er
     let finished = systemctl::run(host, &arguments)?;
     let shown = UnitProperties::parse(&finished.stdout)?;
     if !finished.is_success || shown.len() != units.len() {
-        return Err(Fault::Program { what: format!("systemctl show: {}", finished.stderr.trim()) }.into());
+        return Err(Fault::new(format!("systemctl show: {}", finished.stderr.trim())).into());
     }
     Ok(shown)
 }
@@ -96,25 +69,25 @@ fn install(host: &Host, request: &UnitRequest) -> Result<Install, Error> {
         let mut seen = BTreeSet::from([unit.clone()]);
         while let Some(name) = install.also.difference(&seen).next().cloned() {
             // systemctl goes on without one that does not exist.
-            if !state(host, &name)?.is_missing() {
+            if !is_missing(&state(host, &name)?) {
                 install.read_files(&name, &files(host, &["cat"], &name)?)?;
             }
             seen.insert(name);
             if seen.len() > LOOKUPS_MAX {
-                return Err(Denied::new(Code::PlanTooLarge, "too many units are enabled along").into());
+                return Err(Denied::new(Code::PlanTooLarge, "`Also=` names too many units").into());
             }
         }
     }
     Ok(install)
 }
 
-/// What systemd tells of a unit's files. For a unit that is not enabled `is-enabled` fails, and says so on its output.
+/// Returns systemctl's output about a unit's files. `is-enabled` fails for a unit that is not enabled, and still prints.
 fn files(host: &Host, words: &[&str], unit: &UnitName) -> Result<String, Error> {
     let arguments = [words, &["--no-pager", "--", unit.as_str()]].concat();
     let finished = systemctl::run(host, &arguments)?;
     if finished.stdout.is_empty() {
         let what = format!("systemctl on the files of {unit}: {}", finished.stderr.trim());
-        return Err(Fault::Program { what }.into());
+        return Err(Fault::new(what).into());
     }
     Ok(finished.stdout)
 }

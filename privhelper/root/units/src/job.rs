@@ -1,4 +1,4 @@
-//! Work in units of its own: it outlives this program, and its files tell what became of it.
+//! Jobs: package transactions and commands in units of their own. They outlive this program; their files have the outcome.
 //!
 //! `jobs/<order id>/` holds `unit` (its name), `statement.pb` (root's statement, decided before the start), `events`
 //! (written by the job) and, of packages, `order.pb` and `outcome.pb`. The recorder's `Acknowledge` removes it.
@@ -6,20 +6,21 @@
 use crate::host::Host;
 use crate::state::Work;
 use crate::systemctl;
-use postern_policy::Code;
+use postern_policy::{Code, Denied};
 use postern_proto::root::v1::{JobEvent, JobOutcome, Outcome};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, ExitInfo, Status};
-use postern_root::{Error, Fault, OrderId, OutcomeState, store};
+use postern_root::{Error, Fault, OrderId, OutcomeState, failed, store};
 use prost::Message;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::Duration;
 
 /// How often the files of a job are read.
 const TICK: Duration = Duration::from_millis(5);
-/// How often systemd is asked whether a unit is gone that outlived its systemctl.
+/// How often systemd is asked whether a unit has ended that outlived its systemctl.
 const STILL: Duration = Duration::from_millis(50);
 /// Largest event of a job, in bytes: 64 KiB of output and its fields.
 const EVENT_MAX: usize = 128 * 1024;
@@ -44,37 +45,37 @@ pub fn begin(host: &Host, id: OrderId, unit: &str, statement: &Outcome) -> Resul
     let path = directory(host, id);
     store::make_directory(&path)?;
     if !store::claim(&path.join("begun"), &[])? {
-        return Err(
-            postern_policy::Denied::new(Code::RequestIdConflict, "this order was begun before").into()
-        );
+        return Err(Denied::new(Code::RequestIdConflict, "this order was begun before").into());
     }
     store::replace(&path.join("statement.pb"), &[&statement.encode_to_vec()], store::Durability::Synced)?;
     store::replace(&path.join("unit"), &[unit.as_bytes()], store::Durability::Synced)?;
     Ok(path)
 }
 
-/// Starts the unit of a job, forwards its events, and returns when nothing of it runs any more.
-pub fn run(work: &mut Work<'_>, unit: &str, path: &Path) -> Result<(), Fault> {
-    let host = &work.state.host;
-    let mut child = systemctl::start(host, unit)?;
-    let mut events = Events::new(path);
-    loop {
-        let ended = child.try_wait().map_err(Fault::io("wait for systemctl"))?;
-        events.forward(work)?;
-        if ended.is_some() {
-            break;
-        }
-        std::thread::sleep(TICK);
-    }
-    // A systemctl that was killed has ended before its job.
-    while systemctl::is_running(host, unit)? {
-        std::thread::sleep(STILL);
-        events.forward(work)?;
-    }
-    events.forward(work)
+/// Starts the unit of a job, forwards its events, and returns the outcome when all its processes have ended.
+pub fn run(work: &mut Work<'_>, unit: &str, path: &Path) -> Result<Outcome, Error> {
+    let child = systemctl::start(&work.state.host, unit)?;
+    // The job continues if anything fails here; its files give the recorder the outcome.
+    follow(work, child, unit, path).map_err(Error::Begun)
 }
 
-/// Tells what is known of a job.
+fn follow(work: &mut Work<'_>, mut child: Child, unit: &str, path: &Path) -> Result<Outcome, Fault> {
+    let host = &work.state.host;
+    let mut events = Events::new(path);
+    while child.try_wait().map_err(Fault::io("wait for systemctl"))?.is_none() {
+        events.forward(work);
+        std::thread::sleep(TICK);
+    }
+    // If systemctl was killed, the job may still run.
+    while systemctl::is_running(host, unit)? {
+        events.forward(work);
+        std::thread::sleep(STILL);
+    }
+    events.forward(work);
+    outcome(host, work.authority.ordered.id)
+}
+
+/// Returns the state of a job.
 pub fn state(host: &Host, id: OrderId) -> Result<OutcomeState, Fault> {
     let path = directory(host, id);
     let Some(unit) = store::read(&path.join("unit"), 1024)? else { return Ok(OutcomeState::Unknown) };
@@ -84,16 +85,16 @@ pub fn state(host: &Host, id: OrderId) -> Result<OutcomeState, Fault> {
     outcome(host, id).map(|outcome| OutcomeState::Ended(Box::new(outcome)))
 }
 
-/// The outcome of a job that has ended: the job's own, the last event's, or what PID 1 tells.
+/// Returns the outcome of a job that has ended: the job's own, the last event's, or PID 1's result.
 pub fn outcome(host: &Host, id: OrderId) -> Result<Outcome, Fault> {
     let path = directory(host, id);
-    let corrupt = || Fault::Corrupt { what: "a job's files" };
+    let corrupt = || Fault::Corrupt("a job's files");
     if let Some(bytes) = store::read(&path.join("outcome.pb"), FILE_MAX)? {
         return Outcome::decode(bytes.as_slice()).map_err(|_| corrupt());
     }
     let statement = store::read(&path.join("statement.pb"), FILE_MAX)?.ok_or_else(corrupt)?;
     let statement = Outcome::decode(statement.as_slice()).map_err(|_| corrupt())?;
-    let ended = match Events::new(&path).last()? {
+    let ended = match Events::new(&path).last() {
         Some(outcome) => command_outcome(&outcome),
         None => without_outcome(host, &path)?,
     };
@@ -110,39 +111,32 @@ fn command_outcome(outcome: &JobOutcome) -> Completed {
     if outcome.code.is_empty() {
         return Completed { status: Status::Done.into(), exit, ..Completed::default() };
     }
-    // No other code is a command's, whatever it has made of its own events.
-    let code = Code::CommandFailed.as_str().to_owned();
-    let message = outcome.detail.chars().filter(|c| !c.is_control()).take(500).collect();
-    Completed { status: Status::Failed.into(), code, message, exit, ..Completed::default() }
+    // A command can forge its own events, but has no other code.
+    Completed { exit, ..failed(Code::CommandFailed, &outcome.detail) }
 }
 
-/// Of a unit that ended before it wrote its outcome.
+/// Returns the outcome of a unit that ended before it wrote one.
 fn without_outcome(host: &Host, path: &Path) -> Result<Completed, Fault> {
     let unit = store::read(&path.join("unit"), 1024)?.unwrap_or_default();
-    let result = systemctl::property(host, "Result", &String::from_utf8_lossy(&unit))?;
-    let (status, code, message) = match result.as_str() {
-        "timeout" => (
-            Status::Failed,
-            Code::Timeout,
-            "it did not end within its time (`timeout`) and was killed".to_owned(),
-        ),
-        "success" => (
-            Status::Interrupted,
-            Code::Interrupted,
-            "it ended without an outcome; see the journal".to_owned(),
-        ),
-        other => (
-            Status::Failed,
-            Code::CommandFailed,
-            format!("it could not be run to its end: {other}; see the journal"),
-        ),
-    };
-    Ok(Completed { status: status.into(), code: code.as_str().to_owned(), message, ..Completed::default() })
+    let property = |name| systemctl::property(host, name, &String::from_utf8_lossy(&unit));
+    // A unit that is not loaded has not run; systemd reports its result as success.
+    let load = property("LoadState")?;
+    let result = if load == "loaded" { property("Result")? } else { load };
+    Ok(match result.as_str() {
+        "timeout" => failed(Code::Timeout, "it did not end within its time (`timeout`) and was killed"),
+        "success" => {
+            let interrupted = failed(Code::Interrupted, "it ended without an outcome; see the journal");
+            Completed { status: Status::Interrupted.into(), ..interrupted }
+        }
+        other => {
+            failed(Code::CommandFailed, &format!("it could not be run to its end: {other}; see the journal"))
+        }
+    })
 }
 
-/// Removes what a job leaves, once the recorder has written its end.
+/// Removes the files of a job, once the recorder has written its end.
 pub fn forget(host: &Host, id: OrderId) {
-    // What cannot be removed now is removed with the next boot or by hand; it holds no secret.
+    // Files that cannot be removed now stay until the next boot or until a person removes them; they have no secret.
     for path in [record(host, id), directory(host, id)] {
         for file in store::list(&path).unwrap_or_default() {
             drop(store::remove(&file));
@@ -164,31 +158,33 @@ impl Events {
     }
 
     /// Forwards the whole events that were written since.
-    fn forward(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+    fn forward(&mut self, work: &mut Work<'_>) {
         self.each(|event| {
             let kind = event.progress.map(Kind::Progress).or(event.output.map(Kind::Output));
-            // The recorder may be gone; the job goes on.
+            // The recorder may be gone; the job continues.
             drop(kind.map(|kind| work.connection.event(kind)));
-        })
+        });
     }
 
     /// The outcome in the last event, if all are whole.
-    fn last(mut self) -> Result<Option<JobOutcome>, Fault> {
+    fn last(mut self) -> Option<JobOutcome> {
         let mut last = None;
-        self.each(|event| last = event.outcome)?;
-        Ok(last.filter(|_| self.partial.is_empty()))
+        self.each(|event| last = event.outcome);
+        last.filter(|_| self.partial.is_empty())
     }
 
-    fn each(&mut self, mut take: impl FnMut(JobEvent)) -> Result<(), Fault> {
+    /// Reads complete events. A command may have written the file itself: the rest of a damaged one is not read, and the
+    /// job then has no outcome in it.
+    fn each(&mut self, mut take: impl FnMut(JobEvent)) {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();
         }
-        let Some(file) = &mut self.file else { return Ok(()) };
+        let Some(file) = &mut self.file else { return };
         let mut chunk = [0_u8; 16 * 1024];
-        loop {
-            let count = file.read(&mut chunk).map_err(Fault::io("read a job's events"))?;
+        while self.partial.len() <= EVENT_MAX {
+            let count = file.read(&mut chunk).unwrap_or(0);
             if count == 0 {
-                return Ok(());
+                return;
             }
             self.partial.extend_from_slice(chunk.get(..count).unwrap_or_default());
             while let Some((len, rest)) = self.partial.split_first_chunk::<4>() {
@@ -197,9 +193,6 @@ impl Events {
                 let event = JobEvent::decode(event).unwrap_or_default();
                 self.partial = after.to_vec();
                 take(event);
-            }
-            if self.partial.len() > EVENT_MAX {
-                return Err(Fault::Corrupt { what: "a job's events" });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `postern-units`: changes units, starts package transactions and named commands.
 //!
-//! Runs as uid 0 without a capability: PID 1 does what root asks. Everything that takes longer runs in a unit of its own
-//! and outlives this program.
+//! Runs as uid 0 without a capability: PID 1 obeys uid 0. Longer work runs in a unit of its own and outlives this
+//! program.
 
 mod change;
 mod command;

@@ -4,34 +4,17 @@
 
 use postern_root::{Fault, server, startup};
 use postern_units::{Host, State};
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            drop(writeln!(std::io::stderr(), "postern-units: {fault}"));
-            ExitCode::FAILURE
-        }
-    }
+    server::exit("postern-units", serve())
 }
 
 fn serve() -> Result<(), Fault> {
-    startup::drop_power(&[])?;
-    // First: it closes every other descriptor.
-    let listener = startup::listener()?;
-    let signals = startup::hold_signals()?;
+    let (listener, signals) = startup::start(&[])?;
     let host = Host::real()?;
     let peer_uid = host.root.peer_uid;
     let state = State::open(host)?;
-    let ended = server::serve(
-        &listener,
-        &signals,
-        server::Limits::REAL,
-        peer_uid,
-        || state.is_current(),
-        |stream| state.serve(stream),
-    );
-    ended.map(drop)
+    let handle = |stream| state.serve(stream);
+    server::serve(&listener, &signals, server::Limits::REAL, peer_uid, || true, handle).map(drop)
 }

@@ -2,24 +2,36 @@
 
 use crate::job;
 use crate::state::Work;
-use postern_policy::request::Request;
+use postern_policy::Grant;
 use postern_proto::root::v1::{Envelope, Outcome, RootExecute};
-use postern_proto::v1::Completed;
+use postern_proto::v1::event::Kind;
+use postern_proto::v1::{Completed, Output, Status, Stream};
 use postern_root::Error;
 use postern_root::store::{self, Durability};
 use prost::Message;
 
-/// Decides the request, puts the order into the job's directory, and follows the unit.
-pub fn start(work: &mut Work<'_>, envelope: &Envelope, request: &Request) -> Result<Outcome, Error> {
+/// Puts the order into the job's directory, and follows the unit.
+pub fn start(work: &mut Work<'_>, envelope: &Envelope, grant: &Grant) -> Result<Outcome, Error> {
     let ordered = work.authority.ordered;
-    let grant = work.authority.decide(&request.required_grants())?;
     let host = &work.state.host;
     let unit = format!("postern-packages@{}.service", ordered.id);
-    let statement = work.authority.outcome(&grant, Vec::new(), Completed::default());
+    let statement = work.authority.outcome(grant, Vec::new(), Completed::default());
     let path = job::begin(host, ordered.id, &unit, &statement)?;
-    let order =
-        RootExecute { envelope: Some(envelope.clone()), order: ordered.bytes.clone(), secrets: false };
+    let boot_id = host.root.boot_id.clone();
+    let order = RootExecute {
+        envelope: Some(envelope.clone()),
+        order: ordered.bytes.clone(),
+        boot_id,
+        ..RootExecute::default()
+    };
     store::replace(&path.join("order.pb"), &[&order.encode_to_vec()], Durability::Synced)?;
-    job::run(work, &unit, &path)?;
-    Ok(job::outcome(host, ordered.id)?)
+    let mut outcome = job::run(work, &unit, &path)?;
+    // apt's last output explains a failure to the client; the log has the message.
+    let data = std::mem::take(&mut outcome.detail).into_bytes();
+    let has_failed = outcome.completed.as_ref().is_some_and(|done| done.status() == Status::Failed);
+    if has_failed && !data.is_empty() {
+        let output = Output { stream: Stream::Stdout.into(), data, truncated: false };
+        drop(work.connection.event(Kind::Output(output)));
+    }
+    Ok(outcome)
 }

@@ -2,13 +2,14 @@
 
 use postern_policy::{Code, Denied};
 use postern_root::{Error, Fault};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// More links than this are a circle.
 const LINKS_MAX: usize = 40;
-/// Most bytes of a script's first line, as the kernel reads them.
+/// Most bytes of a script's first line that the kernel reads.
 const LINE_MAX: u64 = 256;
 /// Write permission for anybody but the owner.
 const OTHERS: u32 = 0o022;
@@ -23,16 +24,12 @@ pub fn program(path: &str, owner: u32) -> Result<(), Error> {
     if !found.metadata().map_err(Fault::io("stat a program"))?.is_file() {
         return Err(unsafe_path(path, "is no file"));
     }
-    let mut line = Vec::new();
-    let file = std::fs::File::open(&found).map_err(Fault::io("open a program"))?;
-    file.take(LINE_MAX).read_to_end(&mut line).map_err(Fault::io("read a program"))?;
-    let Some(rest) = line.strip_prefix(b"#!") else {
-        return Ok(());
-    };
+    let start = start(&found)?;
+    let Some(rest) = start.strip_prefix(b"#!") else { return Ok(()) };
     let line =
         String::from_utf8_lossy(rest.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
     match line.split_ascii_whitespace().next() {
-        // The kernel runs an interpreter that is a script too, to some depth; nobody needs that.
+        // The kernel accepts an interpreter that is a script, to some depth; here it is refused.
         Some(interpreter) if interpreter.starts_with('/') && !is_script(interpreter, owner)? => Ok(()),
         Some(_) | None => {
             Err(unsafe_path(path, "has an interpreter that is a script or has no absolute path"))
@@ -41,10 +38,14 @@ pub fn program(path: &str, owner: u32) -> Result<(), Error> {
 }
 
 fn is_script(path: &str, owner: u32) -> Result<bool, Error> {
-    let mut start = [0_u8; 2];
-    let file = std::fs::File::open(walk(Path::new(path), owner)?);
-    file.and_then(|mut file| file.read_exact(&mut start)).map_err(Fault::io("read an interpreter"))?;
-    Ok(start == *b"#!")
+    Ok(start(&walk(Path::new(path), owner)?)?.starts_with(b"#!"))
+}
+
+/// The first bytes of a program.
+fn start(path: &Path) -> Result<Vec<u8>, Fault> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LINE_MAX).read_to_end(&mut start));
+    read.map(|_| start).map_err(Fault::io("read a program"))
 }
 
 /// Whether only `owner` can change the directory of this path.
@@ -55,7 +56,7 @@ pub fn parent(path: &str, owner: u32) -> Result<(), Error> {
     walk(Path::new(path).parent().unwrap_or(Path::new("/")), owner).map(drop)
 }
 
-/// Follows a path from `/`, and each link in it: everything met is `owner`'s or root's, and writable by nobody else.
+/// Follows a path from `/`, and each link in it: every component belongs to `owner` or root and is writable by nobody else.
 fn walk(path: &Path, owner: u32) -> Result<PathBuf, Error> {
     let shown = path.to_string_lossy();
     let mut left: Vec<PathBuf> = parts(path);
@@ -74,7 +75,7 @@ fn walk(path: &Path, owner: u32) -> Result<PathBuf, Error> {
         }
         links = links.saturating_add(1);
         if links > LINKS_MAX {
-            return Err(unsafe_path(&shown, "goes round in a circle of links"));
+            return Err(unsafe_path(&shown, "has a loop of symbolic links"));
         }
         let target = std::fs::read_link(&next).map_err(Fault::io("read a link"))?;
         if target.is_absolute() {
@@ -98,7 +99,7 @@ fn check(at: &Path, owner: u32, shown: &str) -> Result<std::fs::Metadata, Error>
         }
         Error::from(Fault::Io { doing: "look at a program", error })
     })?;
-    // The bits of a link mean nothing; its directory's do.
+    // Permission bits of a link have no meaning; those of its directory do.
     let others_write = !metadata.is_symlink() && metadata.mode() & OTHERS != 0;
     if others_write || ![0, owner].contains(&metadata.uid()) {
         let why = format!(
@@ -111,5 +112,5 @@ fn check(at: &Path, owner: u32, shown: &str) -> Result<std::fs::Metadata, Error>
 }
 
 fn unsafe_path(path: &str, why: &str) -> Error {
-    Denied::new(Code::UnsafePath, format!("{path:?} is not run or used: {why}")).into()
+    Denied::new(Code::UnsafePath, format!("{path:?} is refused: {why}")).into()
 }

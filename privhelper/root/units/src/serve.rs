@@ -4,7 +4,7 @@ use crate::state::{State, Work};
 use crate::{change, command, job, packages, validate};
 use postern_policy::{Code, Denied, Request};
 use postern_proto::root::v1::{Envelope, Outcome, Step};
-use postern_root::{Accounts, Authority, Connection, Error, Ordered, Purpose, Received};
+use postern_root::{ActivePolicy, Authority, Connection, Error, Ordered, OutcomeState, Purpose, Received};
 use std::os::unix::net::UnixStream;
 
 impl State {
@@ -12,11 +12,14 @@ impl State {
     pub fn serve(&self, stream: UnixStream) {
         let mut connection = Connection::new(stream);
         let Some(received) = connection.receive() else { return };
-        // A recorder that is gone asks again by `Outcomes`.
+        // If the recorder is gone, it asks by `Outcomes` later.
         match received {
+            Received::Outcomes(id) if self.running().contains(&id) => {
+                connection.state(&OutcomeState::Running);
+            }
             Received::Outcomes(id) => match job::state(&self.host, id) {
                 Ok(state) => connection.state(&state),
-                Err(fault) => connection.close(&Error::from(fault).close()),
+                Err(fault) => connection.fail(&fault.into()),
             },
             Received::Acknowledge(id) => {
                 job::forget(&self.host, id);
@@ -24,18 +27,21 @@ impl State {
             }
             Received::Inspect(..) => {
                 let why = "facts about units and packages come from the probe";
-                connection.close(&Error::from(Denied::new(Code::Unsupported, why)).close());
+                connection.fail(&Denied::new(Code::Unsupported, why).into());
             }
             Received::Execute(envelope, step, ordered) => {
-                match self.execute(&mut connection, &envelope, step, &ordered) {
+                self.running().push(ordered.id);
+                let outcome = self.execute(&mut connection, &envelope, step, &ordered);
+                self.running().retain(|id| *id != ordered.id);
+                match outcome {
                     Ok(outcome) => connection.outcome(&outcome),
-                    Err(error) => connection.close(&error.close()),
+                    Err(error) => connection.fail(&error),
                 }
             }
         }
     }
 
-    /// Decides the order again and does it.
+    /// Decides the order again and carries it out.
     fn execute(
         &self,
         connection: &mut Connection<UnixStream>,
@@ -47,20 +53,20 @@ impl State {
             let why = "this host does not run systemd; packages, units and commands need it";
             return Err(Denied::new(Code::Unsupported, why).into());
         }
+        let policy = &ActivePolicy::load(&self.host.root)?.policy;
         if step == Step::Validate {
-            return validate::validate(self, connection, envelope, ordered);
+            return validate::validate(&self.host, policy, connection, envelope, ordered);
         }
-        let accounts = Accounts::read(&self.host.root.passwd, &self.host.root.group)?;
+        let accounts = self.host.root.accounts()?;
         let purpose = Purpose::Act(Some(envelope));
-        let policy = &self.policy.policy;
         let authority = Authority::new(&self.host.root, policy, &accounts, &self.key, ordered, purpose)?;
-        let request = authority.request(Vec::new())?;
+        let (request, grant) = authority.decide_request(Vec::new())?;
         let mut work = Work { state: self, authority: &authority, connection };
         match request {
-            Request::Unit(_) => change::change(&mut work, request),
-            Request::DaemonReload => change::daemon_reload(&mut work),
-            Request::Packages(_) => packages::start(&mut work, envelope, &request),
-            Request::Command(_) => command::run(&mut work, request),
+            Request::Unit(request) => change::change(&mut work, &request, grant),
+            Request::DaemonReload => change::daemon_reload(&work, &grant),
+            Request::Packages(_) => packages::start(&mut work, envelope, &grant),
+            Request::Command(request) => command::run(&mut work, request, &grant),
             Request::UnitStatus(_)
             | Request::Files(_)
             | Request::FileRead(_)

@@ -1,19 +1,20 @@
-//! What all orders share, and what one order has.
+//! The state that all orders share, and the state of one order.
 
 use crate::host::Host;
-use postern_root::{ActivePolicy, Authority, Connection, Fault, Key, store};
+use postern_root::{Authority, Connection, Fault, Key, OrderId, store};
 use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What all orders share.
+/// The state that all orders share.
 #[derive(Debug)]
 pub struct State {
     pub(crate) host: Host,
-    pub(crate) policy: ActivePolicy,
     pub(crate) key: Key,
-    pub(crate) validator_key: Option<Key>,
+    /// The orders under way in this process, also before PID 1 has their units.
+    pub(crate) running: Mutex<Vec<OrderId>>,
 }
 
-/// One order that is carried out.
+/// One order under way.
 pub(crate) struct Work<'a> {
     pub state: &'a State,
     pub authority: &'a Authority<'a>,
@@ -21,21 +22,18 @@ pub(crate) struct Work<'a> {
 }
 
 impl State {
-    /// Loads policy and keys.
+    /// Loads the key of inverses. The policy is loaded anew for each order: an order of an hour must not keep the next
+    /// policy waiting.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// It cannot be read.
     pub fn open(host: Host) -> Result<Self, Fault> {
         store::make_directory(&host.root.state.join("jobs"))?;
-        let policy = ActivePolicy::load(&host.root)?;
         let key = Key::open(&host.root.state.join("key"))?;
-        let validator_key = Key::read(&host.root.validator_key)?;
-        Ok(Self { host, policy, key, validator_key })
+        Ok(Self { host, key, running: Mutex::default() })
     }
 
-    /// Whether the policy is still the one that was loaded.
-    #[must_use]
-    pub fn is_current(&self) -> bool {
-        self.policy.is_current()
+    pub(crate) fn running(&self) -> MutexGuard<'_, Vec<OrderId>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

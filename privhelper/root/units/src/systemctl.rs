@@ -22,7 +22,7 @@ pub struct Finished {
     pub is_success: bool,
     /// Its output.
     pub stdout: String,
-    /// Its complaints.
+    /// Its stderr.
     pub stderr: String,
 }
 
@@ -33,7 +33,7 @@ fn command(host: &Host, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end. A change takes as long as PID 1's job does.
+/// Runs systemctl to its end. A change takes as long as PID 1's job.
 pub fn run(host: &Host, arguments: &[&str]) -> Result<Finished, Fault> {
     let output = command(host, arguments).output().map_err(Fault::io("start systemctl"))?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -44,24 +44,24 @@ pub fn run(host: &Host, arguments: &[&str]) -> Result<Finished, Fault> {
     })
 }
 
-/// Starts a unit and returns while it runs; the child ends with the unit's job.
+/// Starts a unit without waiting; the child ends with the unit's job.
 pub fn start(host: &Host, unit: &str) -> Result<Child, Fault> {
     let mut command = command(host, &["start", "--no-ask-password", "--quiet", "--", unit]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map_err(Fault::io("start systemctl"))
 }
 
-/// One property of a unit of our own.
+/// Returns one property of a unit.
 pub fn property(host: &Host, name: &str, unit: &str) -> Result<String, Fault> {
     let property = format!("--property={name}");
     let finished = run(host, &["show", &property, "--value", "--", unit])?;
     if !finished.is_success {
-        return Err(Fault::Program { what: format!("systemctl show: {}", finished.stderr.trim()) });
+        return Err(Fault::new(format!("systemctl show: {}", finished.stderr.trim())));
     }
     Ok(finished.stdout.trim().to_owned())
 }
 
-/// Whether a unit of our own runs, or is about to.
+/// Whether a unit runs or is being started or stopped.
 pub fn is_running(host: &Host, unit: &str) -> Result<bool, Fault> {
     let state = property(host, "ActiveState", unit)?;
     Ok(matches!(state.as_str(), "activating" | "active" | "deactivating" | "reloading"))

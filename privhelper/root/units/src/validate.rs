@@ -1,31 +1,30 @@
 //! Runs one validator over one copy that postern-files staged, and signs that it agrees.
 //!
-//! The unit of (validator, directory) was written by `policy apply`; it binds the stage of its instance's name over the
-//! live directory. The exit status is all that leaves it: sizes and text of the output could tell secrets.
+//! `policy apply` wrote the unit of (validator, directory); it mounts the stage of its instance's name over the live
+//! directory. Only the exit status leaves it: sizes and text of the output could reveal secrets.
 
-use crate::state::State;
+use crate::host::Host;
 use crate::systemctl;
-use postern_policy::{Code, Denied};
+use postern_policy::{Code, Denied, Policy};
 use postern_proto::root::v1::{Agreement, Envelope, Outcome, Sandbox};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Phase, Progress, Status};
-use postern_root::{Connection, Error, Fault, OrderId, Ordered};
+use postern_root::{Connection, Error, Fault, Key, OrderId, Ordered};
 use std::os::unix::net::UnixStream;
 
-/// Runs it.
+/// Runs the validator's unit.
 ///
 /// # Errors
 /// `validation_failed`; `plan_changed` under another policy; or the stage is not one of postern-files.
 pub fn validate(
-    shared: &State,
+    host: &Host,
+    policy: &Policy,
     connection: &mut Connection<UnixStream>,
     envelope: &Envelope,
     ordered: &Ordered,
 ) -> Result<Outcome, Error> {
-    let (host, policy) = (&shared.host, &shared.policy.policy);
-    let key = shared.validator_key.as_ref();
-    let key =
-        key.ok_or(Fault::Corrupt { what: "the key of validators (run: postern-admin policy apply)" })?;
+    let key = Key::read(&host.root.validator_key)?;
+    let key = key.ok_or(Fault::Corrupt("the key of validators (run: postern-admin policy apply)"))?;
     if ordered.order.policy_digest != policy.digest().as_bytes() {
         return Err(Denied::new(Code::PlanChanged, "the policy was replaced; send the request again").into());
     }
@@ -60,6 +59,6 @@ pub fn validate(
     };
     let completed = Completed { status: Status::Done.into(), ..Completed::default() };
     let (verb, uid) = (ordered.order.verb.clone(), ordered.order.uid);
-    let agreement = Some(key.sign(agreement)?);
+    let agreement = Some(key.sign(agreement));
     Ok(Outcome { verb, uid, completed: Some(completed), agreement, ..Outcome::default() })
 }

@@ -24,7 +24,7 @@ pub fn line(record: &Value, host: &str) -> String {
     };
     let version = env!("CARGO_PKG_VERSION");
     let mut line = format!(
-        "CEF:0|Postern|postern-helper|{version}|{}|{}|{severity}|",
+        "CEF:0|Postern|postern-audit|{version}|{}|{}|{severity}|",
         header(&shown(&record["event"])),
         header(&escape(name.trim()))
     );

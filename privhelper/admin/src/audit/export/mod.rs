@@ -35,7 +35,7 @@ enum Weight {
     Notable,
     /// What was refused or went wrong.
     Warning,
-    /// The log is not as the helper left it.
+    /// The log is not as the recorder left it.
     Alarm,
 }
 

@@ -27,7 +27,7 @@ pub fn line(record: &Value, host: &str) -> String {
     let priority = FACILITY * 8 + severity;
     let time = printable(text(&record["time"]), NAME_MAX);
     let (host, event) = (printable(host, 255), printable(text(&record["event"]), NAME_MAX));
-    let mut line = format!("<{priority}>1 {time} {host} postern-helper - {event} [postern@32473");
+    let mut line = format!("<{priority}>1 {time} {host} postern-audit - {event} [postern@32473");
     for (name, value) in members(record) {
         let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace(']', "\\]");
         // Writing to a String cannot fail.

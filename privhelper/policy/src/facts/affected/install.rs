@@ -1,11 +1,11 @@
 //! The links that enabling and disabling a unit makes and removes.
 //!
-//! No property and no call of the bus tells what `[Install]` says, and enabling has no dry run. So for enabling the
+//! No property and no call of the bus has the content of `[Install]`, and enabling has no dry run. So for enabling the
 //! unit's files are read: by `systemctl cat`, or from the paths in `FragmentPath` and `DropInPaths`. Disabling removes
 //! every link to the unit, also those that no file names. systemd lists them: `systemctl is-enabled --full`, or
 //! `GetUnitFileLinks` on the bus. All of this works without privilege.
 
-use crate::error::Invalid;
+use crate::error::{Code, Denied};
 use crate::types::UnitName;
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct InstallLink {
     pub unit: UnitName,
 }
 
-/// What enabling or disabling one unit makes or removes.
+/// The links that enabling or disabling one unit makes or removes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Install {
     /// The links.
@@ -36,7 +36,10 @@ pub const SETTINGS: [&str; 4] = ["Alias", "WantedBy", "RequiredBy", "UpheldBy"];
 const DIRECTORIES: [(&str, &str); 3] =
     [(".wants", "WantedBy"), (".requires", "RequiredBy"), (".upholds", "UpheldBy")];
 
-const INVALID: Invalid = Invalid::new("unit", "is installed by a name that is not a unit's full name");
+/// The client's own argument is valid.
+fn unsupported() -> Denied {
+    Denied::new(Code::Unsupported, "unit: is installed by a name that is not a unit's full name")
+}
 
 impl Install {
     /// Adds what the files of `unit` say (systemd.unit(5), "[INSTALL] SECTION OPTIONS"). It finds all that systemd
@@ -44,11 +47,11 @@ impl Install {
     ///
     /// # Errors
     /// A word that is no unit's full name once `%i`, `%n`, `%N` and `%p` are filled in. Quoted words are refused.
-    pub fn read_files(&mut self, unit: &UnitName, text: &str) -> Result<(), Invalid> {
+    pub fn read_files(&mut self, unit: &UnitName, text: &str) -> Result<(), Denied> {
         for (key, words) in assignments(text) {
             for word in words.split_ascii_whitespace().map(|word| filled(word, unit)) {
                 if key == "Also" {
-                    self.also.insert(UnitName::new(&word).map_err(|_| INVALID)?);
+                    self.also.insert(UnitName::new(&word).map_err(|_| unsupported())?);
                 } else if let Some(setting) = SETTINGS.into_iter().find(|setting| *setting == key) {
                     self.add(setting, &word, unit)?;
                 }
@@ -61,12 +64,12 @@ impl Install {
     ///
     /// # Errors
     /// A link that does not end in a unit's full name.
-    pub fn read_links(&mut self, unit: &UnitName, text: &str) -> Result<(), Invalid> {
+    pub fn read_links(&mut self, unit: &UnitName, text: &str) -> Result<(), Denied> {
         for path in text.lines().map(str::trim).filter(|line| line.starts_with('/')) {
-            let (directory, name) = path.rsplit_once('/').ok_or(INVALID)?;
-            let (_, place) = directory.rsplit_once('/').ok_or(INVALID)?;
+            let (directory, name) = path.rsplit_once('/').ok_or_else(unsupported)?;
+            let (_, place) = directory.rsplit_once('/').ok_or_else(unsupported)?;
             if DIRECTORIES.iter().any(|(end, _)| place.ends_with(end)) {
-                let linked = UnitName::new_or_template(name).map_err(|_| INVALID)?;
+                let linked = UnitName::new_or_template(name).map_err(|_| unsupported())?;
                 self.add("Alias", &format!("{place}/{name}"), &linked)?;
                 self.also.insert(linked);
             } else {
@@ -77,12 +80,12 @@ impl Install {
     }
 
     /// An alias may have the older form `HOLDER.wants/UNIT`.
-    fn add(&mut self, setting: &'static str, word: &str, unit: &UnitName) -> Result<(), Invalid> {
+    fn add(&mut self, setting: &'static str, word: &str, unit: &UnitName) -> Result<(), Denied> {
         let dependency = word.split_once('/').and_then(|(place, _)| {
             DIRECTORIES.into_iter().find_map(|(end, setting)| Some((setting, place.strip_suffix(end)?)))
         });
         let (setting, holder) = dependency.unwrap_or((setting, word));
-        let holder = UnitName::new_or_template(holder).map_err(|_| INVALID)?;
+        let holder = UnitName::new_or_template(holder).map_err(|_| unsupported())?;
         self.links.insert(InstallLink { setting, holder, unit: unit.clone() });
         Ok(())
     }

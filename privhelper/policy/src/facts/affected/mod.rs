@@ -32,7 +32,7 @@ pub use install::{Install, InstallLink, SETTINGS};
 pub use properties::{Dependency, STATE, UnitProperties};
 
 use crate::error::{Code, Denied};
-use crate::facts::{AffectedUnit, UnitState};
+use crate::facts::{AffectedUnit, UnitState, all_names};
 use crate::types::UnitName;
 use crate::verb_id::VerbId::{
     self, UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
@@ -74,7 +74,7 @@ const PULLED_IN: [(&[VerbId], &[Dependency], VerbId); 7] = [
 pub struct UnitChange<'a> {
     /// The unit, as the request names it.
     pub unit: &'a UnitName,
-    /// What the request does to it.
+    /// The change of the request.
     pub verb: VerbId,
     /// Enabling starts it too, disabling and masking stop it.
     pub now: bool,
@@ -82,7 +82,7 @@ pub struct UnitChange<'a> {
     pub install: &'a Install,
 }
 
-/// What systemd answered, by the name that it was asked for.
+/// The properties that systemd returned, by the requested name.
 pub type KnownUnits = BTreeMap<UnitName, UnitProperties>;
 
 /// The answer, as far as it can be given.
@@ -157,13 +157,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What gets or loses a name or a dependency is affected. A target is not by what it wants: it only groups units.
+    /// Adds the units that get or lose a name or a dependency. A target is not affected by `WantedBy=`: it only groups units.
     fn install(&mut self, link: &'a InstallLink) {
         let InstallLink { setting, holder, unit } = link;
         let is_group = *setting == "WantedBy" && holder.as_str().ends_with(".target");
         let known = |name: &UnitName| self.known.get(name);
         let mut own = [self.change.unit, unit].into_iter().filter_map(known);
-        if is_group || own.any(|own| own.state.all_names().contains(holder.as_str())) {
+        if is_group || own.any(|own| all_names(&own.state).contains(holder.as_str())) {
             return;
         }
         self.reach(self.change.verb, holder, setting, unit.as_str());
@@ -182,17 +182,16 @@ impl<'a> Walk<'a> {
         }
         if job == UnitStop {
             for kind in [Requires, Requisite, BindsTo, Wants, Upholds] {
-                let may_stop =
-                    |name: &&UnitName| self.known.get(*name).is_none_or(|unit| unit.stops_when_unneeded);
-                let names = unit.neighbours(kind).filter(may_stop).collect::<Vec<_>>();
-                for name in names {
-                    self.reach(UnitStop, name, kind.property(), id);
+                for name in unit.neighbours(kind) {
+                    if self.known.get(name).is_none_or(|unit| unit.stops_when_unneeded) {
+                        self.reach(UnitStop, name, kind.property(), id);
+                    }
                 }
             }
         }
         // The dependencies that are made before the start.
         if job == UnitStart && self.change.verb == UnitEnable {
-            let names = unit.state.all_names();
+            let names = all_names(&unit.state);
             for InstallLink { setting, holder, unit } in &self.change.install.links {
                 if *setting != "Alias" && names.contains(holder.as_str()) {
                     self.reach(UnitStart, unit, setting, unit.as_str());

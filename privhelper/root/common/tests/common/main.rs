@@ -13,4 +13,5 @@ mod keys;
 mod outcomes;
 mod receive;
 mod server;
+mod startup;
 mod support;

@@ -22,7 +22,7 @@ fn order(contents: &[&[u8]]) -> Order {
 fn execute(order: &Order, step: Step) -> Vec<u8> {
     let envelope = Some(Envelope { step: step.into(), ..Envelope::default() });
     let mut frames = Vec::new();
-    let message = RootExecute { envelope, order: order.encode_to_vec(), secrets: false };
+    let message = RootExecute { envelope, order: order.encode_to_vec(), ..RootExecute::default() };
     link::open(&mut frames, Kind::RootExecute, &message).unwrap();
     frames
 }
@@ -82,7 +82,7 @@ fn rejects_orders_without_id_verb_step_or_envelope() {
     }
     assert_eq!(fails(&execute(&order(&[]), Step::Unspecified)), CloseReason::Malformed);
     let mut frames = Vec::new();
-    let message = RootExecute { envelope: None, order: order(&[]).encode_to_vec(), secrets: false };
+    let message = RootExecute { envelope: None, order: order(&[]).encode_to_vec(), ..RootExecute::default() };
     link::open(&mut frames, Kind::RootExecute, &message).unwrap();
     assert_eq!(fails(&frames), CloseReason::Malformed);
     // An order with a field that this build does not know.
@@ -90,8 +90,12 @@ fn rejects_orders_without_id_verb_step_or_envelope() {
     bytes.extend_from_slice(&[0xf8, 0x01, 1]);
     let mut frames = Vec::new();
     let envelope = Some(Envelope { step: Step::Whole.into(), ..Envelope::default() });
-    link::open(&mut frames, Kind::RootExecute, &RootExecute { envelope, order: bytes, secrets: false })
-        .unwrap();
+    link::open(
+        &mut frames,
+        Kind::RootExecute,
+        &RootExecute { envelope, order: bytes, ..RootExecute::default() },
+    )
+    .unwrap();
     assert_eq!(fails(&frames), CloseReason::Malformed);
 }
 
@@ -102,7 +106,8 @@ fn secrets_come_in_a_frame_of_their_own_where_they_are_announced() {
         matches!(received(&execute(&run, Step::Whole)), Ok(Received::Execute(_, _, run)) if run.secrets.is_empty())
     );
     let envelope = Some(Envelope { step: Step::Whole.into(), ..Envelope::default() });
-    let message = RootExecute { envelope, order: run.encode_to_vec(), secrets: true };
+    let message =
+        RootExecute { envelope, order: run.encode_to_vec(), secrets: true, ..RootExecute::default() };
     let mut frames = Vec::new();
     link::open(&mut frames, Kind::RootExecute, &message).unwrap();
     assert_eq!(fails(&frames), CloseReason::Malformed);

@@ -75,6 +75,10 @@ impl Case {
             }
             kills += 1;
             let at = format!("killed at call {kills}");
+            // Names that stay behind are this order's: id and uid are in them.
+            let own = format!(".postern-{}-", postern_root::OrderId::from_bytes(&id).unwrap());
+            let temporary = standing(&world).into_iter().filter(|(name, _)| name.starts_with('.'));
+            assert!(temporary.clone().all(|(name, _)| name.starts_with(&own)), "{at}: {own}");
             for (name, content) in standing(&world).iter().filter(|(name, _)| !name.starts_with('.')) {
                 let is = |files: &Files| files.iter().any(|(known, was)| (known, was) == (name, content));
                 assert!(is(&self.old) || is(&self.new), "{at}: {name} is {content:?}");

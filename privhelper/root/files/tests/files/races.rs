@@ -2,11 +2,12 @@
 
 use crate::support::{World, all_verbs, names, read, write, write_expecting};
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use postern_files::To;
 use postern_files::path::open_granted;
 use postern_files::recover::take_up;
-use postern_files::swap::{self, New, Step};
+use postern_files::swap::{self, Step};
 use postern_files::target::{OpenTarget, open_target};
-use postern_policy::types::{Attributes, FileKind, FileMode, TargetPath};
+use postern_policy::types::{Attributes, Digest, FileKind, FileMode, TargetPath};
 use postern_proto::root::v1 as root;
 use postern_root::Error;
 use std::fs;
@@ -33,6 +34,10 @@ fn tree(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
+fn written(content: &[u8]) -> To {
+    To::Content(content.into(), Digest::of(&[content]))
+}
+
 /// One write as an order makes it, without Landlock: that would hide what the path code lets out.
 fn write_once(base: &TargetPath, content: &[u8]) -> Result<(), Error> {
     let own = nix::unistd::Uid::effective().as_raw();
@@ -43,7 +48,7 @@ fn write_once(base: &TargetPath, content: &[u8]) -> Result<(), Error> {
         Attributes { mode: FileMode::DEFAULT, uid: own, gid: nix::unistd::Gid::effective().as_raw() };
     let (name, temporary, old) = ("file", ".temporary", old.as_ref());
     let step =
-        Step { parent: &parent, name, temporary, old, new: New::File(content, attributes), attributes: None };
+        Step { parent: &parent, name, temporary, old, to: &written(content), attributes, extended: None };
     let done = swap::stage(&[step]).and_then(|()| swap::swap(&[step]));
     swap::clear(&[step]).unwrap();
     done
@@ -163,9 +168,16 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
     // Another writer, meanwhile.
     fs::write(world.path("site/other"), "theirs").unwrap();
     fs::rename(world.path("site/other"), world.path("site/c")).unwrap();
-    let step =
-        |name, temporary, old, new| Step { parent: &site, name, temporary, old, new, attributes: None };
-    let file = New::File(b"new", b.attributes);
+    let step = |name, temporary, old, to| Step {
+        parent: &site,
+        name,
+        temporary,
+        old,
+        to,
+        attributes: b.attributes,
+        extended: None,
+    };
+    let file = &written(b"new");
     let facts = |name: &str, exists| root::FileFacts {
         path: world.text(&format!("site/{name}")),
         exists,
@@ -182,7 +194,7 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
         temporary: temporary.to_owned(),
         ..root::JournalEntry::default()
     };
-    for (last, stays) in [(file, true), (New::Nothing, false)] {
+    for (last, stays) in [(file, true), (&To::Removed, false)] {
         let steps =
             [step("a", ".1", None, file), step("b", ".2", Some(&b), file), step("c", ".3", Some(&c), last)];
         let entries = [
@@ -251,9 +263,16 @@ fn a_writer_who_appends_meanwhile_loses_nothing() {
     fs::write(world.path("site/log"), "one\n").unwrap();
     let seen = open_target(&site, "log", KINDS).unwrap().unwrap();
     fs::OpenOptions::new().append(true).open(world.path("site/log")).unwrap().write_all(b"two\n").unwrap();
-    let new = New::File(b"new", seen.attributes);
-    let steps =
-        [Step { parent: &site, name: "log", temporary: ".1", old: Some(&seen), new, attributes: None }];
+    let (to, attributes) = (&written(b"new"), seen.attributes);
+    let steps = [Step {
+        parent: &site,
+        name: "log",
+        temporary: ".1",
+        old: Some(&seen),
+        to,
+        attributes,
+        extended: None,
+    }];
     swap::stage(&steps).unwrap();
     assert!(swap::swap(&steps).is_err());
     swap::remove(&site, ".1").unwrap();

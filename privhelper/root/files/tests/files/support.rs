@@ -45,7 +45,7 @@ pub struct World {
     confined: Option<mpsc::Sender<UnixStream>>,
 }
 
-/// A rule with the defaults of CONTRACTS 5.
+/// A rule with the defaults of `policy apply`.
 pub fn rule(id: &str, verbs: &[&str]) -> root::Rule {
     root::Rule {
         id: id.to_owned(),
@@ -149,7 +149,7 @@ pub fn in_namespace(test: &str) -> Option<PathBuf> {
     let run = std::process::Command::new("unshare")
         .args(["--mount", "--propagation", "private"])
         .arg(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(PLACE, place.path())
         .output()
         .unwrap();
@@ -206,6 +206,7 @@ impl World {
         let theirs = host.clone();
         std::thread::spawn(move || {
             let state = open(theirs, postern_files::confine::confine).unwrap();
+            assert!(state.is_current());
             for stream in connections {
                 std::thread::scope(|scope| scope.spawn(|| serve(&state, stream)).join().unwrap());
             }
@@ -342,7 +343,8 @@ impl World {
 pub fn execute_frames(order: &root::Order, contents: &[Vec<u8>], envelope: root::Envelope) -> Vec<u8> {
     let mut frames = Vec::new();
     let envelope = Some(envelope);
-    let message = root::RootExecute { envelope, order: order.encode_to_vec(), secrets: false };
+    let message =
+        root::RootExecute { envelope, order: order.encode_to_vec(), ..root::RootExecute::default() };
     link::open(&mut frames, Kind::RootExecute, &message).unwrap();
     for content in contents {
         link::send_content(&mut frames, content).unwrap();

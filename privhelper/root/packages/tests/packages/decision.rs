@@ -35,6 +35,56 @@ fn rejects_an_order_of_another_policy() {
     assert!(bed.noted("apt-get", "argv").is_empty());
 }
 
+/// Puts another policy in force than the one that this order was decided under.
+fn replace_policy(bed: &Bed, job: &Job) {
+    let order = std::fs::read(bed.file("order.pb")).unwrap();
+    bed.record(&Job { allow_removals: true, ..job.clone() });
+    std::fs::write(bed.file("order.pb"), order).unwrap();
+}
+
+#[test]
+fn a_policy_that_is_replaced_while_a_lock_is_waited_for_stops_the_job() {
+    let verbs = ["package.update", "package.hold", "package.repair"];
+    for (verb, program) in verbs.into_iter().zip(["apt-get", "apt-mark", "apt-get"]) {
+        let bed = Bed::new();
+        let names: &[&str] = if verb == "package.hold" { &["hello"] } else { &[] };
+        let job = Job { expected: Vec::new(), ..transaction(verb, names) };
+        bed.record(&job);
+        let lock = if verb == "package.update" { &bed.host.apt.lists_lock } else { &bed.host.apt.dpkg_lock };
+        let mut holder = bed.hold(lock);
+        std::thread::scope(|scope| {
+            let ran = scope.spawn(|| postern_packages::run(&bed.host, id()));
+            // It says that it waits.
+            while std::fs::read(bed.file("events")).map_or(true, |events| events.is_empty()) {
+                assert!(!ran.is_finished(), "{verb} did not wait");
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            replace_policy(&bed, &job);
+            holder.kill().unwrap();
+            holder.wait().unwrap();
+            ran.join().unwrap().unwrap();
+        });
+        assert_eq!(bed.outcome().code, "plan_changed", "{verb}");
+        assert!(bed.noted(program, "argv").is_empty(), "{verb}");
+        assert!(!bed.noted("dpkg", "argv").contains(&"--configure".to_owned()), "{verb}");
+    }
+}
+
+#[test]
+fn a_policy_that_is_replaced_before_dpkg_starts_stops_apt() {
+    let bed = Bed::new();
+    let job = install(&["hello"]);
+    bed.record(&job);
+    replace_policy(&bed, &job);
+    let stopped = postern_packages::check(
+        &bed.host,
+        id(),
+        &b"VERSION 3\nAPT::Architecture=amd64\n\nhello - - none < 2.10-3 amd64 none **CONFIGURE**\n"[..],
+    );
+    let why = stopped.unwrap_err().to_string();
+    assert!(why.contains("the policy was replaced"), "{why}");
+}
+
 #[test]
 fn decides_removals_that_come_along_under_the_lock() {
     let expected = || {

@@ -211,19 +211,7 @@ fn passes_flags_of_the_rule_to_apt_get() {
 #[test]
 fn reports_who_holds_the_lock() {
     let bed = Bed::new();
-    // A process of its own: a lock of this one would not be in its own way.
-    let lock = bed.host.apt.dpkg_lock.clone();
-    fs::write(&lock, "").unwrap();
-    let held = bed.file("held");
-    let perl = "use Fcntl; open F, '+<', $ARGV[0]; $l = pack('ssx4qqix4', F_WRLCK, 0, 0, 0, 0); \
-                fcntl(F, F_SETLK, $l) or die; \
-                open G, '>', $ARGV[1]; sleep 60";
-    let mut holder =
-        std::process::Command::new("/usr/bin/perl").args(["-e", perl]).args([&lock, &held]).spawn().unwrap();
-    while !held.exists() {
-        assert!(holder.try_wait().unwrap().is_none(), "the holder has ended");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    let mut holder = bed.hold(&bed.host.apt.dpkg_lock);
     let events = bed.file("events");
     bed.script(
         "apt-get",

@@ -17,7 +17,9 @@ use prost::Message;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
 
 const AGENT: u32 = 2001;
 
@@ -234,6 +236,22 @@ impl Bed {
         self.directory.path().join(name)
     }
 
+    /// A process that holds this lock until it is killed: a lock of this process would not be in its own way.
+    pub fn hold(&self, lock: &Path) -> Child {
+        fs::write(lock, "").unwrap();
+        let held = self.beside("held");
+        let perl = "use Fcntl; open F, '+<', $ARGV[0]; $l = pack('ssx4qqix4', F_WRLCK, 0, 0, 0, 0); \
+                    fcntl(F, F_SETLK, $l) or die; \
+                    open G, '>', $ARGV[1]; sleep 60";
+        let mut holder =
+            Command::new("/usr/bin/perl").args(["-e", perl]).args([lock, &held]).spawn().unwrap();
+        while !held.exists() {
+            assert!(holder.try_wait().unwrap().is_none(), "the holder has ended");
+            sleep(Duration::from_millis(10));
+        }
+        holder
+    }
+
     /// A file of the job's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.host.root.state.join("jobs").join(id().to_string()).join(name)
@@ -263,7 +281,12 @@ impl Bed {
             approved: link::approval_digest("this boot", &digest, &order).to_vec(),
             ..Envelope::default()
         };
-        let record = RootExecute { envelope: Some(envelope), order, secrets: false };
+        let record = RootExecute {
+            envelope: Some(envelope),
+            order,
+            boot_id: "this boot".to_owned(),
+            ..RootExecute::default()
+        };
         fs::write(self.file("order.pb"), record.encode_to_vec()).unwrap();
     }
 

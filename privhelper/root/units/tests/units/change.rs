@@ -34,8 +34,20 @@ fn reports_a_failed_change_with_the_complaint_of_systemctl() {
     let reply = world.execute(&world.nginx("unit.start", "inactive", &[]));
     let completed = reply.outcome().completed.clone().unwrap();
     assert_eq!((completed.status(), completed.code.as_str()), (Status::Failed, "unit_failed"));
-    assert_eq!(completed.message, "Job for nginx.service failed.");
+    assert_eq!(completed.message, "Job for nginx.service failed. (result exit-code, exit status 0)");
     assert!(reply.outcome().inverse.is_none());
+}
+
+#[test]
+fn a_fault_after_the_change_is_no_refusal() {
+    for verb in ["unit.start", "unit.stop"] {
+        let world = world(&[verb]);
+        world.unit("nginx.service", "inactive", "");
+        world.act("rm \"$here/systemctl\"");
+        let reply = world.execute(&world.nginx(verb, "inactive", &[]));
+        assert_eq!(world.acts().len(), 1);
+        assert!(reply.outcome.is_none() && reply.close.is_none(), "{reply:?}");
+    }
 }
 
 #[test]

@@ -166,3 +166,29 @@ fn the_inverse_of_a_command_is_the_one_that_its_row_names() {
     assert_eq!((inverse.verb.as_str(), call.name.as_str()), ("command.run", "hide"));
     assert_eq!(call.parameters[0].value, "a");
 }
+
+#[test]
+fn a_command_that_damages_its_events_is_interrupted_and_not_refused() {
+    let world = world(vec![row("show", &["/usr/bin/true", "{value}"], ParameterKind::Text)]);
+    let order = order(&world, "show", "a");
+    let id = hex(&order);
+    world.act(&format!(
+        "head -c 300000 /dev/zero | tr '\\0' x >{}/state/jobs/{id}/events; \
+         printf 'ActiveState=inactive\\nResult=success\\n' >\"$here/units/$unit\"",
+        world.path("").display()
+    ));
+    let reply = world.execute_as(world.approved(&order, &[]), &order, Some(Vec::new()));
+    assert_eq!(reply.outcome().completed.as_ref().unwrap().status(), Status::Interrupted);
+    assert_eq!(world.outcomes(&order).state, "ended");
+}
+
+#[test]
+fn a_command_whose_unit_was_never_written_has_failed_and_was_not_interrupted() {
+    let world = world(vec![row("show", &["/usr/bin/true", "{value}"], ParameterKind::Text)]);
+    let order = order(&world, "show", "a");
+    world.act("echo \"Unit $unit not found.\" >&2; exit 5");
+    let reply = world.execute_as(world.approved(&order, &[]), &order, Some(Vec::new()));
+    let completed = reply.outcome().completed.clone().unwrap();
+    assert_eq!((completed.status(), completed.code.as_str()), (Status::Failed, "command_failed"));
+    assert!(completed.message.contains("not-found"), "{}", completed.message);
+}

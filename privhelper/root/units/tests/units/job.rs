@@ -88,3 +88,15 @@ fn waits_for_a_job_that_outlives_its_systemctl() {
     ));
     assert_eq!(world.execute(&order).outcome().completed.as_ref().unwrap().status(), Status::Done);
 }
+
+#[test]
+fn a_fault_while_a_job_runs_is_no_refusal_and_its_outcome_is_found_later() {
+    let (world, order) = world();
+    writes_outcome(&world, &order);
+    let act = std::fs::read_to_string(world.path("act.sh")).unwrap();
+    world.act(&format!("mv \"$here/systemctl\" \"$here/away\"; {act}"));
+    let reply = world.execute(&order);
+    assert!(reply.outcome.is_none() && reply.close.is_none(), "{reply:?}");
+    std::fs::rename(world.path("away"), world.path("systemctl")).unwrap();
+    assert_eq!(world.outcomes(&order).state, "ended");
+}

@@ -185,6 +185,7 @@ impl World {
             envelope: Some(envelope),
             order: order.encode_to_vec(),
             secrets: secrets.is_some(),
+            ..RootExecute::default()
         };
         link::open(&mut frames, Kind::RootExecute, &execute).unwrap();
         if let Some(values) = secrets {

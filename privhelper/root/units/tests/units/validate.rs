@@ -40,7 +40,7 @@ fn envelope(staged: Staged) -> Envelope {
 #[test]
 fn signs_the_agreement_of_a_validator_that_accepts() {
     let (world, key, order) = world();
-    let reply = world.execute_as(envelope(key.sign(staged()).unwrap()), &order, None);
+    let reply = world.execute_as(envelope(key.sign(staged())), &order, None);
     let agreement = reply.outcome().agreement.clone().unwrap();
     assert!(key.verifies(&agreement));
     assert_eq!((agreement.stage_id, agreement.stage_digest), (vec![5; 32], vec![6; 32]));
@@ -54,7 +54,7 @@ fn signs_the_agreement_of_a_validator_that_accepts() {
 fn a_validator_that_rejects_tells_nothing_but_that() {
     let (world, key, order) = world();
     world.act("echo secret of root; exit 1");
-    let reply = world.execute_as(envelope(key.sign(staged()).unwrap()), &order, None);
+    let reply = world.execute_as(envelope(key.sign(staged())), &order, None);
     let close = reply.close.unwrap();
     assert_eq!(close.code, "validation_failed");
     assert_eq!(close.message, "validator check rejects the change; nothing was changed");
@@ -63,7 +63,7 @@ fn a_validator_that_rejects_tells_nothing_but_that() {
 #[test]
 fn rejects_a_stage_that_files_did_not_sign_and_validators_that_it_does_not_name() {
     let (world, key, order) = world();
-    let signed = key.sign(staged()).unwrap();
+    let signed = key.sign(staged());
     let forged = Staged { digest: vec![9; 32], ..signed.clone() };
     assert_eq!(world.execute_as(envelope(forged), &order, None).code(), "invalid_argument");
     let other = Envelope { validator: "other".to_owned(), ..envelope(signed.clone()) };

@@ -1,0 +1,176 @@
+//! Puts the files of a plan where PID 1 reads them, and asks PID 1 that it has them.
+
+use super::plan::Plan;
+use super::text::HEADER;
+use crate::host::Host;
+use crate::lint::gather;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The unit that the drop-in belongs to, and the drop-in's name.
+const FILES: &str = "postern-files.service";
+const DROP_IN: &str = "50-policy.conf";
+/// Asked for to learn whether PID 1 has a unit.
+const PROPERTIES: &str = "--property=Id,LoadState,FragmentPath,DropInPaths,NeedDaemonReload";
+
+/// The replaced files, until the policy is accepted.
+#[derive(Debug)]
+pub struct Installed<'a> {
+    host: &'a Host,
+    drop_in: PathBuf,
+    /// The previous drop-in, if there was one.
+    before: Option<Vec<u8>>,
+}
+
+/// Writes the units that are new and the drop-in, removes units that neither this policy nor `kept` (the accepted one)
+/// names, and makes PID 1 load them.
+///
+/// # Errors
+/// Something cannot be written or is not loaded, in words. The drop-in is then as before.
+pub fn install<'a>(host: &'a Host, plan: &Plan, kept: &BTreeSet<String>) -> Result<Installed<'a>, String> {
+    let directory = &host.systemd_units;
+    own(directory, host.owner_uid)?;
+    let drop_ins = directory.join(format!("{FILES}.d"));
+    match DirBuilder::new().mode(0o755).create(&drop_ins) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(words(&drop_ins, &error)),
+        Ok(()) | Err(_) => own(&drop_ins, host.owner_uid)?,
+    }
+    for (name, text) in &plan.units {
+        write(&directory.join(name), text)?;
+    }
+    sweep(directory, |name| plan.units.contains_key(name) || kept.contains(name))?;
+    let drop_in = drop_ins.join(DROP_IN);
+    let before = fs::read(&drop_in).ok();
+    write(&drop_in, &plan.drop_in)?;
+    let installed = Installed { host, drop_in, before };
+    match load(host, plan, &installed.drop_in) {
+        Ok(()) => Ok(installed),
+        Err(why) => Err(match installed.revert() {
+            Ok(()) => why,
+            Err(error) => format!("{why}; {error}"),
+        }),
+    }
+}
+
+impl Installed<'_> {
+    /// Restores the previous drop-in. New units stay: nothing names them, and the next apply removes them.
+    ///
+    /// # Errors
+    /// It cannot be written, or PID 1 does not load it.
+    pub fn revert(self) -> Result<(), String> {
+        let failed = |error: io::Error| words(&self.drop_in, &error);
+        match &self.before {
+            Some(text) => replace(&self.drop_in, text).map_err(failed)?,
+            None => fs::remove_file(&self.drop_in).map_err(failed)?,
+        }
+        reload(self.host)
+    }
+}
+
+/// Refuses a directory that others may change.
+fn own(directory: &Path, owner: u32) -> Result<(), String> {
+    let facts = fs::symlink_metadata(directory).map_err(|error| words(directory, &error))?;
+    if facts.is_dir() && facts.uid() == owner && facts.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(format!("{} is no directory that root alone may change", directory.display()))
+}
+
+/// Writes a file of ours, if it is missing or differs.
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    match fs::read(path) {
+        Ok(there) if there == text.as_bytes() => return Ok(()),
+        Ok(there) if !there.starts_with(HEADER.as_bytes()) => {
+            return Err(format!("{} was not written by postern-admin; remove it", path.display()));
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(words(path, &error)),
+        Ok(_) | Err(_) => {}
+    }
+    replace(path, text.as_bytes()).map_err(|error| words(path, &error))
+}
+
+/// All or nothing, also when the power goes.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(directory)?.sync_all()
+}
+
+/// Removes units of ours that no policy names any more.
+fn sweep(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), String> {
+    let failed = |error: io::Error| words(directory, &error);
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| is_unit(name) && !is_kept(name)) else { continue };
+        let path = directory.join(name);
+        if fs::read(&path).is_ok_and(|text| text.starts_with(HEADER.as_bytes())) {
+            fs::remove_file(&path).map_err(|error| words(&path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// `postern-command-NAME-<16 hex digits>@.service`.
+fn is_unit(name: &str) -> bool {
+    let name = name.strip_prefix("postern-command-").and_then(|name| name.strip_suffix("@.service"));
+    let digest = name.and_then(|name| name.rsplit_once('-')).map_or("", |(_, digest)| digest);
+    digest.len() == 16 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The program that talks to PID 1; none where systemd does not run, such as while an image is built: it reads the files
+/// at the next boot.
+fn systemctl(host: &Host) -> Option<&Path> {
+    host.systemctl.as_deref().filter(|_| host.systemd.exists())
+}
+
+fn reload(host: &Host) -> Result<(), String> {
+    let arguments = ["daemon-reload".to_owned(), "--no-ask-password".to_owned()];
+    systemctl(host).map_or(Ok(()), |systemctl| gather::run(systemctl, &arguments).map(drop))
+}
+
+/// Has PID 1 read its units again, and asks it for each one.
+fn load(host: &Host, plan: &Plan, drop_in: &Path) -> Result<(), String> {
+    let Some(systemctl) = systemctl(host) else { return Ok(()) };
+    reload(host)?;
+    let mut wanted = vec![(FILES.to_owned(), String::new())];
+    for name in plan.units.keys() {
+        // Any instance stands for its template.
+        let path = host.systemd_units.join(name).display().to_string();
+        wanted.push((name.replacen("@.", "@0.", 1), path));
+    }
+    let mut arguments = ["show", "--no-pager", PROPERTIES, "--"].map(str::to_owned).to_vec();
+    arguments.extend(wanted.iter().map(|(name, _)| name.clone()));
+    let shown = gather::run(systemctl, &arguments)?;
+    let units = shown.split("\n\n").map(|unit| unit.lines().filter_map(|line| line.split_once('=')));
+    let units = units.map(Iterator::collect::<BTreeMap<_, _>>);
+    let units = units.map(|unit| (unit.get("Id").copied().unwrap_or_default(), unit));
+    let units = units.collect::<BTreeMap<_, _>>();
+    let drop_in = drop_in.display().to_string();
+    for (name, path) in wanted {
+        let none = BTreeMap::new();
+        let unit = units.get(name.as_str()).unwrap_or(&none);
+        let is = |property: &str, value: &str| unit.get(property) == Some(&value);
+        let is_here = if path.is_empty() {
+            unit.get("DropInPaths").is_some_and(|paths| paths.split(' ').any(|path| path == drop_in))
+        } else {
+            is("FragmentPath", &path)
+        };
+        if !(is("LoadState", "loaded") && is("NeedDaemonReload", "no") && is_here) {
+            let state = unit.get("LoadState").copied().unwrap_or("unknown");
+            return Err(format!("systemd has not loaded {name} as it was written (LoadState={state})"));
+        }
+    }
+    Ok(())
+}
+
+fn words(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

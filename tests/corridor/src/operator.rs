@@ -1,0 +1,87 @@
+//! The operator's end of operator.sock.
+
+use crate::channel::Channel;
+use crate::hosts::BOOT_ID;
+use postern_proto::frame;
+use postern_proto::link;
+use postern_proto::root::v1 as root;
+use postern_proto::v1 as wire;
+use prost::Message;
+
+/// An operator's connection.
+pub type Operator = Channel;
+
+/// One call of an operator's: the reply, or code and text.
+///
+/// # Errors
+/// The code and text of the call's end.
+pub fn call<R: Message + Default>(
+    operator: &mut Operator,
+    method: &str,
+    message: &impl Message,
+) -> Result<R, (u8, String)> {
+    operator.replies(method, message).map(|mut replies| replies.remove(0))
+}
+
+impl Channel {
+    /// All replies to one call, or code and text.
+    ///
+    /// # Errors
+    /// The code and text of the call's end.
+    pub fn replies<R: Message + Default>(
+        &mut self,
+        method: &str,
+        message: &impl Message,
+    ) -> Result<Vec<R>, (u8, String)> {
+        let stream = self.send(method, &message.encode_to_vec());
+        let mut replies = Vec::new();
+        loop {
+            let (head, payload) = self.frame().expect("the connection ended");
+            assert_eq!(head.stream, stream);
+            if head.kind == frame::END {
+                let text = String::from_utf8_lossy(&payload[1..]).into_owned();
+                return if payload[0] == 0 { Ok(replies) } else { Err((payload[0], text)) };
+            }
+            replies.push(R::decode(payload.as_slice()).unwrap());
+        }
+    }
+
+    /// What waits, and the digest that an approval of it names.
+    pub fn show(&mut self, approval_id: &str) -> (wire::OperatorShown, Vec<u8>) {
+        let request = wire::OperatorShowRequest { approval_id: approval_id.to_owned() };
+        let shown: wire::OperatorShown = call(self, "Operator/Show", &request).unwrap();
+        let order = root::Order::decode(shown.order.as_slice()).unwrap();
+        let policy = <[u8; 32]>::try_from(order.policy_digest.as_slice()).unwrap();
+        let digest = link::approval_digest(BOOT_ID, &policy, &shown.order).to_vec();
+        (shown, digest)
+    }
+
+    /// Says yes or no to what was shown, and returns how many approvers are still missing.
+    ///
+    /// # Errors
+    /// Code and text.
+    pub fn decide(
+        &mut self,
+        approval_id: &str,
+        shown_sha256: &[u8],
+        verdict: wire::Verdict,
+        reason: &str,
+    ) -> Result<u32, (u8, String)> {
+        let request = wire::OperatorDecideRequest {
+            approval_id: approval_id.to_owned(),
+            shown_sha256: shown_sha256.to_vec(),
+            verdict: verdict.into(),
+            reason: reason.to_owned(),
+        };
+        call::<wire::OperatorDecided>(self, "Operator/Decide", &request).map(|decided| decided.missing)
+    }
+
+    /// Reads what waits and approves it.
+    ///
+    /// # Errors
+    /// Code and text.
+    pub fn approve(&mut self, approval_id: &str) -> Result<u32, (u8, String)> {
+        let (_, digest) = self.show(approval_id);
+        self.decide(approval_id, &digest, wire::Verdict::Approve, "")
+    }
+}

@@ -1,0 +1,136 @@
+//! The lists agree: rpcs, verbs, codes, calls of operators, and what SECURITY.md says of them.
+
+use std::fs;
+use std::path::Path;
+
+use postern_policy::{Code, VerbId};
+use postern_proto::HELPER_PROTO;
+use postern_proto::code::meaning;
+
+use crate::workspace::root;
+
+fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A section of SECURITY.md.
+fn section(title: &str) -> String {
+    let whole = text("SECURITY.md");
+    let rest = whole.split(title).nth(1).unwrap_or_else(|| panic!("SECURITY.md has no {title}"));
+    rest.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn rpcs_are_the_verbs() {
+    let rpcs = HELPER_PROTO.lines().filter_map(|line| line.trim().strip_prefix("rpc "));
+    let rpcs = rpcs.collect::<Vec<_>>();
+    let named = rpcs.iter().map(|line| line.split('(').next().unwrap_or_default()).collect::<Vec<_>>();
+    assert_eq!(named, VerbId::ALL.iter().map(|verb| verb.rpc()).collect::<Vec<_>>());
+    for (line, name) in rpcs.iter().zip(named) {
+        assert_eq!(*line, format!("{name}({name}Request) returns (stream Event);"));
+    }
+}
+
+#[test]
+fn a_verbs_name_is_its_rpcs() {
+    for verb in VerbId::ALL {
+        let parts = verb.name().split(['.', '-']);
+        let name = parts.map(|part| part[..1].to_uppercase() + &part[1..]).collect::<String>();
+        assert_eq!(name, verb.rpc());
+        assert_eq!(VerbId::from_name(verb.name()), Some(*verb));
+    }
+}
+
+#[test]
+fn security_md_lists_every_verb_and_whether_it_has_an_effect() {
+    let table = section("## What root can be asked for");
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let rows = rows.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let listed = rows.iter().map(|cells| (cells[1].trim_matches('`'), cells[2])).collect::<Vec<_>>();
+    let is_effect = |verb: &VerbId| if verb.is_effect() { "yes" } else { "no" };
+    let verbs = VerbId::ALL.iter().map(|verb| (verb.name(), is_effect(verb))).collect::<Vec<_>>();
+    assert_eq!(listed, verbs);
+}
+
+#[test]
+fn security_md_lists_every_call_of_operators() {
+    let table = section("## What operators can ask for");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed = rows.map(|row| row.split('`').next().unwrap_or_default()).collect::<Vec<_>>();
+    let source = text("privhelper/audit/src/operator.rs");
+    let rows = source.lines().filter_map(|line| line.strip_prefix("    (\""));
+    let calls = rows.map(|row| row.split('"').next().unwrap_or_default()).collect::<Vec<_>>();
+    assert!(calls.len() > 5, "{calls:?}");
+    assert_eq!(listed, calls);
+}
+
+/// Everything in the files of a directory and below it.
+fn sources(directory: &Path, into: &mut String) {
+    for entry in fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display())) {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push_str(&fs::read_to_string(&path).expect("a source"));
+        }
+    }
+}
+
+#[test]
+fn every_promise_of_security_md_names_tests_that_exist() {
+    let tables = ["## Invariants", "## What a person agrees to", "## What the agent keeps to"].map(section);
+    let tables = tables.concat();
+    let named = tables.split('`').skip(1).step_by(2);
+    let named = named.filter(|name| name.contains('_') && !name.contains(['(', '/', '=', ' ']));
+    let named = named.collect::<Vec<_>>();
+    assert!(named.len() > 100, "{named:?}");
+    let mut tests = String::new();
+    for directory in ["privhelper", "agent/tests", "tests/corridor/tests", "tests/tests"] {
+        sources(&root().join(directory), &mut tests);
+    }
+    let gone = named.iter().filter(|name| !tests.contains(&format!("fn {name}("))).collect::<Vec<_>>();
+    assert!(gone.is_empty(), "no test has these names: {gone:?}");
+}
+
+#[test]
+fn the_documents_stay_as_short_as_promised() {
+    let words = text("privhelper/READING.md").split_whitespace().count();
+    assert!(words <= 1000, "READING.md has {words} words");
+    let lines = text("SECURITY.md").lines().count();
+    assert!(lines <= 250, "SECURITY.md has {lines} lines");
+}
+
+#[test]
+fn no_request_field_says_who_asks_or_what_is_approved() {
+    // `claimed_uid` is the client's own word and marked so; `owner` and `group` are of files.
+    let mut message = "";
+    for line in HELPER_PROTO.lines() {
+        if let Some(name) = line.strip_prefix("message ") {
+            message = name.trim_end_matches(" {");
+        }
+        let is_request =
+            message.ends_with("Request") || ["Meta", "FileChange", "Package", "Parameter"].contains(&message);
+        let field = line.trim();
+        if is_request && field.contains(" = ") && !field.starts_with("//") {
+            let kind = field.split(' ').next().unwrap_or_default();
+            assert!(
+                !["map", "oneof", "float", "double"].iter().any(|bad| kind.starts_with(bad)),
+                "{message}: {field}"
+            );
+            let name = field.split(" = ").next().and_then(|field| field.split(' ').next_back());
+            let name = name.unwrap_or_default();
+            for bad in ["uid", "gid", "pid", "role", "approv", "env", "cwd", "umask", "identity", "user"] {
+                assert!(!name.contains(bad) || name == "claimed_uid", "{message}: {field}");
+            }
+        }
+    }
+}
+
+#[test]
+fn codes_are_unique_and_known() {
+    for code in Code::ALL {
+        assert_eq!(Code::from_name(code.as_str()), Some(*code));
+        assert!(meaning(code.as_str()).is_some(), "{code:?} has no exit status");
+        assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
+    }
+}
