@@ -5,7 +5,7 @@ use super::list::List;
 use super::{Blind, Found, Places};
 use crate::model::redact::{self, MARK};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The system bus, below the root directory.
@@ -22,7 +22,8 @@ const COMMAND_LIMIT: usize = 300;
 const TIMERS_LIMIT: usize = 200;
 
 /// The loaded units whose name contains a text and that are in a state, as systemctl's `--state` takes it, with how many
-/// there are in which state: that none is listed says nothing of the others.
+/// there are in which state: that none is listed says nothing of the others. With a state also those that only have a
+/// unit file in it: systemd unloads a masked or disabled unit that nothing uses.
 pub fn units(places: &Places, contains: Option<&str>, state: Option<&str>) -> Result<Found, Blind> {
     let mut bus = Bus::connect(&places.base.join(BUS))?;
     let mut units = bus.units()?;
@@ -56,6 +57,14 @@ pub fn units(places: &Places, contains: Option<&str>, state: Option<&str>) -> Re
             told["enabled"] = json!(enabled);
         }
         list.push(told);
+    }
+    if let Some(state) = state {
+        let loaded: BTreeSet<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
+        for (name, enabled) in &files {
+            if enabled == state && holds(name, contains) && !loaded.contains(name.as_str()) {
+                list.push(json!({ "name": name, "load": "not loaded", "enabled": enabled }));
+            }
+        }
     }
     let mut told = json!({ "states": states });
     list.put("units", &mut told);

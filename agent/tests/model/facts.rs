@@ -222,8 +222,13 @@ fn body(member: &str, arg: &str, body: &mut Reply) -> &'static str {
             "a(ssssssouso)"
         }
         ("ListUnitFiles", _) => {
-            body.array(1, |body, _| {
-                body.text("/usr/lib/systemd/system/nginx.service").text("enabled");
+            let files = [
+                ("/usr/lib/systemd/system/nginx.service", "enabled"),
+                ("/etc/systemd/system/cache.service", "masked"),
+            ];
+            body.array(files.len(), |body, at| {
+                let (path, state) = files[at];
+                body.text(path).text(state);
             });
             "a(ss)"
         }
@@ -331,6 +336,8 @@ async fn units_timers_and_processes_come_over_the_bus() {
             ("list_units", json!({ "state": "failed" })),
             ("list_units", json!({ "state": "enabled" })),
             ("list_units", json!({ "contains": "failed" })),
+            ("list_units", json!({ "state": "masked" })),
+            ("list_units", json!({ "state": "masked", "contains": "nginx" })),
         ];
         let results = told(&place, &asked, Vec::new()).await;
         let names = |result: &Value| -> Vec<String> {
@@ -356,6 +363,9 @@ async fn units_timers_and_processes_come_over_the_bus() {
         assert_eq!([names(&results[4]), names(&results[5])], [["bad.service"], ["nginx.service"]]);
         // An empty list does not read as "nothing has failed".
         assert_eq!((names(&results[6]).len(), &results[6]["states"]["failed"]), (0, &json!(1)));
+        // systemd unloads a masked unit that nothing uses.
+        let masked = json!([{ "name": "cache.service", "load": "not loaded", "enabled": "masked" }]);
+        assert_eq!((&results[7]["units"], &results[8]["units"]), (&masked, &json!([])));
     }
 }
 

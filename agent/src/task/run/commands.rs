@@ -64,12 +64,9 @@ impl Runner<'_> {
             Err((status, fault)) => return ended(status, &fault),
         };
         let tool = Tool::Shell { cmd: admitted.text.clone() };
-        if self.commands.profile(&admitted.decision) == Profile::ReadOnly
-            && let Some((program, instead)) = answered_by(&admitted.program)
-        {
-            let why = format!(
-                "{program} shows nothing in this sandbox (profile read_only in [tools] of agent.toml): use {instead}"
-            );
+        let profile = self.commands.profile(&admitted.decision);
+        if let Some((program, hidden, instead)) = answered_by(&admitted.program, profile) {
+            let why = format!("{program} shows nothing in this sandbox ({hidden}): use {instead}");
             return ended(StepStatus::Error, &Fault::new("unsupported", why));
         }
         let is_shimmed = !admitted.decision.shims.is_empty();
@@ -77,7 +74,7 @@ impl Runner<'_> {
         let left = self.budget.deadline().saturating_duration_since(Instant::now());
         let job = Job {
             program: admitted.program.clone(),
-            profile: self.commands.profile(&admitted.decision),
+            profile,
             task: task.id.clone(),
             time: line.time.unwrap_or(usual).min(left),
             // With the line that says how much is left out, and what stands for halves of characters, no more than is kept:
@@ -210,22 +207,29 @@ fn details(admitted: &Admitted, profile: Profile, ports: &[u16]) -> String {
     text
 }
 
+/// Programs that ask the kernel over netlink, which `RestrictAddressFamilies` of the sandbox's unit refuses under every
+/// profile: `ss` would print an empty list with exit code 0.
+const NETLINK: &[&str] = &["ss", "ip"];
+
 /// Programs that read what the profile `read_only` hides, and the tools that tell the same.
 const ANSWERED: &[(&[&str], &str)] = &[
     (&["ps", "pgrep", "pidof", "pstree", "top"], "list_processes"),
-    (&["ss", "netstat", "lsof"], "get_network"),
+    (&["netstat", "lsof"], "get_network"),
     (&["df", "mount", "findmnt", "lsblk"], "list_disks"),
     (&["dpkg", "dpkg-query"], "list_packages"),
     (&["free", "uptime", "vmstat"], "get_system_info"),
     (&["journalctl"], "unit_journal"),
 ];
 
-/// The program, and the tool that answers in its place.
-fn answered_by(program: &Program) -> Option<(&str, &'static str)> {
+/// The program, why it shows nothing under this profile, and the tool that answers in its place.
+fn answered_by(program: &Program, profile: Profile) -> Option<(&str, &'static str, &'static str)> {
     let Program::Argv(words) = program else { return None };
     let name = words.first()?.rsplit('/').next()?;
+    if NETLINK.contains(&name) {
+        return Some((name, "no netlink sockets", "get_network"));
+    }
     let (_, instead) = ANSWERED.iter().find(|(programs, _)| programs.contains(&name))?;
-    Some((name, instead))
+    (profile == Profile::ReadOnly).then_some((name, "profile read_only in [tools] of agent.toml", *instead))
 }
 
 /// Programs that say something with exit code 1 that is no failure.
