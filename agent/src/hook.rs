@@ -26,7 +26,7 @@ const TARGET_LIMIT: usize = 1000;
 /// A program to tell.
 pub struct Hook {
     command: Arc<[String]>,
-    /// What one run may take.
+    /// Longest time of one run.
     time: Duration,
     told: Mutex<VecDeque<String>>,
     slots: Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! What a site tells every model: the files `prompt.d/*.md` beside agent.toml, in the order of their names.
+//! Texts of a site for every model: the files `prompt.d/*.md` beside agent.toml, in the order of their names.
 
 use nix::unistd::geteuid;
 use std::fs::File;
@@ -52,7 +52,7 @@ fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a file holds that nobody but root or this user could write. It is checked on the open file.
+/// Returns the content of a file that nobody but root or this user could write. The owner is checked on the open file.
 fn content(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let facts = file.metadata().map_err(|error| error.to_string())?;

@@ -247,7 +247,7 @@ impl Session<'_> {
     }
 }
 
-/// What a model used for a task, and what that costs.
+/// The tokens that a model used for a task, and their cost.
 fn used(task: &Task) -> Option<String> {
     let count = |name: &str| task.usage.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
     let (input, output) = (count("input_tokens")?, count("output_tokens").unwrap_or_default());

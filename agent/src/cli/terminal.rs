@@ -99,7 +99,7 @@ impl Session<'_> {
         }
     }
 
-    /// What was to be read has been read from standard input: whoever is at the terminal can be asked all the same.
+    /// Standard input has been read to its end: the person at the terminal can still be asked.
     pub(super) fn asks_on_terminal(&mut self) {
         self.console.in_is_terminal |= open().is_ok();
     }

@@ -66,7 +66,7 @@ pub struct View<'a, 'b> {
     /// What waits, and every approval that was told of: a lost connection says it again.
     waiting: Option<Waiting>,
     told: HashSet<String>,
-    /// What a model has said since the last step.
+    /// The model's words since the last step.
     said: String,
     /// Where the person's answers go; absent where nobody is asked.
     answering: Option<Answering<'a>>,

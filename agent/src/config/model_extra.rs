@@ -1,4 +1,4 @@
-//! What else is said of a model: parts of its requests that no other key has, and what its tokens cost.
+//! Further keys of a model: parts of its requests that no other key has, and the price of its tokens.
 
 use super::values::Value;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct Price {
     pub cached_input: Option<Amount>,
     /// Tokens that are written.
     pub output: Amount,
-    /// What it is counted in.
+    /// The currency of the prices.
     #[serde(default = "dollars")]
     pub currency: String,
 }
@@ -83,7 +83,7 @@ impl From<Amount> for f64 {
 }
 
 impl Price {
-    /// What so many tokens cost, with its currency; of those that were read, some came from a cache.
+    /// Returns the cost of so many tokens, with its currency; some of those that were read came from a cache.
     #[must_use]
     pub fn of(&self, input: u64, cached: u64, output: u64) -> String {
         let cached = cached.min(input);

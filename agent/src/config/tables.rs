@@ -67,7 +67,7 @@ tables! {
         script: Option<AbsolutePath> = None,
         /// More parts of every request.
         extra: Extra = Extra::default(),
-        /// What tokens cost.
+        /// The price of tokens.
         price: Option<Price> = None,
     }
     /// `[retry]`: what is done when an endpoint fails for the moment.

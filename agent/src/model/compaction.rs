@@ -15,7 +15,7 @@ pub fn halve(turns: &mut Vec<Turn>) -> bool {
             leave_out(std::slice::from_mut(last), before, target);
         }
     }
-    // What answers a call goes with it.
+    // The answer of a call goes with it.
     while length(turns) > target && turns.len() > 3 {
         turns.remove(1);
         while turns.len() > 2 && matches!(turns.get(1), Some(Turn::Results(_))) {

@@ -18,7 +18,7 @@ const WORDS: usize = 2000;
 pub const ASK: &str = "[System: the steps of this run are used up. Call the tool checkpoint now, once and nothing \
     else: what is done as far as results prove it, what remains, what failed. No other tool is run.]";
 
-/// What a model is asked whose conversation is too long for it.
+/// The request to a model whose conversation is too long for it.
 pub const ASK_FOR_ROOM: &str = "[System: this conversation has grown too long, and its beginning is left out. Call the \
     tool checkpoint now, once and nothing else: what is done as far as results prove it, what remains, what failed. No \
     other tool is run.]";
@@ -116,7 +116,7 @@ impl Memory {
     }
 }
 
-/// What is said of failures ahead of their list.
+/// The sentence ahead of a list of failures.
 const EXHAUSTED: &str =
     "The following approaches were tried and failed in previous runs — consider them exhausted:";
 const CHANGED: &str =

@@ -17,7 +17,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What a model is told whose reply was no call.
+    /// The correction of a reply that was no call.
     #[must_use]
     pub fn correction(self) -> String {
         match self {

@@ -33,7 +33,7 @@ pub struct Worker {
     pub local: Local,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
-    /// Where the site's words for every model and the operators' terminals are.
+    /// The host: the site's words for every model are there, and the operators' terminals.
     pub host: Host,
 }
 

@@ -110,7 +110,7 @@ fn is_request(command: &Simple) -> bool {
 
 /// Shims whose requests are known from their words alone, whatever the files are.
 const BY_WORDS: &[&str] = &["sudo", "apt-get", "apt", "apt-mark", "dpkg", "systemctl", "service"];
-/// What `sudo` translates by files, or by a script's redirections.
+/// Commands that `sudo` translates by files, or by a script's redirections.
 const BY_FILES: &[&str] = &[
     "tee", "install", "cp", "mv", "rm", "sed", "mkdir", "chmod", "chown", "chgrp", "sh", "bash", "dash",
     "env",

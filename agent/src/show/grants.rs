@@ -3,12 +3,12 @@
 use crate::event::{Decision, Description, Grant};
 use std::fmt::Write;
 
-/// Who reads it: a model pays for each word.
+/// The reader: a model pays for each word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// All of it.
     Person,
-    /// What its calls can heed.
+    /// The parts that its calls can heed.
     Model,
 }
 
@@ -43,7 +43,7 @@ const WITH_CONTENT: &[&str] = &["file.read", "file.write", "file.patch"];
 /// Verbs for which a mode is one.
 const WITH_MODE: &[&str] = &["file.write", "file.patch", "file.mkdir", "file.set-mode"];
 
-/// What a rule grants that says nothing of sizes.
+/// The size limit of a rule that names none.
 const USUAL_BYTES: u64 = 1 << 20;
 
 /// Limits that no request of its client can do anything about, or that are so by default.

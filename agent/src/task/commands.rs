@@ -16,7 +16,7 @@ pub struct Commands {
     /// `[tools]`.
     pub tools: Tools,
     rules: Arc<Result<Rules, String>>,
-    /// What people let run always.
+    /// The commands that people let run always.
     pub allowed: Allowed,
 }
 

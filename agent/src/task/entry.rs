@@ -30,7 +30,7 @@ pub struct Entry {
     task: Mutex<Kept>,
     noted: Mutex<Noted>,
     last: watch::Sender<u64>,
-    /// What is said of it while it is said.
+    /// The model's words as they come.
     pub live: Live,
     database: Arc<Database>,
 }

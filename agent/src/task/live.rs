@@ -1,4 +1,4 @@
-//! What is heard while it happens, and kept nowhere: a model's words as they come.
+//! A model's words as they come: shown, and kept nowhere.
 
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -6,7 +6,7 @@ use tokio::sync::broadcast;
 /// Words that a listener may be behind; it misses older ones.
 const BEHIND: usize = 256;
 
-/// Where they are said.
+/// The channel to those who listen.
 #[derive(Clone, Debug, Default)]
 pub struct Live(Option<broadcast::Sender<String>>);
 

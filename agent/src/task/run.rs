@@ -75,9 +75,9 @@ pub struct Runner<'a> {
     pub questions: u32,
     /// Its place among the other tasks.
     pub slot: &'a mut Slot,
-    /// Where a model's words are heard as they come.
+    /// The channel of the model's words as they come.
     pub live: Live,
-    /// What this site tells every model.
+    /// The site's text for every model.
     pub site: &'a str,
     /// Files that operators let it read.
     pub approved: ApprovedReads,

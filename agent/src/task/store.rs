@@ -52,7 +52,7 @@ impl Store {
         Ok(Self { database, open: Mutex::default(), requests })
     }
 
-    /// What people let run always.
+    /// The commands that people let run always.
     pub fn allowed(&self) -> Allowed {
         Allowed::new(&self.database)
     }

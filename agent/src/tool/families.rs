@@ -6,7 +6,7 @@ use super::written;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What is done with packages.
+/// A call about packages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PackageTool {
@@ -62,7 +62,7 @@ pub enum PackageTool {
     ListUpgrades {},
 }
 
-/// What is done with a file or directory.
+/// A call about a file or directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileTool {

@@ -58,7 +58,7 @@ pub struct Endpoint {
     abilities: Mutex<Abilities>,
     /// What had to be repaired in its replies.
     pub repairs: Repairs,
-    /// What the scripted provider answers.
+    /// The replies of the scripted provider.
     script: Option<Script>,
 }
 
@@ -154,7 +154,7 @@ impl Endpoint {
         self.model.context.is_some_and(|context| tokens > room(context))
     }
 
-    /// What tokens cost there.
+    /// The price of its tokens.
     #[must_use]
     pub fn price(&self) -> Option<&Price> {
         self.model.price.as_ref()

@@ -75,7 +75,7 @@ pub fn paired(turns: &[Turn]) -> Vec<Turn> {
     paired
 }
 
-/// What the configuration adds to a request.
+/// The parts that the configuration adds to a request.
 pub fn add_extra(model: &Model, body: &mut Map<String, Value>) {
     if let Some(temperature) = &model.extra.temperature {
         body.insert("temperature".to_owned(), json!(temperature));

@@ -7,7 +7,7 @@ use crate::event::{Decision, Event, Status};
 use crate::request::Request;
 use std::collections::HashMap;
 
-/// What stands for a secret: the file holds its value, which is not kept here.
+/// The placeholder of a secret: the file holds its value, which is not kept here.
 const SECRET: &[u8] = b"{{secret:";
 
 /// The files by their paths, as they were read or written since. Stale content does no harm: a write expects it.

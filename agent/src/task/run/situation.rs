@@ -1,4 +1,4 @@
-//! What a model is told of its situation: the time, who asks, who could answer or approve, what the sandbox shows.
+//! A model's situation in its prompt: the time, the person who asks, who could answer or approve, and the view of the sandbox.
 
 use super::Runner;
 use crate::config::values::Profile;
@@ -37,7 +37,7 @@ fn now() -> String {
     format!("{}{zone}", now.strftime("%A %Y-%m-%d %H:%M %:z"))
 }
 
-/// What commands of the agent's own see, and what becomes of those that need privileges.
+/// Describes the view of the agent's own commands, and the outcome of those that need privileges.
 fn shell(profile: Profile, has_no_ports: bool) -> String {
     let network = if has_no_ports { "no network" } else { "no network but some local ports" };
     let files = match profile {

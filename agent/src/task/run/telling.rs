@@ -1,4 +1,4 @@
-//! What a model is told of a step.
+//! A step's result as a model gets it.
 
 use crate::task::{Refusal, StepResult};
 use crate::tool::Tool;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// As many of the grants near a refused request are told.
 const NEARBY: usize = 3;
 
-/// What a model is told of a step: what came of it, without ids that differ each time.
+/// Returns the result of a step for a model, without ids that differ each time.
 pub(super) fn told(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {

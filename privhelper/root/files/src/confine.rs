@@ -52,7 +52,7 @@ const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
 const CHANGE: BitFlags<AccessFs> =
     make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | MakeReg | MakeDir | RemoveFile | RemoveDir});
 
-/// Confines the process. Directories that are missing or unsafe now are left out; the process ends when they change.
+/// Confines the process. Directories that are missing now, or not safe to open, are left out; the process ends when they change.
 ///
 /// # Errors
 /// The kernel cannot enforce all of it.
