@@ -26,8 +26,8 @@ end
 
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -s V -l version -d 'Print version'
-complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "policy" -d 'Check the policy, and put it in force'
-complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'What the recorder is doing, and whether the files are what is in force'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "policy" -d 'Check, compare, explain and accept policies'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'State of the recorder, and whether the policy files match the accepted policy'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pending" -d 'What waits for a person to agree'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "show" -d 'Show what would be agreed to'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "approve" -d 'Show a request\'s text and ask whether it may run'
@@ -40,7 +40,7 @@ complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "audit" 
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "check" -d 'Check the files without changing anything'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "facts" -d 'Print what the lint knows of this host, as JSON for `check --facts`'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "apply" -d 'Put the files in /etc/postern in force, all or nothing'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "apply" -d 'Accept the files in /etc/postern, all or nothing'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "diff" -d 'What one policy grants and the other does not, each with an example'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "explain" -d 'What the helper would decide about a request, by which rule, and what the nearest rules lack'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "report" -d 'What the agent can do on this host: every grant with risk, limits, use, and who may approve'
@@ -48,7 +48,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and 
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l strict -d 'Warnings are errors'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l sarif -d 'SARIF 2.1.0, for code review tools'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l after-packages -d 'Check what is in force against this host and put warnings into the journal; for apt\'s hook'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l after-packages -d 'Check the accepted policy against this host and write warnings to the journal; for apt\'s hook'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from facts" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from apply" -l yes -d 'Do not ask'
@@ -58,7 +58,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and 
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -l exit-code -d 'Exit with 1 if there is a change in effect'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l client -d 'Who asks [default: the only client, or the one of user postern]' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: what is in force]' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l bytes -d 'Bytes of new content' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l from -d 'The new content, which is read and no more' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from explain" -l mode -d 'Mode asked for, such as 0644' -r
@@ -72,7 +72,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and 
 md\t'Markdown'
 html\t'One self-contained page'"
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l host -d 'The host\'s name in the report [default: this host\'s]' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: what is in force]' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -l json -d 'One JSON object'

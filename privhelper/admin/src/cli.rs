@@ -30,10 +30,10 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check the policy, and put it in force
+    /// Check, compare, explain and accept policies
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// What the recorder is doing, and whether the files are what is in force
+    /// State of the recorder, and whether the policy files match the accepted policy
     Status {
         /// One JSON object
         #[arg(long)]
@@ -51,14 +51,14 @@ enum PolicyCommand {
     /// Check the files without changing anything
     ///
     /// Prints every finding with its file, line and column. The files in /etc/postern must be root's alone, and are checked against
-    /// what this user may learn of this host. Files named by PATH may be anybody's, since they are not in force, and are checked by
+    /// what this user may learn of this host. Files named by PATH may belong to anybody, since they have no effect, and are checked by
     /// their text alone unless --facts says of which host they are to be the policy.
     Check(CheckArgs),
     /// Print what the lint knows of this host, as JSON for `check --facts`
     Facts(FactsArgs),
-    /// Put the files in /etc/postern in force, all or nothing
+    /// Accept the files in /etc/postern, all or nothing
     ///
-    /// Shows what would change in effect and asks. What was accepted before stays in force if anything is wrong.
+    /// Shows what would change in effect and asks. The accepted policy stays unchanged if anything is wrong.
     Apply {
         /// Do not ask
         #[arg(long)]

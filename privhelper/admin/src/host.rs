@@ -1,4 +1,4 @@
-//! Where everything stands on this host: a value, so that tests bring their own.
+//! Paths and accounts of this host, as a value that tests replace.
 
 use crate::lint::gather::Probes;
 use nix::unistd::{Uid, User};
@@ -49,13 +49,13 @@ pub struct Host {
     pub systemctl: Option<PathBuf>,
     /// Where the granted directories are looked for: `/` but in tests.
     pub root: PathBuf,
-    /// Who must own the policy and who may apply it: 0 but in tests.
+    /// The uid that must own the policy and may apply it: 0 except in tests.
     pub owner_uid: u32,
     /// How names become numbers.
     pub accounts: Accounts,
     /// How the numbers of users become names.
     pub user_name: fn(u32) -> String,
-    /// Who logged in to the session of this process; none where nobody did, such as for a service.
+    /// The login uid of this process; none for a service.
     pub login_uid: fn() -> Option<u32>,
     /// The users whose primary group this is: a group does not list them.
     pub primary: fn(u32) -> Vec<u32>,
@@ -131,7 +131,7 @@ fn login_uid() -> Option<u32> {
     (uid != u32::MAX).then_some(uid)
 }
 
-/// What the kernel says of itself.
+/// A value in `/proc/sys/kernel`.
 fn kernel(name: &str) -> Option<String> {
     let text = std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok()?;
     Some(text.trim().to_owned())

@@ -34,7 +34,7 @@ pub trait Answers {
 pub struct AtTerminal<T, L> {
     /// The terminal.
     pub terminal: T,
-    /// What is typed there.
+    /// Its input, line by line.
     pub lines: L,
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Longest wait for the next bytes of an answer that needs no person.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// gRPC codes that say nothing of a request.
 const UNKNOWN: u8 = 2;
@@ -30,9 +30,9 @@ pub enum CallError {
     /// The recorder refused: gRPC code and text.
     Refused(u8, String),
     /// The connection ended before the answer did.
-    Cut,
+    Disconnected,
     /// The answer is not a recorder's.
-    Strange(String),
+    Malformed(String),
 }
 
 impl CallError {
@@ -48,9 +48,9 @@ impl CallError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Unreachable(_) | Self::Refused(UNAVAILABLE, _) => Exit::Unreachable,
-            Self::Cut | Self::Strange(_) | Self::Refused(UNKNOWN | UNIMPLEMENTED | INTERNAL, _) => {
-                Exit::Failed
-            }
+            Self::Disconnected
+            | Self::Malformed(_)
+            | Self::Refused(UNKNOWN | UNIMPLEMENTED | INTERNAL, _) => Exit::Failed,
             Self::Refused(_, text) => exit_of(text.split(':').next().unwrap_or_default()),
         }
     }
@@ -66,8 +66,8 @@ impl fmt::Display for CallError {
             Self::Refused(code, text) => {
                 write!(f, "the recorder refused: {} (code {code})", crate::text::escape(text))
             }
-            Self::Cut => write!(f, "the recorder's answer ends too early"),
-            Self::Strange(what) => write!(f, "the recorder's answer is not understood: {what}"),
+            Self::Disconnected => write!(f, "the recorder's answer ends too early"),
+            Self::Malformed(what) => write!(f, "the recorder's answer is not understood: {what}"),
         }
     }
 }
@@ -95,12 +95,12 @@ pub fn call<Q: Message, R: Message + Default>(
     method: &str,
     request: &Q,
 ) -> Result<R, CallError> {
-    let mut replies = Replies::open(socket, owner, method, request, Some(PATIENCE))?;
-    let strange = |what: &str| CallError::Strange(what.to_owned());
-    let reply = replies.receive()?.ok_or_else(|| strange("an end without a reply"))?;
+    let mut replies = Replies::open(socket, owner, method, request, Some(REPLY_TIMEOUT))?;
+    let malformed = |what: &str| CallError::Malformed(what.to_owned());
+    let reply = replies.receive()?.ok_or_else(|| malformed("an end without a reply"))?;
     match replies.receive::<R>()? {
         None => Ok(reply),
-        Some(_) => Err(strange("more than one reply")),
+        Some(_) => Err(malformed("more than one reply")),
     }
 }
 
@@ -109,7 +109,7 @@ pub fn call<Q: Message, R: Message + Default>(
 pub struct Replies(UnixStream);
 
 impl Replies {
-    /// Calls `method`. `patience` is the longest wait for the next bytes, without end if there is none.
+    /// Calls `method`. `timeout` is the longest wait for the next bytes, without end if there is none.
     ///
     /// # Errors
     /// Nobody listens, or the listener is not `owner`'s.
@@ -118,17 +118,17 @@ impl Replies {
         owner: u32,
         method: &str,
         request: &Q,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<Self, CallError> {
         let mut stream = UnixStream::connect(socket).map_err(CallError::Unreachable)?;
         let peer =
             getsockopt(&stream, PeerCredentials).map_err(|error| CallError::Unreachable(error.into()))?;
         if peer.uid() != owner {
-            return Err(CallError::Strange(format!("uid {} listens on {}", peer.uid(), socket.display())));
+            return Err(CallError::Malformed(format!("uid {} listens on {}", peer.uid(), socket.display())));
         }
-        stream.set_read_timeout(patience).map_err(CallError::Unreachable)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(CallError::Unreachable)?;
-        let too_long = || CallError::Strange("the request is too long".to_owned());
+        stream.set_read_timeout(timeout).map_err(CallError::Unreachable)?;
+        stream.set_write_timeout(Some(REPLY_TIMEOUT)).map_err(CallError::Unreachable)?;
+        let too_long = || CallError::Malformed("the request is too long".to_owned());
         let payload = frame::encode_request(method, &request.encode_to_vec()).ok_or_else(too_long)?;
         let bytes = frame::encode(1, frame::REQUEST, &payload).ok_or_else(too_long)?;
         stream.write_all(&bytes).map_err(CallError::Unreachable)?;
@@ -140,23 +140,23 @@ impl Replies {
     /// # Errors
     /// The recorder refuses or disconnects, or a reply cannot be decoded.
     pub fn receive<R: Message + Default>(&mut self) -> Result<Option<R>, CallError> {
-        let strange = |what: &str| CallError::Strange(what.to_owned());
+        let malformed = |what: &str| CallError::Malformed(what.to_owned());
         let (kind, payload) = self.frame()?;
         match kind {
             frame::EVENT => {
-                R::decode(payload.as_slice()).map(Some).map_err(|_| strange("a reply of another form"))
+                R::decode(payload.as_slice()).map(Some).map_err(|_| malformed("a reply of another form"))
             }
-            frame::END => match payload.split_first().ok_or_else(|| strange("an empty end"))? {
+            frame::END => match payload.split_first().ok_or_else(|| malformed("an empty end"))? {
                 (0, _) => Ok(None),
                 (&code, text) => Err(CallError::Refused(code, String::from_utf8_lossy(text).into_owned())),
             },
-            other => Err(CallError::Strange(format!("a frame of kind {other}"))),
+            other => Err(CallError::Malformed(format!("a frame of kind {other}"))),
         }
     }
 
     fn frame(&mut self) -> Result<(u8, Vec<u8>), CallError> {
         let cut = |error: io::Error| match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => CallError::Cut,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => CallError::Disconnected,
             _ => CallError::Unreachable(error),
         };
         let mut head = [0; frame::HEAD];
@@ -164,7 +164,7 @@ impl Replies {
         let head = Head::decode(head);
         let len = usize::try_from(head.len).unwrap_or(usize::MAX);
         if len > frame::EVENT_MAX {
-            return Err(CallError::Strange(format!("a frame of {len} bytes")));
+            return Err(CallError::Malformed(format!("a frame of {len} bytes")));
         }
         let mut payload = vec![0; len];
         self.0.read_exact(&mut payload).map_err(cut)?;

@@ -1,13 +1,13 @@
-//! `status`: what the recorder says of itself, and whether the policy's files are the accepted policy.
+//! `status`: the state of the recorder, and whether the policy's files match the accepted policy.
 
 use crate::audit::storage::keeps_old;
+use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::{self, CallError};
 use crate::policy::Purpose;
 use crate::policy::accepted::{self, Accepted};
 use crate::policy::apply::{Format, load, short};
-use crate::policy::finding::Severity;
 use crate::policy::source::Owner;
 use crate::text::{count, escape, time};
 use postern_policy::types::Digest;
@@ -15,20 +15,20 @@ use postern_proto::v1::{OperatorStatus, OperatorStatusRequest};
 use serde_json::{Value, json};
 use std::io;
 
-/// What the files in `/etc/postern` would be if they were applied.
+/// The state of the files in `/etc/postern`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
     /// This policy.
     Compiled(Digest),
-    /// None: so many errors.
+    /// They have this many errors.
     Wrong(usize),
-    /// Not for this user to know.
+    /// This user may not read them.
     Unreadable,
 }
 
-/// How the files stand to what is in force.
-fn compare(files: Files, law: Option<&str>) -> (&'static str, String) {
-    match (files, law) {
+/// Compares the files with the accepted policy.
+fn compare(files: Files, accepted: Option<&str>) -> (&'static str, String) {
+    match (files, accepted) {
         (Files::Unreadable, _) => {
             ("unreadable", "the files cannot be read: see `postern-admin policy check`".to_owned())
         }
@@ -36,12 +36,13 @@ fn compare(files: Files, law: Option<&str>) -> (&'static str, String) {
             let errors = count(errors, "error");
             ("errors", format!("{errors} in the files: see `postern-admin policy check`"))
         }
-        (Files::Compiled(digest), Some(law)) if digest.to_string() == law => {
-            ("in_force", "the files are what is in force".to_owned())
+        (Files::Compiled(digest), Some(accepted)) if digest.to_string() == accepted => {
+            ("in_force", "the files match the accepted policy".to_owned())
         }
-        (Files::Compiled(_), Some(_)) => {
-            ("differ", "the files differ from what is in force: see `postern-admin policy apply`".to_owned())
-        }
+        (Files::Compiled(_), Some(_)) => (
+            "differ",
+            "the files differ from the accepted policy: see `postern-admin policy apply`".to_owned(),
+        ),
         (Files::Compiled(_), None) => ("unknown", "the files have no errors".to_owned()),
     }
 }
@@ -62,16 +63,16 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         None if sources.is_empty() => Files::Unreadable,
         None => Files::Wrong(errors),
     };
-    let law = match (&answer, &accepted) {
+    let active = match (&answer, &accepted) {
         (Ok(status), _) => Some(status.policy_digest.clone()),
         (Err(_), Some(accepted)) => Some(accepted.digest.to_string()),
         (Err(_), None) => None,
     };
-    let (state, words) = compare(files, law.as_deref());
+    let (state, words) = compare(files, active.as_deref());
     let exit = match &answer {
         Ok(_) => Exit::Done,
         Err(CallError::Unreachable(_)) => Exit::Unreachable,
-        Err(CallError::Refused(..) | CallError::Cut | CallError::Strange(_)) => Exit::Failed,
+        Err(CallError::Refused(..) | CallError::Disconnected | CallError::Malformed(_)) => Exit::Failed,
     };
     if format == Format::Json {
         let recorder = match &answer {
@@ -116,7 +117,7 @@ fn show(
     if status.policy_digest.is_empty() {
         line(
             "policy",
-            "none is in force, so every request is refused: see `postern-admin policy apply`".to_owned(),
+            "none is accepted, so every request is refused: see `postern-admin policy apply`".to_owned(),
         )?;
     } else {
         let rules = count(usize::try_from(status.rules).unwrap_or(usize::MAX), "rule");
@@ -130,7 +131,13 @@ fn show(
     }
     if let Some(accepted) = accepted.filter(|accepted| accepted.digest.to_string() != status.policy_digest) {
         let digest = accepted.digest.to_string();
-        line("accepted", format!("{} is accepted and not yet in force: see `policy apply`", short(&digest)))?;
+        line(
+            "accepted",
+            format!(
+                "{} is accepted, but the recorder does not use it yet: see `policy apply`",
+                short(&digest)
+            ),
+        )?;
     }
     let clients = if status.clients.is_empty() { "none".to_owned() } else { status.clients.join(" ") };
     line("clients", clients)?;

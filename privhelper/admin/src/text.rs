@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The text with hostile characters as `\u{…}`, so that it stays one line and in order.
 pub use postern_text::braced as escape;
-/// JSON with such characters as `\uxxxx`: the same JSON, since they can only stand in its texts.
+/// JSON with such characters as `\uxxxx`: the same JSON, since they occur only in its strings.
 pub use postern_text::json as escape_json;
 
 /// `2026-11-21 04:13:14 UTC` of seconds since 1970.

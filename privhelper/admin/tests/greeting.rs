@@ -21,7 +21,7 @@ fn group() -> u32 {
 }
 
 #[test]
-fn greets_as_the_recorder_and_is_root_again() {
+fn sends_hello_as_the_recorders_user_and_returns_to_root() {
     let directory = tempfile::tempdir().unwrap();
     set_permissions(directory.path(), Permissions::from_mode(0o711)).unwrap();
     let socket = directory.path().join("files.sock");

@@ -97,7 +97,7 @@ fn drops_and_marks_output_beyond_the_limit() {
 }
 
 #[test]
-fn a_child_that_holds_the_outputs_open_holds_nothing_up() {
+fn a_child_that_keeps_the_output_open_does_not_delay_the_end() {
     let began = Instant::now();
     let (events, outcome) = run(&script("sleep 20 & echo done"));
     assert_eq!((printed(&events, Stream::Stdout), outcome.code.as_str()), (b"done\n".to_vec(), ""));

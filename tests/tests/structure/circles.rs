@@ -1,21 +1,11 @@
-//! Modules of a crate import each other in one direction.
+//! No crate has an import circle between its modules.
 
 use crate::source::Source;
 use crate::workspace::packages;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Crates that had circles when this test was written, each with how many of its modules are in one. A number only
-/// falls, and no crate is added.
-const KNOWN: &str = include_str!("circles.txt");
-
-/// How many modules of this crate may be in circles.
-fn allowed(package: &str) -> usize {
-    let mut rows = KNOWN.lines().filter_map(|row| row.split_once(' '));
-    rows.find(|(name, _)| *name == package).map_or(0, |(_, count)| count.parse().expect("a number"))
-}
-
-/// The modules from which a way leads back to themselves, each with those of them that it imports.
+/// The modules that import themselves by way of others, each with its imports that are part of a circle.
 fn circles(source: &Source) -> Vec<(String, Vec<String>)> {
     let uses = source.uses();
     let next = |module: usize| uses.get(&module).into_iter().flatten().copied();
@@ -41,30 +31,15 @@ fn circles(source: &Source) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn no_module_imports_one_that_imports_it() {
+fn no_crate_has_an_import_circle() {
     let mut wrong = Vec::new();
     for package in packages() {
         let found = circles(&Source::read(&package.directory));
-        let known = allowed(&package.name);
-        if found.len() > known {
-            wrong.push(format!("{}: {} modules in circles, {known} allowed:", package.name, found.len()));
-            wrong.extend(found.iter().map(|(from, to)| format!("  {from} imports {}", to.join(", "))));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn every_known_crate_is_there() {
-    for row in KNOWN.lines() {
-        let name = row.split(' ').next().expect("a name");
-        let package = packages().into_iter().find(|package| package.name == name);
-        let package = package.unwrap_or_else(|| panic!("circles.txt names {name}, which is gone"));
-        assert!(
-            !circles(&Source::read(&package.directory)).is_empty(),
-            "{name} has no circles: remove its row"
+        wrong.extend(
+            found.iter().map(|(from, to)| format!("{from} imports {} ({})", to.join(", "), package.name)),
         );
     }
+    assert!(wrong.is_empty(), "these modules import each other in a circle:\n{}", wrong.join("\n"));
 }
 
 /// The circles of a crate with these files.

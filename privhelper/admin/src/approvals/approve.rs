@@ -1,10 +1,10 @@
 //! `approve` and `deny`: the order is shown, a person agrees to exactly its bytes, the recorder gets their approval digest.
 
-use super::answer::{Consent, Decision, Which};
-use super::ended::{Ended, Stop, Tally, call};
+use super::arguments::{Agreement, Decision, Selection};
 use super::render::{field, inline};
-use super::terminal::Person;
-use super::waiting::{Shown, all, resolve, short, too_long};
+use super::result::{CommandError, CommandResult, Tally, call};
+use super::terminal::Console;
+use super::waiting::{WaitingRequest, all, resolve, short, too_long};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::CallError;
@@ -17,27 +17,29 @@ const COLUMNS_MIN: usize = 40;
 /// How many digits of the digest a person types.
 const TYPED: usize = 4;
 
-/// `approve`. A person is shown every text before the question stands, and whatever is typed but the digits changes nothing.
+/// `approve`. Shows every text before it asks; any input but the digits changes nothing.
 ///
 /// # Errors
 /// The recorder does not answer, nobody can be asked, or nobody agreed.
 pub fn approve(
     host: &Host,
-    which: &Which,
+    which: &Selection,
     with: &Decision,
-    person: Option<&mut dyn Person>,
+    person: Option<&mut dyn Console>,
     io: &mut Io<'_>,
-) -> Ended {
-    let shown =
-        chosen(host, which)?.iter().map(|id| Shown::fetch(host, id)).collect::<Result<Vec<_>, _>>()?;
+) -> CommandResult {
+    let shown = chosen(host, which)?
+        .iter()
+        .map(|id| WaitingRequest::fetch(host, id))
+        .collect::<Result<Vec<_>, _>>()?;
     if let Some(why) = too_long(&shown) {
-        return Err(Stop::Told(Exit::Refused, why));
+        return Err(CommandError::Message(Exit::Refused, why));
     }
     let digest = match (which, shown.as_slice()) {
-        (Which::Id(_), [one]) => one.digest,
+        (Selection::Id(_), [one]) => one.digest,
         _ => Digest::of(&shown.iter().map(|one| one.digest.as_bytes()).collect::<Vec<_>>()),
     };
-    consent(with.consent, which, &shown, digest, person)?;
+    require_agreement(with.agreement, which, &shown, digest, person)?;
     let mut tally = Tally::default();
     for one in &shown {
         let answer = decide(host, &one.approval.approval_id, Some(one.digest), &with.reason);
@@ -48,21 +50,21 @@ pub fn approve(
         });
         tell(&mut tally, which, &one.approval.approval_id, words, io)?;
     }
-    if let Which::Task(task) = which {
+    if let Selection::Task(task) = which {
         late(host, task, &shown, io)?;
     }
     Ok(tally.exit())
 }
 
-/// Names what came to wait after the texts were shown.
-fn late(host: &Host, task: &str, shown: &[Shown], io: &mut Io<'_>) -> Result<(), Stop> {
+/// Lists requests of the task that began to wait after the texts were shown.
+fn late(host: &Host, task: &str, shown: &[WaitingRequest], io: &mut Io<'_>) -> Result<(), CommandError> {
     let waiting = match all(host) {
         Ok(waiting) => waiting,
-        // What was agreed to is told already, and stands.
-        Err(Stop::Told(_, why)) => {
+        // The approvals were printed already and remain valid.
+        Err(CommandError::Message(_, why)) => {
             return Ok(writeln!(io.err, "what came to wait meanwhile is not known: {why}")?);
         }
-        Err(stop @ Stop::Output(_)) => return Err(stop),
+        Err(stop @ CommandError::Output(_)) => return Err(stop),
     };
     let seen = |late: &Approval| shown.iter().any(|one| one.approval.approval_id == late.approval_id);
     for late in waiting.iter().filter(|late| late.task == task && !seen(late)) {
@@ -76,7 +78,7 @@ fn late(host: &Host, task: &str, shown: &[Shown], io: &mut Io<'_>) -> Result<(),
 ///
 /// # Errors
 /// The recorder does not answer, or nothing of the kind waits.
-pub fn deny(host: &Host, which: &Which, reason: &str, io: &mut Io<'_>) -> Ended {
+pub fn deny(host: &Host, which: &Selection, reason: &str, io: &mut Io<'_>) -> CommandResult {
     let mut tally = Tally::default();
     for id in chosen(host, which)? {
         let words = decide(host, &id, None, reason).map(|_| "denied".to_owned());
@@ -86,68 +88,74 @@ pub fn deny(host: &Host, which: &Which, reason: &str, io: &mut Io<'_>) -> Ended 
 }
 
 /// The ids of what is meant, at least one.
-fn chosen(host: &Host, which: &Which) -> Result<Vec<String>, Stop> {
+fn chosen(host: &Host, which: &Selection) -> Result<Vec<String>, CommandError> {
     let task = match which {
-        Which::Id(prefix) => return Ok(vec![resolve(host, prefix)?]),
-        Which::Task(task) => task,
+        Selection::Id(prefix) => return Ok(vec![resolve(host, prefix)?]),
+        Selection::Task(task) => task,
     };
     let ids: Vec<String> =
         all(host)?.into_iter().filter(|one| one.task == *task).map(|one| one.approval_id).collect();
     if ids.is_empty() {
         let why =
             format!("unknown_request: nothing of task `{}` waits; see `postern-admin pending`", inline(task));
-        return Err(Stop::Told(Exit::Refused, why));
+        return Err(CommandError::Message(Exit::Refused, why));
     }
     Ok(ids)
 }
 
 /// Returns if somebody agreed to all of `shown`.
-fn consent(
-    consent: Consent,
-    which: &Which,
-    shown: &[Shown],
+fn require_agreement(
+    agreement: Agreement,
+    which: &Selection,
+    shown: &[WaitingRequest],
     digest: Digest,
-    person: Option<&mut dyn Person>,
-) -> Result<(), Stop> {
-    let no = |why: &str| Err(Stop::Told(Exit::NotApproved, format!("nothing was approved: {why}")));
-    match (consent, person) {
-        (Consent::Given(given), _) if given == digest => Ok(()),
-        (Consent::Given(_), _) => no("the order now has another digest than the one that was reviewed"),
-        (Consent::Ask, Some(person)) => {
+    person: Option<&mut dyn Console>,
+) -> Result<(), CommandError> {
+    let no =
+        |why: &str| Err(CommandError::Message(Exit::NotApproved, format!("nothing was approved: {why}")));
+    match (agreement, person) {
+        (Agreement::Digest(given), _) if given == digest => Ok(()),
+        (Agreement::Digest(_), _) => no("the order now has another digest than the one that was reviewed"),
+        (Agreement::Ask, Some(person)) => {
             if ask(which, shown, digest, person)? {
                 Ok(())
             } else {
                 no("the answer was not the four digits")
             }
         }
-        (Consent::Ask, None) => {
+        (Agreement::Ask, None) => {
             let why = "not approved: nobody is there to answer; a script that has reviewed the order (`postern-admin show ID --json`) says \
                        `--digest` with its digest";
-            Err(Stop::Told(Exit::Usage, why.to_owned()))
+            Err(CommandError::Message(Exit::Usage, why.to_owned()))
         }
     }
 }
 
-/// Shows everything, then asks: what is asked stands right above the question, however long the texts were.
-fn ask(which: &Which, shown: &[Shown], digest: Digest, person: &mut dyn Person) -> Result<bool, Stop> {
-    let look = person.look();
-    if look.columns < COLUMNS_MIN {
+/// Shows every text, then repeats the essentials right above the question, however long the texts were.
+fn ask(
+    which: &Selection,
+    shown: &[WaitingRequest],
+    digest: Digest,
+    person: &mut dyn Console,
+) -> Result<bool, CommandError> {
+    let screen = person.screen();
+    if screen.columns < COLUMNS_MIN {
         let why =
-            format!("not approved: this terminal has {} columns, {COLUMNS_MIN} are needed", look.columns);
-        return Err(Stop::Told(Exit::Failed, why));
+            format!("not approved: this terminal has {} columns, {COLUMNS_MIN} are needed", screen.columns);
+        return Err(CommandError::Message(Exit::Failed, why));
     }
     for (number, one) in (1_usize..).zip(shown) {
         person.show(&format!("--- {number} of {}\n", shown.len()))?;
-        person.show(&one.rendered(look))?;
+        person.show(&one.rendered(screen))?;
     }
     let mut asked = format!("--- to agree to {}\n", count(shown.len(), "request"));
     for one in shown {
-        asked += &(one.named(look) + &field("sha256", &one.digest.to_string(), look));
+        asked += &(one.named(screen) + &field("sha256", &one.digest.to_string(), screen));
     }
     let all = digest.to_string();
     match which {
-        Which::Id(_) => {}
-        Which::Task(_) => asked += &field("of all", &all, look),
+        Selection::Id(_) => {}
+        Selection::Task(_) => asked += &field("of all", &all, screen),
     }
     let last = all.get(all.len() - TYPED..).unwrap_or(&all);
     let answer = person
@@ -169,14 +177,14 @@ fn decide(host: &Host, id: &str, agreed: Option<Digest>, reason: &str) -> Result
 /// Tells how it went with one.
 fn tell(
     tally: &mut Tally,
-    which: &Which,
+    which: &Selection,
     id: &str,
     words: Result<String, CallError>,
     io: &mut Io<'_>,
-) -> Result<(), Stop> {
+) -> Result<(), CommandError> {
     let name = match which {
-        Which::Id(_) => String::new(),
-        Which::Task(_) => format!("{}: ", short(id, &[])),
+        Selection::Id(_) => String::new(),
+        Selection::Task(_) => format!("{}: ", short(id, &[])),
     };
     tally.add(words.as_ref().map(|_| ()).map_err(CallError::exit));
     match words {

@@ -2,24 +2,24 @@
 //!
 //! The recorder hands out the order that waits; this program renders it and answers with the approval digest of exactly its bytes.
 
-mod answer;
 mod approve;
-mod brake;
-mod ended;
+mod arguments;
 mod order;
+mod pause;
 mod plan;
 mod render;
+mod result;
 mod terminal;
 mod undo;
 mod waiting;
 mod watch;
 
-pub use answer::{Consent, Decision, Which};
 pub use approve::{approve, deny};
-pub use ended::{Ended, Stop};
+pub use arguments::{Agreement, Decision, Selection};
 pub use plan::diff;
-pub use render::{Charset, Ink, Look, inline, text};
-pub use terminal::{Person, Terminal, look_of, look_of_stdout};
+pub use render::{Charset, Screen, Style, inline, text};
+pub use result::{CommandError, CommandResult};
+pub use terminal::{Console, Terminal, screen_of, screen_of_stdout};
 pub use undo::{UndoArgs, undo};
 pub use waiting::{pending, show};
 pub use watch::{Backoff, watch};
@@ -27,7 +27,7 @@ pub use watch::{Backoff, watch};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::Format;
-use answer::{ApproveArgs, DenyArgs};
+use arguments::{ApproveArgs, DenyArgs};
 use clap::Subcommand;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -84,25 +84,25 @@ pub enum Command {
 pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     let format = |json: bool| if json { Format::Json } else { Format::Text };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    // Standard input tells whether somebody is there; it is the terminal itself that is asked.
+    // Standard input shows whether a person is present; the question goes to the terminal itself.
     let mut terminal = io.answers.as_ref().and_then(|_| Terminal::open().ok());
-    let person = terminal.as_mut().map(|terminal| terminal as &mut dyn Person);
+    let person = terminal.as_mut().map(|terminal| terminal as &mut dyn Console);
     let ended = match command {
-        Command::Pending { json } => pending(host, now, look_of_stdout(), format(*json), io),
-        Command::Show { id, json } => show(host, id, look_of_stdout(), format(*json), io),
+        Command::Pending { json } => pending(host, now, screen_of_stdout(), format(*json), io),
+        Command::Show { id, json } => show(host, id, screen_of_stdout(), format(*json), io),
         Command::Approve(args) => {
             args.decision().and_then(|(which, with)| approve(host, &which, &with, person, io))
         }
         Command::Deny(args) => args.decision().and_then(|(which, reason)| deny(host, &which, &reason, io)),
         Command::Watch { json } => watch::until_interrupted(host, format(*json), io),
-        Command::Pause { reason } => brake::pause(host, reason, io),
-        Command::Resume => brake::resume(host, io),
+        Command::Pause { reason } => pause::pause(host, reason, io),
+        Command::Resume => pause::resume(host, io),
         Command::Undo(args) => undo(host, args, now, person, io),
     };
     match ended {
         Ok(exit) => Ok(exit),
-        Err(Stop::Output(error)) => Err(error),
-        Err(Stop::Told(exit, why)) => {
+        Err(CommandError::Output(error)) => Err(error),
+        Err(CommandError::Message(exit, why)) => {
             writeln!(io.err, "{why}")?;
             Ok(exit)
         }

@@ -17,9 +17,9 @@ use std::time::Duration;
 pub(super) struct Decoded {
     /// As the order says it, whatever the broker claims; who has agreed and until when is the recorder's word.
     pub approval: Approval,
-    /// What is read.
+    /// The text for people.
     pub text: Vec<u8>,
-    /// What is agreed to.
+    /// The approval digest.
     pub digest: Digest,
 }
 

@@ -7,16 +7,16 @@
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
-/// Whether our own colours may be used. Nothing is told by colour alone.
+/// Whether our own colours may be used. No meaning depends on colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
+pub enum Style {
     /// None.
     Plain,
     /// The terminal understands them and nobody said `NO_COLOR`.
     Colour,
 }
 
-/// Which characters the terminal takes for characters.
+/// Selection characters the terminal takes for characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charset {
     /// Others could be controls to it.
@@ -27,18 +27,18 @@ pub enum Charset {
 
 /// The output that text is rendered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct Screen {
     /// Columns of the terminal; the last stays empty.
     pub columns: usize,
     /// Colours.
-    pub ink: Ink,
+    pub style: Style,
     /// Characters.
     pub charset: Charset,
 }
 
-impl Look {
+impl Screen {
     /// For a file or a pipe: rows as long as they are.
-    pub const PIPE: Self = Self { columns: usize::MAX, ink: Ink::Plain, charset: Charset::Ascii };
+    pub const PIPE: Self = Self { columns: usize::MAX, style: Style::Plain, charset: Charset::Ascii };
 }
 
 /// A piece of a row that is not broken.
@@ -59,8 +59,8 @@ impl Token {
         Self { text: char::from(byte).to_string(), columns: 1, mark: Mark::None }
     }
 
-    fn marked(text: String, look: Look) -> Self {
-        let mark = if look.ink == Ink::Colour { Mark::Reverse } else { Mark::None };
+    fn marked(text: String, screen: Screen) -> Self {
+        let mark = if screen.style == Style::Colour { Mark::Reverse } else { Mark::None };
         // No character takes more than two columns, whatever this terminal thinks of it.
         let columns = text.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
         Self { text, columns, mark }
@@ -69,12 +69,12 @@ impl Token {
 
 /// Lines of text, numbered.
 #[must_use]
-pub fn text(bytes: &[u8], look: Look) -> String {
+pub fn text(bytes: &[u8], screen: Screen) -> String {
     let mut out = String::new();
     let lines = lines(bytes);
     let digits = lines.len().to_string().len().max(4);
     for (number, line) in (1_usize..).zip(&lines) {
-        rows(&mut out, &format!("{number:>digits$} |"), line, look);
+        rows(&mut out, &format!("{number:>digits$} |"), line, screen);
     }
     out
 }
@@ -91,37 +91,37 @@ pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// A named value: `  target | /etc/motd`.
 #[must_use]
-pub fn field(name: &str, value: &str, look: Look) -> String {
+pub fn field(name: &str, value: &str, screen: Screen) -> String {
     let mut out = String::new();
-    rows(&mut out, &format!("{name:>8} |"), value.as_bytes(), look);
+    rows(&mut out, &format!("{name:>8} |"), value.as_bytes(), screen);
     out
 }
 
 /// A value in the midst of words of ours: one piece, not wrapped, nothing but printable ASCII.
 #[must_use]
 pub fn inline(value: &str) -> String {
-    tokens(value.as_bytes(), Look::PIPE).into_iter().map(|token| token.text).collect()
+    tokens(value.as_bytes(), Screen::PIPE).into_iter().map(|token| token.text).collect()
 }
 
 /// A line of printable ASCII in a single row, with `>` at its end if there is more of it.
 #[must_use]
-pub fn cut(mut line: String, look: Look) -> String {
-    if line.len() >= look.columns {
-        line.truncate(look.columns.saturating_sub(2));
+pub fn cut(mut line: String, screen: Screen) -> String {
+    if line.len() >= screen.columns {
+        line.truncate(screen.columns.saturating_sub(2));
         line.push('>');
     }
     line
 }
 
-/// One line as the rows that it needs. Where it is broken stands `>`, at the end of the one row and in the gutter of the next.
-fn rows(out: &mut String, gutter: &str, line: &[u8], look: Look) {
-    let room = look.columns.saturating_sub(gutter.len() + 3);
-    let colour = match (look.ink, line.first()) {
-        (Ink::Colour, Some(b'+')) => "\u{1b}[32m",
-        (Ink::Colour, Some(b'-')) => "\u{1b}[31m",
-        (Ink::Colour | Ink::Plain, _) => "",
+/// One line as the rows that it needs. A wrapped line has `>` at the end of the row and in the gutter of the next.
+fn rows(out: &mut String, gutter: &str, line: &[u8], screen: Screen) {
+    let room = screen.columns.saturating_sub(gutter.len() + 3);
+    let colour = match (screen.style, line.first()) {
+        (Style::Colour, Some(b'+')) => "\u{1b}[32m",
+        (Style::Colour, Some(b'-')) => "\u{1b}[31m",
+        (Style::Colour | Style::Plain, _) => "",
     };
-    let mut tokens = tokens(line, look).into_iter().peekable();
+    let mut tokens = tokens(line, screen).into_iter().peekable();
     let mut gutter = gutter.to_owned();
     loop {
         out.push_str(&gutter);
@@ -152,7 +152,7 @@ fn rows(out: &mut String, gutter: &str, line: &[u8], look: Look) {
     }
 }
 
-fn tokens(line: &[u8], look: Look) -> Vec<Token> {
+fn tokens(line: &[u8], screen: Screen) -> Vec<Token> {
     let kept = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |last| last + 1);
     let mut tokens = Vec::with_capacity(line.len());
     let mut at = 0;
@@ -160,14 +160,14 @@ fn tokens(line: &[u8], look: Look) -> Vec<Token> {
         for c in chunk.valid().chars() {
             let rest = line.get(at..).unwrap_or_default();
             tokens.push(match u8::try_from(c).ok().filter(u8::is_ascii) {
-                Some(byte) if at < kept || byte != b' ' => ascii(byte, rest, look),
-                Some(byte) => Token::marked(hex(byte), look),
-                None => Token::marked(foreign(c, look), look),
+                Some(byte) if at < kept || byte != b' ' => ascii(byte, rest, screen),
+                Some(byte) => Token::marked(hex(byte), screen),
+                None => Token::marked(foreign(c, screen), screen),
             });
             at += c.len_utf8();
         }
         for byte in chunk.invalid() {
-            tokens.push(Token::marked(hex(*byte), look));
+            tokens.push(Token::marked(hex(*byte), screen));
             at += 1;
         }
     }
@@ -175,12 +175,12 @@ fn tokens(line: &[u8], look: Look) -> Vec<Token> {
 }
 
 /// An ASCII character that is no trailing blank, with what follows it.
-fn ascii(byte: u8, rest: &[u8], look: Look) -> Token {
+fn ascii(byte: u8, rest: &[u8], screen: Screen) -> Token {
     let reads_as_mark = matches!(rest, [b'\\', b'x' | b'u' | b't', ..] | [b'<', b'U', b'+', ..]);
     match byte {
-        b'\t' => Token::marked("\\t".to_owned(), look),
+        b'\t' => Token::marked("\\t".to_owned(), screen),
         b' '..=b'~' if !reads_as_mark => Token::plain(byte),
-        _ => Token::marked(hex(byte), look),
+        _ => Token::marked(hex(byte), screen),
     }
 }
 
@@ -189,11 +189,11 @@ fn hex(byte: u8) -> String {
 }
 
 /// A character outside ASCII: as it is only where it can neither hide, combine, turn text around nor be taken for another.
-fn foreign(c: char, look: Look) -> String {
+fn foreign(c: char, screen: Screen) -> String {
     let code = u32::from(c);
-    match (look.charset, look.ink) {
-        (Charset::Utf8, Ink::Colour) if has_a_shape(c) => c.to_string(),
-        (Charset::Utf8, Ink::Plain) if has_a_shape(c) => format!("<U+{code:04X} {c}>"),
+    match (screen.charset, screen.style) {
+        (Charset::Utf8, Style::Colour) if has_a_shape(c) => c.to_string(),
+        (Charset::Utf8, Style::Plain) if has_a_shape(c) => format!("<U+{code:04X} {c}>"),
         (Charset::Utf8 | Charset::Ascii, _) => format!("\\u{{{code:x}}}"),
     }
 }

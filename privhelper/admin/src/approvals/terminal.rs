@@ -1,6 +1,6 @@
 //! The terminal of the person who answers.
 
-use super::render::{Charset, Ink, Look};
+use super::render::{Charset, Screen, Style};
 use crate::io::discard_input;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
@@ -12,9 +12,9 @@ use std::os::fd::AsFd;
 const ANSWER_MAX: u64 = 256;
 
 /// Somebody who can be shown a text and asked about it.
-pub trait Person {
-    /// What text is to be rendered for.
-    fn look(&self) -> Look;
+pub trait Console {
+    /// The screen that text is rendered for.
+    fn screen(&self) -> Screen;
 
     /// Shows text that is rendered already.
     ///
@@ -29,32 +29,32 @@ pub trait Person {
     fn ask(&mut self, question: &str) -> io::Result<String>;
 }
 
-/// How this process's environment says that text should look on a terminal.
+/// How this process's environment says that text shall be shown on a terminal.
 #[must_use]
-pub fn look_of(terminal: impl AsFd) -> Look {
+pub fn screen_of(terminal: impl AsFd) -> Screen {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_plain = set("NO_COLOR").is_some() || set("TERM").is_none_or(|term| term == "dumb");
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
     let is_utf8 = ["utf-8", "utf8"].iter().any(|name| locale.to_string_lossy().to_lowercase().contains(name));
-    Look {
+    Screen {
         columns: terminal_size::terminal_size_of(terminal).map_or(80, |(columns, _)| columns.0.into()),
-        ink: if is_plain { Ink::Plain } else { Ink::Colour },
+        style: if is_plain { Style::Plain } else { Style::Colour },
         charset: if is_utf8 { Charset::Utf8 } else { Charset::Ascii },
     }
 }
 
-/// [`look_of`] standard output, or of a pipe if it is none.
+/// [`screen_of`] standard output, or of a pipe if it is none.
 #[must_use]
-pub fn look_of_stdout() -> Look {
+pub fn screen_of_stdout() -> Screen {
     let stdout = io::stdout();
-    if stdout.is_terminal() { look_of(&stdout) } else { Look::PIPE }
+    if stdout.is_terminal() { screen_of(&stdout) } else { Screen::PIPE }
 }
 
 /// A terminal that was opened for this question: nothing that went through another program's hands is shown on it or read from it.
 #[derive(Debug)]
 pub struct Terminal {
     tty: File,
-    look: Look,
+    screen: Screen,
 }
 
 impl Terminal {
@@ -65,20 +65,20 @@ impl Terminal {
     pub fn open() -> io::Result<Self> {
         let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let tty = File::from(open("/dev/tty", flags, Mode::empty())?);
-        let look = look_of(&tty);
-        Ok(Self::new(tty, look))
+        let screen = screen_of(&tty);
+        Ok(Self::new(tty, screen))
     }
 
     /// This terminal.
     #[must_use]
-    pub fn new(tty: File, look: Look) -> Self {
-        Self { tty, look }
+    pub fn new(tty: File, screen: Screen) -> Self {
+        Self { tty, screen }
     }
 }
 
-impl Person for Terminal {
-    fn look(&self) -> Look {
-        self.look
+impl Console for Terminal {
+    fn screen(&self) -> Screen {
+        self.screen
     }
 
     fn show(&mut self, text: &str) -> io::Result<()> {

@@ -1,9 +1,9 @@
 //! `undo`: what would be undone is shown, a person agrees, and exactly that is undone.
 
-use super::ended::{Ended, Stop, Tally};
 use super::plan;
-use super::render::{self, Look, field, inline};
-use super::terminal::{Person, look_of_stdout};
+use super::render::{self, Screen, field, inline};
+use super::result::{CommandError, CommandResult, Tally};
+use super::terminal::{Console, screen_of_stdout};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::{Replies, exit_of};
@@ -19,7 +19,7 @@ use postern_proto::v1::{OperatorUndoRequest, OperatorUndone};
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     #[command(flatten)]
-    which: Which,
+    which: Selection,
     /// Only show what would be undone
     #[arg(long, alias = "preview")]
     dry_run: bool,
@@ -30,7 +30,7 @@ pub struct UndoArgs {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Which {
+struct Selection {
     /// The request's id, as the audit log and the client say it
     id: Option<String>,
     /// All requests of a task
@@ -41,10 +41,11 @@ struct Which {
     since: Option<String>,
 }
 
-impl Which {
-    fn request(&self, now_unix_s: u64) -> Result<OperatorUndoRequest, Stop> {
+impl Selection {
+    fn request(&self, now_unix_s: u64) -> Result<OperatorUndoRequest, CommandError> {
         let since = self.since.as_deref().map(seconds).transpose();
-        let since = since.map_err(|why| Stop::Told(Exit::Usage, format!("--since: {}", inline(&why))))?;
+        let since =
+            since.map_err(|why| CommandError::Message(Exit::Usage, format!("--since: {}", inline(&why))))?;
         Ok(OperatorUndoRequest {
             request_id: self.id.clone().unwrap_or_default(),
             task: self.task.clone().unwrap_or_default(),
@@ -62,9 +63,9 @@ pub fn undo(
     host: &Host,
     args: &UndoArgs,
     now_unix_s: u64,
-    person: Option<&mut dyn Person>,
+    person: Option<&mut dyn Console>,
     io: &mut Io<'_>,
-) -> Ended {
+) -> CommandResult {
     let request = args.which.request(now_unix_s)?;
     let mut tally = Tally::default();
     if args.yes || args.dry_run {
@@ -73,18 +74,18 @@ pub fn undo(
         let request = OperatorUndoRequest { dry_run: args.dry_run, ..request };
         each(host, &request, |one| {
             tell(&mut tally, one, done, not, io)?;
-            Ok(write!(io.out, "{}", inverse(one, look_of_stdout()))?)
+            Ok(write!(io.out, "{}", inverse(one, screen_of_stdout()))?)
         })?;
         return end(&tally, io);
     }
     let Some(person) = person else {
         let why = "nothing was undone: nobody is there to answer; in a script say `--yes`";
-        return Err(Stop::Told(Exit::Usage, why.to_owned()));
+        return Err(CommandError::Message(Exit::Usage, why.to_owned()));
     };
     let mut found = Vec::new();
     each(host, &OperatorUndoRequest { dry_run: true, ..request }, |one| {
         let (name, why) = (if one.code.is_empty() { "undo" } else { "cannot" }, words(one));
-        person.show(&(field(name, &why, person.look()) + &inverse(one, person.look())))?;
+        person.show(&(field(name, &why, person.screen()) + &inverse(one, person.screen())))?;
         match one.code.as_str() {
             "" => found.push(one.request_id.clone()),
             code => tally.add(Err(exit_of(code))),
@@ -96,7 +97,7 @@ pub fn undo(
     }
     let question = format!("Undo {}, newest first, as listed above? [y/N] ", count(found.len(), "request"));
     if !matches!(person.ask(&question)?.as_str(), "y" | "Y" | "yes") {
-        return Err(Stop::Told(Exit::NotApproved, "nothing was undone".to_owned()));
+        return Err(CommandError::Message(Exit::NotApproved, "nothing was undone".to_owned()));
     }
     // One by one and by its id, so that nothing is undone that was not on the list.
     for request_id in found {
@@ -117,8 +118,8 @@ pub fn undo(
 fn each(
     host: &Host,
     request: &OperatorUndoRequest,
-    mut with: impl FnMut(&OperatorUndone) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    mut with: impl FnMut(&OperatorUndone) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     // No patience: putting packages back takes what it takes.
     let mut replies = Replies::open(&host.operator_socket, host.owner_uid, "Operator/Undo", request, None)?;
     while let Some(one) = replies.receive()? {
@@ -128,13 +129,13 @@ fn each(
 }
 
 /// Renders the effects of an undo, from the recorded inverse; nothing if it has none.
-fn inverse(one: &OperatorUndone, look: Look) -> String {
+fn inverse(one: &OperatorUndone, screen: Screen) -> String {
     let inverse = strict::<Inverse>(&one.inverse).filter(|_| !one.inverse.is_empty());
     let decoded = inverse.and_then(|inverse| {
         let request = Request::decode(VerbId::from_name(&inverse.verb)?, &inverse.body)?.1.ok()?;
         Some(plan::of(&Order { inverse: Some(inverse), ..Order::default() }, &request))
     });
-    decoded.map_or_else(String::new, |plan| render::text(&plan, look))
+    decoded.map_or_else(String::new, |plan| render::text(&plan, screen))
 }
 
 fn words(one: &OperatorUndone) -> String {
@@ -142,7 +143,13 @@ fn words(one: &OperatorUndone) -> String {
     format!("{}  uid {}  {}  {}{why}", one.request_id, one.uid, one.verb, one.target)
 }
 
-fn tell(tally: &mut Tally, one: &OperatorUndone, done: &str, not: &str, io: &mut Io<'_>) -> Result<(), Stop> {
+fn tell(
+    tally: &mut Tally,
+    one: &OperatorUndone,
+    done: &str,
+    not: &str,
+    io: &mut Io<'_>,
+) -> Result<(), CommandError> {
     let words = inline(&words(one));
     if one.code.is_empty() {
         tally.add(Ok(()));
@@ -154,7 +161,7 @@ fn tell(tally: &mut Tally, one: &OperatorUndone, done: &str, not: &str, io: &mut
     Ok(())
 }
 
-fn end(tally: &Tally, io: &mut Io<'_>) -> Ended {
+fn end(tally: &Tally, io: &mut Io<'_>) -> CommandResult {
     if tally.is_empty() {
         writeln!(io.err, "there is nothing to undo")?;
     }

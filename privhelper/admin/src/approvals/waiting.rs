@@ -1,12 +1,12 @@
 //! `pending` and `show`: the list of waiting requests, and the text of one.
 
-use super::ended::{Ended, Stop, call};
 use super::order;
-use super::render::{self, Look, cut, field, inline};
+use super::render::{self, Screen, cut, field, inline};
+use super::result::{CommandError, CommandResult, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::CallError;
-use crate::operator::{PATIENCE, Replies};
+use crate::operator::{REPLY_TIMEOUT, Replies};
 use crate::policy::apply::Format;
 use crate::text::{count, escape_json, time};
 use postern_policy::types::Digest;
@@ -29,39 +29,40 @@ const BYTES_MAX: usize = 256 * 1024;
 const CONTENT_MAX: usize = 16 * 1024 * 1024;
 
 /// A request's text, and the approval digest of the order that it is rendered from.
-pub(super) struct Shown {
+pub(super) struct WaitingRequest {
     pub approval: Approval,
     pub text: Vec<u8>,
     pub digest: Digest,
 }
 
-impl Shown {
-    pub(super) fn fetch(host: &Host, id: &str) -> Result<Self, Stop> {
+impl WaitingRequest {
+    pub(super) fn fetch(host: &Host, id: &str) -> Result<Self, CommandError> {
         let request = OperatorShowRequest { approval_id: id.to_owned() };
-        let strange = |what: &str| CallError::Strange(what.to_owned());
+        let malformed = |what: &str| CallError::Malformed(what.to_owned());
         let socket = &host.operator_socket;
-        let mut replies = Replies::open(socket, host.owner_uid, "Operator/Show", &request, Some(PATIENCE))?;
+        let mut replies =
+            Replies::open(socket, host.owner_uid, "Operator/Show", &request, Some(REPLY_TIMEOUT))?;
         let (mut shown, mut size) = (Vec::new(), 0);
         while let Some(reply) = replies.receive::<OperatorShown>()? {
             size += reply.content.len();
             shown.push(reply);
             if size > CONTENT_MAX {
-                return Err(strange("more content than any request has").into());
+                return Err(malformed("more content than any request has").into());
             }
         }
-        let decoded = order::decode(&shown).map_err(|what| strange(&what))?;
+        let decoded = order::decode(&shown).map_err(|what| malformed(&what))?;
         let order::Decoded { approval, text, digest } = decoded;
         if approval.approval_id != id {
-            return Err(strange("it shows another request").into());
+            return Err(malformed("it shows another request").into());
         }
         Ok(Self { approval, text, digest })
     }
 
     /// Everything about it as rows.
-    pub(super) fn rendered(&self, look: Look) -> String {
+    pub(super) fn rendered(&self, screen: Screen) -> String {
         let a = &self.approval;
-        let mut out = field("request", &a.approval_id, look) + &self.named(look);
-        let mut line = |name: &str, value: String| out.push_str(&field(name, &value, look));
+        let mut out = field("request", &a.approval_id, screen) + &self.named(screen);
+        let mut line = |name: &str, value: String| out.push_str(&field(name, &value, screen));
         if !a.task.is_empty() {
             line("task", format!("{} (the client's word)", a.task));
         }
@@ -72,27 +73,27 @@ impl Shown {
         let (lines, bytes) = (render::lines(&self.text).len(), self.text.len());
         // Writing to a String cannot fail.
         let _ = writeln!(out, "--- the text, {}, {}", count(lines, "line"), count(bytes, "byte"));
-        out.push_str(&render::text(&self.text, look));
+        out.push_str(&render::text(&self.text, screen));
         let end = if self.text.ends_with(b"\n") { "" } else { ", without a line end" };
         let _ = writeln!(out, "--- end of the text{end}");
         out
     }
 
-    /// What it does to what, for whom.
-    pub(super) fn named(&self, look: Look) -> String {
+    /// Verb, target and client.
+    pub(super) fn named(&self, screen: Screen) -> String {
         let a = &self.approval;
         let claimed = match a.claimed_uid {
             0 => String::new(),
             claimed => format!(", says it asks for uid {claimed}"),
         };
-        field("verb", &a.verb, look)
-            + &field("target", &a.target, look)
-            + &field("client", &format!("{} (uid {}){claimed}", a.client, a.uid), look)
+        field("verb", &a.verb, screen)
+            + &field("target", &a.target, screen)
+            + &field("client", &format!("{} (uid {}){claimed}", a.client, a.uid), screen)
     }
 }
 
 /// Why nobody can be asked to agree to so much.
-pub(super) fn too_long(shown: &[Shown]) -> Option<String> {
+pub(super) fn too_long(shown: &[WaitingRequest]) -> Option<String> {
     let lines: usize = shown.iter().map(|one| render::lines(&one.text).len()).sum();
     let bytes: usize = shown.iter().map(|one| one.text.len()).sum();
     (lines > LINES_MAX || bytes > BYTES_MAX).then(|| {
@@ -111,15 +112,15 @@ pub(super) fn agreed(approval: &Approval) -> String {
 }
 
 /// All that waits, oldest first.
-pub(super) fn all(host: &Host) -> Result<Vec<Approval>, Stop> {
+pub(super) fn all(host: &Host) -> Result<Vec<Approval>, CommandError> {
     let OperatorPending { mut approvals } = call(host, "Operator/Pending", &OperatorPendingRequest {})?;
     approvals.sort_by(|a, b| (a.since_unix_s, &a.approval_id).cmp(&(b.since_unix_s, &b.approval_id)));
     Ok(approvals)
 }
 
 /// The whole id of which `prefix` is the beginning.
-pub(super) fn resolve(host: &Host, prefix: &str) -> Result<String, Stop> {
-    let told = |exit, why: String| Err(Stop::Told(exit, why));
+pub(super) fn resolve(host: &Host, prefix: &str) -> Result<String, CommandError> {
+    let told = |exit, why: String| Err(CommandError::Message(exit, why));
     let id = prefix.to_ascii_lowercase();
     if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) || !(PREFIX_MIN..=ID).contains(&id.len()) {
         let why =
@@ -148,7 +149,7 @@ pub(super) fn resolve(host: &Host, prefix: &str) -> Result<String, Stop> {
     }
 }
 
-/// The beginning of an id that people are told: at least [`SHORT`] digits, and unique among `all`.
+/// The prefix of an id that people see: at least [`SHORT`] digits, and unique among `all`.
 pub(super) fn short<'a>(id: &'a str, all: &[Approval]) -> &'a str {
     let is_unique = |len: &usize| {
         let others = all.iter().filter(|other| other.approval_id != id);
@@ -183,7 +184,13 @@ pub(super) fn as_json(approval: &Approval) -> Value {
 ///
 /// # Errors
 /// The recorder does not answer, or the result cannot be written.
-pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
+pub fn pending(
+    host: &Host,
+    now_unix_s: u64,
+    screen: Screen,
+    format: Format,
+    io: &mut Io<'_>,
+) -> CommandResult {
     let waiting = all(host)?;
     if format == Format::Json {
         let approvals: Vec<Value> = waiting.iter().map(as_json).collect();
@@ -218,7 +225,7 @@ pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mu
                 rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or_default();
             let _ = write!(line, "{cell:<width$}  ");
         }
-        writeln!(io.out, "{}", cut(line.trim_end().to_owned(), look))?;
+        writeln!(io.out, "{}", cut(line.trim_end().to_owned(), screen))?;
     }
     Ok(Exit::Done)
 }
@@ -227,8 +234,8 @@ pub fn pending(host: &Host, now_unix_s: u64, look: Look, format: Format, io: &mu
 ///
 /// # Errors
 /// The recorder does not answer or knows no such request, or the result cannot be written.
-pub fn show(host: &Host, id: &str, look: Look, format: Format, io: &mut Io<'_>) -> Ended {
-    let shown = Shown::fetch(host, &resolve(host, id)?)?;
+pub fn show(host: &Host, id: &str, screen: Screen, format: Format, io: &mut Io<'_>) -> CommandResult {
+    let shown = WaitingRequest::fetch(host, &resolve(host, id)?)?;
     if format == Format::Json {
         let mut result =
             json!({ "v": 1, "approval": as_json(&shown.approval), "sha256": shown.digest.to_string() });
@@ -244,7 +251,7 @@ pub fn show(host: &Host, id: &str, look: Look, format: Format, io: &mut Io<'_>) 
         writeln!(io.out, "{}", escape_json(&result.to_string()))?;
         return Ok(Exit::Done);
     }
-    write!(io.out, "{}{}", shown.rendered(look), field("sha256", &shown.digest.to_string(), look))?;
+    write!(io.out, "{}{}", shown.rendered(screen), field("sha256", &shown.digest.to_string(), screen))?;
     if let Some(why) = too_long(std::slice::from_ref(&shown)) {
         writeln!(io.err, "{why}")?;
     }

@@ -1,12 +1,12 @@
 //! `watch`: what comes to wait and how it ends, across restarts of the recorder.
 
-use super::ended::{Ended, Stop};
-use super::render::{Look, cut, inline};
-use super::terminal::look_of_stdout;
+use super::render::{Screen, cut, inline};
+use super::result::{CommandError, CommandResult};
+use super::terminal::screen_of_stdout;
 use super::waiting::{agreed, as_json, short};
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::operator::{CallError, PATIENCE, Replies, UNAVAILABLE};
+use crate::operator::{CallError, REPLY_TIMEOUT, Replies, UNAVAILABLE};
 use crate::policy::apply::Format;
 use crate::text::{escape_json, time};
 use nix::errno::Errno;
@@ -29,12 +29,12 @@ pub struct Backoff {
 }
 
 /// `watch` until Ctrl-C.
-pub(super) fn until_interrupted(host: &Host, format: Format, io: &mut Io<'_>) -> Ended {
+pub(super) fn until_interrupted(host: &Host, format: Format, io: &mut Io<'_>) -> CommandResult {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     signals.thread_block().map_err(io::Error::from)?;
     let stop = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).map_err(io::Error::from)?;
     let backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(30) };
-    watch(host, look_of_stdout(), format, backoff, &stop, io)
+    watch(host, screen_of_stdout(), format, backoff, &stop, io)
 }
 
 /// `watch` until `stop` can be read.
@@ -43,17 +43,17 @@ pub(super) fn until_interrupted(host: &Host, format: Format, io: &mut Io<'_>) ->
 /// The recorder cannot be reached at the start, or refuses; or the result cannot be written.
 pub fn watch(
     host: &Host,
-    look: Look,
+    screen: Screen,
     format: Format,
     backoff: Backoff,
     stop: impl AsFd,
     io: &mut Io<'_>,
-) -> Ended {
+) -> CommandResult {
     let stop = stop.as_fd();
     let mut replies = open(host)?;
     writeln!(io.err, "to decide: `postern-admin approve ID`, `postern-admin deny ID`; Ctrl-C ends this")?;
     loop {
-        let Some(mut error) = follow(replies, look, format, stop, io)? else { return Ok(Exit::Done) };
+        let Some(mut error) = follow(replies, screen, format, stop, io)? else { return Ok(Exit::Done) };
         let mut pause = backoff.first;
         replies = loop {
             if !is_restart(&error) {
@@ -76,26 +76,26 @@ pub fn watch(
 /// Whether it may be another answer soon.
 fn is_restart(error: &CallError) -> bool {
     match error {
-        CallError::Cut | CallError::Refused(UNAVAILABLE, _) => true,
+        CallError::Disconnected | CallError::Refused(UNAVAILABLE, _) => true,
         CallError::Unreachable(error) => error.kind() != io::ErrorKind::PermissionDenied,
-        CallError::Refused(..) | CallError::Strange(_) => false,
+        CallError::Refused(..) | CallError::Malformed(_) => false,
     }
 }
 
 fn open(host: &Host) -> Result<Replies, CallError> {
     let request = OperatorWatchRequest {};
     // It is read only when something came, so that only half an event makes it wait.
-    Replies::open(&host.operator_socket, host.owner_uid, "Operator/Watch", &request, Some(PATIENCE))
+    Replies::open(&host.operator_socket, host.owner_uid, "Operator/Watch", &request, Some(REPLY_TIMEOUT))
 }
 
 /// Tells every event; the error that ended it, or `None` if it was `stop`.
 fn follow(
     mut replies: Replies,
-    look: Look,
+    screen: Screen,
     format: Format,
     stop: BorrowedFd<'_>,
     io: &mut Io<'_>,
-) -> Result<Option<CallError>, Stop> {
+) -> Result<Option<CallError>, CommandError> {
     loop {
         readable([stop, replies.as_fd()], None)?;
         if readable([stop], Some(Duration::ZERO))? {
@@ -103,18 +103,18 @@ fn follow(
         }
         let watched: OperatorWatched = match replies.receive() {
             Ok(Some(watched)) => watched,
-            Ok(None) => return Ok(Some(CallError::Cut)),
+            Ok(None) => return Ok(Some(CallError::Disconnected)),
             Err(error) => return Ok(Some(error)),
         };
         let Some(approval) = watched.approval else {
-            return Ok(Some(CallError::Strange("an event about nothing".to_owned())));
+            return Ok(Some(CallError::Malformed("an event about nothing".to_owned())));
         };
         match format {
             Format::Json => {
                 let event = json!({ "v": 1, "approval": as_json(&approval), "ended": watched.ended });
                 writeln!(io.out, "{}", escape_json(&event.to_string()))?;
             }
-            Format::Text => writeln!(io.out, "{}", cut(line(&approval, &watched.ended), look))?,
+            Format::Text => writeln!(io.out, "{}", cut(line(&approval, &watched.ended), screen))?,
         }
         io.out.flush()?;
     }

@@ -1,9 +1,9 @@
 //! Verifies the hash chain of `privhelper/audit/AUDIT.md`, on bytes and in constant memory.
 
-use super::bad::{Bad, Behind, Broken, Expected, Kind, What};
+use super::chain_error::{Broken, ChainError, Expected, Following, Kind, LineError};
 use super::files::first_seq;
 use super::lines::{End, Lines};
-use super::proof::{Proof, Standing};
+use super::proof::{Proof, ProofState};
 use super::record::{FIRST_PREV, Hex, NoRecord, Record, hex, words};
 use super::seals::Seals;
 use super::statements::{Difference, Statements};
@@ -26,11 +26,11 @@ pub struct Verdict {
     /// Torn lines that the log itself names.
     pub torn: u64,
     /// The proofs besides the hashes.
-    pub standing: Standing,
+    pub state: ProofState,
     /// Where root states something else than the broker claimed.
     pub differences: Vec<Difference>,
     /// The first line that is not as it must be.
-    pub bad: Option<Bad>,
+    pub bad: Option<ChainError>,
 }
 
 /// Which files are verified.
@@ -66,17 +66,17 @@ pub fn verify(files: &[PathBuf], extent: Extent, proof: &Proof) -> Result<Verdic
     }
     let mut verdict = chain.verdict();
     if verdict.bad.is_none() {
-        let wrong = missing(&verdict, extent).or_else(|| proof.missing(verdict.last_seq, &verdict.standing));
+        let wrong = missing(&verdict, extent).or_else(|| proof.missing(verdict.last_seq, &verdict.state));
         let file = files.last().cloned().unwrap_or_default();
-        verdict.bad = wrong.map(|(kind, reason)| Bad { file, line: 0, kind, reason });
+        verdict.bad = wrong.map(|(kind, reason)| ChainError { file, line: 0, kind, reason });
     }
     Ok(verdict)
 }
 
-/// What an installation should still hold before its first record.
+/// Reports records before the first one that retention did not remove.
 fn missing(verdict: &Verdict, extent: Extent) -> Option<(Kind, String)> {
     let first = verdict.first_seq.filter(|_| extent == Extent::Installed)?;
-    let kept = verdict.standing.kept.unwrap_or(1);
+    let kept = verdict.state.kept.unwrap_or(1);
     (first > kept).then(|| {
         let gone =
             format!("the records {kept} to {} are not here, and retention did not remove them", first - 1);
@@ -84,7 +84,7 @@ fn missing(verdict: &Verdict, extent: Extent) -> Option<(Kind, String)> {
     })
 }
 
-/// Where the chain stands.
+/// The state of the chain after a record.
 #[derive(Debug, Clone)]
 struct Point {
     seq: u64,
@@ -118,7 +118,7 @@ struct Chain<'a> {
 
 impl Chain<'_> {
     /// Takes one file; the first line that breaks the chain, if one does. `later`: the files after it.
-    fn file(&mut self, path: &Path, later: &[PathBuf]) -> io::Result<Option<Bad>> {
+    fn file(&mut self, path: &Path, later: &[PathBuf]) -> io::Result<Option<ChainError>> {
         let mut lines = Lines::open(path)?;
         let mut number = 0;
         if self.now.is_none() {
@@ -126,35 +126,39 @@ impl Chain<'_> {
         }
         let broken = loop {
             let Some((line, end)) = lines.next()? else {
-                // What was cut short by a crash is named in the same file.
+                // A `torn` record is in the same file as the line that it names.
                 break self.fragment.take().map(|held| held.broken);
             };
             number += 1;
-            let broken = |what| Broken { file: path.to_owned(), line: number, what, behind: Behind::Nothing };
+            let broken =
+                |what| Broken { file: path.to_owned(), line: number, what, following: Following::Nothing };
             if let Err(broken) = self.line(line, end, broken) {
                 break Some(broken);
             }
         };
         let Some(broken) = broken else { return Ok(None) };
         let expected = self.expected();
-        let behind = expected.behind(broken.behind, lines, later)?;
-        Ok(Some(broken.named(&expected, behind)))
+        let following = expected.following(broken.following, lines, later)?;
+        Ok(Some(broken.named(&expected, following)))
     }
 
     /// Takes one line.
-    fn line(&mut self, line: &[u8], end: End, broken: impl Fn(What) -> Broken) -> Result<(), Broken> {
+    fn line(&mut self, line: &[u8], end: End, broken: impl Fn(LineError) -> Broken) -> Result<(), Broken> {
         let what = match end {
             End::Whole => match Record::read(line) {
                 Ok(record) => return self.record(&record, broken),
-                Err(NoRecord::Form) => What::NoRecord,
-                Err(NoRecord::Hash(seq)) => What::Changed(seq),
+                Err(NoRecord::Form) => LineError::NoRecord,
+                Err(NoRecord::Hash(seq)) => LineError::Changed(seq),
             },
             // A line before it that is no record is what broke first.
             End::File => {
-                return Err(self.fragment.take().map_or_else(|| broken(What::Cut), |held| held.broken));
+                return Err(self.fragment.take().map_or_else(|| broken(LineError::Cut), |held| held.broken));
             }
             End::TooLong => {
-                return Err(self.fragment.take().map_or_else(|| broken(What::TooLong), |held| held.broken));
+                return Err(self
+                    .fragment
+                    .take()
+                    .map_or_else(|| broken(LineError::TooLong), |held| held.broken));
             }
         };
         self.hold(line, || broken(what));
@@ -182,15 +186,15 @@ impl Chain<'_> {
     }
 
     /// Takes the next record into the chain.
-    fn record(&mut self, record: &Record<'_>, broken: impl Fn(What) -> Broken) -> Result<(), Broken> {
+    fn record(&mut self, record: &Record<'_>, broken: impl Fn(LineError) -> Broken) -> Result<(), Broken> {
         let torn = (record.event == b"torn").then(|| Torn::of(record));
         if let Some(held) = self.fragment.take() {
             let found = hex(&held.hasher.finalize().into());
             if torn.flatten().is_none_or(|torn| torn.size != held.size || torn.sha256.as_bytes() != found) {
-                return Err(Broken { behind: self.expected().this(record), ..held.broken });
+                return Err(Broken { following: self.expected().kind_of(record), ..held.broken });
             }
         } else if torn.is_some() && !self.untake(torn.flatten()) && self.expected().is(record) {
-            return Err(broken(What::Torn));
+            return Err(broken(LineError::Torn));
         }
         self.take(record).map_err(broken)?;
         self.verdict.torn += u64::from(record.event == b"torn");
@@ -199,19 +203,19 @@ impl Chain<'_> {
         Ok(())
     }
 
-    fn take(&mut self, record: &Record<'_>) -> Result<(), What> {
+    fn take(&mut self, record: &Record<'_>) -> Result<(), LineError> {
         let begins = self.now.is_none() && self.begins == Some(record.seq);
         let expected = self.expected();
         if !begins && !expected.is(record) {
             let is_twin = |point: &Point| point.seq == record.seq && point.prev == *record.prev;
             return Err(match &self.now {
-                Some(point) if is_twin(point) && point.hash != *record.hash => What::Twin(record.seq),
-                _ if record.seq != expected.seq => What::Number(record.seq),
-                _ => What::Prev,
+                Some(point) if is_twin(point) && point.hash != *record.hash => LineError::Twin(record.seq),
+                _ if record.seq != expected.seq => LineError::Number(record.seq),
+                _ => LineError::Prev,
             });
         }
         let mut seals = self.now.as_ref().map(|point| point.seals.clone()).unwrap_or_default();
-        self.proof.check(&mut seals, &mut self.verdict.standing, record)?;
+        self.proof.check(&mut seals, &mut self.verdict.state, record)?;
         self.statements.take(record.seq, record.event, record.line);
         self.before = self.now.take();
         self.now = Some(Point { seq: record.seq, hash: *record.hash, prev: *record.prev, seals });

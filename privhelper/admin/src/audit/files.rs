@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub const CURRENT: &str = "audit.jsonl";
 
 /// The log's files in order: those that were rotated away, then the one that is written. While a rotated file is being
-/// compressed both forms stand there: the one that was there first counts.
+/// compressed both forms exist: the uncompressed one counts.
 ///
 /// # Errors
 /// The directory cannot be read.

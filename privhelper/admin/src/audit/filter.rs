@@ -27,7 +27,7 @@ pub struct FilterArgs {
     /// Only records of this event, such as begin, end or refused
     #[arg(long)]
     event: Option<String>,
-    /// Only records of this client: its name, or the uid that the kernel told
+    /// Only records of this client: its name, or the uid that the kernel reported
     #[arg(long)]
     client: Option<String>,
     /// Only records that are for this person, by name or uid, as the client claims

@@ -1,4 +1,4 @@
-//! A log's lines one after the other, and then those that come, across rotation.
+//! Reads a log's lines, and with `--follow` those that are appended later, across rotation.
 
 use super::files::{CURRENT, files, first_seq};
 use super::lines::{End, Lines};
@@ -15,12 +15,12 @@ use std::time::Duration;
 /// How often the log is looked at: often enough for a person.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Where a reading stands.
+/// The position of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// On a line: see [`Reading::line`].
     Line(End),
-    /// Behind the last line that is there; more may come.
+    /// After the last line that is there; more may come.
     Caught,
     /// At the end.
     End,
@@ -31,7 +31,7 @@ pub enum Step {
 pub enum Until {
     /// Only what is there.
     End,
-    /// What comes, too.
+    /// New lines as well.
     Interrupted,
 }
 
@@ -51,7 +51,7 @@ pub struct Reading<'a> {
     lines: Option<Lines>,
     /// Which file is followed, and how long it was.
     followed: Option<(u64, u64)>,
-    /// Another file stands in its place: it is read to its end once more.
+    /// The file was replaced: it is read to its end once more.
     is_over: bool,
     number: u64,
     seq: u64,
@@ -74,7 +74,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The file, number and bytes of the line that the reading stands on.
+    /// The file, number and bytes of the current line.
     pub fn line(&self) -> (&Path, u64, &[u8]) {
         (&self.path, self.number, self.lines.as_ref().map_or(&[], Lines::line))
     }
@@ -116,7 +116,7 @@ impl<'a> Reading<'a> {
                 (self.lines, self.followed) = (None, None);
                 continue;
             }
-            // What was written before it was put away is read before the next file is.
+            // A rotated file is read to its end before the next one.
             self.is_over = self.has_moved();
             if !self.is_over {
                 return Ok(Step::Caught);
@@ -142,7 +142,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Whether another file stands where the followed one stood, or it was cut.
+    /// Whether the followed file was replaced or truncated.
     fn has_moved(&mut self) -> bool {
         let Ok(there) = std::fs::metadata(&self.path) else { return false };
         let cut = there.len() < self.lines.as_ref().map_or(0, Lines::read);
@@ -158,7 +158,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What tells one file from another.
+/// The identity of a file.
 fn id(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }

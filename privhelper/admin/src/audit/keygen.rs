@@ -1,10 +1,13 @@
 //! `audit keygen`: the seed that all seals come from, shown once on a terminal.
 //!
-//! Whoever has the seed can check every seal, and make them: it must not stay on this host. A maintainer script's output
+//! The seed checks every seal and can forge them, so it must not stay on this host. A maintainer script's output
 //! ends in a log of apt's, so none of them is given the key, although apt lends it a terminal.
 
+use super::chain::{self, Extent};
+use super::files::chosen;
+use super::proof::Proof;
 use super::storage::keeps_old;
-use crate::approvals::Person;
+use crate::approvals::Console;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::text::escape;
@@ -20,8 +23,8 @@ use std::path::Path;
 /// `audit keygen`. `person`: who sits at the terminal; nobody does in a script.
 ///
 /// # Errors
-/// The terminal or what is told cannot be written.
-pub fn keygen(host: &Host, person: Option<&mut dyn Person>, io: &mut Io<'_>) -> io::Result<Exit> {
+/// The output cannot be written.
+pub fn keygen(host: &Host, person: Option<&mut dyn Console>, io: &mut Io<'_>) -> io::Result<Exit> {
     if nix::unistd::geteuid().as_raw() != host.owner_uid {
         return fail(io, Exit::Failed, "only root may make the key");
     }
@@ -34,8 +37,7 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Person>, io: &mut Io<'_>) -> 
         let why = format!("there is a key already ({}), and it is never overwritten", next.display());
         return fail(io, Exit::Failed, &why);
     }
-    let epoch = match seed().map(|seed| Epoch::new(super::last_epoch(host).map_or(0, |last| last + 1), &seed))
-    {
+    let epoch = match seed().map(|seed| Epoch::new(last_epoch(host).map_or(0, |last| last + 1), &seed)) {
         Ok(Some(epoch)) => epoch,
         Ok(None) => return fail(io, Exit::Failed, "no key could be made"),
         Err(error) => return fail(io, Exit::Failed, &format!("/dev/random: {error}")),
@@ -68,6 +70,12 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Person>, io: &mut Io<'_>) -> 
          clear this terminal and its scrollback"
     )?;
     Ok(Exit::Done)
+}
+
+/// The last epoch that the log names, if it can be read.
+fn last_epoch(host: &Host) -> Option<u64> {
+    let files = chosen(host, &[]).ok()?;
+    chain::verify(&files, Extent::Installed, &Proof::default()).ok()?.state.epoch
 }
 
 /// 64 hex digits from the kernel's generator, which waits until it is seeded (random(4)).

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Longest line that is held in memory: 16 MiB; no record is longer.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
-/// What is read at once.
+/// Bytes read at once.
 const CHUNK: usize = 256 * 1024;
 
 /// How a line ended.
@@ -31,13 +31,13 @@ pub struct Lines {
     start: usize,
     /// Where what was read ends.
     end: usize,
-    /// So far no LF stands in what was not yet given.
+    /// How much of the unread bytes holds no LF.
     searched: usize,
     /// The line that the file ends in was given.
     is_told: bool,
     /// Bytes that were read.
     read: u64,
-    /// Where the last line that was given stands.
+    /// The range of the current line.
     line: Range<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Lines {
         Ok(Self::of(unpacked(File::open(path)?)?))
     }
 
-    /// Reads what is already open, as it stands.
+    /// Reads an open source without decompressing it.
     pub fn of(source: Box<dyn Read>) -> Self {
         Self {
             source,
@@ -109,7 +109,7 @@ impl Lines {
         self.read
     }
 
-    /// Reads more behind what was not yet given.
+    /// Reads more bytes into the buffer.
     fn fill(&mut self) -> io::Result<usize> {
         if self.end == self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -149,7 +149,7 @@ fn unpacked(file: File) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(file))
 }
 
-/// Frame after frame, as several may stand in one file (RFC 8878, section 3).
+/// Frame after frame, as a file may hold several (RFC 8878, section 3).
 struct Zstd(Frame);
 
 enum Frame {

@@ -2,8 +2,8 @@
 //!
 //! The log is read as bytes, a line at a time: memory does not grow with it. `privhelper/audit/AUDIT.md` is the format.
 
-mod bad;
 pub(crate) mod chain;
+mod chain_error;
 mod export;
 mod files;
 mod filter;
@@ -23,15 +23,15 @@ mod verify;
 mod view;
 mod witness;
 
-pub use bad::{Bad, Kind};
 pub use chain::{Extent, Verdict, verify};
+pub use chain_error::{ChainError, Kind};
 pub(crate) use files::chosen;
 pub use files::files;
 pub use keygen::keygen;
-pub use proof::{Known, Proof, Source, Standing};
+pub use proof::{KnownRecord, Proof, ProofState, Source};
 pub use statements::Difference;
 
-use crate::approvals::{Person, Terminal};
+use crate::approvals::{Console, Terminal};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use clap::Subcommand;
@@ -70,13 +70,7 @@ pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> 
             let is_script = std::env::var_os("DPKG_MAINTSCRIPT_NAME").is_some();
             let asked = io.answers.as_ref().filter(|_| !is_script);
             let mut terminal = asked.and_then(|_| Terminal::open().ok());
-            keygen(host, terminal.as_mut().map(|terminal| terminal as &mut dyn Person), io)
+            keygen(host, terminal.as_mut().map(|terminal| terminal as &mut dyn Console), io)
         }
     }
-}
-
-/// The last epoch that the log names, if it can be read.
-fn last_epoch(host: &Host) -> Option<u64> {
-    let files = chosen(host, &[]).ok()?;
-    chain::verify(&files, Extent::Installed, &Proof::default()).ok()?.standing.epoch
 }

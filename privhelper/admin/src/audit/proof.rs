@@ -1,11 +1,10 @@
 //! Proofs besides the hash chain: seals, signatures, and records whose hashes are known from elsewhere.
 //!
-//! Whoever writes a log anew can compute every hash in it. A seal needs a key that was overwritten after its record; a
+//! Hashes alone prove little: a rewritten log can have correct ones. A seal needs a key that was overwritten after its record; a
 //! signature likewise, and is checked without a secret; a tip kept elsewhere is out of the writer's reach.
 
-use super::bad::{Kind, What};
+use super::chain_error::{Kind, LineError};
 use super::record::{Hex, Record};
-use super::seals::Seals;
 use postern_seal::{Epoch, Key, Public};
 
 /// Knowledge of the log from outside the log.
@@ -16,12 +15,12 @@ pub struct Proof {
     /// From `--public`: the signature of this key, and those after it, can be checked.
     pub public: Option<Public>,
     /// Records that are known from elsewhere, by their numbers.
-    pub known: Vec<Known>,
+    pub known: Vec<KnownRecord>,
 }
 
 /// A record as it is known from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownRecord {
     /// Its number.
     pub seq: u64,
     /// Its hash.
@@ -55,7 +54,7 @@ impl Source {
 
 /// The proofs besides the hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ProofState {
     /// The first record with a seal.
     pub sealed_from: Option<u64>,
     /// The first record whose seal was checked.
@@ -81,23 +80,23 @@ pub struct Standing {
 }
 
 impl Proof {
-    /// Holds a record against what is known of it from elsewhere.
+    /// Compares a record with what is known of it from elsewhere. `key`: the key of the record after it, if it is known.
     pub(super) fn compare(
         &self,
-        seals: &Seals,
-        standing: &mut Standing,
+        key: Option<&Key>,
+        state: &mut ProofState,
         record: &Record<'_>,
-    ) -> Result<(), What> {
+    ) -> Result<(), LineError> {
         let seq = record.seq;
         let first = self.known.partition_point(|known| known.seq < seq);
         for known in self.known[first..].iter().take_while(|known| known.seq == seq) {
             let source = known.source.words();
             if known.hash != *record.hash {
-                return Err(What::Known(format!("record {seq} is not the one that {source} knows")));
+                return Err(LineError::Known(format!("record {seq} is not the one that {source} knows")));
             }
-            let is_proof = match (&known.key, &seals.key) {
+            let is_proof = match (&known.key, key) {
                 (Some(known), Some(key)) if known != key => {
-                    return Err(What::Known(format!(
+                    return Err(LineError::Known(format!(
                         "the key behind record {seq} is not the one of {source}"
                     )));
                 }
@@ -105,9 +104,9 @@ impl Proof {
                 (Some(_), key) => key.is_some(),
                 (None, _) => true,
             };
-            standing.matched += 1;
+            state.matched += 1;
             if is_proof {
-                standing.known_to = Some(seq);
+                state.known_to = Some(seq);
             }
         }
         Ok(())
@@ -115,7 +114,7 @@ impl Proof {
 
     /// What is not there although the log's lines are a chain: records that are known from elsewhere, or any that the
     /// keys that were given are of.
-    pub(super) fn missing(&self, last: Option<u64>, standing: &Standing) -> Option<(Kind, String)> {
+    pub(super) fn missing(&self, last: Option<u64>, state: &ProofState) -> Option<(Kind, String)> {
         if let Some(known) = self.known.last().filter(|known| last.is_none_or(|last| known.seq > last)) {
             let end =
                 last.map_or("the log is empty".to_owned(), |last| format!("the log ends with record {last}"));
@@ -124,16 +123,16 @@ impl Proof {
                 format!("{end}, and {} knows record {}", known.source.words(), known.seq),
             ));
         }
-        if self.epoch.is_some() && standing.checked_from.is_none() {
+        if self.epoch.is_some() && state.checked_from.is_none() {
             return Some((Kind::Modification, "no record is sealed by the key that was given".to_owned()));
         }
-        if self.public.is_some() && standing.signatures == 0 {
+        if self.public.is_some() && state.signatures == 0 {
             return Some((
                 Kind::Modification,
                 "no record is signed by the public key that was given".to_owned(),
             ));
         }
-        if let [first, ..] = standing.tampered[..] {
+        if let [first, ..] = state.tampered[..] {
             let why = format!(
                 "record {first} says that the recorder found the log changed: see `audit show --event tampered`"
             );

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 as it stands in the log: lower-case hex.
+/// A SHA-256 as the log has it: lower-case hex.
 pub type Hex = [u8; 64];
 
 /// The `prev` of the first record.

@@ -1,7 +1,7 @@
 //! Seals and signatures, record by record: `privhelper/audit/AUDIT.md`, "Seal".
 
-use super::bad::What;
-use super::proof::{Proof, Standing};
+use super::chain_error::LineError;
+use super::proof::{Proof, ProofState};
 use super::record::{Record, hex};
 use postern_policy::types::Digest;
 use postern_seal::{Key, Public, Tip};
@@ -15,16 +15,16 @@ const STEPS_MAX: u64 = 1 << 30;
 /// Most numbers that a list of them holds.
 const LIST_MAX: usize = 100;
 
-/// Where seals and signatures stand behind a record.
+/// The state of seals and signatures after a record.
 #[derive(Debug, Clone, Default)]
 pub struct Seals {
     /// Number of the epoch and of its first record, as the log says.
     epoch: Option<(u64, u64)>,
     /// The key of the next record, where the key is known.
-    pub(super) key: Option<Key>,
+    key: Option<Key>,
     /// The keys that may sign next, as the last signature names them: of which epoch, and which are trusted.
     signers: Option<Signers>,
-    /// The record is a recorder's last, or the signature behind it.
+    /// The record is a recorder's last, or the signature after it.
     is_stopped: bool,
 }
 
@@ -57,29 +57,29 @@ impl Proof {
     pub(super) fn check(
         &self,
         seals: &mut Seals,
-        standing: &mut Standing,
+        state: &mut ProofState,
         record: &Record<'_>,
-    ) -> Result<(), What> {
+    ) -> Result<(), LineError> {
         let own = own(record)?;
-        self.seal(seals, standing, record, own.as_ref()).map_err(What::Seal)?;
+        self.seal(seals, state, record, own.as_ref()).map_err(LineError::Seal)?;
         if let Some(own) = own {
-            standing.kept = standing.kept.max(own.kept);
+            state.kept = state.kept.max(own.kept);
             if record.event == b"sealed" {
-                self.signature(seals, standing, record, &own).map_err(What::Seal)?;
+                self.signature(seals, state, record, &own).map_err(LineError::Seal)?;
             }
         }
         match record.event {
-            b"tampered" if standing.tampered.len() < LIST_MAX => standing.tampered.push(record.seq),
+            b"tampered" if state.tampered.len() < LIST_MAX => state.tampered.push(record.seq),
             _ => {}
         }
         seals.is_stopped = record.event == b"stop" || seals.is_stopped && record.event == b"sealed";
-        self.compare(seals, standing, record)
+        self.compare(seals.key.as_ref(), state, record)
     }
 
     fn seal(
         &self,
         seals: &mut Seals,
-        standing: &mut Standing,
+        state: &mut ProofState,
         record: &Record<'_>,
         own: Option<&Own<'_>>,
     ) -> Result<(), String> {
@@ -91,13 +91,13 @@ impl Proof {
             };
         };
         if let Some((epoch, since)) = own.and_then(|own| own.epoch.zip(own.since)) {
-            self.enter(seals, standing, seq, epoch, since)?;
+            self.enter(seals, state, seq, epoch, since)?;
         }
         let Some((epoch, _)) = seals.epoch else {
             return Err(format!("record {seq} has a seal, and nothing says of which epoch"));
         };
-        standing.sealed_from = standing.sealed_from.or(Some(seq));
-        standing.epoch = Some(epoch);
+        state.sealed_from = state.sealed_from.or(Some(seq));
+        state.epoch = Some(epoch);
         if let Some(key) = seals.key.take() {
             let digest = Digest::from_bytes(&record.digest).unwrap_or(Digest::ZERO);
             if hex(&key.seal(digest).array()) != *seal {
@@ -106,16 +106,16 @@ impl Proof {
                 ));
             }
             seals.key = Some(key.next());
-            standing.checked_from = standing.checked_from.or(Some(seq));
+            state.checked_from = state.checked_from.or(Some(seq));
         }
         Ok(())
     }
 
-    /// An epoch begins, or a record names the one that it stands in.
+    /// An epoch begins, or a record names its epoch.
     fn enter(
         &self,
         seals: &mut Seals,
-        standing: &mut Standing,
+        state: &mut ProofState,
         seq: u64,
         epoch: u64,
         since: u64,
@@ -133,15 +133,15 @@ impl Proof {
             Some(_) | None => {}
         }
         let is_cut = seals.epoch.is_some() && !seals.is_stopped;
-        if is_cut && standing.open_ends.len() < LIST_MAX {
-            standing.open_ends.push(seq.saturating_sub(1));
+        if is_cut && state.open_ends.len() < LIST_MAX {
+            state.open_ends.push(seq.saturating_sub(1));
         }
         seals.epoch = Some((epoch, since));
         seals.key = self.key(epoch, seq - since)?;
         Ok(())
     }
 
-    /// The key of the record that stands so many behind the first of an epoch.
+    /// The key of the record that is `steps` records after the first of an epoch.
     fn key(&self, epoch: u64, steps: u64) -> Result<Option<Key>, String> {
         let Some(first) = &self.epoch else { return Ok(None) };
         let Some(epochs) = epoch.checked_sub(first.number) else { return Ok(None) };
@@ -156,7 +156,7 @@ impl Proof {
     fn signature(
         &self,
         seals: &mut Seals,
-        standing: &mut Standing,
+        state: &mut ProofState,
         record: &Record<'_>,
         own: &Own<'_>,
     ) -> Result<(), String> {
@@ -181,17 +181,17 @@ impl Proof {
                     "the signature in record {seq} is not that of its key: it was written anew"
                 ));
             }
-            standing.signatures += 1;
-            standing.signed_to = Some(seq - 1);
+            state.signatures += 1;
+            state.signed_to = Some(seq - 1);
         }
-        standing.next_public = Some(next.to_string());
+        state.next_public = Some(next.to_string());
         seals.signers = Some(Signers { epoch, next, boots, is_trusted });
         Ok(())
     }
 }
 
 impl Signers {
-    /// The key that the next signature must be by, if it stands in this epoch.
+    /// The key that the next signature must be by, if it is in this epoch.
     fn of(&self, epoch: u64) -> Option<Public> {
         match epoch.checked_sub(self.epoch)? {
             0 => Some(self.next),
@@ -203,11 +203,11 @@ impl Signers {
 }
 
 /// Returns the record's statement about the log itself, if it has one.
-fn own<'a>(record: &Record<'a>) -> Result<Option<Own<'a>>, What> {
+fn own<'a>(record: &Record<'a>) -> Result<Option<Own<'a>>, LineError> {
     match record.event {
         b"start" | b"torn" | b"rotated" | b"sealed" | b"tampered" => serde_json::from_slice(record.line)
             .map(Some)
-            .map_err(|error| What::Seal(format!("record {} is not readable: {error}", record.seq))),
+            .map_err(|error| LineError::Seal(format!("record {} is not readable: {error}", record.seq))),
         _ => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! `audit show`: records for people, or as they stand.
+//! `audit show` and `audit export`: prints records as a table, as JSON, or in an export format.
 
 use super::filter::{Filter, FilterArgs};
 use super::follow::{Reading, Step, Until};
@@ -17,7 +17,7 @@ use std::io::{self, BufWriter, Write};
 pub struct ShowArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// The records as they stand in the log, one JSON object a line
+    /// The records as the log has them, one JSON object a line
     #[arg(long)]
     json: bool,
     /// Only the last N that fit [default: all; 10 with --follow]
@@ -46,13 +46,13 @@ pub struct ExportArgs {
 enum Form<'a> {
     /// A row of a table.
     Row,
-    /// As it stands.
+    /// As the log has it.
     Json,
     /// For another system.
     Export(export::Format, &'a str),
 }
 
-/// `audit show`. A line that is no record is told and passed over; `audit verify` judges it.
+/// `audit show`. A line that is not a record is reported and skipped; see `audit verify`.
 ///
 /// # Errors
 /// The result cannot be written.
@@ -123,12 +123,12 @@ fn run(
     }
     drop(out);
     if !is_any {
-        writeln!(io.err, "no record fits")?;
+        writeln!(io.err, "no record matches")?;
     }
     Ok(Exit::Done)
 }
 
-/// The line that the reading stands on as it is to be shown, if it fits.
+/// The current line as it is shown, if it matches the filter.
 fn one(
     reading: &Reading<'_>,
     end: End,

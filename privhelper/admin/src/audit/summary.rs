@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Most names in a table: what stands in a log that was tampered with cannot fill the memory.
+/// Most names in a table, so that a tampered log cannot fill the memory.
 const NAMES_MAX: usize = 10_000;
 const OTHERS: &str = "(others)";
 
@@ -126,7 +126,7 @@ impl Summary {
             "end" if is_failed => Some(|tally| tally.failed += 1),
             _ => None,
         };
-        // Of a request that waited, the waiting tells the decision.
+        // The decision of a request that waited is counted with its `pending` record.
         let decides = matches!(event.as_str(), "served" | "previewed" | "refused" | "pending")
             || event == "begin" && decision != "ask";
         add(&mut self.events, event, |count| *count += 1);
@@ -145,7 +145,7 @@ impl Summary {
     fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
         let records = count(usize::try_from(self.records).unwrap_or(usize::MAX), "record");
         if self.records == 0 {
-            return writeln!(out, "no record fits");
+            return writeln!(out, "no record matches");
         }
         writeln!(out, "{records} from {} to {}", escape(&self.first), escape(&self.last))?;
         tallies(out, "VERB", &self.verbs)?;

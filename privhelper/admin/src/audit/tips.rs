@@ -1,7 +1,7 @@
 //! Records that are known from elsewhere: tips that the recorder left in the journal, those that somebody kept, and the
 //! running recorder's own keys.
 
-use super::proof::{Known, Source};
+use super::proof::{KnownRecord, Source};
 use super::record::{Hex, hex};
 use crate::host::Host;
 use crate::lint::gather;
@@ -36,7 +36,7 @@ struct Entry {
 ///
 /// # Errors
 /// Why the journal cannot be asked.
-pub fn journal(host: &Host) -> Result<Vec<Known>, String> {
+pub fn journal(host: &Host) -> Result<Vec<KnownRecord>, String> {
     let Some(journalctl) = &host.journalctl else { return Ok(Vec::new()) };
     let uid = (host.accounts.user)(USER).ok_or_else(|| format!("there is no user {USER}"))?.to_string();
     let arguments = [
@@ -53,7 +53,7 @@ pub fn journal(host: &Host) -> Result<Vec<Known>, String> {
 }
 
 /// The tip in an entry, if it is one that the recorder wrote.
-fn tip(line: &str, uid: &str) -> Option<Known> {
+fn tip(line: &str, uid: &str) -> Option<KnownRecord> {
     let entry: Entry = serde_json::from_str(line).ok()?;
     let is_recorders = entry.uid == uid && entry.unit == UNIT && entry.id == TIP;
     let known = known(&entry.seq, &entry.hash, Source::Journal)?;
@@ -64,19 +64,19 @@ fn tip(line: &str, uid: &str) -> Option<Known> {
 ///
 /// # Errors
 /// Another form.
-pub fn told(text: &str) -> Result<Known, String> {
+pub fn told(text: &str) -> Result<KnownRecord, String> {
     let parts = text.split_once(':').and_then(|(seq, hash)| known(seq, hash, Source::Told));
     parts.ok_or_else(|| "write it as SEQ:HASH, the way `audit verify` prints it".to_owned())
 }
 
 /// The record that the running recorder's keys name. Only root can read them.
-pub fn running(host: &Host) -> Option<Known> {
+pub fn running(host: &Host) -> Option<KnownRecord> {
     let running = RunningKeys::decode(&std::fs::read(&host.seal).ok()?)?;
     let (hash, key) = (hex(&running.hash.array()), Some(running.key));
-    Some(Known { seq: running.seq, hash, key, source: Source::Recorder })
+    Some(KnownRecord { seq: running.seq, hash, key, source: Source::Recorder })
 }
 
-fn known(seq: &str, hash: &str, source: Source) -> Option<Known> {
+fn known(seq: &str, hash: &str, source: Source) -> Option<KnownRecord> {
     let hash: Hex = hex(&Digest::from_hex(hash)?.array());
-    Some(Known { seq: seq.parse().ok()?, hash, key: None, source })
+    Some(KnownRecord { seq: seq.parse().ok()?, hash, key: None, source })
 }

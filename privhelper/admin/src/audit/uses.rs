@@ -43,14 +43,14 @@ pub struct Refused {
 
 /// The last record that names the accepted policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct InForce {
+pub struct RecordedPolicy {
     /// The policy's digest.
     pub policy: String,
     /// The record's number.
     pub seq: u64,
     /// When.
     pub time: String,
-    /// Who had it applied, if this record is of that.
+    /// The uid that applied it, if this is a `policy_applied` record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_uid: Option<u32>,
 }
@@ -67,7 +67,7 @@ pub struct Uses {
     /// Number and time of the last.
     pub head: Option<(u64, String)>,
     /// The accepted policy, as the recorder recorded it.
-    pub in_force: Option<InForce>,
+    pub in_force: Option<RecordedPolicy>,
     /// By rule id: of those asked for.
     pub rules: BTreeMap<String, RuleUse>,
     /// How often what was refused.
@@ -148,7 +148,7 @@ impl Uses {
                 let known = self.in_force.take().filter(|known| is_start && known.policy == line.policy);
                 let by_uid = line.client.uid.filter(|_| !is_start);
                 let (policy, time) = (line.policy.to_string(), line.time.to_string());
-                self.in_force = known.or(Some(InForce { policy, seq: line.seq, time, by_uid }));
+                self.in_force = known.or(Some(RecordedPolicy { policy, seq: line.seq, time, by_uid }));
             }
             "served" | "begin" => self.rule(line, |rule| rule.used += 1),
             "pending" => self.rule(line, |rule| rule.asked += 1),
@@ -174,7 +174,7 @@ impl Uses {
             rule.refused += 1;
             rule.last_refused = Some(line.time.to_string());
         }
-        // Only words that are known: what stands in a log that was tampered with cannot fill the memory.
+        // Only known words are kept, so that a tampered log cannot fill the memory.
         let verb = VerbId::from_name(&line.verb).map_or("another verb", VerbId::name);
         let code = Code::from_name(&line.outcome.code).map_or("another code", Code::as_str);
         let known = clients.iter().filter(|client| line.client.name.split('+').any(|name| name == **client));

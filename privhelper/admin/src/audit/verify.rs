@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct VerifyArgs {
     /// The log's files in order, as they are or packed by gzip or zstd [default: all of /var/log/postern]
     files: Vec<PathBuf>,
-    /// Check the seals: the key that `audit keygen` showed stands in this file, `-` for standard input
+    /// Check the seals with the key that `audit keygen` showed, read from this file, `-` for standard input
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Check the signatures: the public key that `audit keygen` or an earlier verification printed
@@ -29,7 +29,7 @@ pub struct VerifyArgs {
     public: Option<Public>,
     /// A tip that an earlier verification printed and that was kept elsewhere
     #[arg(long, value_name = "SEQ:HASH", value_parser = tips::told)]
-    tip: Vec<super::Known>,
+    tip: Vec<super::KnownRecord>,
     /// Compare with the lines that root writes into the journal before each effect
     #[arg(long)]
     journal: bool,
@@ -87,7 +87,7 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
                 return match witness {
                     Ok(witness) => {
                         let found =
-                            Found { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
+                            Verified { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
                         tell(&found, &proof, args, &notes, io)
                     }
                     Err(why) => {
@@ -139,13 +139,13 @@ fn key(path: &Path) -> Result<Epoch, String> {
 }
 
 /// The result, with the number of files.
-struct Found<'a> {
+struct Verified<'a> {
     verdict: &'a Verdict,
     witness: Option<&'a Witness>,
     files: usize,
 }
 
-impl Found<'_> {
+impl Verified<'_> {
     /// Whether the log is whole and nobody contradicts it.
     fn is_right(&self) -> bool {
         let is_witnessed = self.witness.is_none_or(|witness| witness.wrong.is_empty());
@@ -154,7 +154,7 @@ impl Found<'_> {
 }
 
 fn tell(
-    found: &Found<'_>,
+    found: &Verified<'_>,
     proof: &Proof,
     args: &VerifyArgs,
     notes: &[String],
@@ -191,16 +191,16 @@ fn tell(
             writeln!(io.out, "DIFFERENT: {}", escape(wrong))?;
         }
     }
-    let standing = &verdict.standing;
-    if let Some(to) = standing.signed_to {
-        writeln!(io.out, "signed up to record {to}: {} checked", number(standing.signatures, "signature"))?;
+    let state = &verdict.state;
+    if let Some(to) = state.signed_to {
+        writeln!(io.out, "signed up to record {to}: {} checked", number(state.signatures, "signature"))?;
     }
     if verdict.torn > 0 {
         let torn = number(verdict.torn, "torn line");
         writeln!(io.out, "{torn}, as recorded: a write was cut short there by a crash")?;
     }
-    if !standing.open_ends.is_empty() {
-        let ends = standing.open_ends.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    if !state.open_ends.is_empty() {
+        let ends = state.open_ends.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         writeln!(
             io.out,
             "a boot ended without `stop`, so what may have come after is not proven, behind record {ends}"
@@ -210,7 +210,7 @@ fn tell(
     if let Some(last) = verdict.last_seq {
         writeln!(io.out, "tip: {last}:{}", verdict.last_hash)?;
     }
-    if let Some(key) = &standing.next_public {
+    if let Some(key) = &state.next_public {
         writeln!(io.out, "public key of the next signature: {key}")?;
     }
     let notes = notes.iter().cloned().chain(remarks(verdict, proof));
@@ -222,8 +222,8 @@ fn tell(
 
 /// How far seals prove it.
 fn seals(verdict: &Verdict) -> String {
-    let standing = &verdict.standing;
-    match (standing.sealed_from, standing.checked_from) {
+    let state = &verdict.state;
+    match (state.sealed_from, state.checked_from) {
         (None, _) => "unsealed".to_owned(),
         (Some(from), None) => format!("sealed from record {from}, seals not checked"),
         (Some(from), Some(checked)) if from == checked => format!("sealed from record {from}, seals checked"),
@@ -236,7 +236,7 @@ fn seals(verdict: &Verdict) -> String {
 /// How far the end is proven: a file alone cannot show that nothing was cut off behind it.
 fn tail(verdict: &Verdict) -> String {
     let Some(last) = verdict.last_seq else { return "the log is empty".to_owned() };
-    match verdict.standing.known_to {
+    match verdict.state.known_to {
         Some(known) if known == last => {
             format!("the end is proven: record {last} is known elsewhere as the last")
         }
@@ -248,10 +248,10 @@ fn tail(verdict: &Verdict) -> String {
 }
 
 fn remarks(verdict: &Verdict, proof: &Proof) -> Vec<String> {
-    let standing = &verdict.standing;
+    let state = &verdict.state;
     let mut notes = Vec::new();
     if verdict.first_seq.is_some_and(|first| first > 1) {
-        let kept = standing.kept.zip(verdict.first_seq).filter(|(kept, first)| first <= kept);
+        let kept = state.kept.zip(verdict.first_seq).filter(|(kept, first)| first <= kept);
         notes.push(match kept {
             Some((kept, _)) => format!(
                 "retention removed the records before {kept}, as the log says; nothing is said of them"
@@ -259,15 +259,15 @@ fn remarks(verdict: &Verdict, proof: &Proof) -> Vec<String> {
             None => "the records before the first are not here, so nothing is said of them".to_owned(),
         });
     }
-    if verdict.bad.is_none() && standing.sealed_from.is_none() {
+    if verdict.bad.is_none() && state.sealed_from.is_none() {
         notes.push("unsealed, so root could have written the whole chain anew; keep the tip elsewhere and give it back with --tip, or see `audit keygen`".to_owned());
-    } else if standing.sealed_from.is_some() && proof.epoch.is_none() && standing.signatures == 0 {
+    } else if state.sealed_from.is_some() && proof.epoch.is_none() && state.signatures == 0 {
         notes.push("without --key or --public nothing but hashes was checked, and root could have written those anew".to_owned());
     }
     notes
 }
 
-fn as_json(found: &Found<'_>, proof: &Proof, notes: &[String]) -> Value {
+fn as_json(found: &Verified<'_>, proof: &Proof, notes: &[String]) -> Value {
     let (verdict, files) = (found.verdict, found.files);
     let differences = verdict
         .differences
@@ -276,20 +276,20 @@ fn as_json(found: &Found<'_>, proof: &Proof, notes: &[String]) -> Value {
     let journal = found
         .witness
         .map(|witness| json!({ "lines": witness.lines, "matched": witness.matched, "wrong": witness.wrong }));
-    let standing = &verdict.standing;
+    let state = &verdict.state;
     let bad = verdict.bad.as_ref().map(|bad| {
         json!({ "file": bad.file.display().to_string(), "line": bad.line, "kind": bad.kind, "reason": bad.reason })
     });
-    let is_proven = verdict.last_seq.is_some() && standing.known_to == verdict.last_seq;
+    let is_proven = verdict.last_seq.is_some() && state.known_to == verdict.last_seq;
     let notes = notes.iter().cloned().chain(remarks(verdict, proof)).collect::<Vec<_>>();
     json!({
         "v": 1, "valid": bad.is_none(), "files": files, "records": verdict.records,
         "first_seq": verdict.first_seq, "last_seq": verdict.last_seq, "last_hash": verdict.last_hash,
-        "torn": verdict.torn, "sealed": standing.sealed_from.is_some(), "sealed_from": standing.sealed_from,
-        "seals_checked_from": standing.checked_from, "epoch": standing.epoch, "signatures": standing.signatures,
-        "signed_to": standing.signed_to, "next_public": standing.next_public,
-        "tail": if is_proven { "proven" } else { "not_proven" }, "known_to": standing.known_to,
-        "open_ends": standing.open_ends, "tampered": standing.tampered, "kept": standing.kept,
+        "torn": verdict.torn, "sealed": state.sealed_from.is_some(), "sealed_from": state.sealed_from,
+        "seals_checked_from": state.checked_from, "epoch": state.epoch, "signatures": state.signatures,
+        "signed_to": state.signed_to, "next_public": state.next_public,
+        "tail": if is_proven { "proven" } else { "not_proven" }, "known_to": state.known_to,
+        "open_ends": state.open_ends, "tampered": state.tampered, "kept": state.kept,
         "differences": differences.collect::<Vec<_>>(), "journal": journal, "notes": notes, "bad": bad,
     })
 }

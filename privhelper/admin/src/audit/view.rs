@@ -32,7 +32,7 @@ pub fn row(record: &Value) -> String {
         record["seq"].to_string(),
         time,
         text(&record["event"]).to_owned(),
-        // The part that is a time, which tells most requests apart and is what `--request` takes.
+        // The timestamp of the UUIDv7, which identifies most requests and is accepted by `--request`.
         id.get(..13).unwrap_or(id).to_owned(),
         client(record),
         text(&record["verb"]).to_owned(),

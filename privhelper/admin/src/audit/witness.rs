@@ -76,7 +76,7 @@ pub fn compare(host: &Host, files: &[PathBuf]) -> Result<Witness, String> {
     let mut acts = BTreeMap::new();
     for (_, order, act) in entries {
         if let Some(known) = acts.insert(order.clone(), act.clone()).filter(|known| *known != act) {
-            witness.wrong.push(format!("root names order {order} twice and not alike: {known}; {act}"));
+            witness.wrong.push(format!("root wrote two different lines for order {order}: {known}; {act}"));
         }
     }
     let mut log = Effects::default();

@@ -4,7 +4,7 @@
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 
-/// How rules speak of one kind of object.
+/// How rules name one kind of object.
 struct Kind {
     /// For people.
     word: &'static str,

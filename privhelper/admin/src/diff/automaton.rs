@@ -1,12 +1,12 @@
 //! All strings at once: which sets of patterns can match the same string, each with a shortest such string.
 //!
 //! The strings are walked letter by letter, shortest first, in the product of all patterns' automata. Letters that
-//! no pattern waits for at some point are alike there, so that one of them stands for all.
+//! no pattern waits for at some point are alike there, so that one of them represents all.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-/// What `*` stands for.
+/// The characters that `*` matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Star {
     /// Any run.
@@ -53,7 +53,7 @@ pub struct Alphabet {
     pub longest: usize,
 }
 
-/// In a text that only tells strings apart: any one character.
+/// In a pattern that only distinguishes names: any one character.
 pub const ONE: char = '\u{1}';
 /// Likewise: any one character but a blank.
 pub const MARK: char = '\u{2}';
@@ -72,7 +72,7 @@ enum Op {
 }
 
 impl Op {
-    /// Whether a letter is one that this step stands for.
+    /// Whether this step matches a letter.
     fn takes(self, letter: u8) -> bool {
         match self {
             Self::Byte(byte) => byte == letter,

@@ -12,10 +12,10 @@ use postern_proto::root::v1 as root;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What to compare.
+/// Arguments of `policy diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// A policy.toml, a directory laid out like /etc/postern, an accepted.pb, or `accepted` for what is in force
+    /// A policy.toml, a directory laid out like /etc/postern, an accepted.pb, or `accepted` for the accepted policy
     old: PathBuf,
     /// The same [default: the installed files, /etc/postern]
     new: Option<PathBuf>,
@@ -45,7 +45,7 @@ impl From<Accepted> for Read {
     }
 }
 
-/// Compares two policies and tells the difference in effect.
+/// Compares two policies and prints the difference in effect.
 ///
 /// # Errors
 /// The result cannot be written.
@@ -73,7 +73,7 @@ pub fn run(host: &Host, args: &DiffArgs, io: &mut Io<'_>) -> io::Result<Exit> {
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
 
-/// The policy that an argument names; why there is none is told.
+/// Reads the policy that an argument names; prints the reason if there is none.
 fn read(host: &Host, path: Option<&Path>, io: &mut Io<'_>) -> io::Result<Option<Read>> {
     let Some(path) = path else {
         return read_files(host, &host.etc, Owner::Only(host.owner_uid), io);

@@ -1,8 +1,8 @@
 //! Commands of the policy with what can be given for their parameters.
 
 use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
-use super::facet::Facet;
-use super::objects::{Found, PACKAGE_RULES, UNIT_RULES};
+use super::class::{ObjectClasses, PACKAGE_RULES, UNIT_RULES};
+use super::verb_rule::VerbRule;
 use postern_policy::Object;
 use postern_policy::types::{Arguments, CommandName, ParameterKind, Pattern, UNIT_SUFFIXES};
 use postern_proto::root::v1 as root;
@@ -37,16 +37,17 @@ const SAMPLES: [&str; 14] = [
 /// # Errors
 /// The patterns are too many for the budget, or a parameter's kind is none of those that patterns can be proven for.
 pub(super) fn add(
-    found: &mut Found<'_>,
+    found: &mut ObjectClasses<'_>,
     defined: [&[root::Command]; 2],
     budget: &mut Budget,
 ) -> Result<(), Exhausted> {
     let names = defined.iter().flat_map(|commands| commands.iter().map(|command| command.name.as_str()));
     for name in names.collect::<BTreeSet<_>>() {
-        let facets = found.facets;
-        let is_named = |facet: &Facet<'_>| matches_one(&facet.known.rule.commands, name);
-        let speaking = (0..facets.len()).filter(|place| is_named(&facets[*place])).collect::<Vec<_>>();
-        if speaking.iter().all(|place| !facets[*place].differs) {
+        let verb_rules = found.verb_rules;
+        let is_named = |verb_rule: &VerbRule<'_>| matches_one(&verb_rule.resolved.rule.commands, name);
+        let speaking =
+            (0..verb_rules.len()).filter(|place| is_named(&verb_rules[*place])).collect::<Vec<_>>();
+        if speaking.iter().all(|place| !verb_rules[*place].differs) {
             continue;
         }
         for commands in defined {
@@ -56,7 +57,7 @@ pub(super) fn add(
             };
             let mut sets = vec![Vec::new()];
             for parameter in &command.parameters {
-                let grants = speaking.iter().map(|place| grant(&facets[*place], &parameter.name));
+                let grants = speaking.iter().map(|place| grant(&verb_rules[*place], &parameter.name));
                 let values = values(parameter, &grants.collect::<Vec<_>>(), budget)?;
                 budget.take(sets.len() * values.len() * 100)?;
                 let with = |set: &Vec<(String, String)>, value: &String| {
@@ -66,13 +67,13 @@ pub(super) fn add(
                 sets = sets.iter().flat_map(|set| values.iter().map(move |value| with(set, value))).collect();
             }
             for set in sets {
-                let admits = |facet: &Facet<'_>| {
-                    facet.known.rule.parameters.iter().all(|grant| {
+                let admits = |verb_rule: &VerbRule<'_>| {
+                    verb_rule.resolved.rule.parameters.iter().all(|grant| {
                         let value = set.iter().find(|(name, _)| *name == grant.name);
                         value.is_some_and(|(_, value)| matches_one(&grant.patterns, value))
                     })
                 };
-                let members = speaking.iter().copied().filter(|place| admits(&facets[*place])).collect();
+                let members = speaking.iter().copied().filter(|place| admits(&verb_rules[*place])).collect();
                 let call = CommandName::new(name).ok().zip(Arguments::new(set).ok());
                 found.add(call.map(|(name, arguments)| Object::Command { name, arguments }), name, members);
             }
@@ -86,9 +87,9 @@ fn matches_one(patterns: &[String], text: &str) -> bool {
     patterns.iter().any(is_like)
 }
 
-/// What a rule says of a parameter; none = anything.
-fn grant<'a>(facet: &Facet<'a>, parameter: &str) -> Option<&'a [String]> {
-    let grants = &facet.known.rule.parameters;
+/// The patterns of a rule for a parameter; none = any value.
+fn grant<'a>(verb_rule: &VerbRule<'a>, parameter: &str) -> Option<&'a [String]> {
+    let grants = &verb_rule.resolved.rule.parameters;
     grants.iter().find(|grant| grant.name == parameter).map(|grant| &*grant.patterns)
 }
 
@@ -114,7 +115,7 @@ fn values(
     let texts = parameter.values.iter().filter(|_| has_patterns);
     let admitting = texts.map(|text| machine.add(text, star, true)).collect::<Vec<_>>();
     let mut apart = |text: &str| machine.add(text, Star::Any, false);
-    // What no value is like.
+    // Patterns that no valid value matches.
     let refusing = match parameter.kind() {
         Kind::Package => PACKAGE_RULES.map(&mut apart).to_vec(),
         Kind::Unit => UNIT_RULES.map(&mut apart).to_vec(),

@@ -1,20 +1,19 @@
 //! Effects of the difference, gathered: one entry per group of objects with the same rules.
 
-use super::Side;
-use super::facet::{Known, is_limit_of};
+use super::class::EXAMPLES_MAX;
+use super::evaluate::{Outcome, PolicyEvaluator, Verdict};
 use super::facts::Fact;
-use super::judge::{Court, Outcome, Principal, Verdict};
 use super::probe::{Probe, is_probed};
+use super::side::{Principal, Side};
+use super::verb_rule::ResolvedRule;
 use super::written;
+use crate::policy::keys::is_limit_of;
 use postern_policy::VerbId;
 use std::collections::HashMap;
 
-/// Most examples of one entry.
-pub(super) const EXAMPLES_MAX: usize = 5;
-
 /// How what may be done changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Turn {
+pub enum EffectChange {
     /// It is done now, and was not or only after asking.
     Allowed,
     /// A person is asked now.
@@ -25,11 +24,15 @@ pub enum Turn {
     Changed(Vec<String>),
 }
 
-impl Turn {
+impl EffectChange {
     /// How the two answers to one request differ, if what may be done differs. `defined`: what the request's object
     /// stands for.
-    pub(super) fn between(case: &Case, known: [&[Known<'_>]; 2], defined: &[Vec<Fact>; 2]) -> Option<Self> {
-        let Case { verb, before: old, after: new, .. } = case;
+    pub(super) fn between(
+        case: &ComparedRequest,
+        known: [&[ResolvedRule<'_>]; 2],
+        defined: &[Vec<Fact>; 2],
+    ) -> Option<Self> {
+        let ComparedRequest { verb, before: old, after: new, .. } = case;
         match (old.verdict, new.verdict) {
             (Verdict::Refused, Verdict::Refused) => None,
             (Verdict::Allowed, Verdict::Allowed) | (Verdict::Asks, Verdict::Asks) => {
@@ -48,8 +51,8 @@ impl Turn {
     }
 }
 
-/// What the deciding rule says of a granted request that no probe finds out: how often, how long, and the like.
-fn settings(verb: VerbId, known: &[Known<'_>], outcome: &Outcome) -> Vec<Fact> {
+/// The keys of the deciding rule that no probe tests, such as `rate` and `timeout`.
+fn settings(verb: VerbId, known: &[ResolvedRule<'_>], outcome: &Outcome) -> Vec<Fact> {
     let rule = known.iter().find(|known| known.rule.id == outcome.rule);
     let facts = rule.into_iter().flat_map(|known| &known.facts);
     let is_setting = |key: &str| {
@@ -62,7 +65,7 @@ fn settings(verb: VerbId, known: &[Known<'_>], outcome: &Outcome) -> Vec<Fact> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// How it differs.
-    pub turn: Turn,
+    pub change: EffectChange,
     /// For which verbs alike.
     pub verbs: Vec<VerbId>,
     /// For whom.
@@ -76,7 +79,7 @@ pub struct Effect {
 }
 
 /// One request and what becomes of it.
-pub(super) struct Case {
+pub(super) struct ComparedRequest {
     pub verb: VerbId,
     pub who: Principal,
     pub probe: Probe,
@@ -84,7 +87,7 @@ pub(super) struct Case {
     pub after: Outcome,
 }
 
-type Key = (VerbId, Turn, Outcome, Outcome);
+type Key = (VerbId, EffectChange, Outcome, Outcome);
 
 #[derive(Debug, Default)]
 pub(super) struct Effects {
@@ -94,9 +97,9 @@ pub(super) struct Effects {
 
 impl Effects {
     /// Notes a difference, unless a plainer request of the same kind shows it already.
-    pub fn add(&mut self, case: Case, turn: Turn) {
-        let Case { verb, who, probe, before, after } = case;
-        let key = (verb, turn.clone(), nameless(&before), nameless(&after));
+    pub fn add(&mut self, case: ComparedRequest, change: EffectChange) {
+        let ComparedRequest { verb, who, probe, before, after } = case;
+        let key = (verb, change.clone(), nameless(&before), nameless(&after));
         let known = self.known.entry(key).or_default();
         for place in known.iter() {
             let effect = &mut self.list[*place];
@@ -119,7 +122,7 @@ impl Effects {
         }
         known.push(self.list.len());
         let (verbs, examples) = (vec![verb], vec![probe]);
-        self.list.push(Effect { turn, verbs, who, examples, old: before, new: after });
+        self.list.push(Effect { change, verbs, who, examples, old: before, new: after });
     }
 
     /// Decides every example under both whole policies, and joins verbs that fare alike. Also the verbs of examples
@@ -128,17 +131,17 @@ impl Effects {
     /// # Errors
     /// A policy that the helper would refuse.
     pub fn confirmed(self, sides: [Side<'_>; 2]) -> Result<(Vec<Effect>, Vec<VerbId>), String> {
-        let mut courts = HashMap::new();
+        let mut evaluators = HashMap::new();
         let mut wrong = Vec::new();
         let mut joined: Vec<Effect> = Vec::new();
         let mut places: HashMap<_, usize> = HashMap::new();
         for effect in self.list {
-            if !courts.contains_key(&effect.who) {
-                let court = |side| Court::new(side, &effect.who, None);
-                courts.insert(effect.who.clone(), [court(&sides[0])?, court(&sides[1])?]);
+            if !evaluators.contains_key(&effect.who) {
+                let evaluator = |side| PolicyEvaluator::new(side, &effect.who, None);
+                evaluators.insert(effect.who.clone(), [evaluator(&sides[0])?, evaluator(&sides[1])?]);
             }
             let verb = effect.verbs[0];
-            let [old, new] = &courts[&effect.who];
+            let [old, new] = &evaluators[&effect.who];
             let is_so = |example: &Probe| {
                 nameless(&old.decide(verb, example)) == nameless(&effect.old)
                     && nameless(&new.decide(verb, example)) == nameless(&effect.new)
@@ -147,10 +150,10 @@ impl Effects {
                 wrong.push(verb);
                 continue;
             }
-            let alike = |example: &Probe| (super::show::example(example), example.told());
+            let alike = |example: &Probe| (example.describe(), example.visible_plan());
             let shown = effect.examples.iter().map(alike).collect::<Vec<_>>();
             let key = (
-                effect.turn.clone(),
+                effect.change.clone(),
                 effect.who.clone(),
                 shown,
                 nameless(&effect.old),

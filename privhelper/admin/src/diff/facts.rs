@@ -12,7 +12,7 @@ pub fn words(facts: &[Fact]) -> String {
     shown.map(|(key, values)| format!("{key} {}", values.join(" "))).collect::<Vec<_>>().join("; ")
 }
 
-/// Who a client is.
+/// The user or group of a client.
 #[must_use]
 pub fn client(client: &root::Client) -> Vec<Fact> {
     vec![("user", some(&client.user)), ("group", some(&client.group))]
@@ -34,7 +34,7 @@ fn time(seconds: u64) -> Vec<String> {
     if seconds == 0 { Vec::new() } else { vec![duration(seconds)] }
 }
 
-/// The facts of a rule in which every name of a definition is followed by what it stands for.
+/// The facts of a rule, in which every name of a definition is followed by the definition.
 #[must_use]
 pub fn resolved(rule: &root::Rule, definitions: &[(String, Vec<Fact>)]) -> Vec<Fact> {
     let mut facts = self::rule(rule);
@@ -68,7 +68,7 @@ pub fn definitions(rules: &root::Rules) -> Vec<(String, Vec<Fact>)> {
     sources.chain(commands).collect()
 }
 
-/// What the command of this name is; nothing if there is none.
+/// The facts of the command of this name; nothing if there is none.
 #[must_use]
 pub fn defined(name: &str, rules: &root::Rules) -> Vec<Fact> {
     let command = rules.commands.iter().find(|command| command.name == name);

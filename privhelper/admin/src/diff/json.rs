@@ -1,11 +1,11 @@
 //! The difference for programs, with stable names.
 
-use super::effect::Turn;
-use super::facet::{Identity, Which};
-use super::judge::{Outcome, Verdict};
+use super::effect::EffectChange;
+use super::evaluate::{Outcome, Verdict};
 use super::probe::{Plan, Probe};
+use super::report::Report;
 use super::show::{position, summary, whom};
-use super::{Report, Side};
+use super::side::{Identity, Side, Which};
 use postern_policy::Object;
 use serde_json::{Map, Value, json};
 
@@ -18,11 +18,11 @@ pub fn json(report: &Report, old: Side<'_>, new: Side<'_>) -> Value {
     });
     let effects = report.effects.iter().map(|effect| {
         let mut entry = Map::new();
-        let (change, keys) = match &effect.turn {
-            Turn::Allowed => ("allowed", &[][..]),
-            Turn::Asks => ("asks", &[][..]),
-            Turn::Refused => ("refused", &[][..]),
-            Turn::Changed(keys) => ("changed", &keys[..]),
+        let (change, keys) = match &effect.change {
+            EffectChange::Allowed => ("allowed", &[][..]),
+            EffectChange::Asks => ("asks", &[][..]),
+            EffectChange::Refused => ("refused", &[][..]),
+            EffectChange::Changed(keys) => ("changed", &keys[..]),
         };
         entry.insert("change".to_owned(), change.into());
         entry.insert("verbs".to_owned(), effect.verbs.iter().map(|verb| verb.name()).collect());
@@ -118,7 +118,7 @@ fn request(probe: &Probe) -> Value {
             }
         }
     }
-    match &probe.told() {
+    match &probe.visible_plan() {
         Plan::Nothing => {}
         Plan::Packages { new, upgrades, removals, downgrades } => put(
             "plan",

@@ -1,8 +1,8 @@
 //! The limits that rules do not share, and the values that tell them apart.
 
 use super::automaton::{Alphabet, Budget, Exhausted, Machine, Star};
-use super::facet::is_limit_of;
 use super::probe::{Plan, Probe, is_probed};
+use crate::policy::keys::is_limit_of;
 use postern_policy::types::{FileMode, PackageVersion, UserName};
 use postern_policy::{Object, VerbId};
 use postern_proto::root::v1 as root;
@@ -99,7 +99,7 @@ impl Limits<'_> {
     }
 
     pub fn transactions(&self, probes: &mut Vec<Probe>, budget: &mut Budget) -> Result<(), Exhausted> {
-        // Where no rule grants a new package, the one asked for stands there already.
+        // Without a rule that grants new packages, the requested package is counted already.
         let mut counts = vec![0, 1];
         counts.extend(thresholds(self.rules.iter().map(|rule| rule.max_new_packages)));
         counts.sort_unstable();
@@ -171,7 +171,7 @@ impl Limits<'_> {
             all.sort_unstable();
             all.dedup();
             if !differs {
-                // What a new file gets by itself may not be granted; something that is must be asked for then.
+                // The default of a new file may not be granted; then a granted value is requested.
                 let needs = creates && !all.iter().any(|value| value == default[index]);
                 all.truncate(usize::from(needs));
             }

@@ -1,14 +1,14 @@
 //! Which sets of rules can select the same object, each with a small such object. A new kind of object is added here.
 
 use super::automaton::{Alphabet, Budget, Exhausted, Machine, ONE, Star};
+use super::class::{ObjectClass, ObjectClasses, PACKAGE_RULES, UNIT_RULES};
 use super::commands;
-use super::facet::Facet;
 use super::parents::{self, Parent};
+use super::verb_rule::VerbRule;
 use postern_policy::rules::protect;
 use postern_policy::types::{PackageName, TargetPath, UNIT_SUFFIXES, UnitName};
 use postern_policy::{Decision, Object, VerbId};
 use postern_proto::root::v1 as root;
-use std::collections::HashMap;
 
 /// Names of packages.
 const PACKAGE: Alphabet = Alphabet { letters: b"xabcdefghijklmnopqrstuvwyz0123456789+.-", longest: 128 };
@@ -17,49 +17,37 @@ const UNIT: Alphabet = Alphabet {
     letters: b"xabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.-\\@",
     longest: 255,
 };
-/// Names of files: the last ones stand for all that no pattern can hold.
+/// Names of files: the last ones represent all characters that no pattern can hold.
 const FILE: Alphabet = Alphabet {
     letters: b"xabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:;@#%=~!$&'()\"<>^`|* {",
     longest: 255,
 };
-/// What tells apart names that are alike to all patterns: whether they are names at all.
-pub(super) const PACKAGE_RULES: [&str; 4] = ["+*", ".*", "-*", "*-"];
-pub(super) const UNIT_RULES: [&str; 5] = ["-*", ".*", "@*", "*@*@*", "*..*"];
-
-/// Objects that the same rules select.
-#[derive(Debug)]
-pub struct Class {
-    /// One of them, with nothing asked for beyond its name.
-    pub object: Object,
-    /// The facets that select it: places in the list.
-    pub members: Vec<usize>,
-}
-
-/// All classes in which a facet that differs takes part.
+/// All classes of objects that a rule selects which is only in one of the policies.
 ///
 /// # Errors
 /// The patterns are too many for the budget.
 pub fn classes(
     verb: VerbId,
-    facets: &[Facet<'_>],
+    verb_rules: &[VerbRule<'_>],
     sides: [&root::Rules; 2],
     budget: &mut Budget,
-) -> Result<Vec<Class>, Exhausted> {
+) -> Result<Vec<ObjectClass>, Exhausted> {
     let protect = sides.iter().filter_map(|rules| rules.protect.as_ref()).collect::<Vec<_>>();
     let protect = &*protect;
-    let mut found = Found { facets, seen: HashMap::new(), classes: Vec::new() };
+    let mut found = ObjectClasses::new(verb_rules);
     if verb == VerbId::RequestUndo {
         undos(&mut found);
         return Ok(found.classes);
     }
-    let bare = facets.iter().enumerate().filter(|(_, facet)| {
-        let root::Rule { packages, units, directories, commands, .. } = facet.known.rule;
+    let bare = verb_rules.iter().enumerate().filter(|(_, verb_rule)| {
+        let root::Rule { packages, units, directories, commands, .. } = verb_rule.resolved.rule;
         packages.is_empty() && units.is_empty() && directories.is_empty() && commands.is_empty()
     });
     found.add(Some(Object::Nothing), "", bare.map(|(place, _)| place).collect());
     if verb == VerbId::PackageUpgrade {
-        let has_all = |facet: &Facet<'_>| facet.known.rule.packages.iter().any(|text| text == "*");
-        let all = facets.iter().enumerate().filter(|(_, facet)| has_all(facet));
+        let has_all =
+            |verb_rule: &VerbRule<'_>| verb_rule.resolved.rule.packages.iter().any(|text| text == "*");
+        let all = verb_rules.iter().enumerate().filter(|(_, verb_rule)| has_all(verb_rule));
         found.add(Some(Object::AllPackages), "", all.map(|(place, _)| place).collect());
     }
     packages(&mut found, protect, budget)?;
@@ -69,44 +57,21 @@ pub fn classes(
     Ok(found.classes)
 }
 
-/// Classes as they are found.
-pub(super) struct Found<'a> {
-    pub(super) facets: &'a [Facet<'a>],
-    /// How often each set of facets was kept.
-    seen: HashMap<(Vec<usize>, String), usize>,
-    classes: Vec<Class>,
-}
-
-impl Found<'_> {
-    /// Keeps the first objects of a class: one would do, more of them make better examples. `apart` says what else
-    /// tells objects apart.
-    pub(super) fn add(&mut self, object: Option<Object>, apart: &str, members: Vec<usize>) {
-        let Some(object) = object else {
-            return;
-        };
-        if members.iter().all(|place| !self.facets[*place].differs) {
-            return;
-        }
-        let kept = self.seen.entry((members.clone(), apart.to_owned())).or_default();
-        if *kept < super::effect::EXAMPLES_MAX {
-            *kept += 1;
-            self.classes.push(Class { object, members });
-        }
-    }
-}
-
-/// The patterns of the facets, each with the places of the facets that have it.
+/// The patterns of the rules, each with the indices of the rules that have it.
 struct Patterns {
     machine: Machine,
     owners: Vec<Vec<usize>>,
 }
 
 impl Patterns {
-    fn new<'a>(facets: impl Iterator<Item = (usize, &'a Facet<'a>, &'a [String])>, star: Star) -> Self {
+    fn new<'a>(
+        verb_rules: impl Iterator<Item = (usize, &'a VerbRule<'a>, &'a [String])>,
+        star: Star,
+    ) -> Self {
         let mut patterns = Self { machine: Machine::default(), owners: Vec::new() };
-        for (place, facet, texts) in facets {
+        for (place, verb_rule, texts) in verb_rules {
             for text in texts {
-                let id = patterns.machine.add(text, star, facet.differs);
+                let id = patterns.machine.add(text, star, verb_rule.differs);
                 patterns.owners.resize_with(patterns.owners.len().max(id + 1), Vec::new);
                 if patterns.owners[id].last() != Some(&place) {
                     patterns.owners[id].push(place);
@@ -142,10 +107,16 @@ impl Patterns {
     }
 }
 
-fn packages(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget) -> Result<(), Exhausted> {
-    let facets = found.facets;
-    let speaking =
-        facets.iter().enumerate().map(|(place, facet)| (place, facet, &*facet.known.rule.packages));
+fn packages(
+    found: &mut ObjectClasses<'_>,
+    protect: &[&root::Protect],
+    budget: &mut Budget,
+) -> Result<(), Exhausted> {
+    let verb_rules = found.verb_rules;
+    let speaking = verb_rules
+        .iter()
+        .enumerate()
+        .map(|(place, verb_rule)| (place, verb_rule, &*verb_rule.resolved.rule.packages));
     let mut patterns = Patterns::new(speaking, Star::Any);
     if patterns.owners.is_empty() {
         return Ok(());
@@ -163,9 +134,16 @@ fn packages(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budg
     })
 }
 
-fn units(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget) -> Result<(), Exhausted> {
-    let facets = found.facets;
-    let speaking = facets.iter().enumerate().map(|(place, facet)| (place, facet, &*facet.known.rule.units));
+fn units(
+    found: &mut ObjectClasses<'_>,
+    protect: &[&root::Protect],
+    budget: &mut Budget,
+) -> Result<(), Exhausted> {
+    let verb_rules = found.verb_rules;
+    let speaking = verb_rules
+        .iter()
+        .enumerate()
+        .map(|(place, verb_rule)| (place, verb_rule, &*verb_rule.resolved.rule.units));
     let mut patterns = Patterns::new(speaking, Star::NotAt);
     if patterns.owners.is_empty() {
         return Ok(());
@@ -188,11 +166,12 @@ fn units(found: &mut Found<'_>, protect: &[&root::Protect], budget: &mut Budget)
     })
 }
 
-/// What a rule decided can be undone under the rule of the same id.
-fn undos(found: &mut Found<'_>) {
-    for facet in found.facets {
-        let id = &facet.known.rule.id;
-        let members = found.facets.iter().enumerate().filter(|(_, facet)| facet.known.rule.id == *id);
+/// A request can be undone under the rule of the id that decided it.
+fn undos(found: &mut ObjectClasses<'_>) {
+    for verb_rule in found.verb_rules {
+        let id = &verb_rule.resolved.rule.id;
+        let members =
+            found.verb_rules.iter().enumerate().filter(|(_, verb_rule)| verb_rule.resolved.rule.id == *id);
         let members = members.map(|(place, _)| place).collect();
         found.add(Some(Object::Undo { rule: id.clone(), least: Decision::Allow }), id, members);
     }
@@ -200,27 +179,27 @@ fn undos(found: &mut Found<'_>) {
 
 fn files(
     verb: VerbId,
-    found: &mut Found<'_>,
+    found: &mut ObjectClasses<'_>,
     protect: &[&root::Protect],
     budget: &mut Budget,
 ) -> Result<(), Exhausted> {
-    let facets = found.facets;
+    let verb_rules = found.verb_rules;
     let own = protect.iter().flat_map(|protect| protect.paths.iter().map(String::as_str));
     let starts = protect::DIRECTORIES.iter().copied().chain(own).collect::<Vec<_>>();
     let wholes = protect::FILES.iter().copied().chain(starts.iter().copied()).collect::<Vec<_>>();
-    for parent in parents::of(facets, &wholes, budget)? {
+    for parent in parents::of(verb_rules, &wholes, budget)? {
         let Parent { path, reaching } = parent;
-        if !reaching.iter().any(|place| facets[*place].differs) {
+        if !reaching.iter().any(|place| verb_rules[*place].differs) {
             continue;
         }
         if verb == VerbId::FileList {
-            // What is listed is the directory, whatever its own name.
+            // `file.list` is about the directory, whatever its own name.
             found.add(TargetPath::new(&path).ok().map(Object::read), &path, reaching);
             continue;
         }
         let speaking = reaching.iter().map(|place| {
-            let facet = &facets[*place];
-            (*place, facet, &*facet.known.rule.files)
+            let verb_rule = &verb_rules[*place];
+            (*place, verb_rule, &*verb_rule.resolved.rule.files)
         });
         let mut patterns = Patterns::new(speaking, Star::NotHidden);
         let below = format!("{path}/");

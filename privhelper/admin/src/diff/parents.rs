@@ -1,28 +1,32 @@
 //! Directories as rules see them: which rules reach the files right in one, each set of rules with a short directory.
 
 use super::automaton::{Budget, Exhausted};
-use super::facet::Facet;
+use super::verb_rule::VerbRule;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
-/// A directory, and the facets that reach the files right in it.
+/// A directory, and the rules that reach the files right in it.
 #[derive(Debug)]
 pub struct Parent {
     /// Without a final `/`.
     pub path: String,
-    /// Places in the list of facets.
+    /// Indices in the list of [`VerbRule`]s.
     pub reaching: Vec<usize>,
 }
 
-/// For each facet how many levels it still reaches here.
+/// For each rule how many levels it still reaches from here.
 type Reach = BTreeMap<usize, u32>;
 
-/// All sets of facets that reach into the same directory. `protected` are paths that are protected, or beginnings of
-/// such: directories above and below them are told apart from others.
+/// All sets of rules that reach into the same directory. `protected` are paths that are protected, or beginnings of
+/// such: directories above and below them are distinguished from others.
 ///
 /// # Errors
 /// There are too many for the budget.
-pub fn of(facets: &[Facet<'_>], protected: &[&str], budget: &mut Budget) -> Result<Vec<Parent>, Exhausted> {
-    let tree = Tree::new(facets, protected);
+pub fn of(
+    verb_rules: &[VerbRule<'_>],
+    protected: &[&str],
+    budget: &mut Budget,
+) -> Result<Vec<Parent>, Exhausted> {
+    let tree = Tree::new(verb_rules, protected);
     let mut seen = HashSet::new();
     let mut parents = Vec::new();
     let mut emit = |path: &str, reach: &Reach| {
@@ -75,12 +79,12 @@ struct Tree {
 }
 
 impl Tree {
-    fn new(facets: &[Facet<'_>], protected: &[&str]) -> Self {
+    fn new(verb_rules: &[VerbRule<'_>], protected: &[&str]) -> Self {
         let mut tree = Self::default();
-        for (place, facet) in facets.iter().enumerate() {
-            for directory in &facet.known.rule.directories {
+        for (place, verb_rule) in verb_rules.iter().enumerate() {
+            for directory in &verb_rule.resolved.rule.directories {
                 tree.add(directory);
-                tree.rules.entry(directory.clone()).or_default().push((place, facet.known.rule.depth));
+                tree.rules.entry(directory.clone()).or_default().push((place, verb_rule.resolved.rule.depth));
             }
         }
         if !tree.rules.is_empty() {

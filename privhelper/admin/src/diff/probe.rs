@@ -1,10 +1,8 @@
-//! Requests that tell limits apart: for each limit that rules do not share, one value on either side of each threshold.
+//! One request that both policies are asked about.
 
-use super::automaton::{Budget, Exhausted};
-use super::facet::is_limit_of;
-use super::limits::{Limits, spread, thresholds};
+use crate::policy::keys::is_limit_of;
+use crate::text::count;
 use postern_policy::{Object, VerbId};
-use postern_proto::root::v1 as root;
 
 /// The side effects of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -22,7 +20,7 @@ pub enum Plan {
         /// Whether others are downgraded.
         downgrades: bool,
     },
-    /// Whether another unit is dragged along.
+    /// Whether other units are affected.
     Unit {
         /// It is.
         cascade: bool,
@@ -50,7 +48,7 @@ pub struct Probe {
     pub beyond: Vec<&'static str>,
 }
 
-/// Whether [`probes`] tries the values of this limit. The others are compared as they are written.
+/// Whether requests are made that go to this limit and beyond it. The others are compared as they are written.
 #[must_use]
 pub fn is_probed(key: &str, verb: VerbId) -> bool {
     match key {
@@ -62,49 +60,10 @@ pub fn is_probed(key: &str, verb: VerbId) -> bool {
     }
 }
 
-/// The requests that find out whether these rules grant the same about this object, the plainest first.
-///
-/// # Errors
-/// There are too many for the budget.
-pub fn probes(
-    verb: VerbId,
-    object: &Object,
-    rules: &[&root::Rule],
-    budget: &mut Budget,
-) -> Result<Vec<Probe>, Exhausted> {
-    let limits = Limits { verb, rules };
-    let first = Probe { object: object.clone(), plan: limits.plan(object), beyond: Vec::new() };
-    let mut probes = vec![first];
-    match object {
-        Object::Nothing | Object::Command { .. } | Object::Undo { .. } => {}
-        Object::Package { .. } | Object::AllPackages => {
-            limits.versions(&mut probes, budget)?;
-            limits.transactions(&mut probes, budget)?;
-        }
-        Object::Unit { .. } => {
-            if limits.vary("allow_cascade", |rule| rule.allow_cascade) {
-                spread(&mut probes, "allow_cascade", &[true], budget, |probe, cascade| {
-                    probe.plan = Plan::Unit { cascade: *cascade };
-                })?;
-            }
-            if limits.vary("journal_lines", |rule| rule.journal_lines) {
-                let counts = thresholds(rules.iter().map(|rule| rule.journal_lines));
-                spread(&mut probes, "journal_lines", &counts, budget, |probe, lines| {
-                    probe.plan = Plan::Journal { lines: *lines };
-                })?;
-            }
-        }
-        Object::File { .. } => limits.files(&mut probes, budget)?,
-    }
-    probes.retain(|probe| is_request(verb, &probe.object));
-    probes.sort_by_key(|probe| probe.beyond.len());
-    Ok(probes)
-}
-
 impl Probe {
     /// Returns the side effects that are shown; nothing if there is none.
     #[must_use]
-    pub fn told(&self) -> Plan {
+    pub fn visible_plan(&self) -> Plan {
         match &self.plan {
             Plan::Unit { cascade: false } | Plan::Journal { lines: 0 } | Plan::File { create: false } => {
                 Plan::Nothing
@@ -112,19 +71,65 @@ impl Probe {
             plan => plan.clone(),
         }
     }
-}
 
-/// Whether the request names what its verb is about.
-fn is_request(verb: VerbId, object: &Object) -> bool {
-    match object {
-        Object::File { mode: None, .. } if verb == VerbId::FileSetMode => false,
-        Object::File { owner: None, group: None, .. } if verb == VerbId::FileSetOwner => false,
-        Object::Nothing
-        | Object::Package { .. }
-        | Object::AllPackages
-        | Object::Unit { .. }
-        | Object::File { .. }
-        | Object::Command { .. }
-        | Object::Undo { .. } => true,
+    /// The request in words, without its verb.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let mut words = vec![self.object.name().to_owned()];
+        let mut say = |text: String| words.push(text);
+        match &self.object {
+            Object::Nothing | Object::AllPackages | Object::Unit { .. } | Object::Undo { .. } => {}
+            Object::Command { arguments, .. } => {
+                for (name, value) in arguments.iter() {
+                    say(format!("{name}={value}"));
+                }
+            }
+            Object::Package { version, .. } => {
+                if let Some(version) = version {
+                    say(format!("version {}", version.as_str()));
+                }
+            }
+            Object::File { bytes, content, mode, owner, group, .. } => {
+                if let Some(mode) = mode {
+                    say(format!("mode {mode}"));
+                }
+                if let Some(owner) = owner {
+                    say(format!("owner {owner}"));
+                }
+                if let Some(group) = group {
+                    say(format!("group {group}"));
+                }
+                if let Some(content) = content {
+                    say(format!("content {:?}", String::from_utf8_lossy(content)));
+                } else if *bytes > 0 {
+                    say(count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte"));
+                }
+            }
+        }
+        match &self.plan {
+            Plan::Packages { new, upgrades, removals, downgrades } => {
+                if !self.beyond.is_empty() && self.beyond.contains(&"max_new_packages") {
+                    say(format!("with {}", count(*new as usize, "new package")));
+                }
+                for (is_so, text) in [
+                    (upgrades, "upgrading others"),
+                    (removals, "removing others"),
+                    (downgrades, "downgrading others"),
+                ] {
+                    if *is_so {
+                        say(text.to_owned());
+                    }
+                }
+            }
+            Plan::Unit { cascade: true } => say("affecting other units".to_owned()),
+            Plan::Journal { lines: lines @ 1.. } => say(format!("{lines} lines of its journal")),
+            Plan::File { create: true } => say("as a new file".to_owned()),
+            Plan::Nothing
+            | Plan::Unit { cascade: false }
+            | Plan::Journal { lines: 0 }
+            | Plan::File { create: false } => {}
+        }
+        words.retain(|word| !word.is_empty());
+        words.join(", ")
     }
 }

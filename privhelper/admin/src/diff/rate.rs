@@ -1,7 +1,8 @@
 //! Rates are counted by rule: a rule that is split grants twice as many, though no single request shows it.
 
-use super::facet::{Known, is_limit_of};
-use super::judge::{Outcome, Verdict};
+use super::evaluate::{Outcome, Verdict};
+use super::verb_rule::ResolvedRule;
+use crate::policy::keys::is_limit_of;
 use postern_policy::VerbId;
 use std::collections::BTreeSet;
 
@@ -10,17 +11,17 @@ use std::collections::BTreeSet;
 pub struct Rates(BTreeSet<(usize, usize)>);
 
 impl Rates {
-    /// These rules stand for one another.
+    /// These rules are equal in both policies.
     pub fn same(&mut self, pairs: &[(usize, usize)]) {
         self.0.extend(pairs);
     }
 
     /// A request is decided by these rules.
-    pub fn decided(&mut self, verb: VerbId, known: [&[Known<'_>]; 2], old: &Outcome, new: &Outcome) {
+    pub fn decided(&mut self, verb: VerbId, known: [&[ResolvedRule<'_>]; 2], old: &Outcome, new: &Outcome) {
         if old.verdict == Verdict::Refused || new.verdict == Verdict::Refused || !is_limit_of("rate", verb) {
             return;
         }
-        let place = |known: &[Known<'_>], outcome: &Outcome| {
+        let place = |known: &[ResolvedRule<'_>], outcome: &Outcome| {
             known.iter().position(|known| known.rule.id == outcome.rule)
         };
         if let (Some(old), Some(new)) = (place(known[0], old), place(known[1], new)) {
@@ -30,12 +31,12 @@ impl Rates {
 
     /// The rates that are counted otherwise, a sentence for each.
     #[must_use]
-    pub fn changes(&self, known: [&[Known<'_>]; 2]) -> Vec<String> {
+    pub fn changes(&self, known: [&[ResolvedRule<'_>]; 2]) -> Vec<String> {
         let [old, new] = known;
-        let ids = |known: &[Known<'_>], places: &[usize]| {
+        let ids = |known: &[ResolvedRule<'_>], places: &[usize]| {
             places.iter().map(|place| known[*place].rule.id.clone()).collect::<Vec<_>>().join(" and ")
         };
-        let is_rated = |known: &Known<'_>| known.rule.rate_count > 0;
+        let is_rated = |known: &ResolvedRule<'_>| known.rule.rate_count > 0;
         let after =
             |place| self.0.iter().filter(|pair| pair.0 == place).map(|pair| pair.1).collect::<Vec<_>>();
         let before =

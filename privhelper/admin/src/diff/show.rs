@@ -1,74 +1,12 @@
 //! The difference for people.
 
-use super::effect::{Effect, Turn};
-use super::facet::{Identity, Which};
-use super::judge::{Outcome, Principal, Verdict};
-use super::probe::{Plan, Probe};
-use super::{Report, Side};
-use crate::text::{count, escape};
-use postern_policy::Object;
+use super::effect::{Effect, EffectChange};
+use super::evaluate::{Outcome, Verdict};
+use super::probe::Probe;
+use super::report::Report;
+use super::side::{Identity, Principal, Side, Which};
+use crate::text::escape;
 use postern_proto::root::v1 as root;
-
-/// A request in words, without its verb.
-#[must_use]
-pub fn example(probe: &Probe) -> String {
-    let mut words = vec![probe.object.name().to_owned()];
-    let mut say = |text: String| words.push(text);
-    match &probe.object {
-        Object::Nothing | Object::AllPackages | Object::Unit { .. } | Object::Undo { .. } => {}
-        Object::Command { arguments, .. } => {
-            for (name, value) in arguments.iter() {
-                say(format!("{name}={value}"));
-            }
-        }
-        Object::Package { version, .. } => {
-            if let Some(version) = version {
-                say(format!("version {}", version.as_str()));
-            }
-        }
-        Object::File { bytes, content, mode, owner, group, .. } => {
-            if let Some(mode) = mode {
-                say(format!("mode {mode}"));
-            }
-            if let Some(owner) = owner {
-                say(format!("owner {owner}"));
-            }
-            if let Some(group) = group {
-                say(format!("group {group}"));
-            }
-            if let Some(content) = content {
-                say(format!("content {:?}", String::from_utf8_lossy(content)));
-            } else if *bytes > 0 {
-                say(count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte"));
-            }
-        }
-    }
-    match &probe.plan {
-        Plan::Packages { new, upgrades, removals, downgrades } => {
-            if !probe.beyond.is_empty() && probe.beyond.contains(&"max_new_packages") {
-                say(format!("with {}", count(*new as usize, "new package")));
-            }
-            for (is_so, text) in [
-                (upgrades, "upgrading others"),
-                (removals, "removing others"),
-                (downgrades, "downgrading others"),
-            ] {
-                if *is_so {
-                    say(text.to_owned());
-                }
-            }
-        }
-        Plan::Unit { cascade: true } => say("affecting other units".to_owned()),
-        Plan::Journal { lines: lines @ 1.. } => say(format!("{lines} lines of its journal")),
-        Plan::File { create: true } => say("as a new file".to_owned()),
-        Plan::Nothing
-        | Plan::Unit { cascade: false }
-        | Plan::Journal { lines: 0 }
-        | Plan::File { create: false } => {}
-    }
-    words.retain(|word| !word.is_empty());
-    words.join(", ")
-}
 
 /// The difference as lines, and a last line that says whether there is one.
 #[must_use]
@@ -93,12 +31,13 @@ pub fn text(report: &Report, old: Side<'_>, new: Side<'_>) -> String {
 /// One line that says how much differs.
 #[must_use]
 pub fn summary(report: &Report) -> String {
-    let number = |is: fn(&Turn) -> bool| report.effects.iter().filter(|effect| is(&effect.turn)).count();
+    let number =
+        |is: fn(&EffectChange) -> bool| report.effects.iter().filter(|effect| is(&effect.change)).count();
     let numbers = [
-        (number(|turn| matches!(turn, Turn::Allowed)), "newly allowed"),
-        (number(|turn| matches!(turn, Turn::Asks)), "newly asking"),
-        (number(|turn| matches!(turn, Turn::Refused)), "newly refused"),
-        (number(|turn| matches!(turn, Turn::Changed(_))), "granted otherwise"),
+        (number(|change| matches!(change, EffectChange::Allowed)), "newly allowed"),
+        (number(|change| matches!(change, EffectChange::Asks)), "newly asking"),
+        (number(|change| matches!(change, EffectChange::Refused)), "newly refused"),
+        (number(|change| matches!(change, EffectChange::Changed(_))), "granted otherwise"),
         (report.clients.len() + report.general.len(), "other"),
     ];
     if numbers.iter().any(|(number, _)| *number > 0) {
@@ -116,18 +55,20 @@ pub fn summary(report: &Report) -> String {
 
 fn entry(effect: &Effect, old: Side<'_>, new: Side<'_>) -> Vec<String> {
     let verbs = effect.verbs.iter().map(|verb| verb.name()).collect::<Vec<_>>().join(", ");
-    let request = effect.examples.first().map_or_else(String::new, example);
+    let request = effect.examples.first().map_or_else(String::new, Probe::describe);
     let who = whom(&effect.who, old, new);
-    let sign = match effect.turn {
-        Turn::Allowed => "+ allowed",
-        Turn::Asks => "? asks   ",
-        Turn::Refused => "- refused",
-        Turn::Changed(_) => "~ granted",
+    let sign = match effect.change {
+        EffectChange::Allowed => "+ allowed",
+        EffectChange::Asks => "? asks   ",
+        EffectChange::Refused => "- refused",
+        EffectChange::Changed(_) => "~ granted",
     };
     let (before, after) = (&effect.old, &effect.new);
-    let why = match &effect.turn {
-        Turn::Allowed | Turn::Asks => format!("by rule {}{}", ruled(after, new), was(before, old)),
-        Turn::Refused => {
+    let why = match &effect.change {
+        EffectChange::Allowed | EffectChange::Asks => {
+            format!("by rule {}{}", ruled(after, new), was(before, old))
+        }
+        EffectChange::Refused => {
             let now = if after.message.is_empty() {
                 if after.rule.is_empty() {
                     "no rule grants it".to_owned()
@@ -139,7 +80,7 @@ fn entry(effect: &Effect, old: Side<'_>, new: Side<'_>) -> Vec<String> {
             };
             format!("{now}{}", was(before, old))
         }
-        Turn::Changed(keys) => {
+        EffectChange::Changed(keys) => {
             let other = if before.rule == after.rule {
                 String::new()
             } else {
@@ -150,7 +91,7 @@ fn entry(effect: &Effect, old: Side<'_>, new: Side<'_>) -> Vec<String> {
     };
     let space = if request.is_empty() { "" } else { " " };
     let mut lines = vec![format!("{sign}  {verbs}{space}{request} ({who})   {why}")];
-    let others = effect.examples.iter().skip(1).map(example).collect::<Vec<_>>();
+    let others = effect.examples.iter().skip(1).map(Probe::describe).collect::<Vec<_>>();
     if !others.is_empty() {
         lines.push(format!("           also {}", others.join(" | ")));
     }
@@ -169,7 +110,7 @@ fn was(before: &Outcome, side: Side<'_>) -> String {
     }
 }
 
-/// A rule's id and where it stands.
+/// A rule's id with its file and line.
 fn ruled(outcome: &Outcome, side: Side<'_>) -> String {
     match position(outcome, side) {
         Some(position) => format!("{} ({}:{})", outcome.rule, position.file, position.line),

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Longest wait for the answer; a cold start takes less than a second.
-const PATIENCE: Duration = Duration::from_secs(15);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Greets it, and asks about an order that nobody has sent.
 ///
@@ -19,12 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub fn greet(host: &Host) -> Result<(), String> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            format!("no answer within {} s; see: journalctl -u postern-files", PATIENCE.as_secs())
+            format!("no answer within {} s; see: journalctl -u postern-files", REPLY_TIMEOUT.as_secs())
         }
         _ => format!("no answer: {error}; see: journalctl -u postern-files"),
     };
     let mut stream = connect(host)?;
-    let times = stream.set_read_timeout(Some(PATIENCE)).and(stream.set_write_timeout(Some(PATIENCE)));
+    let times =
+        stream.set_read_timeout(Some(REPLY_TIMEOUT)).and(stream.set_write_timeout(Some(REPLY_TIMEOUT)));
     times.map_err(failed)?;
     let hello = Hello { build: link::build().to_vec() };
     let sent = link::send(&mut stream, Kind::Hello, &hello);

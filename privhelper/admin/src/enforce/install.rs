@@ -142,7 +142,7 @@ fn load(host: &Host, plan: &Plan, drop_in: &Path) -> Result<(), String> {
     reload(host)?;
     let mut wanted = vec![(FILES.to_owned(), String::new())];
     for name in plan.units.keys() {
-        // Any instance stands for its template.
+        // systemd is asked about any one instance of a template.
         let path = host.systemd_units.join(name).display().to_string();
         wanted.push((name.replacen("@.", "@0.", 1), path));
     }

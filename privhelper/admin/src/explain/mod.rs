@@ -3,19 +3,19 @@
 //! The decision is the helper's own code on the same policy. Nothing is asked of the helper, nothing is done, and
 //! no id or rate is used up.
 
+mod mismatch;
 mod model;
-mod near;
 mod render;
 pub mod request;
 mod verdict;
 
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::law::{Law, NoLaw};
+use crate::loaded_policy::LoadedPolicy;
 use crate::policy::apply::Format;
 use crate::text::{did_you_mean, escape, escape_json};
 use clap::Args;
-use model::Answer;
+use model::Outcome;
 use postern_policy::Code;
 use request::Details;
 use std::io;
@@ -30,7 +30,7 @@ pub struct ExplainArgs {
     /// Who asks [default: the only client, or the one of user postern]
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
-    /// A policy.toml, or a directory laid out like /etc/postern [default: what is in force]
+    /// A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]
     #[arg(long, value_name = "PATH")]
     policy: Option<PathBuf>,
     /// Bytes of new content
@@ -73,29 +73,29 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
         Ok(parsed) => parsed,
         Err(why) => return usage(io, why),
     };
-    let law = match Law::load(host, args.policy.as_deref()) {
-        Ok(law) => law,
-        Err(no_law) => return no_law.tell(io),
+    let loaded = match LoadedPolicy::load(host, args.policy.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => return error.print(io),
     };
-    let clients = match asker(&law, host, args.client.as_deref()) {
+    let clients = match requester(&loaded, host, args.client.as_deref()) {
         Ok(clients) => clients,
         Err(why) => return usage(io, why),
     };
-    let policy = match law.for_clients(&clients) {
+    let policy = match loaded.for_clients(&clients) {
         Ok(policy) => policy,
         Err(why) => return usage(io, format!("the helper refuses the policy: {why}")),
     };
-    let explained = verdict::explain(&law, &policy, clients, verb, &elements);
+    let explained = verdict::explain(&loaded, &policy, clients, verb, &elements);
     let format = if args.json { Format::Json } else { Format::Text };
     match format {
         Format::Json => writeln!(io.out, "{}", escape_json(&serde_json::to_string(&explained)?))?,
         Format::Text => render::text(&explained, io.out)?,
     }
     Ok(match (explained.decision, explained.code) {
-        (Answer::Allow, _) => Exit::Done,
-        (Answer::Ask, _) => Exit::NotApproved,
-        (Answer::Refuse, Some(Code::InvalidArgument)) => Exit::Usage,
-        (Answer::Refuse, _) => Exit::Refused,
+        (Outcome::Allow, _) => Exit::Done,
+        (Outcome::Ask, _) => Exit::NotApproved,
+        (Outcome::Refuse, Some(Code::InvalidArgument)) => Exit::Usage,
+        (Outcome::Refuse, _) => Exit::Refused,
     })
 }
 
@@ -113,23 +113,9 @@ fn details(args: &ExplainArgs) -> Result<Details, String> {
     })
 }
 
-impl NoLaw {
-    /// Tells why there is nothing to ask.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn tell(&self, io: &mut Io<'_>) -> io::Result<Exit> {
-        for finding in &self.findings {
-            writeln!(io.err, "{finding}")?;
-        }
-        writeln!(io.err, "{}", escape(&self.why))?;
-        Ok(Exit::Failed)
-    }
-}
-
-/// All clients that the asker is.
-fn asker(law: &Law, host: &Host, named: Option<&str>) -> Result<Vec<String>, String> {
-    let all = &law.rules.clients;
+/// The names of all clients that the requester is.
+fn requester(loaded: &LoadedPolicy, host: &Host, named: Option<&str>) -> Result<Vec<String>, String> {
+    let all = &loaded.rules.clients;
     let known = || all.iter().map(|client| client.name.as_str());
     let name = match (named, all.as_slice()) {
         (Some(named), _) if known().any(|name| name == named) => named,
@@ -141,9 +127,9 @@ fn asker(law: &Law, host: &Host, named: Option<&str>) -> Result<Vec<String>, Str
         (None, _) => {
             let agent = all.iter().find(|client| client.user == "postern");
             let list = known().collect::<Vec<_>>().join(", ");
-            let why = format!("say who asks with --client: {list}");
+            let why = format!("name the client with --client: {list}");
             agent.map(|client| client.name.as_str()).ok_or(why)?
         }
     };
-    Ok(law.also(host, name))
+    Ok(loaded.names_of_same_user(host, name))
 }

@@ -1,14 +1,14 @@
-//! What an explanation holds, for `--json` as for people.
+//! The content of an explanation, for JSON and text.
 
-use crate::words::Limit;
+use crate::limits::Limit;
 use postern_policy::{Code, Decision};
 use serde::{Serialize, Serializer};
 
-/// What the policy says of one request.
+/// The explanation of a request.
 #[derive(Debug, Serialize)]
 pub(super) struct Explanation {
     pub v: u32,
-    pub decision: Answer,
+    pub decision: Outcome,
     /// The stable code of a refusal.
     #[serde(serialize_with = "code", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
@@ -18,8 +18,8 @@ pub(super) struct Explanation {
     pub verb: &'static str,
     /// The clients that the asker is.
     pub clients: Vec<String>,
-    pub policy: Whence,
-    pub risk: Stake,
+    pub policy: PolicyOrigin,
+    pub risk: RiskFacts,
     /// For `ask`: how many people must agree, and for how long the request waits for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approvers: Option<u32>,
@@ -30,61 +30,61 @@ pub(super) struct Explanation {
 
 /// Which policy was asked.
 #[derive(Debug, Serialize)]
-pub(super) struct Whence {
+pub(super) struct PolicyOrigin {
     pub digest: String,
     pub in_force: bool,
     pub from: String,
     pub notes: Vec<String>,
 }
 
-/// What is at stake.
+/// The risk of the request.
 #[derive(Debug, Serialize)]
-pub(super) struct Stake {
+pub(super) struct RiskFacts {
     pub score: u32,
     pub capabilities: Vec<&'static str>,
 }
 
-/// What the policy says of one element.
+/// The explanation of one element of a request.
 #[derive(Debug, Serialize)]
 pub(super) struct Verdict {
     pub verb: &'static str,
     pub object: String,
-    pub decision: Answer,
+    pub decision: Outcome,
     #[serde(serialize_with = "code", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The rule that decides.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<Named>,
-    pub limits: Vec<Checked>,
-    /// Other rules that speak of it, in the policy's order.
-    pub also: Vec<Near>,
+    pub rule: Option<RuleRef>,
+    pub limits: Vec<CheckedLimit>,
+    /// Other rules that match it, in the policy's order.
+    pub also: Vec<OtherRule>,
     /// Rules that differ in one of client, verb and object, in the policy's order.
-    pub near: Vec<Near>,
+    pub near: Vec<OtherRule>,
 }
 
 /// A rule, and where to find it.
 #[derive(Debug, Serialize)]
-pub(super) struct Named {
+pub(super) struct RuleRef {
     pub id: String,
     pub place: String,
-    #[serde(serialize_with = "crate::law::word")]
+    #[serde(serialize_with = "crate::loaded_policy::serialize_decision")]
     pub decision: Decision,
     pub justification: String,
 }
 
 /// A limit of the deciding rule.
 #[derive(Debug, Serialize)]
-pub(super) struct Checked {
+pub(super) struct CheckedLimit {
     #[serde(flatten)]
     pub limit: Limit,
-    pub state: State,
+    pub state: LimitState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum LimitState {
     Holds,
     Fails,
     Later,
@@ -92,22 +92,22 @@ pub(super) enum State {
 
 /// A rule that does not decide, and why not.
 #[derive(Debug, Serialize)]
-pub(super) struct Near {
+pub(super) struct OtherRule {
     #[serde(flatten)]
-    pub rule: Named,
+    pub rule: RuleRef,
     pub why: Vec<String>,
 }
 
-/// What is answered.
+/// The decision about a request or element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Answer {
+pub(super) enum Outcome {
     Allow,
     Ask,
     Refuse,
 }
 
-impl Answer {
+impl Outcome {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Answer {
     }
 }
 
-/// The code as it stands on the wire.
+/// Serializes a code as on the wire.
 #[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde hands over a reference")]
 fn code<S: Serializer>(code: &Option<Code>, to: S) -> Result<S::Ok, S::Error> {
     code.map(Code::as_str).serialize(to)

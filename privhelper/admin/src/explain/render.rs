@@ -1,9 +1,9 @@
 //! An explanation for a terminal.
 
-use super::model::{Answer, Explanation, Near, State, Verdict};
+use super::model::{Explanation, LimitState, OtherRule, Outcome, Verdict};
+use crate::limits::{Breadth, duration};
 use crate::policy::apply::short;
 use crate::text::{count, escape};
-use crate::words::{Reach, duration};
 use postern_policy::{Code, Decision};
 use std::io::{self, Write};
 
@@ -35,8 +35,7 @@ pub fn text(explained: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         line(out, "approval", &format!("{people} within {}", duration(ttl)))?;
     }
     let policy = &explained.policy;
-    let state = if policy.in_force { "in force, " } else { "" };
-    line(out, "policy", &format!("{}, {state}{}", short(&policy.digest), policy.from))?;
+    line(out, "policy", &format!("{}, {}", short(&policy.digest), policy.from))?;
     policy.notes.iter().try_for_each(|note| line(out, "note", note))?;
     line(out, "", "nothing was done, and nothing was asked of the helper")
 }
@@ -63,9 +62,11 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
     } else if verdict.code.is_none() {
         line(out, "rule", "none: every client may ask this about what is its own")?;
     }
-    for (name, state) in [("fails", State::Fails), ("holds", State::Holds), ("later", State::Later)] {
+    for (name, state) in
+        [("fails", LimitState::Fails), ("holds", LimitState::Holds), ("later", LimitState::Later)]
+    {
         for (index, checked) in verdict.limits.iter().filter(|limit| limit.state == state).enumerate() {
-            let wide = if checked.limit.reach == Reach::Wide { " [wide]" } else { "" };
+            let wide = if checked.limit.reach == Breadth::Wide { " [wide]" } else { "" };
             let name = if index == 0 { name } else { "" };
             line(out, name, &format!("{} (`{}`){wide}", checked.limit.words, checked.limit.key))?;
         }
@@ -73,7 +74,7 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
     let also = verdict.also.iter().collect::<Vec<_>>();
     rules(out, "other rules that speak of it, in the policy's order:", &also)?;
     // Of what is allowed only a rule that would have been stricter is of interest.
-    let is_allowed = verdict.decision == Answer::Allow;
+    let is_allowed = verdict.decision == Outcome::Allow;
     let near = verdict.near.iter().filter(|near| !is_allowed || near.rule.decision != Decision::Allow);
     let title = "rules that nearly match, in the policy's order, and what is missing:";
     rules(out, title, &near.collect::<Vec<_>>())?;
@@ -83,7 +84,7 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn rules(out: &mut dyn Write, title: &str, rules: &[&Near]) -> io::Result<()> {
+fn rules(out: &mut dyn Write, title: &str, rules: &[&OtherRule]) -> io::Result<()> {
     if rules.is_empty() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use postern_policy::types::{
 use postern_policy::{Decision, Invalid, Object, VerbId};
 use std::sync::Arc;
 
-/// What a request says besides its words.
+/// The options of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Details {
     /// Bytes of new content.

@@ -1,16 +1,18 @@
 //! Explains a request: the decision by the helper's own code, and each rule's part in it.
 
-use super::model::{Answer, Checked, Explanation, Named, Near, Stake, State, Verdict, Whence};
-use super::near;
+use super::mismatch;
+use super::model::{
+    CheckedLimit, Explanation, LimitState, OtherRule, Outcome, PolicyOrigin, RiskFacts, RuleRef, Verdict,
+};
 use super::request::{Element, FileTarget, Target};
-use crate::law::{Law, Origin, asker, decides};
-use crate::words::{self, Limit, When};
+use crate::limits::{self, Limit, Stage};
+use crate::loaded_policy::{LoadedPolicy, Origin, decision_of, requester};
 use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, Risk, Rule, VerbId};
 use postern_proto::root::v1 as root;
 
 /// Explains the decision of `policy` about a request of these clients.
 pub(super) fn explain(
-    law: &Law,
+    loaded: &LoadedPolicy,
     policy: &Policy,
     clients: Vec<String>,
     verb: VerbId,
@@ -21,19 +23,20 @@ pub(super) fn explain(
     let said = required_grants
         .clone()
         .map_err(Denied::from)
-        .and_then(|required_grants| policy.decide(&asker(), &required_grants));
+        .and_then(|required_grants| policy.decide(&requester(), &required_grants));
     let patched = elements.iter().filter(|element| element.verb == VerbId::FilePatch).count();
-    let verdicts = elements.iter().map(|element| verdict(law, policy, &clients, element, patched)).collect();
+    let verdicts =
+        elements.iter().map(|element| verdict(loaded, policy, &clients, element, patched)).collect();
     let risk = Risk::of(&required_grants.unwrap_or_default());
     let (decision, refusal) = outcome(said.as_ref().map(Grant::decision));
     let asked = said.as_ref().ok().filter(|by| by.decision() == Decision::Ask);
-    let (from, in_force) = match &law.origin {
+    let (from, in_force) = match &loaded.origin {
         Origin::Accepted { unix_s, uid } => {
             (format!("accepted {} by uid {uid}", crate::text::time(*unix_s)), true)
         }
         Origin::Files(path) => (path.display().to_string(), false),
     };
-    let mut notes = law.notes.clone();
+    let mut notes = loaded.notes.clone();
     notes.dedup();
     Explanation {
         v: 1,
@@ -42,29 +45,35 @@ pub(super) fn explain(
         message: refusal.map(|refusal| refusal.message.clone()),
         verb: verb.name(),
         clients,
-        policy: Whence { digest: law.digest.to_string(), in_force, from, notes },
-        risk: Stake { score: risk.score, capabilities: risk.capabilities },
+        policy: PolicyOrigin { digest: loaded.digest.to_string(), in_force, from, notes },
+        risk: RiskFacts { score: risk.score, capabilities: risk.capabilities },
         approvers: asked.map(Grant::approvers),
         approval_ttl_s: asked.map(|by| by.approval_ttl().as_secs()),
         elements: verdicts,
     }
 }
 
-fn outcome(said: Result<Decision, &Denied>) -> (Answer, Option<&Denied>) {
+fn outcome(said: Result<Decision, &Denied>) -> (Outcome, Option<&Denied>) {
     match said {
-        Ok(Decision::Allow) => (Answer::Allow, None),
-        Ok(Decision::Ask) => (Answer::Ask, None),
-        Ok(Decision::Deny) => (Answer::Refuse, None),
-        Err(refusal) => (Answer::Refuse, Some(refusal)),
+        Ok(Decision::Allow) => (Outcome::Allow, None),
+        Ok(Decision::Ask) => (Outcome::Ask, None),
+        Ok(Decision::Deny) => (Outcome::Refuse, None),
+        Err(refusal) => (Outcome::Refuse, Some(refusal)),
     }
 }
 
 /// Explains one element: the decision, and each rule's part in it.
-fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element, patched: usize) -> Verdict {
+fn verdict(
+    loaded: &LoadedPolicy,
+    policy: &Policy,
+    clients: &[String],
+    element: &Element,
+    patched: usize,
+) -> Verdict {
     let verb = element.verb;
     let object = element.target.object();
     let said = match &object {
-        Ok(object) => policy.decide(&asker(), &[(verb, object.clone())]),
+        Ok(object) => policy.decide(&requester(), &[(verb, object.clone())]),
         Err(invalid) => Err(Denied::from(invalid.clone())),
     };
     let (decision, refusal) = outcome(said.as_ref().map(Grant::decision));
@@ -90,8 +99,8 @@ fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element, pa
     let selects = |rule: &Rule| clients.contains(&rule.client) && rule.selects(verb, &object);
     let strictest = policy.rules().iter().filter(|rule| selects(rule)).map(|rule| rule.decision).max();
     let deciding = said.as_ref().ok().map(|by| by.rule_id().to_owned());
-    for (index, (rule, wire)) in policy.rules().iter().zip(&law.rules.rules).enumerate() {
-        let named = || named(law, index, wire);
+    for (index, (rule, wire)) in policy.rules().iter().zip(&loaded.rules.rules).enumerate() {
+        let named = || named(loaded, index, wire);
         if selects(rule) {
             let is_strictest = Some(rule.decision) == strictest;
             let decides = match &deciding {
@@ -99,62 +108,72 @@ fn verdict(law: &Law, policy: &Policy, clients: &[String], element: &Element, pa
                 None => is_strictest,
             };
             if decides && verdict.rule.is_none() {
-                verdict.limits = checked(law, rule, wire, element, patched);
+                verdict.limits = checked(loaded, rule, wire, element, patched);
                 verdict.rule = Some(named());
                 continue;
             }
-            verdict.also.push(Near { rule: named(), why: vec![role(rule, strictest, &object)] });
+            verdict.also.push(OtherRule { rule: named(), why: vec![role(rule, strictest, &object)] });
         } else {
-            let missing = near::missing(wire, clients, verb, &element.target);
-            if missing.distance() == 1 {
-                verdict.near.push(Near { rule: named(), why: missing.words() });
+            let mismatch = mismatch::mismatch(wire, clients, verb, &element.target);
+            if mismatch.distance() == 1 {
+                verdict.near.push(OtherRule { rule: named(), why: mismatch.words() });
             }
         }
     }
     verdict
 }
 
-/// Why a rule that speaks of the object is not the one that decides.
+/// Why a rule that matches the object is not the one that decides.
 fn role(rule: &Rule, strictest: Option<Decision>, object: &Object) -> String {
     if let Some(strictest) = strictest.filter(|strictest| *strictest != rule.decision) {
         return format!(
-            "speaks of it too, and {} is stricter than {}",
+            "matches too, and {} is stricter than {}",
             strictest.as_str(),
             rule.decision.as_str()
         );
     }
     match (rule.decision, rule.holds(object)) {
         (Decision::Deny, _) => "denies it too".to_owned(),
-        (Decision::Allow | Decision::Ask, Ok(())) => "lets it through too, and stands later".to_owned(),
+        (Decision::Allow | Decision::Ask, Ok(())) => {
+            "allows it too, but comes later in the policy".to_owned()
+        }
         (Decision::Allow | Decision::Ask, Err(refusal)) => {
-            format!("speaks of it too, but {}", refusal.message)
+            format!("matches too, but {}", refusal.message)
         }
     }
 }
 
-fn named(law: &Law, index: usize, rule: &root::Rule) -> Named {
-    let justification = law.remarks(&rule.id).justification;
-    Named { id: rule.id.clone(), place: law.place(index), decision: decides(rule), justification }
+fn named(loaded: &LoadedPolicy, index: usize, rule: &root::Rule) -> RuleRef {
+    let justification = loaded.remarks(&rule.id).justification;
+    RuleRef { id: rule.id.clone(), place: loaded.position(index), decision: decision_of(rule), justification }
 }
 
 /// The limits of the deciding rule, each of the request's own checked by itself.
-fn checked(law: &Law, rule: &Rule, wire: &root::Rule, element: &Element, patched: usize) -> Vec<Checked> {
-    let mut limits = words::limits(wire, &[element.verb], &law.rules.sources);
+fn checked(
+    loaded: &LoadedPolicy,
+    rule: &Rule,
+    wire: &root::Rule,
+    element: &Element,
+    patched: usize,
+) -> Vec<CheckedLimit> {
+    let mut limits = limits::limits(wire, &[element.verb], &loaded.rules.sources);
     limits.extend(on_this_host(&element.target));
-    let of = |holds: Result<(), Denied>| if holds.is_ok() { State::Holds } else { State::Fails };
+    let of = |holds: Result<(), Denied>| if holds.is_ok() { LimitState::Holds } else { LimitState::Fails };
     let state = |limit: &Limit| match (limit.when, facet(&element.target, limit.key)) {
         // Content that is not at hand, and a mode that is not asked for, are judged when they are there.
-        (When::Request, Some(Object::File { content: None, .. })) if limit.key == "lines" => State::Later,
-        (When::Request, Some(Object::File { mode: None, .. })) if limit.key == "modes" => State::Later,
-        (When::Request, _) if limit.key == "max_files" => of(rule.holds_verb(element.verb, patched)),
-        (When::Request, Some(alone)) => of(rule.holds(&alone)),
-        (When::Request, None) => State::Holds,
-        (When::Plan | When::Run, _) => State::Later,
+        (Stage::Request, Some(Object::File { content: None, .. })) if limit.key == "lines" => {
+            LimitState::Later
+        }
+        (Stage::Request, Some(Object::File { mode: None, .. })) if limit.key == "modes" => LimitState::Later,
+        (Stage::Request, _) if limit.key == "max_files" => of(rule.holds_verb(element.verb, patched)),
+        (Stage::Request, Some(alone)) => of(rule.holds(&alone)),
+        (Stage::Request, None) => LimitState::Holds,
+        (Stage::Plan | Stage::Run, _) => LimitState::Later,
     };
-    limits.into_iter().map(|limit| Checked { state: state(&limit), limit }).collect()
+    limits.into_iter().map(|limit| CheckedLimit { state: state(&limit), limit }).collect()
 }
 
-/// What no rule says and every request of the kind must keep, once this host is looked at.
+/// The condition that every request of this kind must meet on the host, whatever its rule.
 fn on_this_host(target: &Target) -> Option<Limit> {
     let (key, words) = match target {
         Target::Unit(_) => ("units", "the unit's canonical name and every alias must be granted as well"),
@@ -164,7 +183,7 @@ fn on_this_host(target: &Target) -> Option<Limit> {
         Target::Undo(_) => ("verbs", "it is then decided as the request that takes the other back"),
         Target::Nothing | Target::Package(..) | Target::AllPackages | Target::Command(..) => return None,
     };
-    Some(Limit { key, words: words.to_owned(), when: When::Plan, reach: words::Reach::Narrow })
+    Some(Limit { key, words: words.to_owned(), when: Stage::Plan, reach: limits::Breadth::Narrow })
 }
 
 /// The target with nothing asked for but what this limit is about; none if the limit is not about the request.

@@ -2,9 +2,10 @@
 
 use super::clients::{AUDITORS, OPERATORS, POWERFUL};
 use super::facts::{Facts, Inode, User};
+use super::grant::{LintFinding, shorten};
+use super::input::Input;
 use super::reach::is_below;
-use super::{Class, Found, Input, Place, some};
-use crate::policy::finding::Severity;
+use crate::finding::{Class, Location, Severity};
 
 /// Paths that only root may change, with their parents.
 pub(super) const POSTERN: [&str; 17] = [
@@ -29,14 +30,14 @@ pub(super) const POSTERN: [&str; 17] = [
 /// Where people approve.
 pub(super) const OPERATOR_SOCKET: &str = "/run/postern/operator.sock";
 
-pub(super) fn check(input: &Input<'_>, facts: &Facts, found: &mut Vec<Found>) {
+pub(super) fn check(input: &Input<'_>, facts: &Facts, found: &mut Vec<LintFinding>) {
     for user in &facts.users {
         let index = input.rules.clients.iter().position(|client| client.name == user.client);
         let Some(index) = index else {
             continue;
         };
-        let place = input.clients.get(index).copied().unwrap_or_default();
-        let agent = Agent { user, place };
+        let location = input.clients.get(index).copied().unwrap_or_default();
+        let agent = Agent { user, location };
         agent.groups(found);
         agent.sudoers(facts, found);
         agent.inodes(facts, found);
@@ -45,17 +46,17 @@ pub(super) fn check(input: &Input<'_>, facts: &Facts, found: &mut Vec<Found>) {
 
 struct Agent<'a> {
     user: &'a User,
-    place: Place,
+    location: Location,
 }
 
 impl Agent<'_> {
-    fn add(&self, id: &'static str, class: Class, why: &str, found: &mut Vec<Found>) {
+    fn add(&self, id: &'static str, class: Class, why: &str, found: &mut Vec<LintFinding>) {
         let User { client, name, .. } = self.user;
-        found.push(Found {
+        found.push(LintFinding {
             id,
             class: Some(class),
             severity: Severity::Warning,
-            place: self.place,
+            location: self.location,
             message: format!("{client} {}: its user {name} {why}", class.outcome()),
             rules: Vec::new(),
             accepted: None,
@@ -66,7 +67,7 @@ impl Agent<'_> {
         self.user.groups.iter().any(|own| own.name == group)
     }
 
-    fn groups(&self, found: &mut Vec<Found>) {
+    fn groups(&self, found: &mut Vec<LintFinding>) {
         for (group, why) in POWERFUL.iter().filter(|(group, _)| self.is_in(group)) {
             let why = format!("is in group {group}, so it {why} without asking");
             self.add("agent-in-powerful-group", Class::Trust, &why, found);
@@ -77,7 +78,7 @@ impl Agent<'_> {
         }
     }
 
-    fn sudoers(&self, facts: &Facts, found: &mut Vec<Found>) {
+    fn sudoers(&self, facts: &Facts, found: &mut Vec<LintFinding>) {
         let is_named = |who: &&String| {
             who.as_str() == "ALL"
                 || **who == self.user.name
@@ -85,7 +86,7 @@ impl Agent<'_> {
                 || who.strip_prefix('%').is_some_and(|group| self.is_in(group))
         };
         if let Some(who) = facts.sudoers.iter().flatten().find(is_named) {
-            let why = format!("is spoken of in sudoers as {who}: Postern is there so that it needs no sudo");
+            let why = format!("is named in sudoers as {who}: with Postern it needs no sudo");
             self.add("agent-in-sudoers", Class::Trust, &why, found);
         }
     }
@@ -101,7 +102,7 @@ impl Agent<'_> {
         if is_member { bits & 0o020 != 0 } else { bits & 0o002 != 0 }
     }
 
-    fn inodes(&self, facts: &Facts, found: &mut Vec<Found>) {
+    fn inodes(&self, facts: &Facts, found: &mut Vec<LintFinding>) {
         let (mut files, mut sockets) = (Vec::new(), Vec::new());
         for inode in facts.inodes.iter().filter(|inode| inode.kind != "symlink" && self.writes(inode)) {
             let path = &inode.path;
@@ -115,11 +116,11 @@ impl Agent<'_> {
             }
         }
         if !sockets.is_empty() {
-            let why = format!("can connect to {}, which is as good as root", some(&sockets));
+            let why = format!("can connect to {}, which is as good as root", shorten(&sockets));
             self.add("agent-reaches-control-socket", Class::Code, &why, found);
         }
         if !files.is_empty() {
-            let why = format!("can write {}: Postern's policy, record or programs", some(&files));
+            let why = format!("can write {}: Postern's policy, record or programs", shorten(&files));
             self.add("agent-can-write-postern", Class::Code, &why, found);
         }
     }

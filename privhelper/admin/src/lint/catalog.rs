@@ -1,16 +1,16 @@
 //! Every finding that there is, by its id.
 
-use super::Class::{self, Code, Combined, Defence, Trust};
 use super::table;
+use crate::finding::Class::{self, Code, Combined, Defence, Trust};
 
-/// What a finding's id stands for.
+/// A kind of finding.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     /// The id: stable.
     pub id: &'static str,
     /// How bad; none for findings about the text itself.
     pub class: Option<Class>,
-    /// Why it is told.
+    /// Why it is reported.
     pub help: &'static str,
     /// Whether it needs facts about a host.
     pub is_of_host: bool,
@@ -34,7 +34,7 @@ const fn text(id: &'static str, help: &'static str) -> Kind {
     Kind { id, class: None, help, is_of_host: false, is_of_rule: false }
 }
 
-/// Findings that stand in no table.
+/// Findings that are not rows of a table.
 const OWN: &[Kind] = &[
     rule("write-outside-harmless", Combined, "programs of the host look there for what they are to do"),
     rule("executable-mode", Combined, "files that the agent writes can be run from there"),
@@ -89,7 +89,7 @@ const OWN: &[Kind] = &[
     ),
     client("agent-in-powerful-group", Trust, "the agent's user is as good as root without this policy"),
     client("agent-in-operators", Trust, "the agent's user belongs to those who judge agents"),
-    client("agent-in-sudoers", Trust, "sudo speaks of the agent's user"),
+    client("agent-in-sudoers", Trust, "sudoers names the agent's user"),
     client(
         "agent-reaches-control-socket",
         Code,

@@ -1,7 +1,8 @@
 //! Clients that are powerful by their group, whatever the rules say.
 
-use super::{Class, Found, Input};
-use crate::policy::finding::Severity;
+use super::grant::LintFinding;
+use super::input::Input;
+use crate::finding::{Class, Severity};
 
 /// Groups that are root, or as good as root.
 pub(super) const POWERFUL: [(&str, &str); 24] = [
@@ -36,14 +37,14 @@ pub(super) const OPERATORS: &str = "postern-operators";
 pub(super) const AUDITORS: &str = "postern-auditors";
 
 /// By the policy's text alone: a client that is such a group. Nothing can accept it, so it is a warning.
-pub(super) fn check(input: &Input<'_>, found: &mut Vec<Found>) {
+pub(super) fn check(input: &Input<'_>, found: &mut Vec<LintFinding>) {
     for (index, client) in input.rules.clients.iter().enumerate() {
         let mut add = |id, message| {
-            found.push(Found {
+            found.push(LintFinding {
                 id,
                 class: Some(Class::Trust),
                 severity: Severity::Warning,
-                place: input.clients.get(index).copied().unwrap_or_default(),
+                location: input.clients.get(index).copied().unwrap_or_default(),
                 message,
                 rules: Vec::new(),
                 accepted: None,

@@ -1,13 +1,14 @@
 //! `policy check` and `policy facts`.
 
 use super::facts::{self, Facts};
-use super::gather::{self, Units};
+use super::gather::{self, UnitScope};
 use super::sarif;
+use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::accepted;
 use crate::policy::apply::{is_fine, load_with, summary};
-use crate::policy::finding::{Finding, Severity};
+use crate::policy::finding::Finding;
 use crate::policy::source::Owner;
 use crate::policy::{Compiled, Purpose};
 use crate::text::{count, escape, escape_json};
@@ -19,7 +20,7 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// What `policy check` is told.
+/// Arguments of `policy check`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct CheckArgs {
@@ -37,12 +38,12 @@ pub struct CheckArgs {
     /// SARIF 2.1.0, for code review tools
     #[arg(long)]
     sarif: bool,
-    /// Check what is in force against this host and put warnings into the journal; for apt's hook
+    /// Check the accepted policy against this host and write warnings to the journal; for apt's hook
     #[arg(long, hide = true, conflicts_with_all = ["path", "strict", "facts", "json", "sarif"])]
     after_packages: bool,
 }
 
-/// What `policy facts` is told.
+/// Arguments of `policy facts`.
 #[derive(Debug, Args)]
 pub struct FactsArgs {
     /// The policy whose directories and clients are looked at [default: /etc/postern]
@@ -106,7 +107,7 @@ fn check(host: &Host, path: Option<&Path>, given: Option<Facts>) -> Checked {
     let (place, owner) =
         path.map_or((host.etc.as_path(), Owner::Only(host.owner_uid)), |path| (path, Owner::Anybody));
     let gathered = |rules: &root::Rules| {
-        let live = || host.probes.as_ref().map(|probes| gather::live(rules, Units::All, probes));
+        let live = || host.probes.as_ref().map(|probes| gather::live(rules, UnitScope::All, probes));
         facts = given.or_else(|| if path.is_none() { live() } else { None });
         facts.clone()
     };
@@ -172,7 +173,7 @@ pub fn run_facts(host: &Host, args: &FactsArgs, io: &mut Io<'_>) -> io::Result<E
     if let Some(error) = findings.iter().find(|finding| is_unread && finding.severity == Severity::Error) {
         writeln!(io.err, "without directories and clients of the policy: {error}")?;
     }
-    let facts = gather::live(&rules, Units::All, probes);
+    let facts = gather::live(&rules, UnitScope::All, probes);
     for note in &facts.notes {
         writeln!(io.err, "of this host: {}", escape(note))?;
     }
@@ -192,11 +193,11 @@ fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Ok(Some(path)) => path,
         Ok(None) => return Ok(Exit::Done),
         Err(error) => {
-            writeln!(io.err, "the policy in force cannot be checked: {error}")?;
+            writeln!(io.err, "the accepted policy cannot be checked: {error}")?;
             return Ok(Exit::Done);
         }
     };
-    let live = |rules: &root::Rules| Some(gather::live(rules, Units::Loaded, probes));
+    let live = |rules: &root::Rules| Some(gather::live(rules, UnitScope::Loaded, probes));
     let (_, findings, _) = load_with(&path, Owner::Only(host.owner_uid), Purpose::Review, host, live);
     let is_of_host = |finding: &&Finding| {
         finding.accepted.is_none() && super::kind(finding.id).is_some_and(|kind| kind.is_of_host)
@@ -204,7 +205,7 @@ fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     for finding in findings.iter().filter(is_of_host) {
         let text =
             format!("policy check after packages changed: [{}] {}", finding.id, escape(&finding.message));
-        // What this prints is apt's output, which the agent reads: a policy is not for it to know. Without a journal
+        // The output of this command is part of apt's output, which the agent reads and which must not reveal the policy. Without a journal
         // there is still `policy check`.
         let _ = log(&probes.log, &text);
     }

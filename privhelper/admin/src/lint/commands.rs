@@ -1,9 +1,11 @@
 //! Commands that a rule may run, or that check what it writes.
 
 use super::glob::matches;
+use super::grant::{Grant, LintFinding, shorten};
+use super::input::Input;
 use super::reach::{self, HARMLESS, is_below};
 use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS, lists};
-use super::{Class, Found, Grant, Input, some};
+use crate::finding::Class;
 use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
 
@@ -25,14 +27,14 @@ struct Run<'a> {
     writers: &'a [&'a Grant<'a>],
 }
 
-pub(super) fn check<'a>(input: &Input<'a>, rules: &'a [Grant<'a>], found: &mut Vec<Found>) {
+pub(super) fn check<'a>(input: &Input<'a>, rules: &'a [Grant<'a>], found: &mut Vec<LintFinding>) {
     if input.rules.commands.is_empty() {
         return;
     }
     let writers: Vec<_> = rules.iter().filter(|rule| rule.writes()).collect();
     for rule in rules {
         for command in &input.rules.commands {
-            let is_asked = rule.does(&[VerbId::CommandRun])
+            let is_asked = rule.has_verb(&[VerbId::CommandRun])
                 && rule.rule.commands.iter().any(|name| matches(name, &command.name));
             let used = match (is_asked, rule.rule.validate == command.name) {
                 (true, _) => Use::Asked,
@@ -49,13 +51,13 @@ pub(super) fn check<'a>(input: &Input<'a>, rules: &'a [Grant<'a>], found: &mut V
 }
 
 impl Run<'_> {
-    fn add(&self, id: &'static str, class: Class, what: &str, how: &str, found: &mut Vec<Found>) {
+    fn add(&self, id: &'static str, class: Class, what: &str, how: &str, found: &mut Vec<LintFinding>) {
         let name = &self.command.name;
         let what = match self.used {
             Use::Asked => format!("run command {name}, {what}"),
             Use::Validates => format!("have validator {name} read what it writes, {what}"),
         };
-        found.push(self.rule.found(id, class, name, &what, how));
+        found.push(self.rule.finding(id, class, name, &what, how));
     }
 
     fn program(&self) -> &str {
@@ -63,7 +65,7 @@ impl Run<'_> {
     }
 
     /// As whom it runs, and how confined.
-    fn identity(&self, found: &mut Vec<Found>) {
+    fn identity(&self, found: &mut Vec<LintFinding>) {
         if self.command.user == "root" {
             match self.used {
                 Use::Asked => {
@@ -86,7 +88,7 @@ impl Run<'_> {
         };
         let strong: Vec<_> = self.command.capabilities.iter().filter(is_strong).cloned().collect();
         if !strong.is_empty() {
-            let what = format!("which has {}", some(&strong));
+            let what = format!("which has {}", shorten(&strong));
             self.add(
                 "command-capabilities",
                 Class::Code,
@@ -97,8 +99,8 @@ impl Run<'_> {
         }
     }
 
-    /// What the client puts into its arguments.
-    fn arguments(&self, found: &mut Vec<Found>) {
+    /// The arguments that the client chooses.
+    fn arguments(&self, found: &mut Vec<LintFinding>) {
         let is_used = |parameter: &&Parameter| {
             let form = format!("{{{}}}", parameter.name);
             self.command.argv.iter().any(|argument| argument.contains(&form))
@@ -132,7 +134,7 @@ impl Run<'_> {
     }
 
     /// Variables that choose code.
-    fn surroundings(&self, found: &mut Vec<Found>) {
+    fn surroundings(&self, found: &mut Vec<LintFinding>) {
         let chooses = |setting: &&String| {
             let name = setting.split('=').next().unwrap_or_default();
             lists(ENVIRONMENT, name)
@@ -144,8 +146,8 @@ impl Run<'_> {
         }
     }
 
-    /// What it runs from places that somebody else writes, and what it may write itself.
-    fn places(&self, found: &mut Vec<Found>) {
+    /// Programs and inputs in directories that others can write, and directories that it may write itself.
+    fn places(&self, found: &mut Vec<LintFinding>) {
         let mut read: Vec<String> =
             self.command.argv.iter().filter(|argument| argument.starts_with('/')).cloned().collect();
         let cwd = self.command.cwd.as_str();

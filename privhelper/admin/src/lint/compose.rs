@@ -4,14 +4,16 @@
 
 use super::facts::{ANY_INSTANCE, Facts, Link, Unit};
 use super::glob::{Star, both};
+use super::grant::{Grant, LintFinding, shorten};
 use super::habits::{code_of, config_of, words};
 use super::packages::RUNS_HOOKS;
 use super::reach::{self, is_below};
+use super::table;
 use super::units::READS_AGAIN;
-use super::{Class, Found, Grant, some, table};
+use crate::finding::Class;
 use std::collections::BTreeMap;
 
-pub(super) fn check(rules: &[Grant<'_>], facts: &Facts, found: &mut Vec<Found>) {
+pub(super) fn check(rules: &[Grant<'_>], facts: &Facts, found: &mut Vec<LintFinding>) {
     let reads = reads(rules, facts);
     let links: Vec<_> = facts.links.iter().filter_map(|link| Some((link, entry_of(link)?))).collect();
     for rule in rules.iter().filter(|rule| rule.writes()) {
@@ -42,11 +44,11 @@ struct Read<'a> {
     trigger: Trigger<'a>,
 }
 
-/// What root's units read, as far as anything makes them.
+/// The paths that root's units read, for units that something starts or reloads.
 fn reads<'a>(rules: &[Grant<'_>], facts: &'a Facts) -> Vec<Read<'a>> {
-    let granted: Vec<_> = rules.iter().enumerate().filter(|(_, rule)| rule.does(READS_AGAIN)).collect();
+    let granted: Vec<_> = rules.iter().enumerate().filter(|(_, rule)| rule.has_verb(READS_AGAIN)).collect();
     let rule_for = |unit: &Unit| {
-        // An instance of a template stands for all of them.
+        // Facts hold one instance of a template for all of them.
         let id = unit.id.replacen(&format!("@{ANY_INSTANCE}."), "@*.", 1);
         let is_named = |pattern: &String| {
             let names = unit.names.iter().chain([&id]);
@@ -88,7 +90,7 @@ fn is_on(unit: &Unit) -> bool {
     matches!(unit.enabled.as_str(), "enabled" | "enabled-runtime") || unit.active == "active"
 }
 
-fn with_units(rules: &[Grant<'_>], rule: &Grant<'_>, reads: &[Read<'_>], found: &mut Vec<Found>) {
+fn with_units(rules: &[Grant<'_>], rule: &Grant<'_>, reads: &[Read<'_>], found: &mut Vec<LintFinding>) {
     // One finding for each way in which it happens, with all its units.
     let mut by_trigger: BTreeMap<Option<usize>, Vec<(&Read<'_>, &str)>> = BTreeMap::new();
     for read in reads {
@@ -116,15 +118,15 @@ fn with_units(rules: &[Grant<'_>], rule: &Grant<'_>, reads: &[Read<'_>], found: 
             (None, Trigger::Boot | Trigger::Rule(_)) => "it starts at boot".to_owned(),
         };
         let what = format!("write below {directory}");
-        let how = format!("on this host root runs or reads it in {}; {when}", some(&shown));
-        let mut finding = rule.found_on_host("composition", Class::Code, directory, &what, &how);
+        let how = format!("on this host root runs or reads it in {}; {when}", shorten(&shown));
+        let mut finding = rule.finding_on_host("composition", Class::Code, directory, &what, &how);
         finding.rules.extend(other.map(|other| other.index).filter(|index| *index != rule.index));
         found.push(finding);
     }
 }
 
-fn with_hooks(rules: &[Grant<'_>], rule: &Grant<'_>, facts: &Facts, found: &mut Vec<Found>) {
-    let Some(runs) = rules.iter().find(|other| other.does(RUNS_HOOKS)) else {
+fn with_hooks(rules: &[Grant<'_>], rule: &Grant<'_>, facts: &Facts, found: &mut Vec<LintFinding>) {
+    let Some(runs) = rules.iter().find(|other| other.has_verb(RUNS_HOOKS)) else {
         return;
     };
     for hook in &facts.hooks {
@@ -134,7 +136,7 @@ fn with_hooks(rules: &[Grant<'_>], rule: &Grant<'_>, facts: &Facts, found: &mut 
             let verb =
                 runs.verbs.iter().find(|verb| RUNS_HOOKS.contains(verb)).map_or("", |verb| verb.name());
             let how = format!("{} runs it as root at every {verb}, which {} grants", hook.key, runs.name());
-            let mut finding = rule.found_on_host("hook-composition", Class::Code, directory, &what, &how);
+            let mut finding = rule.finding_on_host("hook-composition", Class::Code, directory, &what, &how);
             finding.rules.push(runs.index);
             found.push(finding);
             return;
@@ -157,23 +159,23 @@ fn entry_of(link: &Link) -> Option<(&'static table::Row, &'static str)> {
 fn with_links(
     rule: &Grant<'_>,
     links: &[(&Link, (&'static table::Row, &'static str))],
-    found: &mut Vec<Found>,
+    found: &mut Vec<LintFinding>,
 ) {
     for (link, (row, entry)) in links {
         let target = &link.target;
         let hit = reach::from(rule.rule, target).or_else(|| reach::from(rule.rule, &format!("{target}/**")));
-        // What the table knows by its own name is told there.
+        // A path that the table has itself is reported by its own finding.
         if let Some(directory) = hit.filter(|_| reach::from(rule.rule, entry).is_none()) {
             let what = format!("write {target} below {directory}");
             let how = format!("on this host {} is a link to it, where {}", link.path, row.how);
-            found.push(rule.found_on_host("linked-place", row.class, directory, &what, &how));
+            found.push(rule.finding_on_host("linked-place", row.class, directory, &what, &how));
             return;
         }
     }
 }
 
 /// Every directory above what a rule reads or writes must be root's alone, and no link.
-fn above(rule: &Grant<'_>, facts: &Facts, found: &mut Vec<Found>) {
+fn above(rule: &Grant<'_>, facts: &Facts, found: &mut Vec<LintFinding>) {
     for directory in &rule.rule.directories {
         let link = facts.links.iter().find(|link| is_below(directory, &[&link.path]));
         if let Some(link) = link {
@@ -182,7 +184,7 @@ fn above(rule: &Grant<'_>, facts: &Facts, found: &mut Vec<Found>) {
                 "on this host {} is a link to {}, so the helper refuses it: name the directory itself",
                 link.path, link.target
             );
-            found.push(rule.found_on_host("linked-directory", Class::Combined, directory, &what, &how));
+            found.push(rule.finding_on_host("linked-directory", Class::Combined, directory, &what, &how));
             return;
         }
         let parents =
@@ -196,7 +198,7 @@ fn above(rule: &Grant<'_>, facts: &Facts, found: &mut Vec<Found>) {
                 "on this host others than root can change {} (uid {}, mode {}), so the helper refuses it",
                 inode.path, inode.uid, inode.mode
             );
-            found.push(rule.found_on_host("parent-writable", Class::Combined, directory, &what, &how));
+            found.push(rule.finding_on_host("parent-writable", Class::Combined, directory, &what, &how));
             return;
         }
     }

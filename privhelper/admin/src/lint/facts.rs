@@ -1,4 +1,4 @@
-//! What is known of a host: plain data, made by `policy facts` on the host and read anywhere.
+//! Facts about a host: plain data, made by `policy facts` on the host and read anywhere.
 //!
 //! A fact that could not be learned is missing, and `notes` says why.
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The only version there is.
 pub const VERSION: u32 = 1;
-/// The instance that stands for all instances of a unit template.
+/// The instance that represents all instances of a unit template.
 pub const ANY_INSTANCE: &str = "any";
 
 /// Everything that the lint wants to know of a host.
@@ -18,7 +18,7 @@ pub struct Facts {
     pub host: String,
     /// When, in seconds since 1970.
     pub collected_unix_s: u64,
-    /// What could not be learned, and why.
+    /// Facts that could not be gathered, and why.
     pub notes: Vec<String>,
     /// Services, timers, sockets and path units that are loaded or installed.
     pub units: Vec<Unit>,
@@ -32,7 +32,7 @@ pub struct Facts {
     pub inodes: Vec<Inode>,
     /// The users that clients are.
     pub users: Vec<User>,
-    /// Users and `%groups` of which sudoers speaks; none: only root can read it.
+    /// Users and `%groups` that sudoers names; none if it could not be read, which only root can.
     pub sudoers: Option<Vec<String>>,
 }
 
@@ -48,7 +48,7 @@ pub struct Unit {
     pub fragment: String,
     /// Its drop-ins.
     pub drop_ins: Vec<String>,
-    /// What it runs.
+    /// Its `Exec…=` lines.
     pub commands: Vec<Command>,
     /// Its environment files, without the leading `-`.
     pub environment_files: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Unit {
     pub root_directory: String,
     /// `WorkingDirectory=`.
     pub working_directory: String,
-    /// What it starts, if it is a timer, socket or path unit.
+    /// The units that it starts, if it is a timer, socket or path unit.
     pub triggers: Vec<String>,
     /// Such as `active`.
     pub active: String,

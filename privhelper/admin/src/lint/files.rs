@@ -1,9 +1,11 @@
-//! What a rule may write or read, against the table of places.
+//! Findings about files that a rule may write or read, by the table of paths.
 
+use super::glob;
+use super::grant::{Grant, LintFinding, how_to_accept, shorten};
+use super::input::Input;
 use super::reach::{self, HARMLESS, is_below};
 use super::table::{self, Row};
-use super::{Class, Found, Grant, Input, advice, glob, some};
-use crate::policy::finding::Severity;
+use crate::finding::{Class, Severity};
 use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 use std::collections::BTreeMap;
@@ -16,25 +18,25 @@ const MOUNTS_MAX: usize = 64;
 const PUBLISHED: [&str; 7] =
     ["/var/www", "/srv/www", "/srv/http", "/srv/ftp", "/var/ftp", "/usr/share/nginx", "/home/*/public_html"];
 
-pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<Found>) {
+pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
     if rule.writes() {
         let hits = Hits::of(rule.rule);
         for (row, places) in &hits.rows {
-            let what = format!("write {}", some(&places.iter().map(Hit::show).collect::<Vec<_>>()));
+            let what = format!("write {}", shorten(&places.iter().map(Hit::show).collect::<Vec<_>>()));
             let directory = places.first().map_or("", |hit| hit.directory);
-            found.push(rule.found(row.id, row.class, directory, &what, row.how));
+            found.push(rule.finding(row.id, row.class, directory, &what, row.how));
         }
         outside(rule, &hits, found);
         modes(rule, found);
         owners(input, rule, found);
     }
-    if rule.does(&[VerbId::FileRead]) {
+    if rule.has_verb(&[VerbId::FileRead]) {
         for row in table::SECRETS {
             let places = places(rule.rule, row);
             if let Some(first) = places.first() {
-                let what = format!("read {}", some(&places.iter().map(Hit::show).collect::<Vec<_>>()));
-                found.push(rule.found(row.id, row.class, first.directory, &what, row.how));
-                // What is known to be secret need not be guessed at.
+                let what = format!("read {}", shorten(&places.iter().map(Hit::show).collect::<Vec<_>>()));
+                found.push(rule.finding(row.id, row.class, first.directory, &what, row.how));
+                // One finding about secrets is enough: the first row is the most certain.
                 break;
             }
         }
@@ -67,7 +69,7 @@ fn places<'a>(rule: &'a root::Rule, row: &'static Row) -> Vec<Hit<'a>> {
     rule.directories.iter().flat_map(each).collect()
 }
 
-/// What a rule writes of the table, without the rows of which its `lines` leave nothing.
+/// The paths of the table that a rule can write, without the rows that its `lines` exclude.
 struct Hits<'a> {
     rows: Vec<(&'static Row, Vec<Hit<'a>>)>,
     /// Directories in which only harmless lines can be written.
@@ -99,7 +101,7 @@ impl<'a> Hits<'a> {
 /// Whether no line that the rule lets through can be one that does harm. Lines bound writing, not removing.
 fn is_bounded(rule: &root::Rule, row: &Row) -> bool {
     let both = |line: &str, harm: &str| glob::both(line, glob::Star::Anything, harm, glob::Star::Anything);
-    // Who owns or may change the file afterwards keeps to no lines.
+    // `lines` do not bind an owner or group that can change the file afterwards.
     let opens = |mode: &String| u32::from_str_radix(mode, 8).map_or(true, |bits| bits & 0o022 != 0);
     let is_given_away = rule.owners.iter().any(|name| name != "root") || rule.modes.iter().any(opens);
     !is_given_away
@@ -109,7 +111,7 @@ fn is_bounded(rule: &root::Rule, row: &Row) -> bool {
 }
 
 /// A directory outside the harmless ones needs a reason: for what the table knows of it, or for itself.
-fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<Found>) {
+fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<LintFinding>) {
     let mut first = None;
     for directory in &rule.rule.directories {
         let is_known = hits.bounded.contains(&directory.as_str())
@@ -126,15 +128,15 @@ fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<Found>) {
             rule.rule.client,
             rule.rule.id,
             HARMLESS.join(" "),
-            advice(OUTSIDE)
+            how_to_accept(OUTSIDE)
         );
-        let remark = remark(OUTSIDE, Severity::Error, rule, directory, message);
-        found.push(Found { class: Some(Class::Combined), ..remark });
+        let remark = rule.remark(OUTSIDE, Severity::Error, directory, message);
+        found.push(LintFinding { class: Some(Class::Combined), ..remark });
     }
 }
 
 /// Each directory in which a rule changes files is a mount of postern-files, unless it is below another one.
-pub(super) fn mounts(rules: &[Grant<'_>], found: &mut Vec<Found>) {
+pub(super) fn mounts(rules: &[Grant<'_>], found: &mut Vec<LintFinding>) {
     let writers = rules.iter().filter(|rule| rule.writes());
     let all = writers.flat_map(|rule| rule.rule.directories.iter().map(move |directory| (directory, rule)));
     let all = all.collect::<BTreeMap<_, _>>();
@@ -146,23 +148,11 @@ pub(super) fn mounts(rules: &[Grant<'_>], found: &mut Vec<Found>) {
         let message = format!(
             "rules change files in {count} directories, which slows each start of postern-files: grant a common parent of some"
         );
-        found.push(remark("many-directories", Severity::Note, rule, directory, message));
+        found.push(rule.remark("many-directories", Severity::Note, directory, message));
     }
 }
 
-/// A finding with a sentence of its own.
-pub(super) fn remark(
-    id: &'static str,
-    severity: Severity,
-    rule: &Grant<'_>,
-    value: &str,
-    message: String,
-) -> Found {
-    let place = rule.place(value);
-    Found { id, class: None, severity, place, message, rules: vec![rule.index], accepted: None }
-}
-
-fn modes(rule: &Grant<'_>, found: &mut Vec<Found>) {
+fn modes(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
     // Of a directory, x means that it may be entered.
     if rule.verbs.iter().all(|verb| *verb == VerbId::FileMkdir) {
         return;
@@ -175,18 +165,18 @@ fn modes(rule: &Grant<'_>, found: &mut Vec<Found>) {
     if let Some(mode) = rule.rule.modes.iter().find(|mode| has(mode, 0o111)).filter(|_| is_outside) {
         let what = format!("write executable files (mode {mode}) below {directory}");
         let how = "whatever runs programs from there runs what the agent wrote";
-        found.push(rule.found("executable-mode", Class::Combined, mode, &what, how));
+        found.push(rule.finding("executable-mode", Class::Combined, mode, &what, how));
     }
     let shares = rule.rule.groups.iter().any(|group| group != "root");
     let open = if shares { 0o022 } else { 0o002 };
     if let Some(mode) = rule.rule.modes.iter().find(|mode| has(mode, open)) {
         let what = format!("write files that others may change (mode {mode}) below {directory}");
         let how = "those others then change them without any rule";
-        found.push(rule.found("writable-by-others", Class::Combined, mode, &what, how));
+        found.push(rule.finding("writable-by-others", Class::Combined, mode, &what, how));
     }
 }
 
-fn owners(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<Found>) {
+fn owners(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
     let outside = rule.rule.directories.iter().find(|directory| !is_below(directory, &HARMLESS));
     let Some(directory) = outside else {
         return;
@@ -199,12 +189,12 @@ fn owners(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<Found>) {
         } else {
             "whoever runs as that user then changes them without any rule"
         };
-        found.push(rule.found("gives-files-away", Class::Combined, owner, &what, how));
+        found.push(rule.finding("gives-files-away", Class::Combined, owner, &what, how));
     }
 }
 
 /// Secrets that one rule reads and another can put where everybody sees them.
-pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<Found>) {
+pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<LintFinding>) {
     let shows = |rule: &Grant<'_>| {
         let is_shown = |directory: &&String| {
             PUBLISHED.iter().any(|place| {
@@ -218,8 +208,8 @@ pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<Found>) {
     if publishers.is_empty() {
         return;
     }
-    for rule in rules.iter().filter(|rule| rule.does(&[VerbId::FileRead])) {
-        // What only may be secret by its name is warned of where it is read.
+    for rule in rules.iter().filter(|rule| rule.has_verb(&[VerbId::FileRead])) {
+        // Paths that are secret only by their name are reported where they are read.
         let known = table::SECRETS.iter().filter(|row| row.class == Class::Trust);
         let secret = known.flat_map(|row| places(rule.rule, row)).next();
         let other = publishers.iter().find(|(other, _)| other.rule.client == rule.rule.client);
@@ -227,7 +217,7 @@ pub(super) fn published(rules: &[Grant<'_>], found: &mut Vec<Found>) {
             let what = format!("read {}", secret.show());
             let how =
                 format!("{} writes below {directory}, which web servers show to everybody", other.name());
-            let mut pair = rule.found("read-and-publish", Class::Combined, secret.directory, &what, &how);
+            let mut pair = rule.finding("read-and-publish", Class::Combined, secret.directory, &what, &how);
             pair.rules.push(other.index);
             found.push(pair);
         }

@@ -12,7 +12,7 @@ mod systemd;
 pub use accounts::subjects;
 pub use apt::{dpkg_hooks, hooks, package_hosts};
 pub(crate) use run::run;
-pub use systemd::units;
+pub use systemd::{UnitScope, units};
 
 use super::facts::{Facts, VERSION};
 use postern_proto::root::v1 as root;
@@ -20,7 +20,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The programs that are asked, and where is told what came of it.
+/// The programs that are run for facts, and the socket for warnings.
 #[derive(Debug, Clone)]
 pub struct Probes {
     /// `systemctl`.
@@ -41,22 +41,13 @@ impl Default for Probes {
     }
 }
 
-/// Which units are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Units {
-    /// All that are installed: PID 1 reads every unit file for it.
-    All,
-    /// Those that are loaded, and those that a rule names in full: a tenth of the time, for apt's hook.
-    Loaded,
-}
-
 /// Everything that this user can learn about this host, for these rules.
 #[must_use]
-pub fn live(rules: &root::Rules, which: Units, probes: &Probes) -> Facts {
+pub fn live(rules: &root::Rules, scope: UnitScope, probes: &Probes) -> Facts {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut notes = Vec::new();
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
-    let units = systemd::gather(rules, which, &probes.systemctl, &mut notes);
+    let units = systemd::gather(rules, scope, &probes.systemctl, &mut notes);
     let hooks = apt::gather(&probes.apt_config, &mut notes);
     let package_hosts = apt::gather_hosts();
     let links = places::links(rules);

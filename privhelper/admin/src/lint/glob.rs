@@ -1,6 +1,6 @@
 //! Whether two patterns can match the same text: exact, without trying texts.
 
-/// What `*` of a pattern does not stand for.
+/// The characters that `*` of a pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Star {
     /// Any run of characters.
@@ -83,7 +83,7 @@ pub fn both_files(granted: &str, entry: &str) -> bool {
         && both(granted, Star::Anything, entry, Star::Anything)
 }
 
-/// Whether a pattern, in which `*` stands for anything, matches this very text.
+/// Whether a pattern, in which `*` matches anything, matches this text.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     // A text may hold a star of its own only in names that no table has.

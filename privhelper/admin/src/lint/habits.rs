@@ -2,11 +2,11 @@
 
 use super::facts::Unit;
 
-/// What a unit runs or takes its settings from.
+/// The files that a unit runs, or takes its settings from.
 pub(super) fn code_of(unit: &Unit) -> Vec<String> {
     let mut paths = vec![unit.fragment.clone()];
     paths.extend(unit.drop_ins.iter().cloned());
-    // Whoever writes the unit's own files also decides its user.
+    // The unit's own files also set its user.
     let is_root = is_root(unit);
     if is_root {
         paths.extend(unit.environment_files.iter().chain(&unit.credentials).cloned());
@@ -43,7 +43,7 @@ pub(super) fn words(argv: &str) -> impl Iterator<Item = &str> {
     argv.split([' ', '=', ':', ';', '"', '\'', ',']).filter(|word| word.starts_with('/') && word.len() > 1)
 }
 
-/// Where programs look for their configuration if nothing tells them otherwise.
+/// Default configuration files of programs.
 const CONFIGURATION: &[(&str, &[&str])] = &[
     ("sshd", &["/etc/ssh/**"]),
     ("httpd", &["/etc/apache2/**"]),
@@ -80,7 +80,7 @@ const CONFIGURATION: &[(&str, &[&str])] = &[
 const GENERIC: [&str; 12] =
     ["sh", "bash", "dash", "env", "python3", "perl", "rm", "mkdir", "install", "test", "sleep", "true"];
 
-/// What a unit's programs read by their own habit.
+/// The default configuration files that a unit's programs read.
 pub(super) fn config_of(unit: &Unit) -> Vec<String> {
     let is_root = is_root(unit);
     let programs = unit.commands.iter().filter(|command| is_root || command.is_privileged);

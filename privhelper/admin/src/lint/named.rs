@@ -1,11 +1,11 @@
 //! Units and packages that amount to root by their name.
 
 use super::glob::{Star, meet};
+use super::grant::{Grant, LintFinding, shorten};
 use super::table::{Names, When};
-use super::{Found, Grant, some};
 use postern_policy::VerbId;
 
-/// What a rule may do with names, for one direction.
+/// The verbs of one direction, with the word for them.
 pub(super) struct Doing {
     pub(super) when: When,
     pub(super) verbs: &'static [VerbId],
@@ -18,10 +18,11 @@ pub(super) fn check(
     granted: &[String],
     star: Star,
     (table, doings): (&'static [Names], &[Doing]),
-    found: &mut Vec<Found>,
+    found: &mut Vec<LintFinding>,
 ) {
     for row in table {
-        let Some(doing) = doings.iter().find(|doing| doing.when == row.when && rule.does(doing.verbs)) else {
+        let Some(doing) = doings.iter().find(|doing| doing.when == row.when && rule.has_verb(doing.verbs))
+        else {
             continue;
         };
         let such_as =
@@ -29,13 +30,13 @@ pub(super) fn check(
         let hits: Vec<_> = granted.iter().filter_map(|name| Some((name, such_as(name)?))).collect();
         if let Some((first, _)) = hits.first() {
             let shown: Vec<_> = hits.iter().map(|(name, example)| show(name, example)).collect();
-            let what = format!("{} {}", doing.word, some(&shown));
-            found.push(rule.found(row.id, row.class, first, &what, row.how));
+            let what = format!("{} {}", doing.word, shorten(&shown));
+            found.push(rule.finding(row.id, row.class, first, &what, row.how));
         }
     }
 }
 
-/// What is granted, with an example if it is a pattern.
+/// The granted name, with an example if it is a pattern.
 fn show(granted: &str, example: &str) -> String {
     if granted.contains('*') { format!("{granted} (such as {example})") } else { granted.to_owned() }
 }

@@ -1,10 +1,11 @@
-//! What a rule may do with packages.
+//! Findings about granted packages.
 
 use super::facts::Facts;
 use super::glob::Star;
+use super::grant::{Grant, LintFinding};
 use super::named::{self, Doing};
 use super::table::{PACKAGES, When};
-use super::{Class, Found, Grant};
+use crate::finding::Class;
 use postern_policy::VerbId;
 
 /// Verbs that bring packages.
@@ -21,20 +22,20 @@ pub(super) const RUNS_HOOKS: &[VerbId] = &[
     VerbId::PackageRepair,
 ];
 
-pub(super) fn check(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
+pub(super) fn check(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<LintFinding>) {
     let doings = [
         Doing { when: When::On, verbs: ON, word: "install" },
         Doing { when: When::Off, verbs: OFF, word: "remove" },
     ];
     named::check(rule, &rule.rule.packages, Star::Anything, (PACKAGES, &doings), found);
-    if rule.does(ON) {
+    if rule.has_verb(ON) {
         sources(rule, facts, found);
     }
     limits(rule, found);
 }
 
 /// Maintainer scripts run as root: whose they are is decided by the sources.
-fn sources(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
+fn sources(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<LintFinding>) {
     let sources = &rule.rule.sources;
     if sources.is_empty() {
         let what = "install from every source that this host has, now or later (no `sources`)";
@@ -43,25 +44,25 @@ fn sources(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<Found>) {
             Some(hosts) => format!("; on this host they are {}", hosts.join(", ")),
         };
         let how = format!("the scripts of whatever package such a source offers run as root{here}");
-        found.push(rule.found("any-source", Class::Combined, "", what, &how));
+        found.push(rule.finding("any-source", Class::Combined, "", what, &how));
     }
     let wildcard = rule.rule.packages.iter().find(|name| name.contains('*'));
     if let Some(name) = wildcard.filter(|_| sources.len() != 1) {
         let what = format!("install any package that is named {name}");
         let how = "with more than one source a package of such a name can be somebody else's, and its scripts run as root";
-        found.push(rule.found("wildcard-packages", Class::Combined, name, &what, how));
+        found.push(rule.finding("wildcard-packages", Class::Combined, name, &what, how));
     }
 }
 
-fn limits(rule: &Grant<'_>, found: &mut Vec<Found>) {
-    if rule.rule.allow_removals && (rule.does(ON) || rule.does(OFF)) {
+fn limits(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
+    if rule.rule.allow_removals && (rule.has_verb(ON) || rule.has_verb(OFF)) {
         let what = "remove packages that it does not name (allow_removals)";
         let how = "which those are, dependencies decide and not this policy";
-        found.push(rule.found("removals", Class::Defence, "", what, how));
+        found.push(rule.finding("removals", Class::Defence, "", what, how));
     }
-    if rule.rule.allow_downgrades && rule.does(ON) {
+    if rule.rule.allow_downgrades && rule.has_verb(ON) {
         let what = "install older versions than those that are there (allow_downgrades)";
         let how = "an older version has the holes that were closed since";
-        found.push(rule.found("downgrades", Class::Combined, "", what, how));
+        found.push(rule.finding("downgrades", Class::Combined, "", what, how));
     }
 }

@@ -4,7 +4,7 @@ use super::glob;
 use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 
-/// Verbs that change what stands at a path.
+/// Verbs that change a file or directory.
 pub const WRITES: &[VerbId] = &[
     VerbId::FileWrite,
     VerbId::FilePatch,

@@ -1,7 +1,8 @@
 //! Findings as SARIF 2.1.0 (OASIS), which code review tools read.
 
-use super::{Class, kinds};
-use crate::policy::finding::{Finding, Severity};
+use super::catalog::kinds;
+use crate::finding::{Class, Severity};
+use crate::policy::finding::Finding;
 use crate::text::escape;
 use serde_json::{Value, json};
 use std::fmt::Write;

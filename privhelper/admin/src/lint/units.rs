@@ -1,9 +1,10 @@
-//! What a rule may do with units.
+//! Findings about granted units.
 
 use super::glob::Star;
+use super::grant::{Grant, LintFinding};
 use super::named::{self, Doing};
 use super::table::{UNITS, When};
-use super::{Class, Found, Grant};
+use crate::finding::Class;
 use postern_policy::VerbId;
 
 /// Verbs after which a unit may run that did not.
@@ -14,24 +15,24 @@ const OFF: &[VerbId] = &[VerbId::UnitStop, VerbId::UnitDisable, VerbId::UnitMask
 pub(super) const READS_AGAIN: &[VerbId] =
     &[VerbId::UnitStart, VerbId::UnitRestart, VerbId::UnitTryRestart, VerbId::UnitReload, VerbId::UnitEnable];
 
-pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<Found>) {
+pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
     let doings = [
         Doing { when: When::On, verbs: ON, word: "start" },
         Doing { when: When::Off, verbs: OFF, word: "stop" },
     ];
     named::check(rule, &rule.rule.units, Star::NoAt, (UNITS, &doings), found);
-    if rule.does(ON) {
+    if rule.has_verb(ON) {
         let unbounded = |unit: &&String| unit.split_once('@').is_some_and(|(_, rest)| rest.contains('*'));
         if let Some(unit) = rule.rule.units.iter().find(unbounded) {
             let what = format!("start any instance of {unit}");
             let how =
                 "the instance is text of the agent's choice, which the unit puts into commands and paths";
-            found.push(rule.found("unbounded-instance", Class::Combined, unit, &what, how));
+            found.push(rule.finding("unbounded-instance", Class::Combined, unit, &what, how));
         }
     }
-    if rule.rule.allow_cascade && (rule.does(ON) || rule.does(OFF)) {
+    if rule.rule.allow_cascade && (rule.has_verb(ON) || rule.has_verb(OFF)) {
         let what = "start and stop units that it does not name, as far as they hang together (allow_cascade)";
         let how = "which those are, the unit files decide and not this policy";
-        found.push(rule.found("allow-cascade", Class::Combined, "", what, how));
+        found.push(rule.finding("allow-cascade", Class::Combined, "", what, how));
     }
 }

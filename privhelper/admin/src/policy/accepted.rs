@@ -1,7 +1,7 @@
 //! The accepted form on disk: `accepted.pb`, with a copy of its TOML files beside it.
 //!
-//! The copy stands in `files-<first 16 hex digits of SHA-256 of accepted.pb>`, so
-//! that the rename of `accepted.pb` alone decides which of the two is in force.
+//! The copy is in `files-<first 16 hex digits of SHA-256 of accepted.pb>`, so
+//! that the rename of `accepted.pb` alone decides which of the two is active.
 
 use super::Compiled;
 use super::source::Source;
@@ -20,7 +20,7 @@ pub const FILE: &str = "accepted.pb";
 /// The name of the key that stages and validators' agreements are authenticated with.
 const KEY: &str = "validator.key";
 
-/// What was accepted.
+/// The accepted policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
     /// Clients and rules.
@@ -209,7 +209,7 @@ impl Store {
     fn copy(&self, name: &str, sources: &[Source]) -> io::Result<TempDir> {
         let target = self.path.join(name);
         if target.exists() {
-            // What an `apply` left that was killed: nothing in force names it.
+            // Left by an `apply` that was killed; no accepted policy names it.
             fs::remove_dir_all(target)?;
         }
         let directory = tempfile::Builder::new()

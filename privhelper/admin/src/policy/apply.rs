@@ -1,11 +1,12 @@
 //! Reading a policy with all its findings, and `policy apply`.
 
 use super::accepted::{self, Accepted, Store};
-use super::finding::{self, Finding, Findings, Severity};
-use super::source::{self, Owner, Source};
-use super::{Compiled, Purpose, check};
+use super::finding::{self, Finding, Findings};
+use super::source::{Owner, Source};
+use super::{Compiled, Purpose, check, files};
 use crate::diff::{self, Side};
 use crate::enforce::{self, Plan};
+use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::lint::facts::Facts;
@@ -21,7 +22,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How findings are told.
+/// The form of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A line each.
@@ -52,7 +53,7 @@ pub fn load_with(
     facts: impl FnOnce(&root::Rules) -> Option<Facts>,
 ) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
     let mut findings = Findings::default();
-    let sources = source::read(path, owner, &mut findings);
+    let sources = files::read(path, owner, &mut findings);
     let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
     let is_policy = is_fine(&findings);
     let facts = facts(&compiled.rules);
@@ -106,14 +107,14 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
     }
     let owner = Owner::Only(host.owner_uid);
     let facts = |rules: &root::Rules| {
-        host.probes.as_ref().map(|probes| gather::live(rules, gather::Units::All, probes))
+        host.probes.as_ref().map(|probes| gather::live(rules, gather::UnitScope::All, probes))
     };
     let (sources, findings, compiled) = load_with(&host.etc, owner, Purpose::Apply, host, facts);
     for finding in findings.iter().filter(|finding| finding.accepted.is_none()) {
         writeln!(io.err, "{finding}")?;
     }
     let Some(compiled) = compiled.filter(|_| is_fine(&findings)) else {
-        writeln!(io.err, "not applied: what was accepted before stays in force")?;
+        writeln!(io.err, "not applied: the accepted policy is unchanged")?;
         return Ok(Exit::Failed);
     };
     let store = match store(host) {
@@ -217,7 +218,7 @@ fn show(old: Option<&Accepted>, compiled: &Compiled, io: &mut Io<'_>) -> io::Res
     let after = Side { rules: &compiled.rules, positions: &compiled.positions };
     match diff::between(before, after) {
         Ok(report) => write!(io.out, "{}", diff::text(&report, before, after))?,
-        // What was accepted by another version may be no policy to this one.
+        // A policy that another version accepted may be invalid for this one.
         Err(why) => writeln!(io.err, "the difference in effect is not known: {}", escape(&why))?,
     }
     Ok(true)

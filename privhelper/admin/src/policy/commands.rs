@@ -29,8 +29,8 @@ const KEYS: &[&str] = &[
 const OUTPUT_MAX: u64 = 16 * 1024 * 1024;
 
 /// A command as far as it could be read.
-pub struct Parsed<'a> {
-    /// The table that it stands in.
+pub struct ParsedCommand<'a> {
+    /// Its table.
     pub table: Table<'a>,
     /// Its name.
     pub name: At<&'a str>,
@@ -40,7 +40,7 @@ pub struct Parsed<'a> {
 
 /// Reads a command and reports what is wrong with it. One without a name is none.
 #[must_use]
-pub fn parse(table: Table<'_>) -> Option<Parsed<'_>> {
+pub fn parse(table: Table<'_>) -> Option<ParsedCommand<'_>> {
     let before = table.findings().borrow().errors();
     table.check_keys(KEYS);
     let name = table.required("name")?;
@@ -87,7 +87,7 @@ pub fn parse(table: Table<'_>) -> Option<Parsed<'_>> {
         write: list(table, "write", values::directory).unwrap_or_default(),
     };
     let is_whole = table.findings().borrow().errors() == before;
-    Some(Parsed { table, name, wire: is_whole.then_some(wire) })
+    Some(ParsedCommand { table, name, wire: is_whole.then_some(wire) })
 }
 
 fn sandbox(table: Table<'_>) -> root::Sandbox {
@@ -148,8 +148,8 @@ fn environment(table: Table<'_>) -> Vec<String> {
     pairs
 }
 
-/// The program and its arguments: literals, `{p}`, `key={p}` and `{key}={p}`. Every parameter stands there; where a
-/// secret stands, the program is given the path of a descriptor.
+/// The program and its arguments: literals, `{p}`, `key={p}` and `{key}={p}`. Every parameter must be used; for a
+/// secret the program gets the path of a descriptor.
 fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
     let argv = required_list(table, "argv", |_| Ok(()), "nothing is run");
     let Some(at) = table.place("argv") else {
@@ -174,13 +174,12 @@ fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
     for parameter in parameters {
         let name = &parameter.name;
         if !used.contains(name) {
-            table.error(at, format!("parameter `{name}` stands nowhere in `argv`"));
+            table.error(at, format!("parameter `{name}` is not used in `argv`"));
         }
         let key = format!("{{{name}}}=");
         let is_secret = parameter.kind() == root::ParameterKind::Secret;
         if is_secret && argv.iter().any(|argument| argument.starts_with(&key)) {
-            let why =
-                "is a secret, which stands as a whole argument or behind a `=`, as the path of a descriptor";
+            let why = "is a secret: write it as a whole argument or after a `=`, where the program gets the path of a descriptor";
             table.error(at, format!("{{{name}}} {why}"));
         }
     }

@@ -1,7 +1,7 @@
 //! The examples of a rule, decided by the very code that root runs.
 
 use super::keys::{self, Kind};
-use super::rule::Whole;
+use super::rule::CompiledRule;
 use super::table::Table;
 use crate::text::did_you_mean;
 use postern_policy::types::{
@@ -11,19 +11,19 @@ use postern_policy::{Decision, Identity, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 use std::sync::Arc;
 
-/// The identity that stands for the rule's client.
+/// The identity of the rule's client in examples.
 fn client() -> Identity {
     Identity { uid: 1, users: vec!["client".to_owned()], groups: Vec::new() }
 }
 
 /// Checks the examples of a rule, and that it grants nothing that no rule can grant.
-pub fn check(table: Table<'_>, rule: &Whole, commands: &[root::Command], protect: &root::Protect) {
+pub fn check(table: Table<'_>, rule: &CompiledRule, commands: &[root::Command], protect: &root::Protect) {
     let client =
         root::Client { name: rule.wire.client.clone(), user: "client".to_owned(), group: String::new() };
     let rules = root::Rules {
         version: 1,
         clients: vec![client],
-        // A validator speaks of content that an example need not have; until it is built it would refuse every example.
+        // An example need not have content, so a validator would refuse it.
         rules: vec![root::Rule { validate: String::new(), ..rule.wire.clone() }],
         commands: commands.to_vec(),
         protect: Some(protect.clone()),
@@ -42,7 +42,7 @@ pub fn check(table: Table<'_>, rule: &Whole, commands: &[root::Command], protect
 }
 
 /// One example. Those verbs of the rule count whose requests hold everything that it names.
-fn run(example: Table<'_>, rule: &Whole, policy: &Policy, expected: bool) {
+fn run(example: Table<'_>, rule: &CompiledRule, policy: &Policy, expected: bool) {
     let known = keys::EXAMPLE.iter().map(|(name, _)| *name).collect::<Vec<_>>();
     example.check_keys(&known);
     let named = keys::EXAMPLE.iter().filter(|(name, _)| example.place(name).is_some()).collect::<Vec<_>>();
@@ -159,8 +159,8 @@ fn objects(example: Table<'_>, kind: Kind) -> Result<Vec<Object>, String> {
     }
 }
 
-/// What a rule allows by name and no rule can grant: the operator would wait for it in vain.
-fn protected(table: Table<'_>, rule: &Whole, policy: &Policy) {
+/// Reports protected names in an allow or ask rule: no rule can grant them.
+fn protected(table: Table<'_>, rule: &CompiledRule, policy: &Policy) {
     if rule.decision == Decision::Deny {
         return;
     }

@@ -1,38 +1,15 @@
-//! What is wrong with a policy, and where.
+//! Findings about a policy, by file, line and column.
 
 use super::source::Source;
-use crate::lint::{Class, Found, Place, kind};
+use crate::finding::{Class, Location, Severity};
+use crate::lint::{LintFinding, kind};
 use crate::text::escape;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The policy is refused whole.
-    Error,
-    /// An error under `--strict`.
-    Warning,
-    /// Good to know.
-    Note,
-}
-
-impl Severity {
-    /// The word that is printed.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
-    }
-}
-
-/// One finding, at a place in a file. Line and column count from 1; the column counts characters.
+/// One finding. Line and column count from 1; the column counts characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The file as it was found.
@@ -43,14 +20,14 @@ pub struct Finding {
     pub column: usize,
     /// How bad. What is accepted is a note.
     pub severity: Severity,
-    /// What kind of finding: stable.
+    /// The id of its kind: stable.
     pub id: &'static str,
     /// How bad the grant is, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
-    /// What is wrong and what to do, in one line.
+    /// The problem and what to do, in one line.
     pub message: String,
-    /// The rules that together are the finding, by id; the first is where it stands.
+    /// The rules that cause the finding together, by id; it is located at the first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
     /// The reason for which the rule accepts it.
@@ -62,37 +39,37 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Where it is told.
+    /// The order of output.
     const fn order(&self) -> (usize, usize, usize, &'static str) {
         (self.rank, self.line, self.column, self.id)
     }
 }
 
-/// The findings of the lint, placed in the policy's files.
+/// Gives each finding of the lint its line and column.
 #[must_use]
-pub fn of_lint(found: Vec<Found>, sources: &[Source], rules: &[root::Rule]) -> Vec<Finding> {
-    // Many findings share a place, and finding a line means to read the file up to it.
-    let mut positions: HashMap<Place, (usize, usize)> = HashMap::new();
-    let place = |found: Found| {
-        let source = sources.iter().find(|source| source.rank == found.place.file);
+pub fn of_lint(findings: Vec<LintFinding>, sources: &[Source], rules: &[root::Rule]) -> Vec<Finding> {
+    // Many findings share a location, and finding a line means to read the file up to it.
+    let mut positions: HashMap<Location, (usize, usize)> = HashMap::new();
+    let positioned = |finding: LintFinding| {
+        let source = sources.iter().find(|source| source.rank == finding.location.file);
         let (line, column) = *positions
-            .entry(found.place)
-            .or_insert_with(|| source.map_or((1, 1), |source| source.position(found.place.at)));
-        let rules = found.rules.iter().filter_map(|index| rules.get(*index));
+            .entry(finding.location)
+            .or_insert_with(|| source.map_or((1, 1), |source| source.position(finding.location.byte)));
+        let rules = finding.rules.iter().filter_map(|index| rules.get(*index));
         Finding {
             file: source.map_or_else(String::new, |source| source.name.clone()),
             line,
             column,
-            severity: found.severity,
-            id: found.id,
-            class: found.class,
-            message: found.message,
+            severity: finding.severity,
+            id: finding.id,
+            class: finding.class,
+            message: finding.message,
             rules: rules.map(|rule| rule.id.clone()).collect(),
-            accepted: found.accepted,
-            rank: found.place.file,
+            accepted: finding.accepted,
+            rank: finding.location.file,
         }
     };
-    found.into_iter().map(place).collect()
+    findings.into_iter().map(positioned).collect()
 }
 
 /// Puts findings in the order of files and lines.
@@ -170,7 +147,7 @@ impl Findings {
         self.0.iter().filter(|finding| finding.severity == Severity::Error).count()
     }
 
-    /// All of them, in the order of files and lines. What is found by two who read the same key is told once.
+    /// All of them, in the order of files and lines, without duplicates: two checks may read the same key.
     #[must_use]
     pub fn sorted(mut self) -> Vec<Finding> {
         sort(&mut self.0);

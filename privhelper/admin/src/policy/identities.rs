@@ -1,15 +1,29 @@
-//! Users that a policy may not name: a client that is one of Postern's programs would pass for it, and a command that
-//! runs as one, or as a client, has its power.
+//! Users and groups of clients and commands on this host.
+//!
+//! A client that is one of Postern's programs would be taken for it, and a command that runs as one, or as a client, has
+//! its power: both are refused.
 
-use super::Client;
-use super::commands::Parsed;
+use super::client::ParsedClient;
+use super::commands::ParsedCommand;
+use super::table::Table;
+use crate::finding::Severity;
 use crate::host::Accounts;
+use postern_proto::root::v1 as root;
 
 /// The agent, whose tools' user is another.
 const AGENT: &str = "postern";
 /// Users of Postern's other programs.
 const PROGRAMS: [&str; 6] =
     ["postern-audit", "postern-broker", "postern-files", "postern-gateway", "postern-probe", "postern-tool"];
+
+/// What a policy is checked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A review, perhaps on another host.
+    Review,
+    /// Acceptance on this host.
+    Apply,
+}
 
 /// Whether two names are of one user on this host.
 fn is_same(one: &str, other: &str, accounts: Accounts) -> bool {
@@ -22,7 +36,7 @@ fn is_program(user: &str, accounts: Accounts) -> bool {
 }
 
 /// Whether one of Postern's programs is this client.
-pub(super) fn is_client_a_program(user: &str, group: &str, accounts: Accounts) -> bool {
+fn is_client_a_program(user: &str, group: &str, accounts: Accounts) -> bool {
     let has_group = |members: &[u32]| {
         let uids = PROGRAMS.iter().filter_map(|program| (accounts.user)(program));
         uids.into_iter().any(|uid| members.contains(&uid))
@@ -32,8 +46,41 @@ pub(super) fn is_client_a_program(user: &str, group: &str, accounts: Accounts) -
         || (accounts.group)(group).is_some_and(|(_, members)| has_group(&members))
 }
 
+/// Reports a client that may not be one, or that this host does not have. On a reviewer's host it need not exist.
+pub(super) fn check_client(table: Table<'_>, client: &root::Client, purpose: Purpose, accounts: Accounts) {
+    let severity = match purpose {
+        Purpose::Review => Severity::Warning,
+        Purpose::Apply => Severity::Error,
+    };
+    let (user, group) = ((accounts.user)(&client.user), (accounts.group)(&client.group));
+    let is_user = table.place("user").is_some();
+    let (key, name) = if is_user { ("user", &client.user) } else { ("group", &client.group) };
+    let Some(at) = table.place(key).filter(|_| !name.is_empty()) else {
+        return;
+    };
+    let exists = if is_user { user.is_some() } else { group.is_some() };
+    let has_root = if is_user {
+        user == Some(0)
+    } else {
+        group.is_some_and(|(gid, members)| gid == 0 || members.contains(&0))
+    };
+    if has_root {
+        table.error(at, "root cannot be a client: a client's members can approve nothing");
+    } else if is_client_a_program(&client.user, &client.group, accounts) {
+        table
+            .error(at, format!("{name:?} belongs to one of Postern's own programs, which cannot be clients"));
+    } else if !exists {
+        let why = format!("there is no {key} {name:?} on this host");
+        table.findings().borrow_mut().add(severity, table.source, at, why);
+    }
+}
+
 /// Refuses commands that run as one of Postern's users or as a client.
-pub(super) fn check_commands(commands: &[Parsed<'_>], clients: &[Client<'_>], accounts: Accounts) {
+pub(super) fn check_commands(
+    commands: &[ParsedCommand<'_>],
+    clients: &[ParsedClient<'_>],
+    accounts: Accounts,
+) {
     for command in commands {
         let Some(user) = command.table.text("user") else { continue };
         if user.value == AGENT || is_program(user.value, accounts) {

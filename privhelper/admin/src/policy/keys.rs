@@ -1,7 +1,7 @@
 //! The vocabulary: the keys of a policy, and the verbs that use each, as data.
 
 use postern_policy::VerbId;
-/// What a verb's requests are about. The verbs of one rule share it.
+/// The objects of a verb's requests. All verbs of a rule have the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The verb alone.
@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the verb speaks of. `None`: it stands beside verbs of any kind, or in no rule at all.
+    /// The kind of a verb. `None`: it can be listed beside verbs of any kind, or in no rule at all.
     #[must_use]
     pub const fn of(verb: VerbId) -> Option<Self> {
         match verb {
@@ -75,10 +75,10 @@ pub const fn is_effect(verb: VerbId) -> bool {
     verb.is_effect()
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Says what the rule is; every rule may have it.
+    /// Describes the rule; every rule may have it.
     Plain,
     /// Decides whether the rule matches.
     Selector,
@@ -96,7 +96,7 @@ pub type UsedBy = fn(VerbId) -> bool;
 pub struct Key {
     /// Its name.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// Whether a verb uses it.
     pub used_by: UsedBy,
@@ -139,7 +139,7 @@ pub const fn is_write(verb: VerbId) -> bool {
     matches!(verb, VerbId::FileWrite | VerbId::FilePatch)
 }
 
-/// Whether the verb changes what stands in a file.
+/// Whether the verb changes the content of a file.
 pub const fn is_content(verb: VerbId) -> bool {
     is_write(verb) || matches!(verb, VerbId::FileRemove)
 }
@@ -211,6 +211,15 @@ pub const RULE: &[Key] = &[
     selector("commands", is_command),
     selector("params", is_command),
 ];
+
+/// Whether a key limits requests of this verb. A key that is in no vocabulary counts as a limit, except `client`.
+#[must_use]
+pub fn is_limit_of(key: &str, verb: VerbId) -> bool {
+    match RULE.iter().find(|known| known.name == key) {
+        Some(known) => matches!(known.role, Role::Limit | Role::Asking) && (known.used_by)(verb),
+        None => key != "client",
+    }
+}
 
 /// Keys of a file.
 pub const TOP: &[&str] =

@@ -1,9 +1,11 @@
-//! Names that one part of a policy gives and another uses, and directories that are one under two names.
+//! References between tables of a policy, and two names for the same directory.
 
-use super::commands::Parsed as Command;
-use super::rule::{self, Parsed};
+use super::client::ParsedClient;
+use super::commands::ParsedCommand;
+use super::parsed::ParsedPolicy;
+use super::rule::{self, ParsedRule};
 use super::table::{At, Table};
-use super::{Client, Read, values};
+use super::values;
 use crate::text::did_you_mean;
 use postern_policy::types::Pattern;
 use postern_proto::root::v1 as root;
@@ -11,18 +13,18 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 
 /// Reports every name that nothing in the policy has.
-pub(super) fn check(read: &Read<'_>) {
-    for rule in &read.rules {
-        known_client(rule, &read.clients);
-        let sources = read.sources.iter().map(|(_, name, _)| name.value);
+pub(super) fn check(policy: &ParsedPolicy<'_>) {
+    for rule in &policy.rules {
+        known_client(rule, &policy.clients);
+        let sources = policy.sources.iter().map(|(_, name, _)| name.value);
         for source in rule.table.texts("sources").unwrap_or_default() {
             known(rule.table, source, sources.clone(), "source");
         }
-        validator(rule.table, &read.commands);
-        granted_commands(rule.table, &read.commands);
+        validator(rule.table, &policy.commands);
+        granted_commands(rule.table, &policy.commands);
     }
-    for command in &read.commands {
-        reverse(command, &read.commands);
+    for command in &policy.commands {
+        reverse(command, &policy.commands);
     }
 }
 
@@ -40,14 +42,14 @@ fn known<'a>(
     is_known
 }
 
-fn known_client(rule: &Parsed<'_>, clients: &[Client<'_>]) {
+fn known_client(rule: &ParsedRule<'_>, clients: &[ParsedClient<'_>]) {
     if let Some(client) = rule.client {
         known(rule.table, client, clients.iter().map(|(_, name, _)| name.value), "client");
     }
 }
 
-/// A validator is run by the helper on a candidate: nobody is there to give it parameters.
-fn validator(table: Table<'_>, commands: &[Command<'_>]) {
+/// A validator is run by the helper, which has no values for parameters.
+fn validator(table: Table<'_>, commands: &[ParsedCommand<'_>]) {
     let Some(name) = table.text("validate") else {
         return;
     };
@@ -69,7 +71,7 @@ fn validator(table: Table<'_>, commands: &[Command<'_>]) {
 }
 
 /// Every pattern names a command, and every command that is granted has the parameters that the rule narrows.
-fn granted_commands(table: Table<'_>, commands: &[Command<'_>]) {
+fn granted_commands(table: Table<'_>, commands: &[ParsedCommand<'_>]) {
     let params = table.table("params", rule::PARAMS);
     for text in table.texts("commands").unwrap_or_default() {
         let Ok(pattern) = Pattern::new(text.value) else {
@@ -93,15 +95,15 @@ fn granted_commands(table: Table<'_>, commands: &[Command<'_>]) {
                 found.is_some_and(|parameter| parameter.kind() == root::ParameterKind::Secret)
             };
             for name in params.iter().flat_map(Table::keys).filter(|name| is_secret(name.value)) {
-                let why = "is a secret: what it may be stands in no policy, which others can read";
+                let why = "is a secret: its values cannot be listed in a policy, which others can read";
                 table.error(name.at, format!("parameter {:?} {why}", name.value));
             }
         }
     }
 }
 
-/// What takes a command back is given the values that the command was given.
-fn reverse(command: &Command<'_>, commands: &[Command<'_>]) {
+/// A reverse command is run with the same values as the command that it undoes.
+fn reverse(command: &ParsedCommand<'_>, commands: &[ParsedCommand<'_>]) {
     let Some(wire) = &command.wire else {
         return;
     };
@@ -130,7 +132,7 @@ fn reverse(command: &Command<'_>, commands: &[Command<'_>]) {
 }
 
 /// Two directories of rules that are one inode on this host: a rule for one would be a rule for the other.
-pub(super) fn same_directories(rules: &[Parsed<'_>]) {
+pub(super) fn same_directories(rules: &[ParsedRule<'_>]) {
     let mut known: HashMap<(u64, u64), (&str, Table<'_>, usize)> = HashMap::new();
     for rule in rules {
         for text in rule.table.texts("directories").unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! The parameters of a command: the kind of each, and what the kind is told besides.
+//! The parameters of a command: the kind of each, and the keys of that kind.
 
 use super::limits::required_list;
 use super::table::Table;
@@ -87,7 +87,7 @@ fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
     if parameter.min > parameter.max {
         table.error(table.at, "`min` is above `max`: nothing is let through");
     }
-    // What is written must be what the helper reads.
+    // The helper must accept the compiled form.
     if let Err(why) = ParameterKind::new(&parameter) {
         table.error(table.at, format!("parameter `{name}` {why}"));
     }

@@ -3,7 +3,7 @@
 //! Exact where one pattern of another rule covers a pattern: what only several
 //! patterns cover together is not found.
 
-use super::rule::{Parsed, Whole};
+use super::rule::{CompiledRule, ParsedRule};
 use postern_policy::types::{Pattern, TargetPath};
 use postern_policy::{Decision, VerbId};
 use postern_proto::root::v1 as root;
@@ -19,14 +19,14 @@ enum Atom<'a> {
 
 /// A rule taken apart.
 struct Reach<'a> {
-    parsed: &'a Parsed<'a>,
-    whole: &'a Whole,
+    parsed: &'a ParsedRule<'a>,
+    whole: &'a CompiledRule,
     directories: Vec<TargetPath>,
     parameters: Vec<(String, Vec<Pattern>)>,
 }
 
 /// Warns of every rule that is always passed over. A deny rule is never one of them: it must not be held up.
-pub fn check(rules: &[Parsed<'_>]) {
+pub fn check(rules: &[ParsedRule<'_>]) {
     let taken = rules.iter().filter_map(take).collect::<Vec<_>>();
     let atoms = taken.iter().map(Reach::atoms).collect::<Vec<_>>();
     for (place, rule) in taken.iter().enumerate().filter(|(_, rule)| rule.whole.decision != Decision::Deny) {
@@ -55,7 +55,7 @@ pub fn check(rules: &[Parsed<'_>]) {
     }
 }
 
-fn take<'a>(parsed: &'a Parsed<'a>) -> Option<Reach<'a>> {
+fn take<'a>(parsed: &'a ParsedRule<'a>) -> Option<Reach<'a>> {
     let whole = parsed.rule.as_ref()?;
     let directories = whole.wire.directories.iter().map(|text| TargetPath::new(text));
     let parameter = |grant: &root::ParameterGrant| {
@@ -87,7 +87,7 @@ impl Reach<'_> {
         if atoms.is_empty() { vec![Atom::Nothing] } else { atoms }
     }
 
-    /// Whether this rule is used wherever both rules select: it is stricter, or it decides the same, stands earlier and
+    /// Whether this rule is used wherever both rules select: it is stricter, or it decides the same, comes earlier and
     /// lets through whatever the other does.
     fn goes_before(&self, is_earlier: bool, other: &Self) -> bool {
         let same_client = self.whole.wire.client == other.whole.wire.client;
@@ -99,7 +99,7 @@ impl Reach<'_> {
     }
 }
 
-/// Whether `a` selects whatever `b` does. A `*` of `b` stands for a character that only a `*` of `a` can take.
+/// Whether `a` selects everything that `b` does. A `*` of `b` is matched as a character that only a `*` of `a` can match.
 fn covers(verb: VerbId, a: &Atom<'_>, b: &Atom<'_>) -> bool {
     match (a, b) {
         (Atom::Nothing, Atom::Nothing) => true,

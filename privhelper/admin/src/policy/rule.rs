@@ -3,41 +3,41 @@
 use super::keys::{self, Kind, Role};
 use super::limits::{list, required_list};
 use super::table::{At, Table};
-use super::{limits, values, written};
+use super::{limits, rule_text, values};
 use crate::text::did_you_mean;
 use postern_policy::{Decision, VerbId};
 use postern_proto::root::v1 as root;
 
-/// What `params` of a rule is.
+/// The form of a rule's `params`, for error messages.
 pub(super) const PARAMS: &str = "a table such as { size = [\"1*\"] }";
 
 /// A rule as far as it could be read.
-pub struct Parsed<'a> {
-    /// The table that it stands in.
+pub struct ParsedRule<'a> {
+    /// Its table.
     pub table: Table<'a>,
     /// Its id.
     pub id: Option<At<&'a str>>,
     /// The client that it names.
     pub client: Option<At<&'a str>>,
     /// The accepted form, if the rule has no error of its own.
-    pub rule: Option<Whole>,
+    pub rule: Option<CompiledRule>,
 }
 
 /// A rule without errors.
-pub struct Whole {
+pub struct CompiledRule {
     /// The accepted form.
     pub wire: root::Rule,
     /// Its verbs.
     pub verbs: Vec<VerbId>,
-    /// What they speak of.
+    /// The kind of their objects.
     pub kind: Kind,
-    /// What it decides.
+    /// Its decision.
     pub decision: Decision,
 }
 
 /// Reads a rule and reports what is wrong with it.
 #[must_use]
-pub fn parse(table: Table<'_>) -> Parsed<'_> {
+pub fn parse(table: Table<'_>) -> ParsedRule<'_> {
     let before = table.findings().borrow().errors();
     let id = table.required("id");
     if let Some(id) = id.filter(|id| !values::is_id(id.value)) {
@@ -67,22 +67,22 @@ pub fn parse(table: Table<'_>) -> Parsed<'_> {
                         root::Decision::Allow
                     });
                     limits::fill(table, &verbs, kind, &mut wire);
-                    written::check(table);
+                    rule_text::check(table);
                 }
                 Decision::Deny => {
                     wire.set_decision(root::Decision::Deny);
                     left_out(table, &wire);
                 }
             }
-            Some(Whole { wire, verbs, kind, decision })
+            Some(CompiledRule { wire, verbs, kind, decision })
         }
         _ => None,
     };
     let is_whole = table.findings().borrow().errors() == before;
-    Parsed { table, id, client, rule: rule.filter(|_| is_whole) }
+    ParsedRule { table, id, client, rule: rule.filter(|_| is_whole) }
 }
 
-/// The verbs and what they speak of, if all of them are known and of one kind.
+/// The verbs and their kind, if all of them are known and of one kind.
 fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
     let Some(names) = table.texts("verbs") else {
         if table.place("verbs").is_none() {
@@ -91,7 +91,7 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
         return None;
     };
     if names.is_empty() {
-        table.error(table.place("verbs").unwrap_or(table.at), "`verbs` is empty: the rule speaks of nothing");
+        table.error(table.place("verbs").unwrap_or(table.at), "`verbs` is empty: the rule matches nothing");
     }
     let mut verbs: Vec<At<VerbId>> = Vec::new();
     let mut kind = None;
@@ -100,7 +100,7 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
             continue;
         };
         verbs.push(At { value: verb, at: name.at });
-        // The undo of what the rule decided stands beside verbs of any kind.
+        // `request.undo` can be listed beside verbs of any kind.
         let Some(its) = Kind::of(verb) else {
             continue;
         };
@@ -108,7 +108,7 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
         if first != its {
             let (first, its) = (first.as_str(), its.as_str());
             let why = format!(
-                "`{}` speaks of {its}, the verbs before it of {first}: make it a rule of its own",
+                "`{}` is about {its}, the verbs before it are about {first}: write a separate rule for it",
                 name.value
             );
             table.error(name.at, why);
@@ -122,7 +122,7 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
     Some((verbs.into_iter().map(|verb| verb.value).collect(), kind?))
 }
 
-/// The verb of this name; what no rule may list is reported.
+/// The verb of this name; unknown verbs and verbs that no rule may list are reported.
 fn verb(table: Table<'_>, name: At<&str>) -> Option<VerbId> {
     let Some(verb) = VerbId::from_name(name.value) else {
         let known = VerbId::ALL.iter().filter(|verb| !verb.is_open()).map(|verb| verb.name());
@@ -193,7 +193,7 @@ fn selectors(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Ru
             wire.directories = required_list(table, "directories", values::directory, nothing);
             let depth = table.number("depth", 1..=32).map_or(1, |depth| depth.value);
             wire.depth = u32::try_from(depth).unwrap_or(1);
-            // What a client may read of a directory may be everything; what it may write is named.
+            // A read rule without `files` covers every file; a write rule must name them.
             wire.files = if table.place("files").is_none() && verbs.iter().all(|verb| !keys::is_effect(*verb))
             {
                 vec!["*".to_owned()]
@@ -208,7 +208,7 @@ fn selectors(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Ru
     }
 }
 
-/// What a person would think that a deny rule covers, and it does not.
+/// Warns of names that a deny rule seems to cover and does not.
 fn left_out(table: Table<'_>, wire: &root::Rule) {
     let at = |key| table.place(key).unwrap_or(table.at);
     if wire.units.iter().any(|text| text.contains('*')) && !wire.units.iter().any(|text| text.contains('@')) {
@@ -219,7 +219,7 @@ fn left_out(table: Table<'_>, wire: &root::Rule) {
     }
 }
 
-/// What the values of each parameter may be, sorted by name.
+/// The permitted values of each parameter, sorted by name.
 fn parameters(table: Table<'_>) -> Vec<root::ParameterGrant> {
     let Some(inner) = table.table("params", PARAMS) else {
         return Vec::new();

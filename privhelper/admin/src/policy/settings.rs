@@ -1,4 +1,4 @@
-//! What a policy says besides clients, rules and commands: sources, and the four tables of settings.
+//! `[[source]]`, and the four tables of settings.
 
 use super::limits::{list, required_list};
 use super::table::{At, Table};
@@ -6,11 +6,11 @@ use super::values;
 use postern_proto::root::v1 as root;
 
 /// A source as far as it could be read: its table, its name, its accepted form.
-pub type Source<'a> = (Table<'a>, At<&'a str>, root::Source);
+pub type ParsedSource<'a> = (Table<'a>, At<&'a str>, root::Source);
 
 /// Reads one `[[source]]`.
 #[must_use]
-pub fn source(table: Table<'_>) -> Option<Source<'_>> {
+pub fn source(table: Table<'_>) -> Option<ParsedSource<'_>> {
     table.check_keys(&["name", "entries", "hosts", "signed_by"]);
     let name = table.required("name")?;
     if !values::is_id(name.value) {
@@ -77,7 +77,7 @@ pub struct Settings {
     pub protect: root::Protect,
 }
 
-/// Reads the settings; each table stands in one file, wherever that is.
+/// Reads the settings. Each table may be defined once, in any file.
 #[must_use]
 pub fn parse(files: &[Table<'_>]) -> Settings {
     Settings {
@@ -99,7 +99,7 @@ fn one<'a>(files: &[Table<'a>], key: &str) -> Option<Table<'a>> {
             None => first = Some(table),
             Some(first) => {
                 let (line, _) = first.source.position(first.at);
-                table.error(table.at, format!("[{key}] stands at {}:{line} already", first.source.name));
+                table.error(table.at, format!("[{key}] is already defined at {}:{line}", first.source.name));
             }
         }
     }

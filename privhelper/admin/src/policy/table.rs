@@ -1,14 +1,15 @@
 //! A TOML table with the places of its keys: strict, typed reading that collects every error.
 
-use super::finding::{Findings, Severity};
+use super::finding::Findings;
 use super::source::Source;
+use crate::finding::Severity;
 use crate::text::did_you_mean;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and the byte where it stands.
+/// A value and its byte offset in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At<T> {
     /// The value.
@@ -20,7 +21,7 @@ pub struct At<T> {
 /// One table of a source.
 #[derive(Clone, Copy)]
 pub struct Table<'a> {
-    /// The file that it stands in.
+    /// Its file.
     pub source: &'a Source,
     /// Where the table begins.
     pub at: usize,
@@ -133,7 +134,7 @@ impl<'a> Table<'a> {
                 continue;
             };
             if texts.iter().any(|known| known.value == text.value) {
-                self.error(text.at, format!("{:?} stands twice in `{key}`", text.value));
+                self.error(text.at, format!("{:?} is listed twice in `{key}`", text.value));
             } else {
                 texts.push(text);
             }

@@ -54,7 +54,7 @@ pub fn is_id(text: &str) -> bool {
 /// No pattern, or one that no package's name is like.
 pub fn package_pattern(text: &str) -> Result<(), String> {
     pattern(text)?;
-    // With the stars filled in it must be a name; what they may stand for is then a matter of the name.
+    // With its stars replaced it must be a valid name.
     let like = text.replace('*', "a0");
     if PackageName::new(&like).is_ok() {
         Ok(())

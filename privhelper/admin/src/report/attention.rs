@@ -1,9 +1,9 @@
-//! What a reviewer looks at first.
+//! Remarks that a reviewer should read first.
 
 use super::grants::is_unused;
 use super::model::{Attention, Grant, Log, Person, Report};
-use crate::policy::finding::Severity;
-use crate::words::Reach;
+use crate::finding::Severity;
+use crate::limits::Breadth;
 use postern_policy::Decision;
 
 /// From which score on a grant is named among what to look at first: effects that do not simply come back.
@@ -17,7 +17,7 @@ pub fn attention(report: &Report) -> Vec<Attention> {
         Log::Unread { why } => words.push(format!("No use of any rule is known: {why}.")),
         Log::Read { .. } => {}
     }
-    if !report.policy.standing.is_law() {
+    if !report.policy.standing.is_active() {
         words.push(format!("This policy is {}.", report.policy.standing.words()));
     }
     for Person { name, uid } in &report.people.barred {
@@ -51,7 +51,7 @@ fn of_grant(grant: &Grant) -> Option<Attention> {
         why.push(format!("risk {risk} without asking anybody"));
     }
     why.extend(grant.accepted_risks.iter().map(|accepted| format!("accepts {}", accepted.finding)));
-    let wide = grant.limits.iter().filter(|limit| limit.reach == Reach::Wide);
+    let wide = grant.limits.iter().filter(|limit| limit.reach == Breadth::Wide);
     why.extend(wide.map(|limit| limit.words.clone()));
     if is_unused(grant) {
         why.push("granted, never used".to_owned());

@@ -2,48 +2,48 @@
 
 use super::attention::attention;
 use super::grants::{client, command, is_unused};
-use super::model::{Client, Log, PolicyFacts, Report, Standing, Summary};
+use super::model::{Client, Log, PolicyFacts, PolicyStatus, Report, Summary};
 use super::people;
-use crate::audit::uses::{self, InForce, Uses};
+use crate::audit::uses::{self, RecordedPolicy, Uses};
 use crate::audit::{self, Extent, Proof, chain};
 use crate::host::Host;
-use crate::law::{Law, Origin};
+use crate::loaded_policy::{LoadedPolicy, Origin};
 use crate::text::{count, time};
 use postern_policy::Decision;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything that there is to say.
-pub fn build(law: &Law, host: &Host, name: String) -> Report {
-    let (log, uses) = read_log(law, host);
+pub fn build(loaded: &LoadedPolicy, host: &Host, name: String) -> Report {
+    let (log, uses) = read_log(loaded, host);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let clients =
-        law.rules.clients.iter().map(|wire| client(law, host, wire, uses.as_ref())).collect::<Vec<_>>();
-    let uids = law.rules.clients.iter().flat_map(|client| law.uids(host, client).unwrap_or_default());
+        loaded.rules.clients.iter().map(|wire| client(loaded, host, wire, uses.as_ref())).collect::<Vec<_>>();
+    let uids = loaded.rules.clients.iter().flat_map(|client| loaded.uids(host, client).unwrap_or_default());
     let mut report = Report {
         v: 1,
         host: name,
         written: time(now),
-        policy: policy(law, host, uses.as_ref().and_then(|uses| uses.in_force.as_ref())),
+        policy: policy(loaded, host, uses.as_ref().and_then(|uses| uses.in_force.as_ref())),
         summary: summary(&clients),
         attention: Vec::new(),
         clients,
-        commands: law.rules.commands.iter().map(command).collect(),
+        commands: loaded.rules.commands.iter().map(command).collect(),
         people: people::people(host, &uids.collect::<Vec<_>>()),
         log,
-        findings: law.findings.clone(),
+        findings: loaded.findings.clone(),
     };
     report.attention = attention(&report);
     report
 }
 
-fn read_log(law: &Law, host: &Host) -> (Log, Option<Uses>) {
+fn read_log(loaded: &LoadedPolicy, host: &Host) -> (Log, Option<Uses>) {
     let unread = |why: String| (Log::Unread { why }, None);
     let files = match audit::chosen(host, &[]) {
         Ok(files) => files,
         Err(why) => return unread(why),
     };
-    let clients = law.rules.clients.iter().map(|client| client.name.clone()).collect::<Vec<_>>();
-    let rules = law.rules.rules.iter().map(|rule| rule.id.clone()).collect::<Vec<_>>();
+    let clients = loaded.rules.clients.iter().map(|client| client.name.clone()).collect::<Vec<_>>();
+    let rules = loaded.rules.rules.iter().map(|rule| rule.id.clone()).collect::<Vec<_>>();
     let failed = |(file, error): (std::path::PathBuf, std::io::Error)| format!("{}: {error}", file.display());
     let uses = match uses::count(&files, &clients, &rules) {
         Ok(uses) => uses,
@@ -53,9 +53,9 @@ fn read_log(law: &Law, host: &Host) -> (Log, Option<Uses>) {
         return unread("the audit log holds no record yet".to_owned());
     };
     let (valid, chain) = match chain::verify(&files, Extent::Installed, &Proof::default()) {
-        Ok(chain::Verdict { bad: None, records, standing, .. }) => {
+        Ok(chain::Verdict { bad: None, records, state, .. }) => {
             let records = count(usize::try_from(records).unwrap_or(usize::MAX), "record");
-            let seals = if standing.sealed_from.is_some() { "sealed, seals not checked" } else { "unsealed" };
+            let seals = if state.sealed_from.is_some() { "sealed, seals not checked" } else { "unsealed" };
             (true, format!("the chain of {records} holds, {seals}"))
         }
         Ok(chain::Verdict { bad: Some(bad), .. }) => {
@@ -82,20 +82,20 @@ pub fn clock(rfc3339: &str) -> String {
     format!("{} UTC", seconds.replacen('T', " ", 1))
 }
 
-fn policy(law: &Law, host: &Host, recorded: Option<&InForce>) -> PolicyFacts {
-    let digest = law.digest.to_string();
+fn policy(loaded: &LoadedPolicy, host: &Host, recorded: Option<&RecordedPolicy>) -> PolicyFacts {
+    let digest = loaded.digest.to_string();
     let same = recorded.filter(|recorded| recorded.policy == digest);
-    let (standing, from, applied, by) = match &law.origin {
+    let (standing, from, applied, by) = match &loaded.origin {
         Origin::Accepted { unix_s, uid } => {
             let is_taken = recorded.is_none() || same.is_some();
-            let standing = if is_taken { Standing::Accepted } else { Standing::Unrecorded };
+            let standing = if is_taken { PolicyStatus::Accepted } else { PolicyStatus::Unrecorded };
             (standing, "what was accepted".to_owned(), Some(time(*unix_s)), Some(*uid))
         }
         Origin::Files(path) => {
             let standing = match (recorded, same) {
-                (_, Some(_)) => Standing::Recorded,
-                (Some(_), None) => Standing::Another,
-                (None, None) => Standing::Unknown,
+                (_, Some(_)) => PolicyStatus::Recorded,
+                (Some(_), None) => PolicyStatus::Another,
+                (None, None) => PolicyStatus::Unknown,
             };
             let applied = same.filter(|recorded| recorded.by_uid.is_some());
             let (time, by) =
@@ -104,7 +104,7 @@ fn policy(law: &Law, host: &Host, recorded: Option<&InForce>) -> PolicyFacts {
         }
     };
     let applied_by = by.map(|uid| people::person(host, uid));
-    PolicyFacts { digest, standing, from, applied, applied_by, notes: law.notes.clone() }
+    PolicyFacts { digest, standing, from, applied, applied_by, notes: loaded.notes.clone() }
 }
 
 fn summary(clients: &[Client]) -> Summary {

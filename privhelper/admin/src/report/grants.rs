@@ -1,18 +1,18 @@
 //! Rules as grants: what a client may do, how far, at what risk, and how often it did.
 
-use super::model::{AcceptedRisk, Client, Command, Grant, Group, Objects, Times};
+use super::model::{AcceptedRisk, Client, Command, Grant, Group, Objects, RefusalCount};
 use crate::audit::uses::{RuleUse, Uses};
 use crate::host::Host;
-use crate::law::{Law, decides};
-use crate::words::{self, duration};
+use crate::limits::{self, duration};
+use crate::loaded_policy::{LoadedPolicy, decision_of};
 use postern_policy::types::TargetPath;
 use postern_policy::{Decision, Object, Risk, VerbId};
 use postern_proto::root::v1 as root;
 
 /// A client with all that it is granted.
-pub fn client(law: &Law, host: &Host, wire: &root::Client, uses: Option<&Uses>) -> Client {
+pub fn client(loaded: &LoadedPolicy, host: &Host, wire: &root::Client, uses: Option<&Uses>) -> Client {
     let (kind, name) = if wire.group.is_empty() { ("user", &wire.user) } else { ("group", &wire.group) };
-    let who = match law.uids(host, wire) {
+    let who = match loaded.uids(host, wire) {
         None => format!("{kind} {name}, which this host does not know"),
         Some(uids) if uids.is_empty() => format!("{kind} {name}, which has no member"),
         Some(uids) if kind == "user" => {
@@ -24,8 +24,8 @@ pub fn client(law: &Law, host: &Host, wire: &root::Client, uses: Option<&Uses>) 
         }
     };
     let mut groups: Vec<Group> = TITLES.iter().map(|title| Group { title, grants: Vec::new() }).collect();
-    for (index, rule) in law.rules.rules.iter().enumerate().filter(|(_, rule)| rule.client == wire.name) {
-        let grant = grant(law, index, rule, uses);
+    for (index, rule) in loaded.rules.rules.iter().enumerate().filter(|(_, rule)| rule.client == wire.name) {
+        let grant = grant(loaded, index, rule, uses);
         if let Some(group) = groups.iter_mut().find(|group| group.title == title(rule)) {
             group.grants.push(grant);
         }
@@ -33,8 +33,8 @@ pub fn client(law: &Law, host: &Host, wire: &root::Client, uses: Option<&Uses>) 
     groups.retain(|group| !group.grants.is_empty());
     let refused = uses.iter().flat_map(|uses| &uses.refused).filter(|(what, _)| what.client == wire.name);
     let mut refused =
-        refused.map(|(what, count)| Times { what: what.clone(), count: *count }).collect::<Vec<_>>();
-    refused.sort_by_key(|times| std::cmp::Reverse(times.count));
+        refused.map(|(what, count)| RefusalCount { what: what.clone(), count: *count }).collect::<Vec<_>>();
+    refused.sort_by_key(|refusal| std::cmp::Reverse(refusal.count));
     Client { name: wire.name.clone(), who, groups, refused }
 }
 
@@ -52,22 +52,22 @@ fn title(rule: &root::Rule) -> &'static str {
     }
 }
 
-fn grant(law: &Law, index: usize, rule: &root::Rule, uses: Option<&Uses>) -> Grant {
-    let decision = decides(rule);
+fn grant(loaded: &LoadedPolicy, index: usize, rule: &root::Rule, uses: Option<&Uses>) -> Grant {
+    let decision = decision_of(rule);
     let verbs = rule.verbs.iter().filter_map(|name| VerbId::from_name(name)).collect::<Vec<_>>();
     let risk = risk(rule, &verbs);
     let grants = decision != Decision::Deny;
     let people =
         if rule.approvers == 1 { "1 operator".to_owned() } else { format!("{} operators", rule.approvers) };
-    let remarks = law.remarks(&rule.id);
+    let remarks = loaded.remarks(&rule.id);
     let accepted = remarks.accept_risk.into_iter().map(|(finding, reason)| AcceptedRisk { finding, reason });
     Grant {
         id: rule.id.clone(),
-        place: law.place(index),
+        place: loaded.position(index),
         decision,
         verbs: rule.verbs.clone(),
         objects: objects(rule),
-        limits: words::limits(rule, &verbs, &law.rules.sources),
+        limits: limits::limits(rule, &verbs, &loaded.rules.sources),
         risk: grants.then_some(risk.score),
         capabilities: if grants { risk.capabilities } else { Vec::new() },
         approval: (decision == Decision::Ask)

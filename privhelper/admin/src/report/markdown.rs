@@ -2,8 +2,8 @@
 
 use super::model::{Client, Grant, Report};
 use super::text::{facts, level, people, used};
+use crate::limits::Breadth;
 use crate::text::escape;
-use crate::words::Reach;
 use postern_policy::Decision;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {allow} | {ask} | {deny} | {unused} | {risk} of 100 |")?;
     writeln!(out, "\n## Look at first\n")?;
     if report.attention.is_empty() {
-        writeln!(out, "Nothing stands out.")?;
+        writeln!(out, "Nothing needs attention.")?;
     }
     for item in &report.attention {
         let rule = item.rule.as_ref().map_or_else(String::new, |rule| format!("{}: ", code(rule)));
@@ -82,9 +82,9 @@ fn grant(grant: &Grant, out: &mut dyn Write) -> io::Result<()> {
     for objects in &grant.objects {
         let _ = write!(may, "<br>{} {}", objects.label, codes(&objects.patterns));
     }
-    let limit = |limit: &crate::words::Limit| match limit.reach {
-        Reach::Wide => format!("**{}**", plain(&limit.words)),
-        Reach::Narrow => plain(&limit.words),
+    let limit = |limit: &crate::limits::Limit| match limit.reach {
+        Breadth::Wide => format!("**{}**", plain(&limit.words)),
+        Breadth::Narrow => plain(&limit.words),
     };
     let within = grant.limits.iter().map(limit).collect::<Vec<_>>().join("<br>");
     let risk = grant.risk.map_or_else(String::new, |risk| {

@@ -14,7 +14,7 @@ mod text;
 
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::law::Law;
+use crate::loaded_policy::LoadedPolicy;
 use crate::text::escape_json;
 use clap::{Args, ValueEnum};
 use std::io::{self, BufWriter, Write};
@@ -29,7 +29,7 @@ pub struct ReportArgs {
     /// The host's name in the report [default: this host's]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// A policy.toml, or a directory laid out like /etc/postern [default: what is in force]
+    /// A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]
     #[arg(long, value_name = "PATH")]
     policy: Option<PathBuf>,
     /// One JSON object
@@ -52,11 +52,11 @@ enum Form {
 /// # Errors
 /// The result cannot be written.
 pub fn run(host: &Host, args: &ReportArgs, io: &mut Io<'_>) -> io::Result<Exit> {
-    let law = match Law::load(host, args.policy.as_deref()) {
-        Ok(law) => law,
-        Err(no_law) => return no_law.tell(io),
+    let loaded = match LoadedPolicy::load(host, args.policy.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => return error.print(io),
     };
-    let report = build::build(&law, host, args.host.clone().unwrap_or_else(own_name));
+    let report = build::build(&loaded, host, args.host.clone().unwrap_or_else(own_name));
     let mut out = BufWriter::new(&mut *io.out);
     match (args.json, args.format) {
         (true, _) => writeln!(out, "{}", escape_json(&serde_json::to_string(&report)?))?,

@@ -1,12 +1,12 @@
-//! What a report says, before it is text, Markdown or HTML: one value that all three render.
+//! The content of a report, which text, Markdown and HTML render.
 
-use crate::audit::uses::{InForce, Refused, RuleUse};
+use crate::audit::uses::{RecordedPolicy, Refused, RuleUse};
+use crate::limits::Limit;
 use crate::policy::finding::Finding;
-use crate::words::Limit;
 use postern_policy::Decision;
 use serde::Serialize;
 
-/// What the agent can do on a host.
+/// Everything that the agent can do on a host.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// Version of this form.
@@ -19,7 +19,7 @@ pub struct Report {
     pub policy: PolicyFacts,
     /// In numbers.
     pub summary: Summary,
-    /// What a reviewer looks at first.
+    /// Remarks that a reviewer should read first.
     pub attention: Vec<Attention>,
     /// Every client with all it is granted.
     pub clients: Vec<Client>,
@@ -29,7 +29,7 @@ pub struct Report {
     pub people: People,
     /// The audit log.
     pub log: Log,
-    /// What `policy check` finds.
+    /// The findings of `policy check`.
     pub findings: Vec<Finding>,
 }
 
@@ -38,8 +38,8 @@ pub struct Report {
 pub struct PolicyFacts {
     /// SHA-256 of the rules.
     pub digest: String,
-    /// Whether it is what is in force.
-    pub standing: Standing,
+    /// Whether it is the accepted policy.
+    pub standing: PolicyStatus,
     /// Where it was read.
     pub from: String,
     /// When it was applied, if it was.
@@ -48,14 +48,14 @@ pub struct PolicyFacts {
     /// By whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_by: Option<Person>,
-    /// What else a reader must know of where it comes from.
+    /// Remarks about where it was read.
     pub notes: Vec<String>,
 }
 
 /// Whether a policy is the accepted one, and the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum PolicyStatus {
     /// It is what was accepted.
     Accepted,
     /// It is what was accepted, and the audit log names another.
@@ -68,10 +68,10 @@ pub enum Standing {
     Unknown,
 }
 
-impl Standing {
+impl PolicyStatus {
     /// Whether it is the policy that the helper decides by.
     #[must_use]
-    pub const fn is_law(self) -> bool {
+    pub const fn is_active(self) -> bool {
         match self {
             Self::Accepted | Self::Recorded => true,
             Self::Unrecorded | Self::Another | Self::Unknown => false,
@@ -82,11 +82,11 @@ impl Standing {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Accepted => "in force",
+            Self::Accepted => "accepted",
             Self::Unrecorded => "accepted, and NOT RECORDED: the audit log names another policy",
-            Self::Recorded => "in force, as the audit log says",
-            Self::Another => "NOT in force: the audit log names another policy",
-            Self::Unknown => "not known to be in force",
+            Self::Recorded => "accepted, as the audit log says",
+            Self::Another => "NOT accepted: the audit log names another policy",
+            Self::Unknown => "not known to be accepted",
         }
     }
 }
@@ -126,13 +126,13 @@ pub struct Client {
     pub who: String,
     /// Its grants by what they are about.
     pub groups: Vec<Group>,
-    /// What was refused to it.
-    pub refused: Vec<Times>,
+    /// Its refused requests.
+    pub refused: Vec<RefusalCount>,
 }
 
 /// How often something was refused.
 #[derive(Debug, Serialize)]
-pub struct Times {
+pub struct RefusalCount {
     /// What.
     #[serde(flatten)]
     pub what: Refused,
@@ -157,18 +157,18 @@ pub struct Grant {
     /// `file:line`.
     pub place: String,
     /// `allow`, `ask` or `deny`.
-    #[serde(serialize_with = "crate::law::word")]
+    #[serde(serialize_with = "crate::loaded_policy::serialize_decision")]
     pub decision: Decision,
     /// The verbs.
     pub verbs: Vec<String>,
-    /// What they may be done to: a label and patterns.
+    /// Their objects: a label and patterns.
     pub objects: Vec<Objects>,
     /// Within what.
     pub limits: Vec<Limit>,
     /// 0 to 100; none for a rule that denies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk: Option<u32>,
-    /// What it amounts to.
+    /// Its capabilities.
     pub capabilities: Vec<&'static str>,
     /// How an operator agrees, if one must.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,7 +177,7 @@ pub struct Grant {
     pub justification: String,
     /// Findings that it accepts, with the reason.
     pub accepted_risks: Vec<AcceptedRisk>,
-    /// What the log says of it; none without a log.
+    /// Its uses according to the log; none without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<RuleUse>,
 }
@@ -205,7 +205,7 @@ pub struct AcceptedRisk {
 pub struct Command {
     /// Its name.
     pub name: String,
-    /// What runs.
+    /// The program with its arguments.
     pub argv: Vec<String>,
     /// As whom and in what sandbox.
     pub runs: String,
@@ -254,7 +254,7 @@ pub enum Log {
         /// Whether it holds.
         valid: bool,
         /// The policy that the helper recorded last.
-        in_force: Option<InForce>,
+        in_force: Option<RecordedPolicy>,
     },
     /// It was not, and why.
     Unread {

@@ -2,9 +2,9 @@
 
 use super::grants::is_unused;
 use super::model::{Client, Grant, Log, People, Person, PolicyFacts, Report};
+use crate::limits::Breadth;
 use crate::policy::apply::short;
 use crate::text::{count, escape};
-use crate::words::Reach;
 use postern_policy::Decision;
 use std::io::{self, Write};
 
@@ -29,7 +29,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     lines.line(&format!("{:<10} {numbers}", "rules"))?;
     lines.title("Look at first")?;
     if report.attention.is_empty() {
-        lines.line("Nothing stands out.")?;
+        lines.line("Nothing needs attention.")?;
     }
     for item in &report.attention {
         let rule = item.rule.as_ref().map_or_else(String::new, |rule| format!("{rule}: "));
@@ -87,7 +87,7 @@ impl Lines<'_> {
     }
 }
 
-/// What a report is about, line by line, for every form.
+/// The policy, the log and the time of the report as labelled lines, for every format.
 pub fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let mut facts = vec![("policy", policy(&report.policy))];
     facts.extend(report.policy.notes.iter().map(|note| ("note", note.clone())));
@@ -102,7 +102,7 @@ fn policy(policy: &PolicyFacts) -> String {
     format!("{}, {}{applied} (from {})", short(&policy.digest), policy.standing.words(), policy.from)
 }
 
-/// What there is to say of the log in one line.
+/// The state of the log in one line.
 pub fn log_words(log: &Log) -> String {
     match log {
         Log::Unread { why } => format!("not read: {why}"),
@@ -114,7 +114,7 @@ pub fn log_words(log: &Log) -> String {
     }
 }
 
-/// Who may do what about the agent.
+/// The groups of people and their powers.
 pub fn people(people: &People) -> Vec<(&'static str, String)> {
     let list = |people: &Option<Vec<Person>>, none: &str| match people {
         None => "this host has no such group".to_owned(),
@@ -187,7 +187,7 @@ fn grant(grant: &Grant, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// Those that let much through are marked.
 fn limits(grant: &Grant) -> String {
-    let mark = |reach| if reach == Reach::Wide { "! " } else { "" };
+    let mark = |reach| if reach == Breadth::Wide { "! " } else { "" };
     let words = grant.limits.iter().map(|limit| format!("{}{}", mark(limit.reach), limit.words));
     words.collect::<Vec<_>>().join("; ")
 }
@@ -202,7 +202,7 @@ pub fn level(risk: u32) -> &'static str {
     }
 }
 
-/// What the log says of a grant: a number, and the rest in words.
+/// The uses of a grant according to the log: a number, and details.
 pub fn used(grant: &Grant) -> (String, Vec<String>) {
     let Some(uses) = &grant.uses else {
         return ("?".to_owned(), Vec::new());

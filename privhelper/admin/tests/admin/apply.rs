@@ -21,7 +21,7 @@ fn gid() -> u32 {
 const YES: &[&str] = &["policy", "apply", "--yes"];
 
 #[test]
-fn the_helper_loads_what_was_accepted_with_every_default() {
+fn the_accepted_policy_holds_every_default_and_loads() {
     let host = TestHost::new(&format!("{GOOD}{SITE}"));
     let ran = host.run(YES);
     assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
@@ -40,7 +40,7 @@ fn the_helper_loads_what_was_accepted_with_every_default() {
 }
 
 #[test]
-fn records_who_logged_in_and_not_whom_sudo_made_of_them() {
+fn records_the_login_uid_and_not_the_uid_under_sudo() {
     let mut host = TestHost::new(GOOD);
     host.host.login_uid = || Some(1000);
     assert_eq!(host.run(YES).exit, Exit::Done);
@@ -49,7 +49,7 @@ fn records_who_logged_in_and_not_whom_sudo_made_of_them() {
 }
 
 #[test]
-fn the_programs_group_reads_what_is_accepted_and_root_alone_its_copy() {
+fn accepted_policy_is_readable_by_the_programs_group_and_its_source_files_by_root_only() {
     let host = TestHost::new(GOOD);
     let drop_in = host.write("policy.d/a.toml", SITE);
     host.run(YES);
@@ -76,7 +76,7 @@ fn the_programs_group_reads_what_is_accepted_and_root_alone_its_copy() {
 }
 
 #[test]
-fn a_failed_apply_leaves_everything_as_it_was() {
+fn a_failed_apply_leaves_the_accepted_policy_unchanged() {
     let host = TestHost::new(GOOD);
     host.run(YES);
     let before = host.state();
@@ -87,13 +87,13 @@ fn a_failed_apply_leaves_everything_as_it_was() {
         let ran = host.run(YES);
         assert_eq!(ran.exit, Exit::Failed);
         assert!(ran.err.contains("policy.toml:"), "{}", ran.err);
-        assert!(ran.err.contains("stays in force"), "{}", ran.err);
+        assert!(ran.err.contains("the accepted policy is unchanged"), "{}", ran.err);
         assert_eq!(host.state(), before);
     }
 }
 
 #[test]
-fn what_cannot_be_written_leaves_everything_as_it_was() {
+fn a_failed_write_leaves_the_accepted_policy_unchanged() {
     let host = TestHost::new(GOOD);
     host.run(YES);
     let file = host.host.accepted_dir().join("accepted.pb");
@@ -118,7 +118,7 @@ fn what_cannot_be_written_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn two_applies_at_once_are_one_apply_and_one_refusal() {
+fn a_concurrent_apply_is_refused() {
     let host = TestHost::new(GOOD);
     let held = Store::open(&host.host.accepted_dir(), host.host.owner_uid, gid()).unwrap();
     let ran = host.run(YES);
@@ -139,7 +139,7 @@ fn refuses_a_state_directory_that_others_may_write() {
 }
 
 #[test]
-fn a_client_that_is_not_here_is_an_error() {
+fn apply_fails_for_a_client_that_does_not_exist_on_this_host() {
     let host = TestHost::new(&GOOD.replace("user = \"postern\"", "group = \"elsewhere\""));
     let ran = host.run(YES);
     assert_eq!(ran.exit, Exit::Failed);
@@ -147,7 +147,7 @@ fn a_client_that_is_not_here_is_an_error() {
 }
 
 #[test]
-fn asks_a_person_and_does_nothing_without_one() {
+fn apply_needs_confirmation_and_changes_nothing_without_it() {
     let host = TestHost::new(GOOD);
     let ran = host.run(&["policy", "apply"]);
     assert_eq!((ran.exit, host.accepted()), (Exit::Usage, None));
@@ -192,7 +192,7 @@ fn shows_the_difference_in_effect() {
 }
 
 #[test]
-fn the_order_of_rules_is_a_difference() {
+fn a_changed_order_of_rules_is_shown_as_a_difference() {
     let host = TestHost::new(&format!("{GOOD}{SITE}"));
     host.run(YES);
     let (head, look) = GOOD.split_at(GOOD.find("[[rule]]").unwrap());
@@ -232,7 +232,7 @@ fn a_policy_that_cannot_be_recorded_is_not_accepted() {
 }
 
 #[test]
-fn a_policy_is_accepted_before_any_recorder_ran_and_not_while_it_is_stopped() {
+fn apply_works_before_the_first_start_of_the_recorder_and_not_while_it_is_stopped() {
     let host = TestHost::new(GOOD);
     // Of an installation that was removed.
     fs::write(host.host.log.join("audit.jsonl"), "{}\n").unwrap();
@@ -248,7 +248,7 @@ fn a_policy_is_accepted_before_any_recorder_ran_and_not_while_it_is_stopped() {
 }
 
 #[test]
-fn a_policy_under_which_postern_files_does_not_start_is_taken_back() {
+fn rolls_back_a_policy_under_which_postern_files_does_not_start() {
     let host = TestHost::new(GOOD);
     host.run(YES);
     let (before, units) = (host.accepted(), host.units());

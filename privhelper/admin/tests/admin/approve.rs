@@ -4,7 +4,7 @@ use crate::desk::{
     Desk, Typist, approval, approve, boot_id, claim, decisions, digest, expect, hex, id, order, sha256,
 };
 use crate::support::{GOOD, TestHost, end, event};
-use postern_admin::approvals::Which;
+use postern_admin::approvals::Selection;
 use postern_admin::io::Exit;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{OperatorDecided, OperatorPending, OperatorShowRequest, OperatorShown, Verdict};
@@ -12,8 +12,8 @@ use prost::Message;
 
 const TEXT: &[u8] = b"file.write /etc/nginx/conf.d/site.conf\n+server {}\n\x1b]0;x\x07 \n";
 
-fn one(start: &str) -> Which {
-    Which::Id(start.to_owned())
+fn one(start: &str) -> Selection {
+    Selection::Id(start.to_owned())
 }
 
 fn last4(bytes: &[u8]) -> String {
@@ -39,7 +39,7 @@ fn carries_the_approval_digest_of_exactly_the_order_that_was_shown() {
 }
 
 #[test]
-fn anything_but_the_digits_sends_no_decision() {
+fn sends_no_decision_unless_the_digits_are_typed() {
     let host = TestHost::new(GOOD);
     let right = last4(TEXT);
     let whole = hex(&digest(TEXT));
@@ -53,7 +53,7 @@ fn anything_but_the_digits_sends_no_decision() {
 }
 
 #[test]
-fn the_question_says_again_what_is_asked() {
+fn the_question_repeats_verb_target_client_and_digest() {
     let host = TestHost::new(GOOD);
     let long = b"x\n".repeat(1_900);
     let helper = Desk::with(&[("3f9a", &long)]).helper(&host);
@@ -77,14 +77,14 @@ fn the_question_says_again_what_is_asked() {
 }
 
 #[test]
-fn refuses_a_text_that_nobody_can_read() {
+fn refuses_to_approve_a_text_that_is_too_long_to_read() {
     let host = TestHost::new(GOOD);
     let (lines, bytes) = (b"x\n".repeat(2_001), vec![b'x'; 256 * 1024 + 1]);
     let half = b"x\n".repeat(1_001);
     for (texts, which) in [
         (vec![("3f9a", lines.as_slice())], one("3f9a")),
         (vec![("3f9a", bytes.as_slice())], one("3f9a")),
-        (vec![("3f9a", half.as_slice()), ("3f9b", half.as_slice())], Which::Task("t1".to_owned())),
+        (vec![("3f9a", half.as_slice()), ("3f9b", half.as_slice())], Selection::Task("t1".to_owned())),
     ] {
         let helper = Desk::with(&texts).helper(&host);
         let ran = approve(&host, &which, &mut Typist::new(|_| panic!("it was asked")));
@@ -98,17 +98,17 @@ fn refuses_a_text_that_nobody_can_read() {
 }
 
 #[test]
-fn does_not_ask_on_a_terminal_that_breaks_rows_by_itself() {
+fn refuses_to_ask_on_a_terminal_that_is_too_narrow() {
     let host = TestHost::new(GOOD);
     let helper = Desk::with(&[("3f9a", TEXT)]).helper(&host);
     let mut person = Typist::new(|_| panic!("it was asked"));
-    person.look.columns = 39;
+    person.screen.columns = 39;
     expect(&approve(&host, &one("3f9a"), &mut person), Exit::Failed, "39 columns");
     helper.finish();
 }
 
 #[test]
-fn an_id_is_a_beginning_that_fits_one() {
+fn accepts_a_unique_prefix_of_an_approval_id() {
     let host = TestHost::new(GOOD);
     for (start, exit, words) in [
         ("3f9", Exit::Usage, "4 to 32 hexadecimal digits"),
@@ -128,7 +128,7 @@ fn an_id_is_a_beginning_that_fits_one() {
 }
 
 #[test]
-fn takes_no_other_request_than_the_one_it_asked_to_see() {
+fn rejects_an_answer_that_shows_another_request() {
     let host = TestHost::new(GOOD);
     let desk = Desk::with(&[("3f9a", TEXT)]);
     let other = Desk::with(&[("3f9b", TEXT)]);
@@ -145,7 +145,7 @@ fn takes_no_other_request_than_the_one_it_asked_to_see() {
 }
 
 #[test]
-fn a_script_agrees_by_the_whole_digest_of_what_it_reviewed() {
+fn a_script_approves_with_the_full_digest_of_the_order() {
     let host = TestHost::new(GOOD);
     let right = hex(&digest(TEXT)).to_uppercase();
     let other = hex(&digest(b"what was reviewed"));
@@ -171,7 +171,7 @@ fn a_script_agrees_by_the_whole_digest_of_what_it_reviewed() {
 }
 
 #[test]
-fn a_task_is_agreed_to_by_the_digests_of_all_that_was_shown() {
+fn approving_a_task_covers_the_digests_of_all_orders_shown() {
     let host = TestHost::new(GOOD);
     let desk = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]);
     let mut foreign = approval(&id("cccc"));
@@ -186,7 +186,7 @@ fn a_task_is_agreed_to_by_the_digests_of_all_that_was_shown() {
         desk.add(late, b"four\n");
         hex(&all)[60..].to_owned()
     });
-    let ran = approve(&host, &Which::Task("t1".to_owned()), &mut person);
+    let ran = approve(&host, &Selection::Task("t1".to_owned()), &mut person);
     expect(&ran, Exit::Done, "aaaa0000: approved: runs now\nbbbb0000: approved: runs now\n");
     expect(&ran, Exit::Done, "dddd0000: not approved");
     expect(&ran, Exit::Done, "late.conf");
@@ -203,19 +203,19 @@ fn a_task_is_agreed_to_by_the_digests_of_all_that_was_shown() {
 }
 
 #[test]
-fn the_digits_of_one_request_are_no_agreement_to_its_task() {
+fn the_digits_of_one_order_do_not_approve_its_whole_task() {
     let host = TestHost::new(GOOD);
-    for which in [Which::Task("t1".to_owned()), Which::Task("t9".to_owned())] {
+    for which in [Selection::Task("t1".to_owned()), Selection::Task("t9".to_owned())] {
         let helper = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]).helper(&host);
         let ran = approve(&host, &which, &mut Typist::new(|_| last4(b"two\n")));
-        let exit = if which == Which::Task("t1".to_owned()) { Exit::NotApproved } else { Exit::Refused };
+        let exit = if which == Selection::Task("t1".to_owned()) { Exit::NotApproved } else { Exit::Refused };
         assert_eq!(ran.exit, exit);
         assert!(decisions(&helper.finish()).is_empty());
     }
 }
 
 #[test]
-fn says_what_the_recorder_made_of_it() {
+fn approve_exits_by_the_answer_of_the_recorder() {
     let host = TestHost::new(GOOD);
     for (answer, exit, words) in [
         (
@@ -242,7 +242,7 @@ fn says_what_the_recorder_made_of_it() {
 }
 
 #[test]
-fn some_of_a_task_is_partly() {
+fn approving_only_some_orders_of_a_task_exits_as_partly_done() {
     let host = TestHost::new(GOOD);
     let desk = Desk::with(&[("aaaa", b"one\n"), ("bbbb", b"two\n")]);
     let all = sha256(&[digest(b"one\n"), digest(b"two\n")].concat());
@@ -254,7 +254,8 @@ fn some_of_a_task_is_partly() {
         }
         _ => desk.answer(method, body),
     });
-    let ran = approve(&host, &Which::Task("t1".to_owned()), &mut Typist::new(|_| hex(&all)[60..].to_owned()));
+    let ran =
+        approve(&host, &Selection::Task("t1".to_owned()), &mut Typist::new(|_| hex(&all)[60..].to_owned()));
     expect(&ran, Exit::Partly, "bbbb0000: approved");
     expect(&ran, Exit::Partly, "aaaa0000: the recorder refused: approval_expired");
     helper.finish();
@@ -274,7 +275,7 @@ fn a_denial_carries_the_reason_and_no_digest() {
 }
 
 #[test]
-fn refuses_an_order_that_does_not_hold_what_it_announces() {
+fn rejects_an_order_whose_content_differs_from_its_digest() {
     type Change = fn(&mut root::Order);
     let changes: [(Change, &str); 6] = [
         (|order| order.contents.clear(), "a request without its content"),

@@ -4,7 +4,7 @@ use crate::desk::{Desk, approve, decisions, digest, expect, hex, id};
 use crate::support::{GOOD, Ran, TestHost};
 use clap::Parser;
 use nix::pty::{Winsize, openpty};
-use postern_admin::approvals::{Charset, Ink, Look, Terminal, Which, look_of};
+use postern_admin::approvals::{Charset, Screen, Selection, Style, Terminal, screen_of};
 use postern_admin::cli::{self, Cli};
 use postern_admin::io::{Answers, AtTerminal, Exit, Io};
 use postern_proto::v1::OperatorDecideRequest;
@@ -23,11 +23,14 @@ fn at_a_terminal(before: &str, after: &str) -> (Ran, Vec<OperatorDecideRequest>,
     let pty = openpty(Some(&size), None).unwrap();
     let mut keyboard = File::from(pty.master);
     let tty = File::from(pty.slave);
-    assert_eq!(look_of(&tty).columns, 72);
+    assert_eq!(screen_of(&tty).columns, 72);
     keyboard.write_all(before.as_bytes()).unwrap();
-    let look = Look { columns: 72, ink: Ink::Plain, charset: Charset::Ascii };
+    let screen = Screen { columns: 72, style: Style::Plain, charset: Charset::Ascii };
     let command = thread::spawn(move || {
-        (approve(&host, &Which::Id(id("3f9a")), &mut Terminal::new(tty, look)), decisions(&helper.finish()))
+        (
+            approve(&host, &Selection::Id(id("3f9a")), &mut Terminal::new(tty, screen)),
+            decisions(&helper.finish()),
+        )
     });
     let (mut screen, mut buffer) = (String::new(), [0; 4096]);
     while !screen.ends_with(END) {
@@ -44,7 +47,7 @@ fn digits() -> String {
 }
 
 #[test]
-fn what_was_typed_ahead_is_no_answer() {
+fn input_typed_before_the_prompt_is_discarded() {
     let right = format!("{}\n", digits());
     for before in [right.clone(), right.repeat(50), format!("\n\ny\n{right}")] {
         let (ran, decided, _) = at_a_terminal(&before, "\n");
@@ -54,7 +57,7 @@ fn what_was_typed_ahead_is_no_answer() {
 }
 
 #[test]
-fn what_is_typed_after_the_question_is() {
+fn input_typed_after_the_prompt_is_accepted() {
     // Half a word that stood there before does not spoil it.
     for before in ["", "y\n", "no"] {
         let (ran, decided, _) = at_a_terminal(before, &format!("{}\n", digits()));
@@ -65,14 +68,14 @@ fn what_is_typed_after_the_question_is() {
 }
 
 #[test]
-fn the_end_of_input_is_no_answer() {
+fn end_of_input_does_not_approve() {
     let (ran, decided, _) = at_a_terminal("", "\x04");
     expect(&ran, Exit::NotApproved, "nothing was approved");
     assert_eq!(decided, []);
 }
 
 #[test]
-fn the_terminal_is_driven_by_nothing_that_is_shown() {
+fn shown_text_cannot_send_control_sequences_to_the_terminal() {
     let (_, _, screen) = at_a_terminal("", "\n");
     let is_plain = |c: char| matches!(c, '\r' | '\n' | ' '..='~');
     assert!(screen.chars().all(is_plain), "{screen:?}");
@@ -98,7 +101,7 @@ impl Answers for Waiting {
 }
 
 #[test]
-fn discards_what_was_typed_before_a_policy_is_asked_about() {
+fn discards_input_typed_before_the_apply_prompt() {
     for (before, types, exit) in
         [("y\n", "n\n", Exit::Failed), ("n\n", "y\n", Exit::Done), ("y\ny\n", "\n", Exit::Failed)]
     {

@@ -11,7 +11,7 @@ use postern_proto::v1::{
 use prost::Message;
 
 #[test]
-fn pausing_names_what_goes_on() {
+fn pause_lists_the_requests_that_still_run() {
     let host = TestHost::new(GOOD);
     let running = Running {
         request_id: "019aa000-0000-7000-8000-000000000001".to_owned(),
@@ -112,7 +112,7 @@ fn a_script_undoes_all_of_a_task_at_once() {
 }
 
 #[test]
-fn a_dry_run_undoes_nothing_and_asks_nothing() {
+fn a_dry_run_of_undo_changes_nothing_and_does_not_prompt() {
     let host = TestHost::new(GOOD);
     let helper = undoing(&host, &["b", "a"], "");
     expect(&host.run(&["undo", "--task", "t1", "--dry-run"]), Exit::Done, "would be undone  b");
@@ -121,7 +121,7 @@ fn a_dry_run_undoes_nothing_and_asks_nothing() {
 }
 
 #[test]
-fn a_person_sees_the_list_and_exactly_that_is_undone() {
+fn undo_runs_exactly_the_requests_that_were_listed() {
     let host = TestHost::new(GOOD);
     let helper = undoing(&host, &["c", "b", "a"], "b");
     let (ran, seen) = ask(&host, &["--since", "1h"], "y");
@@ -137,7 +137,7 @@ fn a_person_sees_the_list_and_exactly_that_is_undone() {
 }
 
 #[test]
-fn without_a_yes_nothing_is_undone() {
+fn undo_without_confirmation_changes_nothing() {
     let host = TestHost::new(GOOD);
     for answer in ["", "n", "sure"] {
         let helper = undoing(&host, &["a"], "");
@@ -151,7 +151,7 @@ fn without_a_yes_nothing_is_undone() {
 }
 
 #[test]
-fn a_connection_that_is_lost_midway_is_no_success() {
+fn a_lost_connection_during_undo_is_a_failure() {
     let host = TestHost::new(GOOD);
     let helper = host.helper(vec![event(&undone("b", ""))]);
     let ran = host.run(&["undo", "--task", "t1", "--yes"]);

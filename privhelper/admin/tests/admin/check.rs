@@ -90,7 +90,7 @@ const RULE_LINES: &[(&str, &str, &str, i32, &str)] = &[
     ("package", "max_new_packages = 0x10", "max_new_packages = 3.5", 20, "not a number with a fraction"),
     ("package", "versions = [\"1.2-*\"]", "versions = [\"1.?\"]", 13, "only '*' is special"),
     ("package", "versions = [\"1.2-*\"]", "versions = \"1.2-*\"", 12, "must be a list such as"),
-    ("package", "versions = [\"1\", \"2\"]", "versions = [\"1\", \"1\"]", 18, "stands twice"),
+    ("package", "versions = [\"1\", \"2\"]", "versions = [\"1\", \"1\"]", 18, "is listed twice"),
     (
         "package",
         "sources = [\"debian\"]",
@@ -212,7 +212,7 @@ const RULE_LINES: &[(&str, &str, &str, i32, &str)] = &[
         "verbs = [\"unit.daemon-reload\", \"package.repair\", \"package.autoremove\"]",
         "verbs = [\"unit.daemon-reload\", \"unit.mask\"]",
         32,
-        "`unit.mask` speaks of units, the verbs before it of nothing but the verb",
+        "`unit.mask` is about units, the verbs before it are about nothing but the verb",
     ),
     (
         "remove",
@@ -225,7 +225,7 @@ const RULE_LINES: &[(&str, &str, &str, i32, &str)] = &[
 ];
 
 #[test]
-fn refuses_each_broken_line_of_a_rule_and_takes_the_line_beside_it() {
+fn rejects_each_invalid_line_of_a_rule_and_accepts_its_valid_counterpart() {
     for (kind, valid, broken, column, words) in RULE_LINES {
         let host = TestHost::new(&policy(kind, valid));
         let ran = host.run(&["policy", "check"]);
@@ -279,7 +279,7 @@ const POLICIES: &[(&str, usize, usize, &str)] = &[
         "version = 1\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list\"]\n[[source]]\nname = \"d\"\nentries = [\"/etc/apt/sources.list\"]\n",
         6,
         8,
-        "policy.toml:3 already",
+        "policy.toml:3",
     ),
     ("version = 1\n[audit]\nmax_bytes = 5\n", 3, 13, "must be a whole number from 1048576"),
     ("version = 1\n[audit]\nkeep = 5\n", 3, 1, "unknown key `keep`"),
@@ -333,7 +333,7 @@ const POLICIES: &[(&str, usize, usize, &str)] = &[
         "version = 1\n[[client]]\nname = \"a\"\nuser = \"postern\"\n[[client]]\nname = \"a\"\ngroup = \"web\"\n",
         6,
         8,
-        "client \"a\" stands at",
+        "client \"a\" is already defined at",
     ),
     ("version = 1\n[[rule]\n", 2, 8, "unclosed array table"),
     ("version = 1\nversion = 1\n", 2, 1, "duplicate key"),
@@ -368,7 +368,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
         ":10:10: error: unknown verb \"unit.state\": did you mean `unit.status`?",
     ),
     ("\"unit.status\"", "\"policy.describe\"", ":10:10: error: `policy.describe` is open to every client"),
-    ("\"unit.status\"", "\"unit.status\", \"file.read\"", ":10:25: error: `file.read` speaks of files"),
+    ("\"unit.status\"", "\"unit.status\", \"file.read\"", ":10:25: error: `file.read` is about files"),
     ("verbs = [\"unit.status\"]", "verbs = []", ":10:1: error: `verbs` is empty"),
     ("units = [\"*.service\"]", "units = []", ":11:1: error: `units` is empty: the rule matches nothing"),
     ("units = [\"*.service\"]\n", "", ":7:1: error: `units` is missing"),
@@ -432,7 +432,7 @@ fn refuses_writing_outside_the_harmless_directories_unless_it_is_accepted() {
 }
 
 #[test]
-fn remarks_on_more_directories_than_start_quickly() {
+fn notes_when_granted_directories_slow_the_start_of_postern_files() {
     let directories = |count: usize| {
         let all = (0..count).map(|number| format!("/srv/x{number}")).chain(["/srv/x0/below".to_owned()]);
         let all = all.map(|directory| format!("{directory:?}")).collect::<Vec<_>>().join(", ");
@@ -469,7 +469,7 @@ fn a_warning_is_an_error_only_when_strict() {
 }
 
 #[test]
-fn a_client_that_is_not_here_is_a_warning_for_a_reviewer() {
+fn check_warns_about_a_client_that_does_not_exist_on_this_host() {
     let host = TestHost::new(&GOOD.replace("\"postern\"", "\"elsewhere\""));
     let ran = host.run(&["policy", "check"]);
     assert_eq!(ran.exit, Exit::Done);
@@ -485,7 +485,7 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn the_policies_that_are_shipped_have_no_error() {
+fn shipped_example_policies_have_no_errors() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/policy");
     let mut seen = 0;
     for entry in std::fs::read_dir(shipped).unwrap() {
@@ -506,7 +506,7 @@ fn the_policies_that_are_shipped_have_no_error() {
 }
 
 #[test]
-fn a_deny_rule_whose_star_leaves_something_out_is_told() {
+fn warns_about_a_deny_pattern_whose_star_misses_names() {
     let rule = |lines: &str| {
         format!(
             "{GOOD}\n[[rule]]\nid = \"never\"\nclient = \"agent\"\ndecision = \"deny\"\njustification = \"x\"\n{lines}\n"

@@ -61,7 +61,7 @@ const LINES: &[(&str, &str, &str)] = &[
     (
         "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
         "argv = [\"/x\"]\nparams.p = { kind = \"name\" }",
-        "parameter `p` stands nowhere in `argv`",
+        "parameter `p` is not used in `argv`",
     ),
     (
         "argv = [\"/x\", \"a={p}\"]\nparams.p = { kind = \"name\" }",
@@ -87,7 +87,7 @@ const LINES: &[(&str, &str, &str)] = &[
     (
         "argv = [\"/x\", \"{key}\"]\nparams.key = { kind = \"secret\" }",
         "params.key = { kind = \"secret\" }",
-        "parameter `key` stands nowhere in `argv`",
+        "parameter `key` is not used in `argv`",
     ),
     (
         "argv = [\"/x\", \"{a_b-1}\"]\nparams.a_b-1 = { kind = \"name\" }",
@@ -148,14 +148,14 @@ fn check(valid: &str, broken: &str, words: &str) {
 }
 
 #[test]
-fn refuses_each_broken_line_of_a_command_and_takes_the_line_beside_it() {
+fn rejects_each_invalid_line_of_a_command_and_accepts_its_valid_counterpart() {
     for (valid, broken, words) in LINES {
         check(&command(valid), &command(broken), words);
     }
 }
 
 #[test]
-fn refuses_each_broken_parameter_and_takes_the_one_beside_it() {
+fn rejects_each_invalid_parameter_and_accepts_its_valid_counterpart() {
     let with = |parameter| command(&format!("argv = [\"/x\", \"{{p}}\"]\nparams.p = {{ {parameter} }}"));
     for (valid, broken, words) in PARAMETERS {
         check(&with(valid), &with(broken), words);
@@ -163,7 +163,7 @@ fn refuses_each_broken_parameter_and_takes_the_one_beside_it() {
 }
 
 #[test]
-fn a_reverse_takes_the_same_values() {
+fn a_reverse_command_must_take_the_same_parameters() {
     let add = |reverse, other| {
         format!(
             "{GOOD}\n[[command]]\nname = \"add\"\nargv = [\"/x\", \"{{p}}\"]\nparams.p = {{ kind = \"port\" }}\nreverse = \"{reverse}\"\n\
@@ -177,7 +177,7 @@ fn a_reverse_takes_the_same_values() {
     );
     check(&add("drop", "port"), &add("dorp", "port"), "no command is named \"dorp\": did you mean `drop`?");
     let twice = add("drop", "port").replace("name = \"add\"", "name = \"drop\"");
-    check(&add("drop", "port"), &twice, "command \"drop\" stands at");
+    check(&add("drop", "port"), &twice, "command \"drop\" is already defined at");
     let secret = add("drop", "port").replace("\"port\"", "\"secret\"");
     check(
         &add("drop", "port"),
@@ -187,7 +187,7 @@ fn a_reverse_takes_the_same_values() {
 }
 
 #[test]
-fn no_rule_and_so_no_policy_file_says_what_a_secret_may_be() {
+fn a_rule_cannot_restrict_a_secret_parameter() {
     let with = |params: &str| {
         format!(
             "{GOOD}\n[[command]]\nname = \"add\"\nargv = [\"/x\", \"{{name}}\", \"{{key}}\"]\n\

@@ -1,7 +1,9 @@
 //! Orders that wait, a recorder that shows them and takes answers, and a person at a terminal.
 
 use crate::support::{FakeHelper, Ran, TestHost, end, event};
-use postern_admin::approvals::{self, Charset, Consent, Decision, Ended, Ink, Look, Person, Stop, Which};
+use postern_admin::approvals::{
+    self, Agreement, Charset, CommandError, CommandResult, Console, Decision, Screen, Selection, Style,
+};
 use postern_admin::io::{Exit, Io};
 use postern_proto::link;
 use postern_proto::root::v1 as root;
@@ -15,7 +17,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 /// A plain terminal of 80 columns.
-pub const PLAIN: Look = Look { columns: 80, ink: Ink::Plain, charset: Charset::Ascii };
+pub const PLAIN: Screen = Screen { columns: 80, style: Style::Plain, charset: Charset::Ascii };
 
 /// An approval with this id, of task `t1`.
 pub fn approval(id: &str) -> Approval {
@@ -171,7 +173,7 @@ pub fn hex(digest: &[u8; 32]) -> String {
 
 /// Somebody who types what `types` makes of the question.
 pub struct Typist<F: FnMut(&str) -> String> {
-    pub look: Look,
+    pub screen: Screen,
     pub seen: String,
     pub types: F,
 }
@@ -179,13 +181,13 @@ pub struct Typist<F: FnMut(&str) -> String> {
 impl<F: FnMut(&str) -> String> Typist<F> {
     /// At a plain terminal.
     pub fn new(types: F) -> Self {
-        Self { look: PLAIN, seen: String::new(), types }
+        Self { screen: PLAIN, seen: String::new(), types }
     }
 }
 
-impl<F: FnMut(&str) -> String> Person for Typist<F> {
-    fn look(&self) -> Look {
-        self.look
+impl<F: FnMut(&str) -> String> Console for Typist<F> {
+    fn screen(&self) -> Screen {
+        self.screen
     }
 
     fn show(&mut self, text: &str) -> io::Result<()> {
@@ -200,20 +202,20 @@ impl<F: FnMut(&str) -> String> Person for Typist<F> {
 }
 
 /// Runs a function of the library as the program does.
-pub fn run(act: impl FnOnce(&mut Io<'_>) -> Ended) -> Ran {
+pub fn run(act: impl FnOnce(&mut Io<'_>) -> CommandResult) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let ended = act(&mut Io { out: &mut out, err: &mut err, answers: None });
     let (exit, why) = match ended {
         Ok(exit) => (exit, String::new()),
-        Err(Stop::Told(exit, why)) => (exit, why + "\n"),
-        Err(Stop::Output(error)) => panic!("{error}"),
+        Err(CommandError::Message(exit, why)) => (exit, why + "\n"),
+        Err(CommandError::Output(error)) => panic!("{error}"),
     };
     Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() + &why }
 }
 
 /// `approve`, asking this person.
-pub fn approve(host: &TestHost, which: &Which, person: &mut dyn Person) -> Ran {
-    let decision = Decision { consent: Consent::Ask, reason: String::new() };
+pub fn approve(host: &TestHost, which: &Selection, person: &mut dyn Console) -> Ran {
+    let decision = Decision { agreement: Agreement::Ask, reason: String::new() };
     run(|io| approvals::approve(&host.host, which, &decision, Some(person), io))
 }
 

@@ -50,7 +50,7 @@ fn units(id: &str, more: &str, units: &str) -> String {
 }
 
 #[test]
-fn what_is_newly_allowed_is_told_with_an_example_of_each_new_pattern() {
+fn reports_newly_allowed_requests_with_an_example_for_each_new_pattern() {
     let new = SITE.replace("\"*.html\"", "\"*.html\", \"*.css\", \"robots.txt\"");
     assert_eq!(
         effects(SITE, &new),
@@ -67,14 +67,14 @@ fn what_is_newly_allowed_is_told_with_an_example_of_each_new_pattern() {
 }
 
 #[test]
-fn one_more_level_of_directories_is_told() {
+fn reports_a_deeper_directory_limit() {
     let new = SITE.replace("decision", "depth = 2\ndecision");
     let told = effects(SITE, &new);
     assert!(told[0].contains("/var/www/html/x/x.html (agent)"), "{told:?}");
 }
 
 #[test]
-fn what_is_asked_for_now_is_told_and_by_which_rule_it_was_allowed() {
+fn reports_requests_that_newly_need_approval_and_the_rule_that_allowed_them() {
     let index = "verbs = [\"file.write\"]\ndirectories = [\"/var/www/html\"]\nfiles = [\"index.html\"]\n";
     let ask = rule("front", &format!("{index}decision = \"ask\"\n"));
     assert_eq!(
@@ -107,7 +107,7 @@ fn an_emergency_deny_shows_what_is_newly_refused_also_along_with_other_changes_a
 }
 
 #[test]
-fn a_deny_of_what_could_come_along_is_a_change() {
+fn a_new_deny_of_possible_side_effects_is_reported() {
     let app = units("app", "allow_cascade = true", "\"app.service\"");
     let deny = units("never", "decision = \"deny\"", "\"db.service\"");
     let told = effects(&app, &format!("{app}{deny}"));
@@ -116,7 +116,7 @@ fn a_deny_of_what_could_come_along_is_a_change() {
 }
 
 #[test]
-fn a_deny_over_what_nothing_grants_changes_no_effect() {
+fn a_deny_of_requests_that_no_rule_grants_is_no_difference() {
     let deny = units("stop", "decision = \"deny\"", "\"*.timer\"");
     assert_eq!(effects("", &deny), ["no change in effect: only the text differs"]);
 }
@@ -136,7 +136,7 @@ fn a_rule_that_moves_or_gets_another_id_changes_no_effect() {
 }
 
 #[test]
-fn two_rules_that_together_say_what_one_said_change_no_effect() {
+fn splitting_one_rule_into_two_is_no_difference() {
     let one = units("one", "", "\"a*.service\", \"b*.service\"");
     let (a, b) = (units("a", "", "\"a*.service\""), units("b", "", "\"b*.service\""));
     assert_eq!(effects(&one, &format!("{a}{b}")), ["no change in effect: only the text differs"]);
@@ -161,7 +161,7 @@ fn two_rules_that_together_say_what_one_said_change_no_effect() {
 }
 
 #[test]
-fn limits_are_told_by_a_request_beyond_them() {
+fn each_changed_limit_is_shown_by_a_request_that_exceeds_it() {
     let install =
         |more: &str| rule("pkg", &format!("verbs = [\"package.install\"]\npackages = [\"libx*\"]\n{more}"));
     for (old, new, words) in [
@@ -197,7 +197,7 @@ fn limits_are_told_by_a_request_beyond_them() {
 }
 
 #[test]
-fn more_lines_of_the_journal_are_told() {
+fn reports_a_raised_limit_of_journal_lines() {
     let look = |lines: &str| {
         rule("u", &format!("verbs = [\"unit.status\"]\nunits = [\"a.service\"]\njournal_lines = {lines}"))
     };
@@ -210,7 +210,7 @@ fn more_lines_of_the_journal_are_told() {
 }
 
 #[test]
-fn lines_of_two_rules_do_not_mix_in_one_file() {
+fn a_file_is_not_granted_by_lines_of_two_rules_together() {
     let write = |id: &str, lines: &str| {
         SITE.replace("\"file.read\", ", "").replace("\"site\"", &format!("\"{id}\""))
             + &format!("lines = [{lines}]\n")
@@ -221,7 +221,7 @@ fn lines_of_two_rules_do_not_mix_in_one_file() {
 }
 
 #[test]
-fn what_no_single_value_shows_is_told_key_by_key() {
+fn reports_changes_of_rates_and_timeouts_by_key() {
     let old = units("u", "", "\"a.service\"");
     let new = units("u", "timeout = \"5m\"\nrate = \"5/1h\"", "\"a.service\"");
     assert_eq!(
@@ -234,7 +234,7 @@ fn what_no_single_value_shows_is_told_key_by_key() {
 }
 
 #[test]
-fn what_is_protected_is_never_newly_allowed() {
+fn never_reports_a_protected_name_as_allowed() {
     let prefix = units("p", "", "\"systemd-a*.service\"");
     assert_eq!(effects("", &prefix), ["no change in effect: only the text differs"]);
     // The example is one that is not protected.
@@ -243,7 +243,7 @@ fn what_is_protected_is_never_newly_allowed() {
 }
 
 #[test]
-fn clients_that_come_go_or_are_somebody_else_are_told() {
+fn reports_added_removed_and_changed_clients() {
     let site = units("u", "", "\"a.service\"");
     let second = "[[client]]\nname = \"web\"\ngroup = \"web\"\n";
     let granted = site.replace("\"u\"", "\"w\"").replace("client = \"agent\"", "client = \"web\"");
@@ -265,7 +265,7 @@ fn clients_that_come_go_or_are_somebody_else_are_told() {
 }
 
 #[test]
-fn who_is_two_clients_at_once_is_compared_too() {
+fn compares_users_who_are_several_clients_at_once() {
     let second = "[[client]]\nname = \"web\"\ngroup = \"web\"\n";
     let allow = units("u", "", "\"a.service\"");
     let deny = units("d", "decision = \"deny\"", "\"a.service\"").replace("\"agent\"", "\"web\"");
@@ -324,7 +324,7 @@ fn undo_and_lists_are_compared() {
 }
 
 #[test]
-fn what_is_protected_besides_is_told_as_refused() {
+fn reports_newly_protected_names_as_refused() {
     let unit = units("u", "", "\"a*.service\"");
     let told = told(&unit, &format!("{unit}[protect]\nunits = [\"ab.service\"]\n"));
     assert!(told.contains("- refused  unit.restart ab.service (agent)   ab.service is protected"), "{told}");
@@ -332,7 +332,7 @@ fn what_is_protected_besides_is_told_as_refused() {
 }
 
 #[test]
-fn what_cannot_be_proven_is_never_no_change() {
+fn an_unproven_comparison_is_never_reported_as_equal() {
     // Every subset of these patterns has a name of its own: two to the power of eighteen.
     let many = (0..18).map(|n| format!("\"*{}*.service\"", ["q", "w", "z"][n % 3].repeat(n / 3 + 1)));
     let text = |more: &str| GOOD.to_owned() + &units("u", more, &many.clone().collect::<Vec<_>>().join(", "));
@@ -352,7 +352,7 @@ fn what_cannot_be_proven_is_never_no_change() {
 }
 
 #[test]
-fn names_what_to_compare_in_every_way() {
+fn compares_files_directories_and_accepted_policies() {
     let host = TestHost::new(GOOD);
     let copy = host.write("copy/policy.toml", GOOD);
     let directory = copy.parent().unwrap().to_str().unwrap();
@@ -388,7 +388,7 @@ fn names_what_to_compare_in_every_way() {
 }
 
 #[test]
-fn one_object_says_the_same_to_programs() {
+fn json_output_holds_the_same_differences() {
     let ran = compare(GOOD, &format!("{GOOD}{SITE}"), &["--json"]);
     let object: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(ran.out.lines().count(), 1);
@@ -443,7 +443,7 @@ fn a_policy_that_the_helper_refuses_is_not_compared() {
 }
 
 #[test]
-fn the_order_of_rules_is_told_where_another_one_is_used() {
+fn reports_a_changed_rule_order_where_another_rule_decides() {
     let (slow, fast) =
         (units("slow", "", "\"a*.service\""), units("fast", "timeout = \"1m\"", "\"*.service\""));
     assert_eq!(
@@ -456,7 +456,7 @@ fn the_order_of_rules_is_told_where_another_one_is_used() {
 }
 
 #[test]
-fn a_hidden_directory_is_granted_by_its_name_alone() {
+fn a_hidden_directory_is_granted_only_if_named() {
     let site = SITE.replace("decision", "depth = 8\ndecision");
     let new = site.replace("[\"/var/www/html\"]", "[\"/var/www/html\", \"/var/www/html/.well-known\"]");
     let told = effects(&site, &new);
@@ -464,7 +464,7 @@ fn a_hidden_directory_is_granted_by_its_name_alone() {
 }
 
 #[test]
-fn a_grant_for_which_no_value_is_known_is_not_proven() {
+fn a_parameter_pattern_without_a_known_value_is_reported_as_unproven() {
     let kinds = [
         ("kind = \"hostname\"", "*.example.org"),
         ("kind = \"ip\"", "10.0.*"),

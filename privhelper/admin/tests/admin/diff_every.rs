@@ -471,7 +471,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_trying_every_request_finds_is_told_and_what_is_told_is_so((old, new) in pair()) {
+    fn the_difference_is_exactly_what_trying_every_request_finds((old, new) in pair()) {
         let report = report(&old, &new);
         let (before, after) = (compile(&old), compile(&new));
         for (peer, is) in PEERS {
@@ -509,7 +509,7 @@ proptest! {
 }
 
 #[test]
-fn the_requests_that_are_tried_are_many_and_of_every_kind() {
+fn the_tried_requests_cover_every_verb() {
     assert!(REQUESTS.len() > 5_000, "{}", REQUESTS.len());
     for verb in VERBS {
         assert!(REQUESTS.iter().any(|request| request.verb == verb), "{verb:?}");

@@ -124,7 +124,7 @@ fn rejects_text_that_systemd_would_read_as_something_else() {
 }
 
 #[test]
-fn keeps_only_directories_that_are_below_no_other() {
+fn nested_granted_directories_become_one_mount() {
     let paths = ["/etc/nginx", "/etc/nginx/conf.d", "/etc/nginx-old", "/srv/a/b", "/srv/a/b/c/d"];
     let paths = paths.map(|path| TargetPath::new(path).unwrap());
     let all = paths.iter().collect::<BTreeSet<_>>();
@@ -170,7 +170,7 @@ fn mounts_are_the_directories_in_which_rules_change_files() {
 type Case<'a> = (&'a dyn Fn(&Path), &'a str);
 
 #[test]
-fn a_directory_that_others_can_redirect_stays_read_only() {
+fn a_granted_directory_below_a_symlink_or_writable_parent_stays_read_only() {
     let two =
         format!("{GOOD}{}", SITE.replace("[\"/var/www/html\"]", "[\"/srv/site\", \"/srv/not yet 100%\"]"));
     let make = |case: &dyn Fn(&Path)| {
@@ -227,7 +227,7 @@ fn writes_a_unit_for_each_command_and_each_validated_directory() {
 }
 
 #[test]
-fn units_of_the_policy_before_go_with_the_apply_after_the_next() {
+fn removes_units_of_the_previous_policy_at_the_apply_after_next() {
     let host = host(&format!("{GOOD}{COMMANDS}"), &[]);
     host.run(YES);
     let first = names(&host);

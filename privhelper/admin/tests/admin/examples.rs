@@ -183,7 +183,7 @@ fn refuses_a_rule_whose_example_does_not_hold() {
 }
 
 #[test]
-fn names_the_place_of_the_example() {
+fn reports_file_and_line_of_a_failing_example() {
     let text = format!(
         "{GOOD}{SITE}matches = [\n  {{ path = \"/var/www/html/a.html\" }},\n  {{ path = \"/etc/a.html\" }},\n]\n"
     );
@@ -201,7 +201,7 @@ fn an_example_is_tested_against_its_rule_alone() {
 }
 
 #[test]
-fn what_no_rule_can_grant_is_no_grant() {
+fn refuses_a_rule_that_grants_a_protected_name() {
     let rule = DENY.replace("\"deny\"", "\"allow\"").replace("\"ssh.service\"", "\"systemd-logind.service\"");
     let ran = TestHost::new(&format!("{GOOD}{rule}")).run(&["policy", "check"]);
     assert_eq!(ran.exit, Exit::Failed);

@@ -32,7 +32,7 @@ const CASES: &[(&str, Exit, &[&str])] = &[
             "later      from any configured source (`sources`) [wide]",
             "at most 40 new packages",
             "65 of 100: package.install",
-            "in force, accepted 20",
+            ", accepted 20",
             "nothing was done",
         ],
     ),
@@ -45,7 +45,7 @@ const CASES: &[(&str, Exit, &[&str])] = &[
     (
         "service restart nginx",
         Exit::Done,
-        &["unit.restart nginx.service", "lets it through too, and stands later"],
+        &["unit.restart nginx.service", "allows it too, but comes later in the policy"],
     ),
     (
         "unit.restart nginx.service",
@@ -134,7 +134,7 @@ const CASES: &[(&str, Exit, &[&str])] = &[
 ];
 
 #[test]
-fn says_what_would_be_decided_by_which_rule_and_what_others_lack() {
+fn explains_the_decision_the_deciding_rule_and_why_others_do_not_match() {
     let host = site::host();
     for (words, exit, says) in CASES {
         let ran = explain(&host, words);
@@ -146,7 +146,7 @@ fn says_what_would_be_decided_by_which_rule_and_what_others_lack() {
 }
 
 #[test]
-fn words_that_are_no_request_are_usage_and_say_what_was_meant() {
+fn invalid_requests_exit_as_usage_errors_with_a_suggestion() {
     let host = site::host();
     for (words, says) in [
         ("pakage.install x", "did you mean `package.install`?"),
@@ -238,7 +238,7 @@ fn a_weaker_rule_is_named_with_the_stricter_one() {
     let host = TestHost::new(&format!("{GOOD}{SITE}{deny}"));
     let ran = explain(&host, "file.read /var/www/html/index.html");
     assert_eq!(ran.exit, Exit::Refused);
-    for words in ["rule       frozen, ", "  site, ", "speaks of it too, and deny is stricter than allow"] {
+    for words in ["rule       frozen, ", "  site, ", "matches too, and deny is stricter than allow"] {
         assert!(ran.out.contains(words), "no {words:?} in\n{}", ran.out);
     }
 }
@@ -257,19 +257,19 @@ fn a_user_in_the_group_of_another_client_is_both() {
 }
 
 #[test]
-fn says_which_policy_it_asked() {
+fn names_the_policy_that_was_used() {
     // Nothing was accepted.
     let host = TestHost::new(&format!("{GOOD}{SITE}"));
     let ran = explain(&host, "unit.status nginx");
-    assert!(ran.out.contains("no policy was accepted yet, so nothing of this is in force"), "{}", ran.out);
+    assert!(ran.out.contains("no policy was accepted yet: these files have no effect"), "{}", ran.out);
     // What was accepted counts, not what the files say now.
     host.run(&["policy", "apply", "--yes"]);
     host.write("policy.toml", GOOD.replace("*.service", "*.timer"));
     let ran = explain(&host, "unit.status nginx");
     assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
-    assert!(ran.out.contains("differ from what is in force"), "{}", ran.out);
+    assert!(ran.out.contains("differ from the accepted policy"), "{}", ran.out);
     assert!(ran.out.contains("\"no secret\""), "{}", ran.out);
-    // A named one is asked whatever is in force, also where nobody knows its users.
+    // A named policy is used whatever is accepted, also where its users do not exist.
     let other = host.write("other.toml", GOOD.replace("postern", "nobody-here"));
     let ran = explain(&host, &format!("unit.status nginx --policy {}", other.display()));
     assert_eq!(ran.exit, Exit::Done, "{}{}", ran.out, ran.err);
@@ -281,7 +281,7 @@ fn says_which_policy_it_asked() {
 }
 
 #[test]
-fn what_came_from_elsewhere_drives_no_terminal() {
+fn escapes_control_characters_of_policies_and_requests() {
     let host = TestHost::new(&GOOD.replace("no secret", "a\\u001b[2Jb\\u202Ec"));
     let ran = explain(&host, "unit.status nginx");
     assert!(ran.out.contains("a\\u{1b}[2Jb\\u{202e}c"), "{:?}", ran.out);
@@ -339,7 +339,7 @@ units = ["ssh*"]
 "#;
 
 #[test]
-fn speaks_of_all_that_the_language_has() {
+fn explains_every_verb_and_limit_of_the_language() {
     let host = TestHost::new(&format!("{GOOD}{FULL}"));
     let good = host.write("good", "vm.swappiness = 10\n").display().to_string();
     let bad = host.write("bad", "vm.swappiness = 10\nkernel.core_pattern = |/x\n").display().to_string();

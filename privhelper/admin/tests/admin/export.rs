@@ -29,7 +29,7 @@ fn hostile() -> String {
 }
 
 #[test]
-fn cef_is_as_its_standard_says() {
+fn cef_output_follows_the_cef_standard() {
     let id = "cs3Label=requestId cs3=0199a0b0-0000-7000-8000-000000000001";
     let expected = [
         "CEF:0|Postern|postern-audit|0.1.0|refused|file.read refused|6|rt=Nov 21 2026 04:13:14.000 UTC dvchost=web1 externalId=1",
@@ -46,7 +46,7 @@ fn cef_is_as_its_standard_says() {
 }
 
 #[test]
-fn syslog_is_as_rfc_5424_says() {
+fn syslog_output_follows_rfc_5424() {
     let expected = [
         "<108>1 2026-11-21T04:13:14.000001Z web1 postern-audit - refused [postern@32473",
         r#" args="{\"path\":\"/a|b=c\]d\\\\e\\\"f\\n\\r\\u001b\\u0000\\u202eé\"}""#,
@@ -61,7 +61,7 @@ fn syslog_is_as_rfc_5424_says() {
 }
 
 #[test]
-fn how_much_it_matters_is_said() {
+fn export_maps_events_to_severities() {
     let severity = |event: &str, members: &str| {
         let cef = export("cef", event, members).split('|').nth(6).unwrap().to_owned();
         (cef, export("rfc5424", event, members).split('>').next().unwrap().to_owned())
@@ -75,7 +75,7 @@ fn how_much_it_matters_is_said() {
 }
 
 #[test]
-fn filters_hold_for_exports_too() {
+fn export_applies_the_same_filters_as_show() {
     let host = TestHost::new("");
     fs::write(host.host.log.join("audit.jsonl"), crate::log::sample().bytes).unwrap();
     let lines = |options: &[&str]| {

@@ -30,11 +30,11 @@ fn refuses_files_and_directories_that_others_may_write() {
 }
 
 #[test]
-fn refuses_what_belongs_to_somebody_else() {
+fn refuses_policy_files_of_another_owner() {
     let mut host = TestHost::new(GOOD);
     host.host.owner_uid += 1;
     refused(&host, "instead of uid");
-    // Files that a reviewer names are not in force: they may be anybody's.
+    // Files that a reviewer names have no effect: they may belong to anybody.
     let etc = host.host.etc.clone();
     assert_eq!(host.run(&["policy", "check", etc.to_str().unwrap()]).exit, Exit::Done);
 }
@@ -76,19 +76,23 @@ fn a_rule_twice_in_two_files_names_both_places() {
     let host = TestHost::new(&format!("{GOOD}{SITE}"));
     host.write("policy.d/a.toml", SITE);
     let ran = host.run(&["policy", "check"]);
-    assert!(ran.out.contains("policy.d/a.toml:3:6: error: rule \"site\" stands at"), "{}", ran.out);
-    assert!(ran.out.contains("policy.toml:16 already"), "{}", ran.out);
+    assert!(
+        ran.out.contains("policy.d/a.toml:3:6: error: rule \"site\" is already defined at"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("policy.toml:16"), "{}", ran.out);
 }
 
 #[test]
-fn a_version_stands_in_the_main_file_only() {
+fn rejects_version_in_a_drop_in_file() {
     let host = TestHost::new(GOOD);
     host.write("policy.d/a.toml", "version = 1\n");
-    refused(&host, "policy.d/a.toml:1:1: error: `version` stands in policy.toml only");
+    refused(&host, "policy.d/a.toml:1:1: error: `version` belongs in policy.toml only");
 }
 
 #[test]
-fn refuses_what_is_no_text_or_too_large_or_missing() {
+fn refuses_policy_files_that_are_not_utf8_too_large_or_missing() {
     let host = TestHost::new(GOOD);
     host.write("policy.toml", b"version = 1\n# \xff\n");
     refused(&host, "policy.toml:2:3: error: is not UTF-8 here");

@@ -59,7 +59,7 @@ fn append(host: &TestHost, bytes: &[u8]) {
 }
 
 #[test]
-fn what_comes_is_shown_across_rotation_once_and_in_order() {
+fn follow_shows_each_new_record_once_and_in_order_across_rotation() {
     let host = TestHost::new("");
     let mut log = sample();
     append(&host, &log.bytes);
@@ -93,7 +93,7 @@ fn what_comes_is_shown_across_rotation_once_and_in_order() {
 }
 
 #[test]
-fn a_log_that_was_cut_is_taken_up_behind_what_was_shown() {
+fn follow_continues_after_the_last_shown_record_when_the_log_is_truncated() {
     let host = TestHost::new("");
     let mut log = sample();
     append(&host, &log.bytes);
@@ -109,7 +109,7 @@ fn a_log_that_was_cut_is_taken_up_behind_what_was_shown() {
 }
 
 #[test]
-fn only_what_fits_is_shown_as_it_comes() {
+fn follow_shows_only_records_that_match_the_filter() {
     let host = TestHost::new("");
     let mut log = Log::new();
     log.add("start", "");

@@ -3,7 +3,7 @@
 use crate::desk::PLAIN;
 use crate::log::Log;
 use crate::support::{Ran, TestHost};
-use postern_admin::approvals::{Look, Person};
+use postern_admin::approvals::{Console, Screen};
 use postern_admin::audit;
 use postern_admin::io::{Exit, Io};
 use postern_seal::Epoch;
@@ -17,8 +17,8 @@ struct Reader {
     shown: String,
 }
 
-impl Person for Reader {
-    fn look(&self) -> Look {
+impl Console for Reader {
+    fn screen(&self) -> Screen {
         PLAIN
     }
 
@@ -43,7 +43,7 @@ fn keygen(host: &TestHost, answer: &'static str) -> (Ran, String) {
 }
 
 #[test]
-fn the_key_is_shown_on_the_terminal_alone_and_what_is_written_is_its_seed() {
+fn keygen_shows_the_key_only_on_the_terminal_and_writes_its_seed() {
     let host = TestHost::new("");
     let (ran, shown) = keygen(&host, "yes");
     assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
@@ -59,7 +59,7 @@ fn the_key_is_shown_on_the_terminal_alone_and_what_is_written_is_its_seed() {
 }
 
 #[test]
-fn two_keys_are_never_the_same_and_none_is_overwritten() {
+fn keygen_makes_a_new_key_each_time_and_never_overwrites_one() {
     let (host, other) = (TestHost::new(""), TestHost::new(""));
     keygen(&host, "yes");
     keygen(&other, "yes");
@@ -72,7 +72,7 @@ fn two_keys_are_never_the_same_and_none_is_overwritten() {
 }
 
 #[test]
-fn a_key_that_nobody_kept_is_not_used() {
+fn keygen_writes_nothing_unless_the_key_is_confirmed_as_kept() {
     for answer in ["", "no", "y"] {
         let host = TestHost::new("");
         let (ran, _) = keygen(&host, answer);
@@ -82,7 +82,7 @@ fn a_key_that_nobody_kept_is_not_used() {
 }
 
 #[test]
-fn a_script_gets_no_key() {
+fn keygen_refuses_to_run_without_a_terminal() {
     let host = TestHost::new("");
     let ran = host.run(&["audit", "keygen"]);
     assert_eq!(ran.exit, Exit::Usage);
@@ -91,7 +91,7 @@ fn a_script_gets_no_key() {
 }
 
 #[test]
-fn a_key_made_after_one_was_lost_goes_on_behind_its_epochs() {
+fn a_new_key_continues_after_the_last_epoch_of_a_lost_key() {
     let host = TestHost::new("");
     let mut log = Log::new();
     log.boot(0, true).boot(1, true);

@@ -55,7 +55,7 @@ fn unit(id: &str, active: &str, enabled: &str) -> root::UnitState {
 }
 
 #[test]
-fn names_what_happens_to_each_unit_that_comes_along() {
+fn lists_every_affected_unit_with_its_action() {
     let body = wire::UnitEnableRequest { unit: "web.service".to_owned(), now: true, ..Default::default() };
     let other = root::AffectedUnit {
         unit: Some(unit("other.service", "inactive", "")),
@@ -129,7 +129,7 @@ fn names_every_step_of_a_transaction() {
 }
 
 #[test]
-fn shows_content_as_a_difference_only_to_the_file_that_the_helper_found() {
+fn shows_a_diff_only_against_the_file_whose_digest_is_in_the_order() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.conf");
     fs::write(&path, "one\ntwo\nthree\n").unwrap();
@@ -190,7 +190,7 @@ fn quotes_the_values_of_a_commands_parameters() {
 }
 
 #[test]
-fn a_difference_cuts_equal_lines_and_ends_where_nobody_reads_on() {
+fn a_file_diff_omits_equal_lines_and_is_truncated_at_its_limit() {
     let diff = |old: &str, new: &str| String::from_utf8(diff(old.as_bytes(), new.as_bytes())).unwrap();
     assert_eq!(diff("", "a\nb"), "at line 1\n+a\n+b\n\\ no line feed at the end\n");
     assert_eq!(diff("a\n", ""), "at line 1\n-a\n");

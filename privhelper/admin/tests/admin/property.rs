@@ -108,25 +108,25 @@ fn every_alteration_is_found(log: &Log, options: &[&str], seed: u64) {
 }
 
 #[test]
-fn every_alteration_of_an_unsealed_log_is_found() {
+fn detects_every_alteration_of_an_unsealed_log() {
     every_alteration_is_found(&sample(), &[], 0x2545_f491_4f6c_dd1d);
 }
 
 #[test]
-fn every_alteration_of_a_log_with_a_torn_line_is_found() {
+fn detects_every_alteration_of_a_log_with_a_torn_line() {
     let mut log = sample();
     log.add_torn(b"{\"v\":1,\"seq\":11,\"ti").add("start", "").add("stop", "");
     every_alteration_is_found(&log, &[], 0xbf58_476d_1ce4_e5b9);
 }
 
 #[test]
-fn every_alteration_of_a_sealed_log_is_found() {
+fn detects_every_alteration_of_a_sealed_log() {
     every_alteration_is_found(&sealed(), &["--key", "KEY"], 0x9e37_79b9_7f4a_7c15);
 }
 
 /// Root, who can make all hashes anew, writes one record otherwise and all that follow to fit.
 #[test]
-fn what_root_writes_anew_is_found_by_key_and_by_tip() {
+fn detects_a_log_rewritten_by_root_with_a_key_or_a_tip() {
     let log = sealed();
     let host = TestHost::new("");
     let key = host.host.state.join("key");

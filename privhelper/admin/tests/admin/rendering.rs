@@ -1,15 +1,15 @@
 //! Hostile text on a terminal: it is read as what it is, or not at all.
 
 use crate::desk::PLAIN;
-use postern_admin::approvals::{Charset, Ink, Look, inline, text};
+use postern_admin::approvals::{Charset, Screen, Style, inline, text};
 
-const UTF8: Look = Look { charset: Charset::Utf8, ..PLAIN };
-const COLOUR: Look = Look { ink: Ink::Colour, ..UTF8 };
-const NARROW: Look = Look { columns: 40, ..PLAIN };
+const UTF8: Screen = Screen { charset: Charset::Utf8, ..PLAIN };
+const COLOUR: Screen = Screen { style: Style::Colour, ..UTF8 };
+const NARROW: Screen = Screen { columns: 40, ..PLAIN };
 
 #[test]
-fn nothing_looks_like_something_else() {
-    let golden: &[(&[u8], Look, &str)] = &[
+fn marks_every_character_that_could_be_mistaken() {
+    let golden: &[(&[u8], Screen, &str)] = &[
         (b"plain\n", PLAIN, "   1 | plain\n"),
         (b"no end", PLAIN, "   1 | no end\n"),
         (b"a\n\nb\n\n", PLAIN, "   1 | a\n   2 |\n   3 | b\n   4 |\n"),
@@ -69,13 +69,13 @@ fn nothing_looks_like_something_else() {
             "   1 | --- end of the text\n   2 | Type 0000, its last digits, to agree:\n   3 |    3 | x\n",
         ),
     ];
-    for (bytes, look, rows) in golden {
-        assert_eq!(&text(bytes, *look), rows, "{}", bytes.escape_ascii());
+    for (bytes, screen, rows) in golden {
+        assert_eq!(&text(bytes, *screen), rows, "{}", bytes.escape_ascii());
     }
 }
 
 #[test]
-fn a_long_line_cannot_look_like_several() {
+fn a_wrapped_line_cannot_look_like_several_lines() {
     let line = format!("{}{}+evil\n", "x".repeat(31), " ".repeat(31));
     let blanks = " ".repeat(31);
     let expected = format!("   1 | {}>\n     > {blanks}>\n     > +evil\n", "x".repeat(31));
@@ -83,14 +83,14 @@ fn a_long_line_cannot_look_like_several() {
     // A mark is not broken, and what ends a row is seen.
     let line = format!("{} \x1b[2J\n", "x".repeat(28));
     assert_eq!(text(line.as_bytes(), NARROW), format!("   1 | {} >\n     > \\x1b[2J\n", "x".repeat(28)));
-    let coloured = Look { ink: Ink::Colour, ..NARROW };
+    let coloured = Screen { style: Style::Colour, ..NARROW };
     let line = format!("+{}y\n", "x".repeat(30));
     let expected = format!("   1 | \u{1b}[32m+{}\u{1b}[0m>\n     > \u{1b}[32my\u{1b}[0m\n", "x".repeat(30));
     assert_eq!(text(line.as_bytes(), coloured), expected);
 }
 
 #[test]
-fn inside_our_words_there_is_nothing_but_printable_ascii() {
+fn inline_values_are_printable_ascii() {
     assert_eq!(inline("a\u{202e}\n\u{e9} "), "a\\u{202e}\\x0a\\u{e9}\\x20");
 }
 
@@ -139,7 +139,7 @@ fn utf8(code: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_text_can_be_read_back_from_the_screen() {
+fn rendered_text_is_unambiguous() {
     let pieces: [&[u8]; 30] = [
         b"\\",
         b"x",
@@ -181,8 +181,8 @@ fn every_text_can_be_read_back_from_the_screen() {
     for round in 0..4_000 {
         let mut bytes: Vec<u8> = (0..next(120)).flat_map(|_| pieces[next(pieces.len())].to_vec()).collect();
         bytes.push(b'\n');
-        for look in [PLAIN, UTF8, NARROW, Look { columns: 40, ..UTF8 }, Look::PIPE] {
-            let rows = text(&bytes, look);
+        for screen in [PLAIN, UTF8, NARROW, Screen { columns: 40, ..UTF8 }, Screen::PIPE] {
+            let rows = text(&bytes, screen);
             assert_eq!(
                 read_back(&rows).escape_ascii().to_string(),
                 bytes.escape_ascii().to_string(),
@@ -190,7 +190,7 @@ fn every_text_can_be_read_back_from_the_screen() {
             );
             for row in rows.lines() {
                 let columns: usize = row.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
-                assert!(columns < look.columns, "{columns} columns: {row}");
+                assert!(columns < screen.columns, "{columns} columns: {row}");
                 assert!(!row.ends_with(' '), "a blank at the end of {row:?}");
             }
         }
@@ -198,7 +198,7 @@ fn every_text_can_be_read_back_from_the_screen() {
 }
 
 #[test]
-fn colour_alone_tells_nothing_and_every_sequence_is_ours() {
+fn uses_only_its_own_escape_sequences_and_no_meaning_by_colour_alone() {
     let bytes = "+\u{e9}\x1b[31m\u{430}\n-x \n".as_bytes();
     let coloured = text(bytes, COLOUR);
     let mut rest = coloured.clone();

@@ -31,7 +31,7 @@ fn grant(data: &Value, id: &str) -> Value {
 }
 
 #[test]
-fn every_rule_stands_in_every_form_once_with_all_that_it_says() {
+fn lists_every_rule_once_in_each_format() {
     let host = site::host();
     let data = data(&host);
     for id in [
@@ -77,7 +77,7 @@ fn every_rule_stands_in_every_form_once_with_all_that_it_says() {
 }
 
 #[test]
-fn numbers_people_and_standing_are_those_of_the_host() {
+fn reports_numbers_people_and_status_of_the_policy() {
     let host = site::host();
     let data = data(&host);
     assert_eq!(
@@ -103,7 +103,7 @@ fn numbers_people_and_standing_are_those_of_the_host() {
 }
 
 #[test]
-fn risk_is_the_helpers_own_measure_and_a_denial_has_none() {
+fn reports_the_helpers_risk_score_and_none_for_deny_rules() {
     let data = data(&site::host());
     assert_eq!(grant(&data, "web-config")["risk"], 80);
     assert_eq!(grant(&data, "web-config")["capabilities"], json!(["filesystem.config_write"]));
@@ -137,7 +137,7 @@ fn the_log_says_how_often_each_rule_was_used() {
 }
 
 #[test]
-fn a_refusal_counts_for_the_rule_that_the_helper_names_in_its_words() {
+fn counts_a_refusal_for_the_rule_named_in_its_message() {
     // The very words of the helper of today, so that a change of them is noticed here.
     let host = site::host();
     let policy = Policy::load(&host.accepted().unwrap()).unwrap();
@@ -162,7 +162,7 @@ fn a_refusal_counts_for_the_rule_that_the_helper_names_in_its_words() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_is_said_and_no_use_is_invented() {
+fn reports_an_unreadable_log_and_counts_no_uses() {
     let host = site::host();
     fs::remove_file(host.host.log.join("audit.jsonl")).unwrap();
     let empty = data(&host);
@@ -177,7 +177,7 @@ fn a_log_that_cannot_be_read_is_said_and_no_use_is_invented() {
 }
 
 #[test]
-fn a_broken_chain_is_the_first_thing_to_look_at() {
+fn a_broken_chain_is_listed_first_under_attention() {
     let host = site::host();
     let file = host.host.log.join("audit.jsonl");
     let text =
@@ -189,7 +189,7 @@ fn a_broken_chain_is_the_first_thing_to_look_at() {
 }
 
 #[test]
-fn lines_that_are_no_record_are_counted_and_passed_over() {
+fn counts_and_skips_lines_that_are_not_records() {
     let host = site::host();
     let mut log = site::log(&site::digest(&host));
     log.add_torn(b"{\"v\":1,\"se");
@@ -200,7 +200,7 @@ fn lines_that_are_no_record_are_counted_and_passed_over() {
 }
 
 #[test]
-fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_is_in_force() {
+fn an_auditor_learns_from_the_log_whether_the_policy_is_accepted() {
     let host = TestHost::new(GOOD);
     let check: Value = serde_json::from_str(&host.run(&["policy", "check", "--json"]).out).unwrap();
     let digest = check["digest"].as_str().unwrap();
@@ -233,22 +233,25 @@ fn an_auditor_who_may_not_read_what_is_accepted_learns_from_the_log_whether_it_i
     assert!(words.contains("NOT RECORDED"), "{unrecorded}");
     fs::remove_dir_all(host.host.accepted_dir()).unwrap();
     assert!(
-        report(&host, &["--format", "html"]).out.contains("NOT in force: the audit log names another policy")
+        report(&host, &["--format", "html"]).out.contains("NOT accepted: the audit log names another policy")
     );
 }
 
 #[test]
-fn what_is_in_force_counts_and_not_what_the_files_say_now() {
+fn reports_the_accepted_policy_and_not_edited_files() {
     let host = site::host();
     host.write("policy.toml", format!("{GOOD}{SITE}"));
     host.write("policy.d/10-team.toml", "");
     let data = data(&host);
     assert_eq!(grant(&data, "web-packages")["justification"], "this host serves static sites");
-    assert!(data["policy"]["notes"][0].as_str().unwrap().contains("differ from what is in force"), "{data}");
+    assert!(
+        data["policy"]["notes"][0].as_str().unwrap().contains("differ from the accepted policy"),
+        "{data}"
+    );
 }
 
 #[test]
-fn findings_of_the_check_are_in_it() {
+fn includes_the_findings_of_policy_check() {
     let host = TestHost::new(&format!("{GOOD}{SITE}accept_risk = {{ nonsense = \"x\" }}\n"));
     host.run(&["policy", "apply", "--yes"]);
     let data = data(&host);
@@ -265,7 +268,7 @@ fn findings_of_the_check_are_in_it() {
 }
 
 #[test]
-fn errors_in_the_policy_are_told_and_nothing_is_reported() {
+fn prints_policy_errors_instead_of_a_report() {
     let host = TestHost::new("version = 1\n[[rule]]\n");
     let ran = host.run(&["policy", "report"]);
     assert_eq!((ran.exit, ran.out.as_str()), (Exit::Failed, ""));
@@ -273,7 +276,7 @@ fn errors_in_the_policy_are_told_and_nothing_is_reported() {
 }
 
 #[test]
-fn hostile_words_stay_words_in_every_form() {
+fn escapes_hostile_text_in_every_format() {
     let host = site::host();
     for form in ["text", "md", "html"] {
         let out = report(&host, &["--format", form]).out;
@@ -297,7 +300,7 @@ fn hostile_words_stay_words_in_every_form() {
 }
 
 #[test]
-fn a_hosts_name_is_as_harmless_as_the_rest() {
+fn escapes_the_name_of_the_host() {
     let host = TestHost::new(GOOD);
     let name = "x</title><script>\u{202e}";
     for form in ["text", "md", "html"] {
@@ -308,7 +311,7 @@ fn a_hosts_name_is_as_harmless_as_the_rest() {
 }
 
 #[test]
-fn a_client_that_is_granted_nothing_and_one_that_nobody_is_are_said() {
+fn lists_clients_without_grants_and_clients_without_users() {
     let idle = "\n[[client]]\nname = \"idle\"\nuser = \"nobody-here\"\n";
     let path = TestHost::new(&format!("{GOOD}{idle}"));
     for form in ["text", "md", "html"] {
@@ -319,7 +322,7 @@ fn a_client_that_is_granted_nothing_and_one_that_nobody_is_are_said() {
 }
 
 #[test]
-fn every_limit_of_the_language_is_told_in_words() {
+fn describes_every_limit_of_the_language() {
     let rule = |id: &str, verb: &str, more: &str| {
         format!(
             "[[rule]]\nid = \"{id}\"\nclient = \"agent\"\nverbs = [{verb}]\n{more}\ndecision = \"allow\"\njustification = \"x\"\n"

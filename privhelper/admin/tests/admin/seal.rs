@@ -60,7 +60,7 @@ fn a_sealed_log_is_proven_by_its_key_over_all_epochs() {
 }
 
 #[test]
-fn a_boot_that_ended_without_stop_is_told() {
+fn reports_a_boot_that_ended_without_a_stop_record() {
     let result = verify(&with(&sealed().bytes), &[]);
     assert_eq!(result["open_ends"], serde_json::json!([12]), "{result}");
     let mut log = Log::new();
@@ -123,7 +123,7 @@ fn rewritten(keys_of: usize, from: usize) -> Log {
 }
 
 #[test]
-fn whoever_takes_the_keys_later_cannot_write_earlier_records_anew() {
+fn a_later_key_cannot_forge_earlier_records() {
     // Root was lost at record 11. What follows is the attacker's; what was before is not.
     let forged = rewritten(10, 9);
     assert_eq!(bad(&forged.bytes, &[]).0, "", "hashes alone show nothing");
@@ -133,7 +133,7 @@ fn whoever_takes_the_keys_later_cannot_write_earlier_records_anew() {
 }
 
 #[test]
-fn seals_that_were_taken_off_are_missed() {
+fn detects_removed_seals() {
     let mut log = Log::new();
     log.boot(0, false);
     log.seal = None;
@@ -153,7 +153,7 @@ fn seals_that_were_taken_off_are_missed() {
 }
 
 #[test]
-fn another_logs_key_fits_nothing() {
+fn rejects_the_key_of_another_log() {
     let host = with(&sealed().bytes);
     let path = host.host.state.join("other");
     fs::write(&path, "ff".repeat(32)).unwrap();
@@ -177,7 +177,7 @@ fn signatures_are_proven_by_the_public_key_alone_over_all_epochs() {
 }
 
 #[test]
-fn a_forged_signature_is_found_without_a_secret() {
+fn detects_a_forged_signature_with_the_public_key_alone() {
     let log = sealed();
     let text = String::from_utf8(log.bytes).unwrap();
     let at = text.find("\"signature\":\"").unwrap() + 13;

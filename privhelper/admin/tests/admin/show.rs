@@ -24,7 +24,7 @@ fn rows(host: &TestHost, filter: &[&str]) -> usize {
 }
 
 #[test]
-fn a_row_says_who_what_and_how_it_ended() {
+fn a_row_shows_client_verb_object_and_outcome() {
     let ran = host().run(&["audit", "show", "--event", "end", "--last", "1"]);
     let row = ran.out.lines().nth(1).unwrap();
     for words in [
@@ -39,7 +39,7 @@ fn a_row_says_who_what_and_how_it_ended() {
 }
 
 #[test]
-fn filters_narrow_what_is_shown() {
+fn filters_select_records() {
     let host = host();
     assert_eq!(rows(&host, &[]), 11);
     assert_eq!(rows(&host, &["--last", "3"]), 3);
@@ -53,7 +53,7 @@ fn filters_narrow_what_is_shown() {
 }
 
 #[test]
-fn filters_take_times_people_tasks_and_how_it_ended() {
+fn filters_select_by_time_person_task_and_outcome() {
     let host = host();
     assert_eq!(rows(&host, &["--since", "2026-11-21"]), 11);
     assert_eq!(rows(&host, &["--since", "2026-11-21 04:13:14.000005"]), 5);
@@ -77,7 +77,7 @@ fn filters_take_times_people_tasks_and_how_it_ended() {
 }
 
 #[test]
-fn columns_stand_below_their_heads_however_wide_a_name_is() {
+fn columns_are_aligned_for_wide_characters() {
     let host = TestHost::new("");
     let mut log = Log::new();
     for name in ["agent", "\u{8cb4}\u{65b9}", "e\u{301}"] {
@@ -92,7 +92,7 @@ fn columns_stand_below_their_heads_however_wide_a_name_is() {
 }
 
 #[test]
-fn what_the_log_says_of_itself_is_told() {
+fn shows_records_about_the_log_itself() {
     let host = TestHost::new("");
     let mut log = Log::new();
     log.boot(0, true).add("rotated", ",\"file\":\"audit-000000000001.jsonl\",\"kept\":1");
@@ -119,7 +119,7 @@ fn control_and_bidi_characters_are_escaped_in_both_forms() {
 }
 
 #[test]
-fn what_is_no_record_is_told_and_passed_over() {
+fn reports_and_skips_lines_that_are_not_records() {
     let host = TestHost::new("");
     let mut log = sample();
     log.add_torn(b"{\"v\":1,\"se\x1b[2J");

@@ -23,7 +23,7 @@ fn status(digest: &str) -> OperatorStatus {
 }
 
 #[test]
-fn shows_what_the_recorder_says() {
+fn prints_the_status_of_the_recorder() {
     let host = TestHost::new(GOOD);
     host.run(&["policy", "apply", "--yes"]);
     let digest = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string();
@@ -39,14 +39,14 @@ fn shows_what_the_recorder_says() {
         "running      1 request",
         "last record 42",
         "no Landlock\\u{1b}[2J",
-        "the files are what is in force",
+        "the files match the accepted policy",
     ] {
         assert!(ran.out.contains(words), "no {words:?} in\n{}", ran.out);
     }
 }
 
 #[test]
-fn says_when_files_and_law_differ() {
+fn reports_files_that_differ_from_the_accepted_policy() {
     let cases = [
         (GOOD.to_owned(), "in_force"),
         (format!("# only a comment\n{GOOD}"), "in_force"),
@@ -70,17 +70,17 @@ fn says_when_files_and_law_differ() {
 }
 
 #[test]
-fn says_that_an_accepted_policy_is_not_yet_in_force() {
+fn reports_an_accepted_policy_that_the_recorder_does_not_use_yet() {
     let host = TestHost::new(GOOD);
     host.run(&["policy", "apply", "--yes"]);
     let helper = host.helper(vec![event(&status("00")), end(0, "")]);
     let ran = host.run(&["status"]);
     helper.join().unwrap();
-    assert!(ran.out.contains("is accepted and not yet in force"), "{}", ran.out);
+    assert!(ran.out.contains("is accepted, but the recorder does not use it yet"), "{}", ran.out);
 }
 
 #[test]
-fn says_that_it_is_paused_and_how_many_wait() {
+fn reports_a_pause_and_the_number_of_waiting_requests() {
     let host = TestHost::new(GOOD);
     let paused = OperatorStatus { paused: "an incident\u{1b}[2J".to_owned(), pending: 2, ..status("00") };
     for (args, words) in [
@@ -118,7 +118,7 @@ fn an_absent_recorder_is_exit_5_and_a_refusing_one_is_not() {
 }
 
 #[test]
-fn takes_no_answer_from_a_socket_of_somebody_else() {
+fn rejects_a_socket_that_another_user_listens_on() {
     let mut host = TestHost::new(GOOD);
     let listener = std::os::unix::net::UnixListener::bind(&host.host.operator_socket).unwrap();
     host.host.owner_uid += 1;

@@ -49,7 +49,7 @@ fn counts_requests_by_verb_rule_client_person_decision_and_code() {
 }
 
 #[test]
-fn people_read_tables_of_what_fits() {
+fn prints_tables_of_the_selected_records() {
     let text = host().run(&["audit", "summary"]).out;
     for row in [
         "16 records from 2026-11-21T04:13:14",
@@ -66,7 +66,7 @@ fn people_read_tables_of_what_fits() {
 }
 
 #[test]
-fn names_that_drive_terminals_or_fill_the_memory_do_neither() {
+fn escapes_control_characters_and_bounds_the_number_of_names() {
     let host = TestHost::new("");
     let mut log = Log::new();
     log.add("served", ",\"verb\":\"\u{202e}x\u{1b}[2J\"");

@@ -42,7 +42,7 @@ fn entry(uid: &str, unit: &str, log: &Log) -> Value {
 }
 
 #[test]
-fn a_kept_tip_shows_that_the_end_was_cut_off() {
+fn a_saved_tip_reveals_a_truncated_log() {
     let (host, log) = (TestHost::new(""), sample());
     write(&host, &log.bytes);
     let ran = host.run(&["audit", "verify"]);
@@ -59,7 +59,7 @@ fn a_kept_tip_shows_that_the_end_was_cut_off() {
 }
 
 #[test]
-fn a_kept_tip_shows_that_the_log_was_written_anew() {
+fn a_saved_tip_reveals_a_rewritten_log() {
     let (host, log) = (TestHost::new(""), sample());
     let mut anew = Log::new();
     for _ in 0..12 {
@@ -75,7 +75,7 @@ fn a_kept_tip_shows_that_the_log_was_written_anew() {
 }
 
 #[test]
-fn tips_in_the_journal_count() {
+fn uses_the_tips_in_the_journal() {
     let (mut host, log) = (TestHost::new(""), sample());
     let mut more = log.clone();
     more.add("served", "");
@@ -92,7 +92,7 @@ fn tips_in_the_journal_count() {
 }
 
 #[test]
-fn entries_that_anybody_could_write_do_not_count() {
+fn ignores_journal_entries_of_other_users() {
     let (mut host, log) = (TestHost::new(""), sample());
     let mut other = Log::new();
     other.add("served", "");
@@ -109,7 +109,7 @@ fn entries_that_anybody_could_write_do_not_count() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_asked_is_told() {
+fn reports_a_journal_that_cannot_be_read() {
     let (mut host, log) = (TestHost::new(""), sample());
     host.host.journalctl = Some("/nonexistent/journalctl".into());
     write(&host, &log.bytes);

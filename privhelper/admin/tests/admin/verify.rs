@@ -28,7 +28,7 @@ fn lines(log: &Log) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_whole_log_is_valid_and_said_to_be_unsealed() {
+fn an_intact_log_is_valid_and_reported_as_unsealed() {
     let host = TestHost::new("");
     fs::write(host.host.log.join("audit.jsonl"), sample().bytes).unwrap();
     let ran = host.run(&["audit", "verify"]);
@@ -38,7 +38,7 @@ fn a_whole_log_is_valid_and_said_to_be_unsealed() {
 }
 
 #[test]
-fn every_flipped_bit_is_seen() {
+fn detects_every_flipped_bit() {
     let log = sample().bytes;
     for at in (0..log.len()).step_by(7) {
         let mut changed = log.clone();
@@ -48,18 +48,18 @@ fn every_flipped_bit_is_seen() {
 }
 
 #[test]
-fn a_cut_swapped_repeated_or_added_record_is_seen() {
+fn detects_removed_swapped_repeated_and_added_records() {
     let all = lines(&sample());
-    bad(&all[1..].concat(), 1, "record 2 stands where record 1 must stand");
+    bad(&all[1..].concat(), 1, "record 2 is where record 1 must be");
     let mut cut = all.clone();
     cut.remove(4);
-    bad(&cut.concat(), 5, "record 6 stands where record 5 must stand");
+    bad(&cut.concat(), 5, "record 6 is where record 5 must be");
     let mut swapped = all.clone();
     swapped.swap(2, 3);
-    bad(&swapped.concat(), 3, "record 4 stands where record 3 must stand");
+    bad(&swapped.concat(), 3, "record 4 is where record 3 must be");
     let mut twice = all.clone();
     twice.insert(5, all[4].clone());
-    bad(&twice.concat(), 6, "record 5 stands where record 6 must stand");
+    bad(&twice.concat(), 6, "record 5 is where record 6 must be");
     // A record of another history with the right number.
     let mut other = Log::new();
     other.add("start", ",\"policy\":\"01\"").add("stop", "");
@@ -68,7 +68,7 @@ fn a_cut_swapped_repeated_or_added_record_is_seen() {
 }
 
 #[test]
-fn a_record_that_was_written_anew_breaks_the_next() {
+fn a_rewritten_record_breaks_the_hash_of_the_next() {
     let mut all = lines(&sample());
     let mut forged = Log::new();
     forged.add("start", ",\"policy\":\"ff\"");
@@ -77,7 +77,7 @@ fn a_record_that_was_written_anew_breaks_the_next() {
 }
 
 #[test]
-fn what_is_no_record_is_seen() {
+fn detects_lines_that_are_not_records() {
     let mut log = sample();
     for (extra, words) in [
         (&b"\n"[..], "no record"),
@@ -142,7 +142,7 @@ fn a_record_that_lacked_only_its_end_of_line_is_a_torn_line_too() {
 }
 
 #[test]
-fn two_crashes_in_a_row_are_one_torn_stretch() {
+fn accepts_the_torn_lines_of_two_crashes_in_a_row() {
     let mut log = sample();
     log.add_torn(b"{\"v\":1,\"se\n{\"v\":1,\"seq\":11,\"time").add("stop", "");
     let result = verify(&log.bytes);
@@ -150,7 +150,7 @@ fn two_crashes_in_a_row_are_one_torn_stretch() {
 }
 
 #[test]
-fn rotated_files_are_one_chain() {
+fn verifies_rotated_files_as_one_chain() {
     let host = TestHost::new("");
     let all = lines(&sample());
     let put = |name: &str, part: &[Vec<u8>]| fs::write(host.host.log.join(name), part.concat()).unwrap();
@@ -175,16 +175,12 @@ fn rotated_files_are_one_chain() {
     fs::remove_file(host.host.log.join("audit-000000000004.jsonl")).unwrap();
     let ran = host.run(&["audit", "verify"]);
     assert_eq!(ran.exit, Exit::Failed);
-    assert!(
-        ran.out.contains("audit.jsonl:1: removal: record 8 stands where record 4 must stand"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("audit.jsonl:1: removal: record 8 is where record 4 must be"), "{}", ran.out);
     assert!(ran.out.contains("valid before it: 3 records"), "{}", ran.out);
 }
 
 #[test]
-fn what_retention_removed_is_told_by_the_log() {
+fn accepts_records_removed_by_retention_as_the_log_states() {
     let host = TestHost::new("");
     let mut log = sample();
     log.add("rotated", ",\"file\":\"audit-000000000004.jsonl\",\"kept\":4").add("stop", "");
@@ -203,7 +199,7 @@ fn what_retention_removed_is_told_by_the_log() {
 }
 
 #[test]
-fn packed_files_are_read_as_they_were() {
+fn reads_compressed_files() {
     use std::io::Write;
     let host = TestHost::new("");
     let all = lines(&sample());
@@ -237,7 +233,7 @@ fn packed_files_are_read_as_they_were() {
 }
 
 #[test]
-fn says_what_was_done() {
+fn names_the_kind_of_tampering() {
     let all = lines(&sample());
     let kind = |lines: Vec<Vec<u8>>| verify(&lines.concat())["bad"]["kind"].as_str().unwrap().to_owned();
     let with = |edit: &dyn Fn(&mut Vec<Vec<u8>>)| {
@@ -266,7 +262,7 @@ fn says_what_was_done() {
 }
 
 #[test]
-fn a_missing_log_is_not_a_valid_one() {
+fn a_missing_log_is_an_error() {
     let host = TestHost::new("");
     let ran = host.run(&["audit", "verify"]);
     assert_eq!(ran.exit, Exit::Failed);

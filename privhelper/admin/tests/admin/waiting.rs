@@ -2,13 +2,13 @@
 
 use crate::desk::{Desk, PLAIN, approval, digest, expect, hex, id, run, sha256};
 use crate::support::{GOOD, TestHost, end};
-use postern_admin::approvals::{self, Look};
+use postern_admin::approvals::{self, Screen};
 use postern_admin::io::Exit;
 use postern_admin::policy::apply::Format;
 use serde_json::Value;
 
 #[test]
-fn lists_what_waits() {
+fn lists_waiting_requests() {
     let host = TestHost::new(GOOD);
     let desk = Desk::default();
     let mut second = approval(&id("3f9a0000b"));
@@ -18,7 +18,7 @@ fn lists_what_waits() {
     desk.add(second, b"b");
     desk.add(approval(&id("3f9a0000a")), b"a");
     let helper = desk.helper(&host);
-    let ran = run(|io| approvals::pending(&host.host, 1_763_709_942, Look::PIPE, Format::Text, io));
+    let ran = run(|io| approvals::pending(&host.host, 1_763_709_942, Screen::PIPE, Format::Text, io));
     assert_eq!(
         ran.out,
         "ID         CLIENT  VERB             RULE        RISK  WAITS  EXPIRES  AGREED  TARGET\n\
@@ -36,7 +36,7 @@ fn lists_what_waits() {
 }
 
 #[test]
-fn a_long_target_begins_no_row_of_its_own() {
+fn a_long_target_does_not_start_a_new_row() {
     let host = TestHost::new(GOOD);
     let desk = Desk::default();
     let mut hostile = approval(&id("3f9a"));
@@ -53,7 +53,7 @@ fn a_long_target_begins_no_row_of_its_own() {
 }
 
 #[test]
-fn nothing_waiting_is_no_failure() {
+fn an_empty_list_is_a_success() {
     let host = TestHost::new(GOOD);
     let helper = Desk::default().helper(&host);
     expect(&host.run(&["pending"]), Exit::Done, "nothing waits for approval\n");
@@ -104,7 +104,7 @@ fn shows_a_text_with_its_digest() {
 }
 
 #[test]
-fn a_header_breaks_no_row_and_imitates_none() {
+fn a_header_value_cannot_break_or_imitate_a_row() {
     let host = TestHost::new(GOOD);
     let desk = Desk::default();
     let mut hostile = approval(&id("3f9a"));
@@ -123,7 +123,7 @@ fn a_header_breaks_no_row_and_imitates_none() {
 }
 
 #[test]
-fn json_holds_the_exact_bytes_even_if_they_are_no_text() {
+fn json_holds_the_exact_bytes_of_non_utf8_text() {
     let host = TestHost::new(GOOD);
     let helper = Desk::with(&[("3f9a", b"a\xff\n")]).helper(&host);
     let result: Value = serde_json::from_str(&host.run(&["show", "3f9a", "--json"]).out).unwrap();
@@ -135,7 +135,7 @@ fn json_holds_the_exact_bytes_even_if_they_are_no_text() {
 }
 
 #[test]
-fn says_that_a_text_is_too_long_to_be_agreed_to() {
+fn reports_a_text_that_is_too_long_to_approve() {
     let host = TestHost::new(GOOD);
     let helper = Desk::with(&[("3f9a", &b"x\n".repeat(2_001))]).helper(&host);
     let ran = host.run(&["show", "3f9a"]);
@@ -145,7 +145,7 @@ fn says_that_a_text_is_too_long_to_be_agreed_to() {
 }
 
 #[test]
-fn without_a_recorder_or_the_right_to_ask_it_says_so() {
+fn reports_an_unreachable_recorder_and_missing_permission() {
     let host = TestHost::new(GOOD);
     for args in [
         &["pending"][..],

@@ -4,7 +4,7 @@ use crate::desk::{approval, expect, id, run};
 use crate::support::{GOOD, Ran, TestHost, end, event, request};
 use clap::Parser;
 use nix::sys::signal::{Signal, raise};
-use postern_admin::approvals::{self, Backoff, Ended, Look};
+use postern_admin::approvals::{self, Backoff, CommandResult, Screen};
 use postern_admin::cli::{self, Cli};
 use postern_admin::io::{Exit, Io};
 use postern_admin::policy::apply::Format;
@@ -42,7 +42,7 @@ impl Write for Until {
 }
 
 /// Watches until results or messages hold `last` so many times.
-fn until(last: (&'static str, usize), watch: impl FnOnce(&UnixStream, &mut Io<'_>) -> Ended) -> Ran {
+fn until(last: (&'static str, usize), watch: impl FnOnce(&UnixStream, &mut Io<'_>) -> CommandResult) -> Ran {
     let (stop, stopper) = UnixStream::pair().unwrap();
     let mut out = Until { seen: Vec::new(), last, stopper: stopper.try_clone().unwrap() };
     let mut err = Until { seen: Vec::new(), last, stopper };
@@ -69,13 +69,13 @@ fn watch(connections: Vec<Vec<Vec<u8>>>, last: (&'static str, usize), format: Fo
             }
         }
     });
-    let ran = until(last, |stop, io| approvals::watch(&host.host, Look::PIPE, format, BACKOFF, stop, io));
+    let ran = until(last, |stop, io| approvals::watch(&host.host, Screen::PIPE, format, BACKOFF, stop, io));
     helper.join().unwrap();
     ran
 }
 
 #[test]
-fn tells_a_line_an_event_and_ends_well_when_stopped() {
+fn prints_one_line_for_each_event_until_stopped() {
     let ran = watch(
         vec![vec![watched("aaaa", ""), watched("aaaa", "approval_expired")]],
         ("file.write", 2),
@@ -113,7 +113,7 @@ fn connects_again_when_the_helper_restarts() {
 }
 
 #[test]
-fn waits_longer_each_time_while_nobody_listens() {
+fn backs_off_while_the_recorder_does_not_listen() {
     let host = TestHost::new(GOOD);
     let listener = UnixListener::bind(&host.host.operator_socket).unwrap();
     let helper = thread::spawn(move || {
@@ -121,7 +121,7 @@ fn waits_longer_each_time_while_nobody_listens() {
         request(&mut stream).unwrap();
     });
     let ran = until(("again in 20ms", 3), |stop, io| {
-        approvals::watch(&host.host, Look::PIPE, Format::Text, BACKOFF, stop, io)
+        approvals::watch(&host.host, Screen::PIPE, Format::Text, BACKOFF, stop, io)
     });
     helper.join().unwrap();
     assert_eq!(ran.exit, Exit::Done);
@@ -132,12 +132,12 @@ fn waits_longer_each_time_while_nobody_listens() {
 }
 
 #[test]
-fn a_refusal_is_not_asked_for_again() {
+fn does_not_retry_after_a_refusal() {
     let ran = {
         let host = TestHost::new(GOOD);
         let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
         let (stop, _stopper) = UnixStream::pair().unwrap();
-        let ran = run(|io| approvals::watch(&host.host, Look::PIPE, Format::Text, BACKOFF, &stop, io));
+        let ran = run(|io| approvals::watch(&host.host, Screen::PIPE, Format::Text, BACKOFF, &stop, io));
         helper.join().unwrap();
         ran
     };
@@ -164,7 +164,7 @@ impl Write for Interrupting {
 }
 
 #[test]
-fn an_interrupt_ends_it_well_after_the_line_that_was_begun() {
+fn an_interrupt_ends_the_command_after_a_complete_line() {
     let host = TestHost::new(GOOD);
     let listener = UnixListener::bind(&host.host.operator_socket).unwrap();
     let helper = thread::spawn(move || {

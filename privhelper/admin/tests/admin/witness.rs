@@ -45,7 +45,7 @@ fn verify(host: &TestHost, log: &Log, options: &[&str]) -> (Ran, Value) {
 }
 
 #[test]
-fn reports_where_root_states_something_else_than_the_broker_claimed() {
+fn reports_a_difference_between_roots_statement_and_the_brokers_claim() {
     let host = TestHost::new("");
     let claimed = (UID, "file.write", "site", "allow");
     for (stated, what) in [
@@ -77,7 +77,7 @@ fn reports_where_root_states_something_else_than_the_broker_claimed() {
 }
 
 #[test]
-fn an_operators_undo_and_what_was_interrupted_are_no_differences() {
+fn accepts_operator_undos_and_interrupted_effects() {
     let host = TestHost::new("");
     let mut log = Log::new();
     let undo = |rule: &str| {
@@ -135,7 +135,7 @@ fn sample() -> Log {
 }
 
 #[test]
-fn every_effect_has_its_line_in_the_journal_and_every_line_its_effect() {
+fn matches_every_effect_with_its_journal_line() {
     let mut host = TestHost::new("");
     journal(&mut host, &[line(1, EARLY), line(2, EARLY + 1), line(2, EARLY + 1), line(3, EARLY + 2)]);
     let (ran, json) = verify(&host, &sample(), &["--journal"]);
@@ -176,7 +176,7 @@ fn reports_an_effect_without_a_line_and_a_line_of_another_order() {
 }
 
 #[test]
-fn lines_of_others_do_not_count() {
+fn ignores_journal_lines_of_other_users_and_units() {
     let mut host = TestHost::new("");
     let (order_4, digest) = order(4);
     let message = format!("postern-act v1 {order_4} {digest} {UID} file.write allow");
@@ -199,7 +199,7 @@ fn lines_of_others_do_not_count() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_asked_is_no_witness() {
+fn fails_if_the_journal_cannot_be_read() {
     let host = TestHost::new("");
     fs::write(host.host.log.join("audit.jsonl"), &sample().bytes).unwrap();
     let ran = host.run(&["audit", "verify", "--journal"]);

@@ -36,14 +36,14 @@ fn peak() -> u64 {
 }
 
 #[test]
-fn a_million_records_are_verified_without_growth() {
+fn memory_does_not_grow_while_verifying_a_million_records() {
     let directory = tempfile::tempdir().unwrap();
     let proof = Proof { epoch: Epoch::new(0, SEED), ..Proof::default() };
     let verified = |records: u64| {
         let path = directory.path().join("audit.jsonl");
         write(&path, records);
         let verdict = verify(&[path], Extent::Installed, &proof).unwrap();
-        assert_eq!((verdict.records, verdict.bad, verdict.standing.checked_from), (records, None, Some(1)));
+        assert_eq!((verdict.records, verdict.bad, verdict.state.checked_from), (records, None, Some(1)));
     };
     verified(1_000);
     let before = peak();

@@ -44,7 +44,7 @@ fn permits_2000_effects_within_any_hour() {
 }
 
 #[test]
-fn bounds_the_bytes_of_all_clients_and_gives_no_uid_more_than_half() {
+fn limits_recorded_bytes_in_total_and_to_half_for_one_uid() {
     let limits = Limits { day_bytes: 800, ..Limits::default() };
     let ask = |budget: &mut Budget, uid: u32, class: Class, second: u64| {
         budget.admit(uid, class, limits, at(second), at(second))
@@ -74,7 +74,7 @@ fn bounds_the_bytes_of_all_clients_and_gives_no_uid_more_than_half() {
 }
 
 #[test]
-fn names_what_was_over_once_a_minute_with_count_and_times() {
+fn records_suppressed_requests_once_a_minute_with_count_and_times() {
     let mut budget = Budget::default();
     for _ in 0..60 {
         ask(&mut budget, 1, Class::Effect, 70).unwrap();
@@ -95,7 +95,7 @@ fn names_what_was_over_once_a_minute_with_count_and_times() {
 }
 
 #[test]
-fn a_flood_is_counted_not_recorded_and_stops_nobody_else() {
+fn a_flood_of_requests_is_counted_but_not_recorded_and_affects_no_other_client() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let limits = root::AuditLimits { records_per_minute: 5, records_per_hour: 1000, ..plenty() };

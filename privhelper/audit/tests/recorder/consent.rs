@@ -40,7 +40,7 @@ fn approve(world: &World, uid: u32, id: &str) -> Result<u32, (u8, String)> {
 }
 
 #[test]
-fn nothing_happens_before_a_person_agrees_and_root_learns_who_did() {
+fn sends_nothing_to_root_before_approval_and_names_the_approvers() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let (mut stream, id) = ask(&world, world.asking(&new_id()));
@@ -99,7 +99,7 @@ fn show_gives_the_order_the_claim_and_the_content_byte_by_byte() {
 }
 
 #[test]
-fn an_answer_is_good_for_exactly_the_order_that_was_shown() {
+fn a_decision_is_valid_only_for_the_order_that_was_shown() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let (_first, harmless) = ask(&world, world.asking(&new_id()));
@@ -117,7 +117,7 @@ fn an_answer_is_good_for_exactly_the_order_that_was_shown() {
 }
 
 #[test]
-fn an_approval_is_good_once() {
+fn an_approval_is_used_only_once() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let (mut stream, id) = ask(&world, world.asking(&new_id()));
@@ -137,7 +137,7 @@ fn an_approval_is_good_once() {
 }
 
 #[test]
-fn as_many_people_must_agree_as_the_claim_says_and_each_counts_once() {
+fn needs_as_many_distinct_approvers_as_the_claim_says() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let (mut stream, id) = ask(&world, root::Claim { approvers: 2, ..world.asking(&new_id()) });
@@ -150,7 +150,7 @@ fn as_many_people_must_agree_as_the_claim_says_and_each_counts_once() {
 }
 
 #[test]
-fn a_denial_is_answered_with_its_reason_and_takes_the_id() {
+fn a_denial_returns_its_reason_and_uses_up_the_request_id() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let request = new_id();
@@ -167,7 +167,7 @@ fn a_denial_is_answered_with_its_reason_and_takes_the_id() {
 }
 
 #[test]
-fn a_replaced_policy_ends_what_waits() {
+fn a_replaced_policy_ends_waiting_requests() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let request = new_id();
@@ -186,7 +186,7 @@ fn a_replaced_policy_ends_what_waits() {
 }
 
 #[test]
-fn what_waits_ends_when_the_broker_dies_when_its_time_is_up_and_when_the_recorder_stops() {
+fn waiting_ends_with_the_broker_at_its_deadline_and_when_the_recorder_stops() {
     let world = World::new();
     Root::willing(&world.host.files);
     let refused = |count: usize| {
@@ -208,7 +208,7 @@ fn what_waits_ends_when_the_broker_dies_when_its_time_is_up_and_when_the_recorde
 }
 
 #[test]
-fn what_waited_when_the_recorder_was_killed_is_expired_and_recorded() {
+fn records_requests_as_expired_that_waited_when_the_recorder_was_killed() {
     let mut world = World::new();
     let files = Root::willing(&world.host.files);
     let request = new_id();
@@ -226,7 +226,7 @@ fn what_waited_when_the_recorder_was_killed_is_expired_and_recorded() {
 }
 
 #[test]
-fn a_client_has_three_that_wait_and_no_more() {
+fn a_client_has_at_most_three_waiting_requests() {
     let world = World::new();
     let _held = (0..3).map(|_| ask(&world, world.asking(&new_id()))).collect::<Vec<_>>();
     eventually("three wait", || world.state.approvals.list().len() == 3);
@@ -239,7 +239,7 @@ fn a_client_has_three_that_wait_and_no_more() {
 }
 
 #[test]
-fn an_order_that_no_person_can_read_is_not_asked() {
+fn an_order_that_is_too_large_to_read_is_refused() {
     let world = World::new();
     let claim = world.asking(&new_id());
     let order: root::Order = link::strict(&crate::common::order(&claim)).unwrap();
@@ -252,7 +252,7 @@ fn an_order_that_no_person_can_read_is_not_asked() {
 }
 
 #[test]
-fn an_order_waits_at_least_a_minute_and_who_asks_cannot_agree() {
+fn an_order_waits_at_least_a_minute_and_its_client_cannot_approve_it() {
     let world = World::new();
     let claim = root::Claim { approval_ttl_s: 1, uid: MEMBER, ..world.asking(&new_id()) };
     let (_stream, id) = ask(&world, claim);
@@ -267,7 +267,7 @@ fn an_order_waits_at_least_a_minute_and_who_asks_cannot_agree() {
 }
 
 #[test]
-fn an_agreement_that_cannot_be_recorded_does_not_count_a_denial_does() {
+fn an_approval_that_cannot_be_recorded_does_not_count_but_a_denial_does() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let (mut stream, id) = ask(&world, world.asking(&new_id()));
@@ -284,7 +284,7 @@ fn an_agreement_that_cannot_be_recorded_does_not_count_a_denial_does() {
 }
 
 #[test]
-fn while_it_waits_a_second_call_of_the_same_id_waits_along() {
+fn a_second_call_with_the_same_id_attaches_to_the_waiting_request() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     let request = new_id();
@@ -299,7 +299,7 @@ fn while_it_waits_a_second_call_of_the_same_id_waits_along() {
 }
 
 #[test]
-fn announces_what_waits_in_the_journal_on_terminals_and_to_who_watches() {
+fn announces_waiting_requests_in_the_journal_on_terminals_and_to_watchers() {
     let world = World::new();
     let journal = UnixDatagram::bind(world.path("journal")).unwrap();
     let terminals = UnixListener::bind(world.path("announce.sock")).unwrap();
@@ -344,7 +344,7 @@ fn a_recorded_refusal_keeps_its_id_while_other_requests_come() {
 }
 
 #[test]
-fn operators_who_read_nothing_hold_nobody_up() {
+fn a_watching_operator_that_does_not_read_blocks_nobody() {
     let world = World::new();
     let mut watchers = (0..4).map(|_| world.operator(OPERATOR)).collect::<Vec<_>>();
     for watcher in &mut watchers {

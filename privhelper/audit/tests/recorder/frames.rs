@@ -140,7 +140,7 @@ fn a_note_cannot_claim_an_effect() {
 }
 
 #[test]
-fn a_half_frame_records_nothing() {
+fn an_incomplete_frame_is_not_recorded() {
     let world = World::new();
     let mut stream = world.broker();
     stream.write_all(&[255, 0, 0, 0, Kind::RecorderExecute.number(), 1, 2]).unwrap();

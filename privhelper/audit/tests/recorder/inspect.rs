@@ -92,7 +92,7 @@ fn a_refused_read_is_recorded_as_refused() {
 }
 
 #[test]
-fn an_effect_is_not_had_as_a_read() {
+fn rejects_an_effect_verb_in_an_inspect_frame() {
     let world = World::new();
     // Root answers an Inspect of a change with facts; as a read that is no answer.
     Root::at(&world.host.files, |_, stream| send(stream, Kind::Facts, &root::Facts::default()));
@@ -169,7 +169,7 @@ fn no_content_leaves_before_the_read_is_recorded() {
 }
 
 #[test]
-fn a_program_that_does_not_answer_a_read_is_left() {
+fn a_read_times_out_if_the_program_does_not_answer() {
     let world = World::new();
     let (_open, gate) = std::sync::mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);

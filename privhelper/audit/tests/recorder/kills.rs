@@ -179,14 +179,11 @@ fn check(
 }
 
 #[test]
-fn a_kill_at_any_call_of_an_effect_doubles_nothing_and_leaves_nothing_unrecorded() {
-    run("kills::a_kill_at_any_call_of_an_effect_doubles_nothing_and_leaves_nothing_unrecorded", false);
+fn killed_at_any_system_call_an_effect_runs_once_and_is_recorded() {
+    run("kills::killed_at_any_system_call_an_effect_runs_once_and_is_recorded", false);
 }
 
 #[test]
-fn a_kill_at_any_call_of_an_approved_effect_doubles_nothing_and_leaves_nothing_unrecorded() {
-    run(
-        "kills::a_kill_at_any_call_of_an_approved_effect_doubles_nothing_and_leaves_nothing_unrecorded",
-        true,
-    );
+fn killed_at_any_system_call_an_approved_effect_runs_once_and_is_recorded() {
+    run("kills::killed_at_any_system_call_an_approved_effect_runs_once_and_is_recorded", true);
 }

@@ -93,7 +93,7 @@ fn foreign_bytes_at_the_end_are_recorded_as_torn() {
 }
 
 #[test]
-fn no_effect_happens_without_a_log_and_it_recovers_by_itself() {
+fn refuses_effects_while_the_log_cannot_be_written_and_recovers() {
     let world = World::new();
     let files = Root::willing(&world.host.files);
     std::fs::rename(world.path("log"), world.path("away")).unwrap();

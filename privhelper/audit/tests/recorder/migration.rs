@@ -38,7 +38,7 @@ fn chain_seal_and_signatures_go_on_across_the_migration() {
 }
 
 #[test]
-fn what_the_old_helper_left_open_ends_once() {
+fn migration_ends_each_open_request_of_the_old_helper_once() {
     let old = &Path::new(OLD).join("killed");
     let id = |number: u32| format!("019aaa62-0b3c-7000-8000-{number:012}");
     let mut world = continued(old);

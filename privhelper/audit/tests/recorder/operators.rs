@@ -75,7 +75,7 @@ fn malformed_and_unknown_calls_are_refused_and_recorded() {
 }
 
 #[test]
-fn while_paused_no_effect_begins_and_it_survives_a_restart() {
+fn a_pause_stops_new_effects_and_survives_a_restart() {
     let mut world = World::new();
     let files = Root::willing(&world.host.files);
     let reason = "looking into it".to_owned();
@@ -99,7 +99,7 @@ fn while_paused_no_effect_begins_and_it_survives_a_restart() {
 }
 
 #[test]
-fn a_pause_names_what_runs_and_holds_for_what_was_approved() {
+fn pause_lists_running_requests_and_holds_approved_ones() {
     let world = World::new();
     let (open, gate) = std::sync::mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);
@@ -135,7 +135,7 @@ fn a_pause_names_what_runs_and_holds_for_what_was_approved() {
 }
 
 #[test]
-fn a_pause_that_no_disk_took_ends_too() {
+fn resume_ends_a_pause_that_is_only_in_memory() {
     let world = World::new();
     let mut operator = world.operator(OPERATOR);
     let reason = "x".to_owned();
@@ -146,7 +146,7 @@ fn a_pause_that_no_disk_took_ends_too() {
 }
 
 #[test]
-fn only_root_says_that_a_policy_is_applied_and_it_is_recorded_first() {
+fn only_root_may_apply_a_policy_and_it_is_recorded_first() {
     let world = World::new();
     let apply = |uid: u32, digest: &str| {
         let request = wire::OperatorApplyRequest { policy_digest: digest.to_owned() };

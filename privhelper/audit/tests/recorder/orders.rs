@@ -107,7 +107,7 @@ fn relays_content_and_secrets_unread_and_events_in_order() {
 }
 
 #[test]
-fn an_order_goes_once_more_only_if_root_did_not_start_it() {
+fn an_order_is_sent_again_only_if_root_did_not_start_it() {
     let world = World::new();
     let tries = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&tries);
@@ -139,7 +139,7 @@ fn an_order_that_root_never_starts_has_failed() {
 }
 
 #[test]
-fn what_root_refuses_after_begin_is_an_end() {
+fn a_refusal_by_root_after_begin_is_recorded_as_end() {
     let world = World::new();
     Root::at(&world.host.files, |_, stream| {
         let (code, message) = ("no_grant".to_owned(), "no".to_owned());
@@ -176,7 +176,7 @@ fn learns_the_outcome_when_root_dies_in_the_middle() {
 }
 
 #[test]
-fn what_root_does_not_know_any_more_is_interrupted() {
+fn an_order_without_an_outcome_is_recorded_as_interrupted() {
     let world = World::new();
     Root::at(&world.host.files, |received, stream| {
         if received.kind == Kind::Outcomes {
@@ -211,7 +211,7 @@ fn the_effect_goes_on_when_the_broker_hangs_up() {
 }
 
 #[test]
-fn a_broker_that_does_not_read_does_not_hold_up_the_effect() {
+fn an_effect_does_not_wait_for_a_broker_that_does_not_read() {
     let world = World::new();
     Root::at(&world.host.files, |received, stream| {
         if received.kind == Kind::RootExecute {

@@ -70,7 +70,7 @@ fn asks_root_for_each_begin_without_end_and_waits_for_what_runs() {
 }
 
 #[test]
-fn what_root_does_not_know_is_interrupted_once() {
+fn recovery_records_an_unknown_order_as_interrupted_once() {
     let mut world = World::new();
     Root::at(&world.host.files, |received, stream| {
         if received.kind == Kind::Outcomes {
@@ -105,7 +105,7 @@ fn an_order_that_was_staged_and_not_committed_is_interrupted() {
 }
 
 #[test]
-fn keeps_asking_while_nobody_answers_and_leaves_it_to_the_next_recorder() {
+fn retries_recovery_while_root_does_not_answer_and_continues_after_a_restart() {
     let mut world = World::new();
     let id = world.leave_begun("files");
     world.restart();
@@ -126,7 +126,7 @@ fn keeps_asking_while_nobody_answers_and_leaves_it_to_the_next_recorder() {
 }
 
 #[test]
-fn who_asks_while_it_is_recovered_follows_it() {
+fn a_repeated_request_attaches_to_its_recovery() {
     let mut world = World::new();
     let (open, gate) = std::sync::mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);

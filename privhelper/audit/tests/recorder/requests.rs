@@ -22,7 +22,7 @@ fn recall(world: &World, uid: u32, id: &str, body: &[u8]) -> root::Recalled {
 }
 
 #[test]
-fn an_id_acts_once_also_after_a_restart() {
+fn a_request_id_acts_once_across_restarts() {
     let mut world = World::new();
     let files = Root::willing(&world.host.files);
     let id = new_id();
@@ -41,7 +41,7 @@ fn an_id_acts_once_also_after_a_restart() {
 }
 
 #[test]
-fn other_bytes_under_a_used_id_are_a_conflict() {
+fn a_used_id_with_another_body_is_a_conflict() {
     let mut world = World::new();
     let files = Root::willing(&world.host.files);
     let id = new_id();
@@ -68,7 +68,7 @@ fn an_id_of_another_uid_is_unknown() {
 }
 
 #[test]
-fn ids_out_of_their_time_are_expired() {
+fn rejects_ids_that_are_too_old_or_in_the_future() {
     let world = World::new();
     let ms = u64::try_from(now().as_millis()).unwrap();
     let hour = 60 * 60 * 1000;
@@ -125,7 +125,7 @@ fn a_second_call_follows_the_first() {
 
 /// The look-up and the taking are under one lock.
 #[test]
-fn two_calls_at_the_same_moment_take_an_id_once() {
+fn concurrent_calls_use_an_id_once() {
     let requests = Requests::default();
     let ready = Barrier::new(2);
     for _ in 0..2_000 {
@@ -275,7 +275,7 @@ fn ids_survive_a_rotation_of_the_log() {
 }
 
 #[test]
-fn text_of_a_claim_cannot_pass_for_a_recorded_id() {
+fn text_in_a_claim_cannot_be_read_as_a_recorded_id() {
     let mut world = World::new();
     Root::willing(&world.host.files);
     let id = new_id();

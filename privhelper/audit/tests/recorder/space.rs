@@ -128,8 +128,8 @@ fn refuses_to_begin_more_than_the_disk_has_space_to_end() {
 }
 
 #[test]
-fn a_rotation_keeps_the_space_of_what_runs() {
-    if !in_namespace("space::a_rotation_keeps_the_space_of_what_runs") {
+fn rotation_keeps_the_reserved_space_of_running_effects() {
+    if !in_namespace("space::rotation_keeps_the_reserved_space_of_running_effects") {
         return;
     }
     let world = world_on(8);
@@ -162,7 +162,7 @@ fn a_rotation_keeps_the_space_of_what_runs() {
 }
 
 #[test]
-fn the_state_tells_that_a_recorder_has_started() {
+fn reserved_disk_space_shows_that_a_recorder_has_started() {
     // `postern-admin policy apply` looks for it: before the first start a policy is applied without a recorder.
     assert!(World::new().path("state/reserve").exists());
 }

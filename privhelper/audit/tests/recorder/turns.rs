@@ -74,7 +74,7 @@ fn different_objects_do_not_wait_for_each_other_and_many_objects_do_not_starve()
 }
 
 #[test]
-fn waiting_ends_when_it_is_not_wanted_any_more() {
+fn waiting_for_a_turn_ends_when_it_is_cancelled() {
     let turns = Turns::default();
     let _held = turns.take((1, false), &objects(&["x"]), LONG, || true).unwrap();
     let started = Instant::now();
@@ -120,7 +120,7 @@ fn busy_costs_neither_id_nor_record_of_a_begin() {
 }
 
 #[test]
-fn a_broker_that_hangs_up_while_it_waits_for_a_turn_has_begun_nothing() {
+fn nothing_begins_for_a_broker_that_disconnects_while_waiting_for_its_turn() {
     let world = World::new();
     let (files, open) = gated(&world);
     let mut first = world.broker();

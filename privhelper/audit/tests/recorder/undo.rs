@@ -156,7 +156,7 @@ fn undoes_while_paused_and_although_the_client_has_used_up_its_ids() {
 }
 
 #[test]
-fn a_clients_undo_marks_the_original_too() {
+fn an_undo_by_the_client_marks_the_original_request() {
     let mut world = World::new();
     Root::willing(&world.host.files);
     let id = world.changed("");

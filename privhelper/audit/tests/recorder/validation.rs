@@ -86,7 +86,7 @@ fn stages_validates_each_and_commits_with_all_agreements() {
 }
 
 #[test]
-fn one_validator_that_does_not_agree_ends_it_and_the_copy_is_given_up() {
+fn a_rejecting_validator_ends_the_request_and_drops_the_stage() {
     let world = World::new();
     let files = Root::at(&world.host.files, files);
     let units = Root::at(&world.host.units, |received, stream| {
@@ -111,7 +111,7 @@ fn one_validator_that_does_not_agree_ends_it_and_the_copy_is_given_up() {
 }
 
 #[test]
-fn a_validator_that_dies_has_not_agreed() {
+fn a_validator_that_dies_counts_as_a_rejection() {
     let world = World::new();
     let files = Root::at(&world.host.files, files);
     Root::at(&world.host.units, |received, stream| {

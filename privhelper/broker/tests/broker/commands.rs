@@ -38,7 +38,7 @@ fn run(mode: Mode) -> wire::CommandRunRequest {
 }
 
 #[test]
-fn a_secret_travels_apart_and_the_order_holds_a_commitment() {
+fn secrets_are_sent_apart_from_the_order_which_holds_a_commitment() {
     let world = world(|rule| rule);
     let request = run(Mode::Execute);
     assert_eq!(world.ask("Helper/CommandRun", &request).completed().status(), Status::Done);
@@ -67,7 +67,7 @@ fn a_secret_travels_apart_and_the_order_holds_a_commitment() {
 }
 
 #[test]
-fn a_dry_run_and_a_question_tell_no_secret() {
+fn preview_and_check_reveal_no_secret() {
     let world = world(asked);
     world.recorder.on_execute(|arrived, stream| {
         assert!(arrived.secrets.is_some(), "parked at the recorder, which passes it on");
@@ -90,7 +90,7 @@ fn a_dry_run_and_a_question_tell_no_secret() {
 }
 
 #[test]
-fn a_refused_command_tells_no_secret_either() {
+fn a_refused_command_reveals_no_secret() {
     let world = world(|rule| rule);
     let mut request = run(Mode::Execute);
     request.parameters[0].value = "not a host".to_owned();

@@ -25,7 +25,7 @@ fn answers_unimplemented_for_an_unknown_verb_and_records_it() {
 }
 
 #[test]
-fn ends_the_connection_for_a_message_that_does_not_encode_to_itself() {
+fn closes_the_connection_on_a_non_canonical_message() {
     let good = describe().encode_to_vec();
     let unknown_field = [good.as_slice(), &[0xf8, 0x07, 0x01]].concat();
     let twice = [good.as_slice(), good.as_slice()].concat();
@@ -90,7 +90,7 @@ fn accepts_no_further_request_after_the_client_has_left() {
 }
 
 #[test]
-fn treats_half_a_hangup_as_a_hangup() {
+fn treats_a_half_closed_socket_as_closed() {
     let world = World::new(Vec::new());
     let channel = world.connect(CLIENT_UID);
     channel.client.as_ref().unwrap().shutdown(std::net::Shutdown::Write).unwrap();
@@ -153,7 +153,7 @@ fn ends_the_connection_for_a_ninth_stream() {
 }
 
 #[test]
-fn one_client_cannot_take_all_places() {
+fn one_client_cannot_use_all_connections() {
     let world = World::new(vec![unit("u", "x.service", &["unit.start"])]);
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);

@@ -60,7 +60,7 @@ fn counts_a_rule_once_a_request_and_over_restarts() {
 }
 
 #[test]
-fn gives_back_the_use_of_a_request_that_did_not_begin() {
+fn a_request_that_did_not_begin_does_not_count_for_the_rate() {
     let directory = tempfile::tempdir().unwrap();
     let history = open(directory.path());
     let grant = grant(&["/srv/x/1.a"]);

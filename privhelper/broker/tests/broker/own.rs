@@ -205,7 +205,7 @@ fn previews_an_undo_without_the_content_that_the_client_may_not_read() {
 }
 
 #[test]
-fn decides_an_undo_as_what_it_does_and_by_each_rule_that_let_the_request_through() {
+fn decides_an_undo_by_its_inverse_verb_and_the_original_rules() {
     let refused = |rules: Vec<root::Rule>, mode| {
         let world = World::new(rules);
         let of = known(&world, write_back());
@@ -272,7 +272,7 @@ fn undoes_nothing_that_has_changed_since_or_cannot_be_undone() {
 }
 
 #[test]
-fn takes_packages_back_as_they_were_recorded_without_a_simulation() {
+fn undoes_packages_by_the_recorded_steps_without_a_simulation() {
     let rule =
         root::Rule { packages: strings(&["nginx"]), ..rule("site", &["package.remove", "request.undo"]) };
     let world = World::new(vec![rule]);
@@ -296,7 +296,7 @@ fn takes_packages_back_as_they_were_recorded_without_a_simulation() {
 }
 
 #[test]
-fn brings_a_unit_back_if_it_is_as_the_request_left_it() {
+fn undoes_a_unit_change_only_if_the_state_is_unchanged() {
     let rule = root::Rule { id: "site".to_owned(), ..unit("u", "x.service", &["unit.stop", "request.undo"]) };
     let world = World::new(vec![rule]);
     let body = wire::UnitStopRequest { meta: None, unit: "x.service".to_owned() }.encode_to_vec();

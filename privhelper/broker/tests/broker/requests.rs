@@ -95,7 +95,7 @@ fn check_asks_nobody_and_preview_asks_for_facts_alone() {
 }
 
 #[test]
-fn outside_the_grant_there_is_one_answer_and_nothing_is_touched() {
+fn gives_one_answer_outside_the_grant_and_touches_nothing() {
     let world = World::new(vec![site(&["file.write"]), unit("u", "x.service", &["unit.start"])]);
     for path in ["/etc/hostname", "/etc/missing"] {
         let answer = world.ask("Helper/FileWrite", &write(path, b"x", "any"));
@@ -138,7 +138,7 @@ fn an_invalid_argument_is_refused_by_name_and_the_record_has_the_id() {
 }
 
 #[test]
-fn an_id_that_has_acted_is_answered_and_does_not_act_again() {
+fn a_repeated_id_returns_the_recorded_outcome_without_acting() {
     let world = World::new(vec![site(&["file.write"])]);
     let request = write("/srv/site/a", b"x", "any");
     let id = request.meta.clone().unwrap().request_id;
@@ -160,7 +160,7 @@ fn an_id_that_has_acted_is_answered_and_does_not_act_again() {
 }
 
 #[test]
-fn the_digest_of_a_request_is_the_same_after_a_restart_and_tells_no_guess() {
+fn request_digests_are_stable_across_restarts_and_reveal_no_secret() {
     let world = World::new(vec![site(&["file.write"])]);
     let request = write("/srv/site/a", b"x", "any");
     world.ask("Helper/FileWrite", &request);
@@ -200,7 +200,7 @@ fn attaches_to_a_request_that_runs() {
 }
 
 #[test]
-fn a_race_for_an_id_attaches_the_later_call() {
+fn concurrent_calls_with_the_same_id_attach_to_the_first() {
     let world = World::new(vec![root::Rule {
         rate_count: 1,
         rate_window_s: 3600,
@@ -268,7 +268,7 @@ fn a_client_that_leaves_does_not_end_the_waiting_of_its_request() {
 }
 
 #[test]
-fn who_attaches_to_a_waiting_request_sees_its_plan_and_leaves_alone() {
+fn a_call_attached_to_a_waiting_request_sees_its_plan_and_may_leave() {
     let world = World::new(vec![asked(unit("u", "x.service", &["unit.start"]))]);
     let (approve, approved) = mpsc::channel::<()>();
     let approved = std::sync::Mutex::new(approved);
@@ -368,7 +368,7 @@ fn the_rate_of_every_rule_that_is_used_counts_and_busy_costs_nothing() {
 }
 
 #[test]
-fn waiting_ends_and_the_effect_does_not() {
+fn an_expired_wait_does_not_end_the_effect() {
     let world = World::new(vec![unit("u", "x.service", &["unit.start"])]);
     let (release, held) = mpsc::channel::<()>();
     let (ended, end) = mpsc::channel::<()>();
@@ -408,7 +408,7 @@ fn a_recorder_that_dies_under_an_order_is_asked_again_what_became_of_it() {
 }
 
 #[test]
-fn a_recorder_that_died_before_it_began_is_an_order_not_done() {
+fn an_order_fails_if_the_recorder_dies_before_begin() {
     let world = World::new(vec![unit("u", "x.service", &["unit.start"])]);
     world.recorder.on_execute(|_, _| {});
     let answer = world.ask("Helper/UnitStart", &start("x.service"));
@@ -417,7 +417,7 @@ fn a_recorder_that_died_before_it_began_is_an_order_not_done() {
 }
 
 #[test]
-fn without_a_recorder_nothing_is_answered_but_that() {
+fn refuses_every_request_without_a_recorder() {
     let world = World::new(vec![site(&["file.write"]), unit("u", "x.service", &["unit.start"])]);
     std::fs::remove_file(world.path("recorder.sock")).unwrap();
     let check = wire::FileWriteRequest { meta: meta(Mode::Check), ..write("/srv/site/a", b"x", "any") };
@@ -542,7 +542,7 @@ fn a_recorded_outcome_is_told_to_its_own_client_alone() {
 }
 
 #[test]
-fn unit_state_that_people_guard_is_told_nowhere_before_they_approve() {
+fn unit_state_under_ask_is_hidden_until_approval() {
     let rules = |status: bool| {
         let mut rules =
             vec![asked(root::Rule { allow_cascade: true, ..unit("u", "*.service", &["unit.stop"]) })];
@@ -590,7 +590,7 @@ fn unit_state_that_people_guard_is_told_nowhere_before_they_approve() {
 }
 
 #[test]
-fn old_content_is_told_only_to_who_may_read_it() {
+fn shows_old_content_only_to_clients_that_may_read_it() {
     let old = |arrived: &Arrived| {
         let mut facts = absent(arrived);
         let file = &mut facts.files[0];
@@ -698,7 +698,7 @@ fn tells_a_line(world: &World) {
 }
 
 #[test]
-fn a_start_brings_along_what_the_client_may_read_of_the_units_journal() {
+fn a_start_returns_the_journal_lines_that_the_client_may_read() {
     let lines = root::Rule { journal_lines: 5, ..unit("lines", "x.service", &["unit.status"]) };
     let world = World::new(vec![unit("u", "x.service", &["unit.start", "unit.stop"]), lines]);
     tells_a_line(&world);
@@ -723,7 +723,7 @@ fn a_start_brings_along_what_the_client_may_read_of_the_units_journal() {
 }
 
 #[test]
-fn no_line_is_asked_for_that_the_client_may_not_read() {
+fn requests_no_journal_lines_beyond_the_grant() {
     let start_of_x = || unit("u", "x.service", &["unit.start"]);
     let none = unit("none", "x.service", &["unit.status"]);
     let asks = asked(root::Rule { journal_lines: 5, ..unit("asks", "x.service", &["unit.status"]) });
@@ -754,7 +754,7 @@ fn a_simulation_has_the_flags_that_the_run_will_have() {
 }
 
 #[test]
-fn facts_that_lie_about_what_they_are_of_are_refused() {
+fn rejects_facts_about_another_object() {
     let world = World::new(vec![site(&["file.write"]), unit("u", "x.service", &["unit.start"])]);
     world.recorder.on_inspect(|arrived, stream| {
         let mut other = absent(arrived);

@@ -36,7 +36,7 @@ async fn refuses_a_body_over_its_methods_limit() {
 }
 
 #[tokio::test]
-async fn refuses_a_length_that_it_would_have_to_believe() {
+async fn refuses_an_oversized_message_length() {
     assert_refused(post(READ), Bytes::from_static(&[0, 0xff, 0xff, 0xff, 0xff]), 8).await;
 }
 
@@ -70,7 +70,7 @@ async fn refuses_compression() {
 }
 
 #[tokio::test]
-async fn refuses_anything_but_exactly_one_message() {
+async fn refuses_a_request_without_exactly_one_message() {
     let two = [message(b"a"), message(b"b")].concat();
     let half = message(b"abc").slice(..6);
     let tail = [message(b"a"), Bytes::from_static(&[0])].concat();

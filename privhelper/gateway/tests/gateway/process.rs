@@ -70,7 +70,7 @@ fn serves_the_broker() {
 }
 
 #[test]
-fn refuses_everybody_else_and_root_too() {
+fn refuses_every_peer_but_the_broker_including_root() {
     let (program, _channel, _client) = started(start);
     let (output, text) = output(program);
     assert_eq!(output.status.code(), Some(1));

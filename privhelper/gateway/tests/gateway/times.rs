@@ -38,7 +38,7 @@ async fn ends_a_request_whose_body_does_not_come() {
 }
 
 #[tokio::test]
-async fn lets_a_connection_go_that_is_not_used() {
+async fn closes_an_idle_connection() {
     let mut rig = rig(Times { idle: SHORT, ..Times::REAL });
     let sender = http2(rig.client).await;
     for _ in 0..2 {

@@ -141,7 +141,7 @@ fn a_restart_only_if_it_runs_affects_nothing_where_it_does_not() {
 }
 
 #[test]
-fn a_start_goes_through_what_is_down_and_not_through_what_is_active() {
+fn a_start_follows_dependencies_of_inactive_units_only() {
     for kind in ["service", "target", "slice", "mount", "socket"] {
         let chain = |active: &str| {
             let a = format!("a.service inactive Wants=b.{kind}");
@@ -157,7 +157,7 @@ fn a_start_goes_through_what_is_down_and_not_through_what_is_active() {
 }
 
 #[test]
-fn a_stop_goes_on_to_what_needs_the_stopped() {
+fn a_stop_affects_units_that_require_the_stopped_unit() {
     let host = Host::new(&[
         "a.service active RequiredBy=b.service d.service",
         "b.service active BoundBy=c.service",
@@ -169,7 +169,7 @@ fn a_stop_goes_on_to_what_needs_the_stopped() {
 }
 
 #[test]
-fn a_restart_along_stops_and_starts_units_of_its_own() {
+fn an_affected_restart_stops_and_starts_its_own_dependents() {
     let host = Host::new(&[
         "a.service active ConsistsOf=b.service",
         "b.service active Conflicts=c.service;Wants=d.service",
@@ -191,7 +191,7 @@ fn units_that_cannot_start_are_not_counted() {
 }
 
 #[test]
-fn what_nothing_needs_any_more_stops_too() {
+fn a_unit_that_is_no_longer_needed_stops_too() {
     let host = Host::new(&[
         "a.service active Wants=b.service c.service",
         "b.service active StopWhenUnneeded=yes;Requires=d.service",
@@ -203,7 +203,7 @@ fn what_nothing_needs_any_more_stops_too() {
 }
 
 #[test]
-fn a_circle_ends() {
+fn dependency_circles_end() {
     let host = Host::new(&[
         "a.service active RequiredBy=b.service;Requires=b.service",
         "b.service active RequiredBy=a.service;Requires=a.service",

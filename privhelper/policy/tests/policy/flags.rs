@@ -48,7 +48,7 @@ fn simulation_and_run_have_the_same_flags_under_two_rules() {
 }
 
 #[test]
-fn recommends_only_if_every_element_of_the_request_does() {
+fn recommends_needs_a_grant_for_every_element() {
     let with = root::Rule { recommends: true, ..grants("with", &["a*"]) };
     let without = grants("without", &["b*"]);
     let policy = policy(vec![with, without]);
@@ -61,7 +61,7 @@ fn recommends_only_if_every_element_of_the_request_does() {
 }
 
 #[test]
-fn other_flags_are_what_some_rule_of_each_element_grants() {
+fn a_flag_other_than_recommends_needs_one_granting_rule_for_each_element() {
     let removals = root::Rule { allow_removals: true, ..grants("removals", &["a*"]) };
     let downgrades =
         root::Rule { allow_downgrades: true, max_new_packages: 3, ..grants("downgrades", &["a*"]) };

@@ -78,14 +78,14 @@ fn a_pattern_covers_exactly_those_whose_text_it_matches() {
 }
 
 #[test]
-fn a_star_takes_no_leading_dot_of_a_file() {
+fn a_star_does_not_match_the_leading_dot_of_a_file_name() {
     let matches = |pattern: &str, name: &str| Pattern::new(pattern).unwrap().matches_file(name);
     assert!(matches("*", "a") && matches("*.html", "a.html") && matches(".*", ".a") && matches("a*", "a.b"));
     assert!(!matches("*", ".a") && !matches("*.html", ".html") && !matches("**a", ".a"));
 }
 
 #[test]
-fn refuses_what_is_no_pattern() {
+fn rejects_invalid_patterns() {
     for text in ["", "a b", "a/b", "a?", "[a]", "{a}", "a\\", "é", "a\n", &"a".repeat(257)] {
         assert!(Pattern::new(text).is_err(), "{text:?}");
     }

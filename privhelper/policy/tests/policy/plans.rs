@@ -133,7 +133,7 @@ fn every_source_of_every_fetched_package_must_be_granted() {
 }
 
 #[test]
-fn what_the_helper_stands_on_goes_only_to_later_versions() {
+fn packages_that_the_helper_depends_on_are_only_upgraded() {
     let verbs = [
         "package.install",
         "package.remove",
@@ -175,7 +175,7 @@ fn what_the_helper_stands_on_goes_only_to_later_versions() {
 }
 
 #[test]
-fn a_repair_brings_what_is_missing_and_takes_nothing_away() {
+fn a_repair_installs_missing_packages_and_removes_none() {
     let policy = policy(vec![root::Rule { max_new_packages: 0, ..rule("repair", &["package.repair"]) }]);
     let code = |action| {
         let steps = [step(Action::Configure, "b0", false), step(action, "a0", false)];
@@ -244,7 +244,7 @@ fn an_upgrade_of_all_is_decided_package_by_package() {
 }
 
 #[test]
-fn what_a_rule_denies_does_not_come_along_as_a_dependency() {
+fn a_denied_package_is_not_installed_as_a_dependency() {
     let install = |id, patterns: &[&str], decision| {
         let packages = strings(patterns);
         decided(root::Rule { packages, max_new_packages: 5, ..rule(id, &["package.install"]) }, decision)
@@ -257,7 +257,7 @@ fn what_a_rule_denies_does_not_come_along_as_a_dependency() {
 }
 
 #[test]
-fn what_a_rule_denies_to_install_or_upgrade_does_not_come_along_with_another_verb() {
+fn a_package_denied_for_install_or_upgrade_does_not_change_under_another_verb() {
     for (denied, verb, object, action) in [
         ("package.install", VerbId::PackageUpgrade, Object::AllPackages, Action::Install),
         ("package.install", VerbId::PackageRemove, package("curl"), Action::Install),
@@ -281,7 +281,7 @@ fn what_a_rule_denies_to_install_or_upgrade_does_not_come_along_with_another_ver
 }
 
 #[test]
-fn the_rule_that_is_named_is_the_one_that_asks() {
+fn the_named_rule_is_the_ask_rule() {
     use crate::rules::unit;
     let r =
         |id, verb: &str, d| decided(root::Rule { units: strings(&["a.service"]), ..rule(id, &[verb]) }, d);
@@ -294,7 +294,7 @@ fn the_rule_that_is_named_is_the_one_that_asks() {
 }
 
 #[test]
-fn what_must_be_asked_for_is_not_told_before() {
+fn a_verb_that_needs_approval_does_not_count_as_granted() {
     let read = decided(site("r", &["file.read"], 1, &["*"]), root::Decision::Ask);
     let rules = policy(vec![read, site("w", &["file.write"], 1, &["*"])]);
     assert!(!rules.grants(&agent(), VerbId::FileRead, &file("/srv/x/a")));

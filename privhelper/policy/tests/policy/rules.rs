@@ -81,7 +81,7 @@ fn the_strictest_of_the_rules_that_select_an_object_decides() {
 }
 
 #[test]
-fn a_request_gets_the_strictest_of_its_objects() {
+fn a_request_gets_the_strictest_decision_of_its_objects() {
     let policy = policy(vec![
         units("allow", &["*.service"], Allow),
         units("ask", &["app-*.service"], Ask),
@@ -124,7 +124,7 @@ fn a_broken_limit_never_falls_through_to_another_decision() {
 }
 
 #[test]
-fn every_client_that_the_peer_is_counts_and_no_other() {
+fn rules_of_every_client_that_matches_the_peer_apply() {
     let of = |client: &str, rule| root::Rule { client: client.to_owned(), ..rule };
     let rules = policy(vec![
         of("agent", units("a", &["*.service"], Allow)),
@@ -142,7 +142,7 @@ pub fn site(id: &str, verbs: &[&str], depth: u32, files: &[&str]) -> root::Rule 
 }
 
 #[test]
-fn what_a_policy_protects_no_rule_of_it_grants() {
+fn no_rule_grants_a_name_that_the_policy_protects() {
     let protect = root::Protect {
         packages: strings(&["nginx*"]),
         units: strings(&["ssh.service", "getty@*.service"]),
@@ -188,7 +188,7 @@ fn what_a_policy_protects_no_rule_of_it_grants() {
 }
 
 #[test]
-fn what_stands_above_the_protected_is_not_changed_either() {
+fn refuses_changes_to_directories_above_protected_paths() {
     let of = |id: &str, directory: &str| root::Rule {
         directories: strings(&[directory]),
         files: strings(&["*"]),

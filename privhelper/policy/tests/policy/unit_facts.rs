@@ -37,7 +37,7 @@ fn finds_every_name_that_enabling_uses() {
 }
 
 #[test]
-fn the_end_of_one_file_hides_nothing_of_the_next() {
+fn an_unfinished_line_of_a_unit_file_does_not_extend_into_the_next() {
     let install =
         install("a.service", "[Service]\nEnvironment=X=\\\n[Install]\nAlias=b.service\nWantedBy=c.target\\");
     assert_eq!(links(&install), ["Alias b.service a.service", "WantedBy c.target a.service"]);

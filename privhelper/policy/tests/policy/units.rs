@@ -59,7 +59,7 @@ fn a_new_alias_needs_allow_cascade_only_where_a_unit_has_the_name() {
 }
 
 #[test]
-fn a_denied_unit_does_not_change_along_by_any_of_its_names() {
+fn a_denied_unit_is_not_affected_by_any_of_its_names() {
     use VerbId::{UnitEnable, UnitReload, UnitRestart, UnitStart, UnitStop};
     for names in [["ssh.service", "sshd.service"], ["sshd.service", "ssh.service"]] {
         for (verb, denies) in [
@@ -88,7 +88,7 @@ fn a_denied_unit_does_not_change_along_by_any_of_its_names() {
 }
 
 #[test]
-fn a_protected_unit_does_not_change_along_by_any_of_its_names() {
+fn a_protected_unit_is_not_affected_by_any_of_its_names() {
     let protect = Some(root::Protect { units: strings(&["vault*.service"]), ..root::Protect::default() });
     let policy =
         policy_with(root::Rules { rules: vec![granted(true, Allow)], protect, ..root::Rules::default() });

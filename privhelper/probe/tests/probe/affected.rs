@@ -142,7 +142,7 @@ fn refuses_to_act_at_once_on_files_that_changed_since_systemd_read_them() {
 }
 
 #[test]
-fn a_stop_takes_along_what_is_needed_no_more() {
+fn a_stop_affects_units_that_are_no_longer_needed() {
     let world = world(&[
         ("app.service", "active", &[("Wants", "helper.service db.service")]),
         ("helper.service", "active", &[("StopWhenUnneeded", "yes")]),

@@ -62,7 +62,7 @@ fn output_beyond_the_limit_is_an_error_or_left_out() {
 }
 
 #[test]
-fn only_some_run_at_once_and_only_some_wait() {
+fn limits_running_and_queued_programs() {
     let gate = Gate::default();
     let mut passes = (0..RUNNING).map(|_| gate.enter(SHORT).unwrap()).collect::<Vec<_>>();
     assert!(gate.enter(Duration::from_millis(10)).is_none(), "it does not wait for ever");

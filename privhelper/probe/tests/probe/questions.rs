@@ -99,7 +99,7 @@ fn a_missing_unit_is_facts_with_load_not_found() {
 }
 
 #[test]
-fn refuses_what_is_no_unit_and_no_change_of_one() {
+fn rejects_invalid_unit_names_and_actions() {
     let world = World::new(Vec::new());
     for (name, action) in [
         ("", ""),
@@ -118,7 +118,7 @@ fn refuses_what_is_no_unit_and_no_change_of_one() {
 }
 
 #[test]
-fn refuses_text_of_systemd_that_is_none_of_its_words() {
+fn rejects_unknown_states_from_systemd() {
     for (name, text) in [
         ("SubState", "run\u{1b}[31m"),
         ("LoadState", "loaded\nx"),
@@ -173,7 +173,7 @@ fn connects_again_after_the_bus_was_restarted() {
 }
 
 #[test]
-fn a_bus_that_is_gone_is_an_answer() {
+fn answers_with_an_error_while_the_bus_is_gone() {
     let world = World::new(Vec::new());
     std::fs::remove_file(world.path("bus.sock")).unwrap();
     assert_eq!(world.ask_unit("a.service", "").code(), "interrupted");

@@ -142,7 +142,7 @@ fn long_journals_come_in_parts_and_a_cut_line_is_left_out() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_read_is_no_status() {
+fn refuses_status_if_the_journal_cannot_be_read() {
     let world = world();
     world.script("journalctl", "echo 'No journal files were found.' >&2; exit 1");
     let reply = world.inspect(&world.status(AGENT, "a.service", 1, 0));

@@ -108,7 +108,7 @@ fn an_approval_is_of_exactly_the_bytes_that_were_shown() {
 }
 
 #[test]
-fn an_approval_is_good_once() {
+fn an_approval_is_used_only_once() {
     let world = World::new(asking);
     let mut client = world.connect(CLIENT_UID);
     let (stream, waiting) = ask(&mut client, "Helper/FileWrite", &write(&world, b"once"));

@@ -2,10 +2,10 @@
 //! Information", "Using CEF with Character Encoding" and "Extension Dictionary".
 //!
 //! In the header `|` and `\` are escaped by `\`, in extensions `=` and `\`; line ends would be `\n` and `\r`, and no
-//! record holds one. Keys are the dictionary's; what it has no key for stands in its custom texts with their labels.
+//! record holds one. Keys are the dictionary's; values without a key are in its custom strings with their labels.
 
 use super::super::view;
-use super::{Weight, shown, text, weight};
+use super::event::{Importance, importance, shown, text};
 use crate::text::escape;
 use serde_json::Value;
 
@@ -16,11 +16,11 @@ const MONTHS: [&str; 12] =
 pub fn line(record: &Value, host: &str) -> String {
     let event = text(&record["event"]);
     let name = [text(&record["verb"]), event].join(" ");
-    let severity = match weight(record) {
-        Weight::Usual => 1,
-        Weight::Notable => 3,
-        Weight::Warning => 6,
-        Weight::Alarm => 10,
+    let severity = match importance(record) {
+        Importance::Usual => 1,
+        Importance::Notable => 3,
+        Importance::Warning => 6,
+        Importance::Alarm => 10,
     };
     let version = env!("CARGO_PKG_VERSION");
     let mut line = format!(

@@ -5,7 +5,7 @@
 //! begins with a byte order mark, as section 6.4 asks of UTF-8.
 
 use super::super::view;
-use super::{Weight, shown, text, weight};
+use super::event::{Importance, importance, shown, text};
 use crate::text::escape;
 use serde_json::Value;
 use std::fmt::Write;
@@ -13,16 +13,16 @@ use std::fmt::Write;
 const FACILITY: u8 = 13;
 /// Longest name of a parameter (section 6.3.3), and longest `MSGID`.
 const NAME_MAX: usize = 32;
-/// Objects whose members stand each for itself.
+/// Objects whose members become separate parameters.
 const FLAT: [&str; 5] = ["client", "claimed_by", "outcome", "approval", "undo"];
 
 /// A record as a line.
 pub fn line(record: &Value, host: &str) -> String {
-    let severity = match weight(record) {
-        Weight::Usual => 6,
-        Weight::Notable => 5,
-        Weight::Warning => 4,
-        Weight::Alarm => 1,
+    let severity = match importance(record) {
+        Importance::Usual => 6,
+        Importance::Notable => 5,
+        Importance::Warning => 4,
+        Importance::Alarm => 1,
     };
     let priority = FACILITY * 8 + severity;
     let time = printable(text(&record["time"]), NAME_MAX);

@@ -1,4 +1,4 @@
-//! The users that clients are, their groups, and whether sudoers speaks of them.
+//! The users of clients, their groups, and the names in sudoers.
 
 use crate::lint::facts::{Group, User};
 use nix::unistd;

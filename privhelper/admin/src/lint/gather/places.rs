@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Sockets behind which somebody does as root what he is told.
+/// Sockets of services that act as root for their clients.
 const SOCKETS: [&str; 15] = [
     "/run/docker.sock",
     "/run/containerd/containerd.sock",
@@ -90,7 +90,7 @@ fn add(path: &Path, is_granted: bool, links: &mut BTreeMap<String, String>) {
 }
 
 fn walk(directory: &Path, depth: usize, left: &mut usize, links: &mut BTreeMap<String, String>) {
-    // What this user cannot read is not known.
+    // A path that this user cannot read is left out.
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let Some(less) = left.checked_sub(1) else {
             return;

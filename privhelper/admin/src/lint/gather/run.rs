@@ -12,7 +12,7 @@ const TIME: Duration = Duration::from_secs(20);
 /// Most bytes that are taken from one: 600 units need less than one of the 16 MiB.
 const OUTPUT_MAX: u64 = 16 * 1024 * 1024;
 
-/// What the program prints.
+/// Runs a program and returns its output.
 ///
 /// # Errors
 /// It is not there, fails, or takes too long; in words.

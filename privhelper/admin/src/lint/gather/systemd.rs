@@ -1,13 +1,21 @@
 //! Units, from `systemctl show`.
 
-use super::Units;
 use super::run::run;
 use crate::lint::facts::{ANY_INSTANCE, Command, Unit};
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What is asked of each unit.
+/// The units that are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitScope {
+    /// All that are installed: PID 1 reads every unit file for it.
+    All,
+    /// Those that are loaded, and those that a rule names in full: a tenth of the time, for apt's hook.
+    Loaded,
+}
+
+/// The properties that each unit is asked for.
 const PROPERTIES: &str = "Id,Names,FragmentPath,DropInPaths,User,DynamicUser,RootDirectory,WorkingDirectory,EnvironmentFiles,\
                           LoadCredential,LoadCredentialEncrypted,Triggers,ActiveState,UnitFileState,ExecConditionEx,\
                           ExecStartPreEx,ExecStartEx,ExecStartPostEx,ExecReloadEx,ExecStopEx,ExecStopPostEx";
@@ -15,11 +23,11 @@ const PROPERTIES: &str = "Id,Names,FragmentPath,DropInPaths,User,DynamicUser,Roo
 const AT_ONCE: usize = 500;
 
 /// All services of this host and what starts them, loaded or only installed.
-pub fn gather(rules: &root::Rules, which: Units, systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
+pub fn gather(rules: &root::Rules, scope: UnitScope, systemctl: &Path, notes: &mut Vec<String>) -> Vec<Unit> {
     let mut names: BTreeSet<String> = BTreeSet::new();
-    let lists: &[&str] = match which {
-        Units::All => &["list-unit-files", "list-units"],
-        Units::Loaded => {
+    let lists: &[&str] = match scope {
+        UnitScope::All => &["list-unit-files", "list-units"],
+        UnitScope::Loaded => {
             let granted = rules.rules.iter().flat_map(|rule| &rule.units).filter(|unit| !unit.contains('*'));
             names.extend(granted.cloned());
             &["list-units"]
@@ -48,7 +56,7 @@ fn try_gather(systemctl: &Path, lists: &[&str], mut names: BTreeSet<String>) -> 
         let arguments: Vec<_> = fixed.into_iter().map(str::to_owned).chain(some.iter().cloned()).collect();
         units.extend(self::units(&run(systemctl, &arguments)?));
     }
-    // An alias is shown as the unit that it stands for.
+    // systemctl shows an alias as its unit.
     units.sort_by(|a, b| a.id.cmp(&b.id));
     units.dedup_by(|a, b| a.id == b.id);
     Ok(units)

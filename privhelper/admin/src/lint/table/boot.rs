@@ -1,13 +1,13 @@
 //! Schedulers, boot and the kernel.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Combined, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Combined, Trust};
 
 pub(super) const ROWS: &[Row] = &[
     row(
         "cron",
         Code,
-        "cron and anacron run what stands there, as root or as the user that a line names",
+        "cron and anacron run its commands, as root or as the user that a line names",
         &[
             "/etc/crontab",
             "/etc/cron.d/**",

@@ -1,7 +1,7 @@
 //! Accounts, keys and authorisation.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Combined, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Combined, Trust};
 
 pub(super) const ROWS: &[Row] = &[
     row(

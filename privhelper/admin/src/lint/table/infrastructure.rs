@@ -1,7 +1,7 @@
 //! Networks, containers, backups and protection.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Defence, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Defence, Trust};
 
 pub(super) const ROWS: &[Row] = &[
     row(

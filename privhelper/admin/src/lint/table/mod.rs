@@ -8,33 +8,14 @@ mod infrastructure;
 mod names;
 mod packages;
 mod programs;
+mod row;
 mod secrets;
 mod services;
 mod systemd;
 
 pub use names::{CAPABILITIES, ENVIRONMENT, Names, PACKAGES, PROGRAMS, UNITS, When, lists};
+pub use row::Row;
 pub use secrets::SECRETS;
-
-use super::Class;
-
-/// One finding about places, with all the places that it is about.
-#[derive(Debug)]
-pub struct Row {
-    /// The finding's id.
-    pub id: &'static str,
-    /// How bad.
-    pub class: Class,
-    /// How root comes of it: ends the sentence "rule r may write p, and …".
-    pub how: &'static str,
-    /// Where.
-    pub paths: &'static [&'static str],
-    /// Lines that do it, if only some do: a rule whose `lines` can be none of them has no such finding.
-    pub lines: &'static [&'static str],
-}
-
-const fn row(id: &'static str, class: Class, how: &'static str, paths: &'static [&'static str]) -> Row {
-    Row { id, class, how, paths, lines: &[] }
-}
 
 /// Every place that is not to be written without a reason.
 pub fn writes() -> impl Iterator<Item = &'static Row> {

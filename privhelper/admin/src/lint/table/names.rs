@@ -1,9 +1,9 @@
 //! Units, packages, programs, capabilities and variables that amount to root by their name.
 
-use crate::lint::Class::{self, Code, Combined, Defence, Trust};
+use crate::finding::Class::{self, Code, Combined, Defence, Trust};
 use crate::lint::glob;
 
-/// What is done with a unit or package.
+/// The direction of a change to a unit or package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// It is started, enabled or installed.

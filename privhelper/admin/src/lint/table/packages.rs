@@ -1,7 +1,7 @@
 //! The package managers' own files.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Combined, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Combined, Trust};
 
 pub(super) const ROWS: &[Row] = &[
     row(

@@ -1,7 +1,7 @@
 //! The loader, programs, interpreters and shells.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Combined, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Combined, Trust};
 
 pub(super) const ROWS: &[Row] = &[
     row(
@@ -173,7 +173,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "desktop-autostart",
         Combined,
-        "every desktop session starts what stands there, an administrator's too",
+        "every desktop session starts its entries, an administrator's too",
         &["/etc/xdg/autostart/**", "/usr/share/applications/**", "/usr/local/share/applications/**"],
     ),
 ];

@@ -1,14 +1,14 @@
 //! Files whose content is a password, a key, or as good as one.
 
-use super::{Row, row};
-use crate::lint::Class::{Combined, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Combined, Trust};
 
 /// Every place that is not to be read without a reason.
 pub const SECRETS: &[Row] = &[
     row(
         "secret-read",
         Trust,
-        "what stands there is a password or key with which root, a service or a person can be impersonated",
+        "it holds a password or key with which root, a service or a person can be impersonated",
         &[
             "/etc/shadow",
             "/etc/shadow-",

@@ -1,7 +1,7 @@
 //! Configuration of services in which a directive is code that root runs.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Combined};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Combined};
 
 pub(super) const ROWS: &[Row] = &[
     row(

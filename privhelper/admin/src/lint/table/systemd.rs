@@ -1,7 +1,7 @@
 //! systemd: what PID 1 and its tools read.
 
-use super::{Row, row};
-use crate::lint::Class::{Code, Combined, Defence, Trust};
+use super::row::{Row, row};
+use crate::finding::Class::{Code, Combined, Defence, Trust};
 
 pub(super) const ROWS: &[Row] = &[
     row(

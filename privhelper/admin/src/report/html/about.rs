@@ -1,4 +1,4 @@
-//! What stands around the grants: commands, people, the log, findings, and how to read it all.
+//! The parts of the page after the grants: commands, people, the log, findings, and an explanation of terms.
 
 use crate::policy::finding::Finding;
 use crate::report::model::{Command, Log, People, Person};
@@ -27,7 +27,7 @@ pub fn commands(commands: &[Command]) -> Markup {
     }
 }
 
-/// Who stands around the agent.
+/// People around the agent.
 pub fn people(people: &People) -> Markup {
     let names = |people: &Option<Vec<Person>>, none: &str| {
         html! {
@@ -47,7 +47,7 @@ pub fn people(people: &People) -> Markup {
         section #people {
             h2 { "People" }
             table.plain {
-                caption { "Who stands around the agent" }
+                caption { "People around the agent" }
                 thead { tr { th scope="col" { "Group" } th scope="col" { "May" } th scope="col" { "Who" } } }
                 tbody {
                     @for (group, may, who) in rows {
@@ -69,7 +69,7 @@ pub fn people(people: &People) -> Markup {
     }
 }
 
-/// What the log is worth.
+/// The state of the log.
 pub fn log(log: &Log) -> Markup {
     html! {
         section #log {
@@ -90,7 +90,7 @@ pub fn log(log: &Log) -> Markup {
     }
 }
 
-/// What `policy check` finds.
+/// The findings of `policy check`.
 pub fn findings(findings: &[Finding]) -> Markup {
     html! {
         section #findings {
@@ -116,7 +116,7 @@ pub fn findings(findings: &[Finding]) -> Markup {
     }
 }
 
-/// What the words mean.
+/// An explanation of terms.
 pub fn legend() -> Markup {
     html! {
         section #legend {

@@ -1,8 +1,8 @@
 //! The grants of a client as tables.
 
+use crate::limits::Breadth;
 use crate::report::model::{Client, Grant, Group};
 use crate::report::text::{level, used};
-use crate::words::Reach;
 use maud::{Markup, PreEscaped, html};
 use postern_policy::Decision;
 
@@ -68,8 +68,8 @@ fn row(grant: &Grant) -> Markup {
                 }
                 ul.limits {
                     @for limit in &grant.limits {
-                        li.wide[limit.reach == Reach::Wide] title=(limit.key) {
-                            @if limit.reach == Reach::Wide { "▲ " } (limit.words)
+                        li.wide[limit.reach == Breadth::Wide] title=(limit.key) {
+                            @if limit.reach == Breadth::Wide { "▲ " } (limit.words)
                         }
                     }
                 }
@@ -112,11 +112,11 @@ fn refused(client: &Client) -> Markup {
         h3 { "Refused" }
         table.plain {
             caption { "What was refused to " (client.name) ", as the audit log counts it" }
-            thead { tr { th scope="col" { "Times" } th scope="col" { "Verb" } th scope="col" { "Code" } } }
+            thead { tr { th scope="col" { "RefusalCount" } th scope="col" { "Verb" } th scope="col" { "Code" } } }
             tbody {
                 @for times in &client.refused {
                     tr {
-                        td data-label="Times" { (times.count) }
+                        td data-label="RefusalCount" { (times.count) }
                         td data-label="Verb" { code { (times.what.verb) } }
                         td data-label="Code" { code { (times.what.code) } }
                     }

@@ -1,4 +1,4 @@
-//! The report as one page that stands alone: no script, nothing fetched, light and dark, for screen, phone and paper.
+//! The report as one self-contained page: no script, nothing fetched, light and dark, for screen, phone and paper.
 //!
 //! Every text goes through maud, which escapes it for HTML; the whole page goes through [`escape`] a line at a time, so
 //! that nothing in it turns text around or hides.
@@ -59,14 +59,14 @@ fn page(report: &Report) -> Markup {
 
 fn head(report: &Report) -> Markup {
     let policy = &report.policy;
-    let is_law = policy.standing.is_law();
+    let is_active = policy.standing.is_active();
     let summary = &report.summary;
     let rules = |number: usize| if number == 1 { "rule" } else { "rules" };
     html! {
         p.kicker { "Postern policy report" }
         h1 { "What the agent can do on " span.host { (report.host) } }
-        p.standing.off[!is_law] {
-            (if is_law { "● " } else { "▲ " }) "This policy is " strong { (policy.standing.words()) }
+        p.standing.off[!is_active] {
+            (if is_active { "● " } else { "▲ " }) "This policy is " strong { (policy.standing.words()) }
             @if let Some(applied) = &policy.applied { ", applied " (applied) }
             @if let Some(by) = &policy.applied_by { " by " (person(by)) } "."
         }
@@ -123,7 +123,7 @@ fn first(attention: &[Attention]) -> Markup {
     html! {
         section #first {
             h2 { "Look at first" }
-            @if attention.is_empty() { p { "Nothing stands out." } }
+            @if attention.is_empty() { p { "Nothing needs attention." } }
             ul.first {
                 @for item in attention {
                     li {

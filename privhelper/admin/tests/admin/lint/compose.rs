@@ -1,9 +1,9 @@
 //! Two grants that together are root, on hosts that are made up.
 
 use super::{lint, policy, rule, units, writes};
+use postern_admin::finding::{Class, Severity};
+use postern_admin::lint::LintFinding;
 use postern_admin::lint::facts::{Command, Facts, Group, Hook, Inode, Link, Unit, User};
-use postern_admin::lint::{Class, Found};
-use postern_admin::policy::finding::Severity;
 use postern_proto::root::v1 as root;
 
 /// A unit of root's that runs one program.
@@ -23,16 +23,16 @@ fn host(units: Vec<Unit>) -> Facts {
 }
 
 /// The findings of this id.
-fn of<'a>(found: &'a [Found], id: &str) -> Vec<&'a Found> {
+fn of<'a>(found: &'a [LintFinding], id: &str) -> Vec<&'a LintFinding> {
     found.iter().filter(|found| found.id == id).collect()
 }
 
-fn composed(rules: Vec<root::Rule>, facts: &Facts) -> Vec<Found> {
+fn composed(rules: Vec<root::Rule>, facts: &Facts) -> Vec<LintFinding> {
     lint(&policy(rules), Some(facts)).into_iter().filter(|found| found.id == "composition").collect()
 }
 
 #[test]
-fn names_both_grants_and_where_they_stand() {
+fn a_composition_names_both_rules_with_file_and_line() {
     let rules =
         vec![writes("content", "/srv/app", "*.conf"), units("service", "unit.restart", "app.service")];
     let facts = host(vec![unit("app.service", "/usr/bin/app --config=/srv/app/app.conf")]);
@@ -55,7 +55,7 @@ fn names_both_grants_and_where_they_stand() {
 type Change = fn(&mut Unit);
 
 #[test]
-fn each_file_of_a_unit_is_one_that_root_reads() {
+fn reports_a_grant_to_write_any_file_that_a_root_unit_reads() {
     let with = |change: Change| {
         let mut app = unit("app.service", "/usr/bin/app");
         change(&mut app);
@@ -87,7 +87,7 @@ fn each_file_of_a_unit_is_one_that_root_reads() {
 }
 
 #[test]
-fn what_another_user_reads_is_not_roots() {
+fn does_not_report_units_that_run_as_another_user() {
     let mut app = unit("app.service", "/srv/a/app");
     "app".clone_into(&mut app.user);
     let rules = vec![writes("w", "/srv/a", "app"), units("u", "unit.start", "app.service")];
@@ -95,7 +95,7 @@ fn what_another_user_reads_is_not_roots() {
 }
 
 #[test]
-fn a_timer_or_the_boot_is_as_good_as_a_rule() {
+fn reports_units_that_a_timer_or_the_boot_starts() {
     let rules = || vec![writes("w", "/srv/a", "app")];
     let app = unit("app.service", "/srv/a/app");
     assert!(composed(rules(), &host(vec![app.clone()])).is_empty());
@@ -123,7 +123,7 @@ fn a_timer_or_the_boot_is_as_good_as_a_rule() {
 }
 
 #[test]
-fn aliases_patterns_and_instances_name_units_too() {
+fn matches_units_by_alias_pattern_and_instance() {
     let mut app = unit("app.service", "/srv/a/app");
     app.names.push("alias.service".to_owned());
     let template = unit("job@any.service", "/srv/a/app");
@@ -144,7 +144,7 @@ fn aliases_patterns_and_instances_name_units_too() {
 }
 
 #[test]
-fn a_deny_rule_grants_no_half_of_it() {
+fn a_deny_rule_is_no_part_of_a_composition() {
     let facts = host(vec![unit("app.service", "/srv/a/app")]);
     let mut rules = vec![writes("w", "/srv/a", "app"), units("u", "unit.start", "app.service")];
     rules[1].set_decision(root::Decision::Deny);
@@ -152,7 +152,7 @@ fn a_deny_rule_grants_no_half_of_it() {
 }
 
 #[test]
-fn what_a_hook_of_apt_runs_is_roots() {
+fn reports_a_grant_to_write_what_an_apt_hook_runs() {
     let hook = Hook {
         key: "DPkg::Post-Invoke".to_owned(),
         command: "test -x /srv/a/hook && /srv/a/hook".to_owned(),
@@ -169,7 +169,7 @@ fn what_a_hook_of_apt_runs_is_roots() {
 }
 
 #[test]
-fn a_place_of_the_table_may_be_a_link_to_where_a_rule_writes() {
+fn reports_a_symlink_from_a_dangerous_path_to_a_granted_directory() {
     let link = |path: &str, target: &str| Link { path: path.to_owned(), target: target.to_owned() };
     let check = |link: Link| {
         let facts = Facts { links: vec![link], ..host(Vec::new()) };
@@ -183,7 +183,7 @@ fn a_place_of_the_table_may_be_a_link_to_where_a_rule_writes() {
 }
 
 #[test]
-fn directories_above_a_grant_are_roots_alone_and_no_links() {
+fn reports_parents_of_granted_directories_that_are_links_or_writable_by_others() {
     let inode = |path: &str, uid, mode: &str| Inode {
         path: path.to_owned(),
         kind: "directory".to_owned(),
@@ -220,7 +220,7 @@ fn agent(groups: &[(&str, u32)], facts: Facts) -> Vec<&'static str> {
 }
 
 #[test]
-fn an_agent_that_is_powerful_without_rules_is_told() {
+fn reports_a_client_user_in_a_powerful_group_or_sudoers() {
     let own = ("postern", 990);
     assert!(agent(&[own], host(Vec::new())).is_empty());
     for group in ["sudo", "docker", "disk", "adm", "lxd", "root", "shadow"] {
@@ -236,7 +236,7 @@ fn an_agent_that_is_powerful_without_rules_is_told() {
 }
 
 #[test]
-fn an_agent_that_can_change_postern_or_reach_a_control_socket_is_told() {
+fn reports_a_client_that_can_write_postern_files_or_reach_a_control_socket() {
     let with = |path: &str, kind: &str, uid, gid, mode: &str| {
         let (path, kind, mode) = (path.to_owned(), kind.to_owned(), mode.to_owned());
         let facts = Facts { inodes: vec![Inode { path, kind, uid, gid, mode }], ..host(Vec::new()) };

@@ -4,7 +4,7 @@ use super::{policy, units};
 use crate::support::{GOOD, TestHost};
 use postern_admin::io::Exit;
 use postern_admin::lint::facts;
-use postern_admin::lint::gather::{self, Probes, Units};
+use postern_admin::lint::gather::{self, Probes, UnitScope};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn fakes() -> Probes {
 }
 
 #[test]
-fn reads_whom_sudoers_gives_something() {
+fn reads_the_users_and_groups_of_sudoers() {
     let text = "# comment\nDefaults env_reset\nDefaults:eve !lecture\nUser_Alias OPS = dave, %ops\nCmnd_Alias X = /bin/x\n\
                 root ALL=(ALL:ALL) ALL\n%sudo\tALL=(ALL:ALL) ALL\nalice, bob \\\n ALL = NOPASSWD: /bin/x\n#990 ALL=ALL\n\
                 @includedir /etc/sudoers.d\n#includedir /etc/sudoers.d\n";
@@ -54,7 +54,7 @@ User=\n\
 FragmentPath=/lib/systemd/system/nginx.timer\n";
 
 #[test]
-fn reads_what_systemctl_shows() {
+fn reads_units_from_systemctl_show() {
     let units = gather::units(SHOWN);
     assert_eq!(units.len(), 2);
     let nginx = &units[0];
@@ -114,7 +114,7 @@ fn reads_the_hosts_of_sources_without_their_passwords() {
 
 #[test]
 fn asks_systemd_for_every_unit_and_instance_with_a_constant_environment() {
-    let facts = gather::live(&policy(Vec::new()), Units::All, &fakes());
+    let facts = gather::live(&policy(Vec::new()), UnitScope::All, &fakes());
     // The fake shows what it finds in its environment as the user.
     let units: Vec<_> = facts.units.iter().map(|unit| (unit.id.as_str(), unit.user.as_str())).collect();
     assert_eq!(units, [("app.service", ""), ("job@any.service", "")]);
@@ -125,19 +125,19 @@ fn asks_systemd_for_every_unit_and_instance_with_a_constant_environment() {
 }
 
 #[test]
-fn the_quick_look_takes_loaded_units_and_those_that_rules_name() {
+fn gathers_only_loaded_and_named_units_after_package_changes() {
     let rules =
         policy(vec![units("r", "unit.start", "other.service"), units("s", "unit.stop", "b*.service")]);
-    let facts = gather::live(&rules, Units::Loaded, &fakes());
+    let facts = gather::live(&rules, UnitScope::Loaded, &fakes());
     let units: Vec<_> = facts.units.iter().map(|unit| unit.id.as_str()).collect();
     assert_eq!(units, ["app.service", "other.service"]);
 }
 
 #[test]
-fn a_host_without_systemd_or_apt_is_a_fact() {
+fn gathers_facts_on_a_host_without_systemd_or_apt() {
     let probes =
         Probes { systemctl: "/bin/false".into(), apt_config: "/missing/apt-config".into(), ..fakes() };
-    let facts = gather::live(&policy(Vec::new()), Units::All, &probes);
+    let facts = gather::live(&policy(Vec::new()), UnitScope::All, &probes);
     assert!(facts.units.is_empty() && facts.hooks.is_empty());
     for words in ["no units: /bin/false failed", "no hooks of apt: /missing/apt-config cannot be run"] {
         assert!(facts.notes.iter().any(|note| note.starts_with(words)), "{:?}", facts.notes);
@@ -170,7 +170,7 @@ fn the_installed_policy_is_checked_against_this_host_and_a_file_elsewhere_is_not
 }
 
 #[test]
-fn facts_printed_on_a_host_are_what_a_reviewer_checks_with() {
+fn check_reads_the_facts_that_policy_facts_prints() {
     let host = composed();
     let printed = host.run(&["policy", "facts"]);
     assert_eq!(printed.exit, Exit::Done, "{}", printed.err);
@@ -182,7 +182,7 @@ fn facts_printed_on_a_host_are_what_a_reviewer_checks_with() {
 }
 
 #[test]
-fn after_packages_what_is_in_force_is_checked_again_into_the_journal() {
+fn checks_the_accepted_policy_after_package_changes_and_logs_to_the_journal() {
     let mut host = composed();
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
@@ -190,12 +190,12 @@ fn after_packages_what_is_in_force_is_checked_again_into_the_journal() {
     socket.set_nonblocking(true).unwrap();
     host.host.probes = Some(Probes { log, ..fakes() });
     let mut line = [0; 4096];
-    // Nothing is in force yet.
+    // Nothing is accepted yet.
     let after = ["policy", "check", "--after-packages"];
     assert_eq!(host.run(&after).exit, Exit::Done);
     assert!(socket.recv(&mut line).is_err());
     host.run(&["policy", "apply", "--yes"]);
-    // The files may say something else by now: what counts is what is in force.
+    // The files may differ by now: the accepted policy counts.
     host.write("policy.toml", "version = ");
     let ran = host.run(&after);
     assert_eq!((ran.exit, ran.out.as_str()), (Exit::Done, ""));
@@ -213,7 +213,7 @@ fn after_packages_what_is_in_force_is_checked_again_into_the_journal() {
 }
 
 #[test]
-fn refuses_facts_of_another_version_and_what_are_none() {
+fn rejects_facts_of_another_version_and_malformed_facts() {
     assert!(facts::read("{").unwrap_err().contains("no facts"));
     let other = serde_json::to_string(&facts::Facts { version: 2, ..facts::Facts::default() }).unwrap();
     assert!(facts::read(&other).unwrap_err().contains("version 2"));

@@ -10,7 +10,7 @@ mod table;
 use crate::support::TestHost;
 use postern_admin::io::Exit;
 use postern_admin::lint::facts::Facts;
-use postern_admin::lint::{Found, Input, run};
+use postern_admin::lint::{Input, LintFinding, run};
 use postern_proto::root::v1 as root;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +18,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What the lint finds in these rules, without files and by these facts.
-fn lint(rules: &root::Rules, facts: Option<&Facts>) -> Vec<Found> {
+fn lint(rules: &root::Rules, facts: Option<&Facts>) -> Vec<LintFinding> {
     let position = |line| root::Position { file: "policy.toml".to_owned(), line };
     let positions: Vec<_> = (1..=100).map(position).collect();
-    run(&Input { rules, positions: &positions, written: &[], clients: &[], facts })
+    run(&Input { rules, positions: &positions, texts: &[], clients: &[], facts })
 }
 
 /// A client's policy of these rules.
@@ -100,7 +100,7 @@ fn every_bad_policy_is_refused_for_what_it_names() {
         let has_error = found.iter().any(|finding| finding["severity"] == "error");
         let lenient = TestHost::new(text).run(&["policy", "check"]);
         assert_eq!(lenient.exit == Exit::Failed, has_error, "{name}: {}", lenient.out);
-        // Nothing that `check` refuses can be put in force.
+        // A policy that `check` refuses cannot be accepted.
         let host = TestHost::new(text);
         host.run(&["policy", "apply", "--yes"]);
         assert!(!has_error || host.accepted().is_none(), "{name}");
@@ -109,7 +109,7 @@ fn every_bad_policy_is_refused_for_what_it_names() {
 }
 
 #[test]
-fn the_grant_and_not_something_else_is_what_is_found() {
+fn the_finding_disappears_without_the_dangerous_grant() {
     let mut mended = 0;
     for (path, text) in policies("bad") {
         let Some((from, to)) = head(&text, "mend").and_then(|mend| mend.split_once(" => ")) else {
@@ -127,7 +127,7 @@ fn the_grant_and_not_something_else_is_what_is_found() {
 }
 
 #[test]
-fn a_reason_beside_the_rule_accepts_exactly_its_findings() {
+fn accept_risk_accepts_exactly_the_named_findings_of_its_rule() {
     for (path, text) in policies("bad") {
         let found = findings(&text);
         let mut accepts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

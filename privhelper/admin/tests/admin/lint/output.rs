@@ -42,7 +42,7 @@ accept_risk = { nginx-load-module = "an operator reads it" }
 "#;
 
 #[test]
-fn text_says_where_how_bad_and_who_becomes_root() {
+fn text_output_names_file_line_severity_and_client() {
     let ran = TestHost::new(MIXED).run(&["policy", "check"]);
     assert_eq!(ran.exit, Exit::Failed);
     let lines: Vec<_> = ran.out.lines().collect();
@@ -119,7 +119,7 @@ fn a_warning_fails_only_under_strict() {
 }
 
 #[test]
-fn accepting_everything_is_told() {
+fn notes_an_accept_risk_of_everything() {
     let all = "justification = \"x\"\naccept_risk = { \"*\" = \"trusted\" }\n";
     let host = TestHost::new(&MIXED.replacen("justification = \"x\"\n", all, 1));
     let ran = host.run(&["policy", "check"]);
@@ -128,7 +128,7 @@ fn accepting_everything_is_told() {
 }
 
 #[test]
-fn an_id_that_does_not_exist_is_told_with_the_one_that_was_meant() {
+fn warns_about_an_unknown_finding_id_with_the_nearest_one() {
     let host = TestHost::new(&MIXED.replace("nginx-load-module =", "nginx-load-modul ="));
     let ran = host.run(&["policy", "check"]);
     assert!(
@@ -139,7 +139,7 @@ fn an_id_that_does_not_exist_is_told_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn what_only_a_host_can_show_may_be_accepted_without_one() {
+fn accept_risk_of_a_host_finding_needs_no_facts() {
     let accept = "{ nginx-load-module = \"an operator reads it\", composition = \"an operator reads it\" }";
     let policy = MIXED.replace("{ nginx-load-module = \"an operator reads it\" }", accept);
     let ran = TestHost::new(&policy).run(&["policy", "check"]);
@@ -181,7 +181,7 @@ fn facts_of_a_host_are_used_where_they_are_given() {
 }
 
 #[test]
-fn a_refused_grant_is_told_beside_the_other_errors() {
+fn reports_a_dangerous_grant_together_with_other_errors() {
     // The helper protects the place, and the id is wrong elsewhere: the lint says its part all the same.
     let policy = MIXED.replace("/etc/logrotate.d", "/etc/cron.d").replace("\"install\"", "\"Install\"");
     let ran = TestHost::new(&policy).run(&["policy", "check"]);

@@ -1,8 +1,8 @@
 //! The table against the reference: every place, unit, package and program there is known here.
 
 use super::{lint, policy, rule, units, writes};
-use postern_admin::lint::{Class, kinds};
-use postern_admin::policy::finding::Severity;
+use postern_admin::finding::{Class, Severity};
+use postern_admin::lint::kinds;
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ fn every_place_of_the_reference_is_known_with_its_class() {
 }
 
 #[test]
-fn a_parent_reaches_what_is_below_it_and_no_further() {
+fn a_directory_reaches_the_paths_below_it_up_to_its_depth() {
     let with_depth = |depth| {
         let rule = root::Rule { depth, ..writes("r", "/etc", "*") };
         let found = lint(&policy(vec![rule]), None);
@@ -147,7 +147,7 @@ fn a_parent_reaches_what_is_below_it_and_no_further() {
 }
 
 #[test]
-fn places_that_nothing_runs_from_have_no_finding() {
+fn harmless_directories_have_no_finding() {
     for directory in ["/srv/app", "/var/www/html", "/home/agent/work", "/data", "/mnt/disk"] {
         let rule = root::Rule { depth: 5, ..writes("r", directory, "*") };
         let found = lint(&policy(vec![rule]), None);
@@ -200,7 +200,7 @@ fn every_package_of_the_reference_is_known() {
 }
 
 #[test]
-fn every_id_is_one_of_a_kind_and_can_be_written_in_a_policy() {
+fn finding_ids_are_unique_and_valid_toml_keys() {
     let mut ids = BTreeSet::new();
     for kind in kinds() {
         assert!(ids.insert(kind.id), "{} stands twice", kind.id);

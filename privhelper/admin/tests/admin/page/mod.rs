@@ -17,7 +17,7 @@ fn lenient(page: &str) -> String {
 }
 
 #[test]
-fn nothing_is_fetched_and_nothing_could_be() {
+fn the_page_makes_no_network_request() {
     let (browser, page) = (Browser::new(), page());
     let image =
         "<img src=\"http://127.0.0.1:9/x.png\"><link rel=stylesheet href=\"https://e.invalid/x.css\">";
@@ -30,7 +30,7 @@ fn nothing_is_fetched_and_nothing_could_be() {
 }
 
 #[test]
-fn the_document_is_whole_and_hostile_words_are_text_in_it() {
+fn the_page_is_well_formed_and_escapes_hostile_text() {
     let (browser, page) = (Browser::new(), page());
     let dom = browser.dom(&page);
     let count = |what: &str| dom.matches(what).count();
@@ -67,7 +67,7 @@ const SIGHT: &str = r"(() => {
 })()";
 
 #[test]
-fn it_can_be_read_by_day_and_night_on_a_desk_and_on_a_phone() {
+fn the_page_renders_in_light_and_dark_mode_on_wide_and_narrow_screens() {
     let (browser, page) = (Browser::new(), page());
     for width in [1280, 768, 390, 320] {
         for scheme in [Scheme::Light, Scheme::Dark] {
@@ -85,7 +85,7 @@ fn it_can_be_read_by_day_and_night_on_a_desk_and_on_a_phone() {
 }
 
 #[test]
-fn pictures_of_it_are_made_for_people_to_look_at() {
+fn the_page_is_saved_as_screenshots() {
     let (browser, page, album) = (Browser::new(), page(), album());
     let at = |name: &str| album.join(name);
     let light = browser.picture(&page, (1280, 2800), Scheme::Light, &at("light.png"));
@@ -104,7 +104,7 @@ fn pictures_of_it_are_made_for_people_to_look_at() {
 }
 
 #[test]
-fn on_paper_it_is_light_also_for_who_reads_at_night() {
+fn the_page_prints_in_light_colours_in_dark_mode() {
     let (browser, page) = (Browser::new(), page());
     // As if the screen were paper: the rules of both apply.
     let paper = page.replace("@media print", "@media screen");

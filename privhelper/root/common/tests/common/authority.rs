@@ -51,7 +51,7 @@ fn decides_for_the_uid_of_the_order_and_no_other() {
 }
 
 #[test]
-fn what_a_rule_marks_ask_needs_distinct_people_who_are_no_clients() {
+fn an_ask_rule_needs_distinct_approvers_who_are_no_clients() {
     let asks =
         postern_proto::root::v1::Rule { approvers: 2, ..rule("start", Decision::Ask, &["unit.start"]) };
     let world = World::new(vec![asks]);

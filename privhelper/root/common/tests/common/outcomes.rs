@@ -5,7 +5,7 @@ use postern_proto::root::v1::Outcome;
 use postern_root::{Error, OrderId, OutcomeState, Outcomes};
 
 #[test]
-fn an_order_begins_once_and_its_outcome_stays_until_it_is_acknowledged() {
+fn an_order_begins_once_and_keeps_its_outcome_until_acknowledged() {
     let world = World::new(Vec::new());
     let directory = world.host.state.join("outcomes");
     let outcomes = Outcomes::open(&directory).unwrap();

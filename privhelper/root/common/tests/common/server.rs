@@ -28,7 +28,7 @@ fn uid() -> u32 {
 }
 
 #[test]
-fn ends_when_idle_and_answers_whoever_came_before() {
+fn exits_when_idle_and_answers_connections_accepted_before() {
     let world = World::new(Vec::new());
     let path = world.host.state.join("sock");
     let listener = bind(&path);

@@ -86,7 +86,7 @@ fn a_write_happens_only_if_the_file_is_the_expected_one() {
 }
 
 #[test]
-fn a_patch_changes_all_that_it_names() {
+fn a_patch_changes_all_named_files() {
     let world = world();
     fs::write(world.path("site/b"), "old b").unwrap();
     fs::write(world.path("site/c"), "old c").unwrap();
@@ -281,7 +281,7 @@ fn refuses_links_and_special_files() {
 }
 
 #[test]
-fn names_a_link_inside_a_granted_directory() {
+fn reports_a_symlink_inside_a_granted_directory() {
     let world = world();
     fs::create_dir(world.path("site/real")).unwrap();
     symlink("/etc/hosts", world.path("site/file")).unwrap();
@@ -417,7 +417,7 @@ fn tells_a_client_nothing_of_content_that_it_may_not_read() {
 }
 
 #[test]
-fn a_large_file_goes_only_where_it_is_not_kept() {
+fn a_file_too_large_to_keep_is_removed_only_without_an_undo_copy() {
     let kept = |undo_copy: UndoCopy| {
         let world = World::new(|at| {
             let mut rule = all_verbs(at);

@@ -175,8 +175,8 @@ fn killed_at_any_system_call_of_a_write_the_old_file_or_the_new_one_is_there() {
 }
 
 #[test]
-fn killed_where_no_copy_is_to_be_kept_leaves_none() {
-    let case = one_write("kills::killed_where_no_copy_is_to_be_kept_leaves_none", UndoCopy::Discard);
+fn killed_without_keep_for_undo_leaves_no_copy() {
+    let case = one_write("kills::killed_without_keep_for_undo_leaves_no_copy", UndoCopy::Discard);
     case.kill_everywhere(write_a, Lose::Nothing);
 }
 
@@ -207,8 +207,8 @@ fn after_a_power_loss_the_disk_and_the_undo_copy_tell_what_became_of_an_order() 
 
 /// Any of its calls fails: the answer says what is there (row 19).
 #[test]
-fn whatever_call_of_a_patch_fails_the_answer_says_what_is_there() {
-    let case = three_files("kills::whatever_call_of_a_patch_fails_the_answer_says_what_is_there");
+fn a_failed_system_call_in_a_patch_is_reported_with_the_state_on_disk() {
+    let case = three_files("kills::a_failed_system_call_in_a_patch_is_reported_with_the_state_on_disk");
     if let Some(at) = std::env::var_os(WORLD).map(PathBuf::from) {
         return Case::traced(&at);
     }

@@ -80,7 +80,7 @@ fn content_must_be_what_the_order_announces() {
 }
 
 #[test]
-fn decides_for_the_uid_and_the_policy_of_now() {
+fn decides_for_the_orders_uid_under_the_current_policy() {
     let mut world = world();
     let (order, contents) = ready(&world, "site/a", b"new");
     for uid in [OTHER, OPERATOR, 0] {
@@ -136,7 +136,7 @@ fn new_accounts_and_replaced_directories_end_the_process() {
 }
 
 #[test]
-fn what_a_rule_marks_ask_needs_consent_to_these_very_bytes() {
+fn an_ask_rule_needs_approval_of_exactly_this_order() {
     let ask = root::Decision::Ask.into();
     let world = World::new(|at| vec![root::Rule { decision: ask, ..all_verbs(at) }]);
     let (order, contents) = ready(&world, "site/a", b"new");

@@ -55,7 +55,7 @@ fn write_once(base: &TargetPath, content: &[u8]) -> Result<(), Error> {
 }
 
 #[test]
-fn a_hundred_thousand_writes_while_every_component_is_swapped_for_a_link_let_no_byte_out() {
+fn no_write_leaves_the_grant_while_path_components_are_swapped_for_links() {
     // Syncs are free there.
     let place = tempfile::tempdir_in("/dev/shm").unwrap();
     let at = |name: &str| place.path().join(name);
@@ -102,7 +102,7 @@ fn a_hundred_thousand_writes_while_every_component_is_swapped_for_a_link_let_no_
 }
 
 #[test]
-fn orders_while_a_directory_is_swapped_for_a_link_let_no_byte_out() {
+fn no_order_leaves_the_grant_while_a_directory_is_swapped_for_a_link() {
     let world = World::new(|at| vec![all_verbs(at)]);
     let (inside, outside) = (world.path("site/sub"), world.path("outside"));
     fs::create_dir(&inside).unwrap();
@@ -215,7 +215,7 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
 
 /// As after a kill between an exchange that met another's file and the look at it.
 #[test]
-fn recovery_gives_back_a_file_of_anothers_that_was_taken_away() {
+fn recovery_restores_a_foreign_file_that_was_exchanged() {
     let world = World::new(|at| vec![all_verbs(at)]);
     let site = TargetPath::new(&world.text("site")).unwrap();
     let site = open_granted(&site, world.host.root_uid).unwrap();
@@ -256,7 +256,7 @@ fn recovery_gives_back_a_file_of_anothers_that_was_taken_away() {
 }
 
 #[test]
-fn a_writer_who_appends_meanwhile_loses_nothing() {
+fn a_concurrent_append_is_not_lost() {
     let world = World::new(|at| vec![all_verbs(at)]);
     let site = TargetPath::new(&world.text("site")).unwrap();
     let site = open_granted(&site, world.host.root_uid).unwrap();

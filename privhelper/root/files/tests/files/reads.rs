@@ -152,7 +152,7 @@ fn a_read_that_a_rule_marks_ask_needs_consent() {
 }
 
 #[test]
-fn a_read_is_no_effect_and_an_effect_no_read() {
+fn a_read_is_refused_as_an_effect_and_an_effect_as_a_read() {
     let world = world();
     fs::write(world.path("site/a"), "x").unwrap();
     let (order, _) = world.order(CLIENT, &read(&world.text("site/a")));

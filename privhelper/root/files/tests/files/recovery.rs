@@ -32,7 +32,7 @@ fn after_a_power_loss_a_change_that_is_in_place_is_done_and_can_be_undone() {
 }
 
 #[test]
-fn a_late_question_about_an_order_changes_nothing_that_came_after_it() {
+fn a_late_outcomes_query_changes_nothing_newer() {
     let mut world = world();
     let path = world.text("site/a");
     fs::write(&path, "old").unwrap();

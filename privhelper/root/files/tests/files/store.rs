@@ -32,7 +32,7 @@ fn age(world: &mut World, by: Duration) {
 }
 
 #[test]
-fn a_change_that_cannot_be_kept_does_not_happen() {
+fn a_change_whose_undo_copy_cannot_be_kept_is_refused() {
     let world = world(limits(1, 1 << 20), UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "zero").unwrap();
@@ -70,7 +70,7 @@ fn a_copy_younger_than_a_day_is_never_given_up_and_the_oldest_goes_first() {
 }
 
 #[test]
-fn bytes_are_counted_and_each_client_has_its_own_room() {
+fn the_undo_store_is_limited_in_bytes_for_each_client() {
     let world = world(limits(10, 3000), UndoCopy::Keep);
     let (path, other) = (world.text("site/a"), world.text("site/b"));
     for path in [&path, &other] {
@@ -86,7 +86,7 @@ fn bytes_are_counted_and_each_client_has_its_own_room() {
 }
 
 #[test]
-fn an_operators_undo_needs_no_room() {
+fn an_operator_undo_is_not_limited_by_the_undo_store() {
     let world = world(limits(1, 1 << 20), UndoCopy::Keep);
     let path = world.text("site/a");
     fs::write(&path, "old").unwrap();
@@ -96,7 +96,7 @@ fn an_operators_undo_needs_no_room() {
 }
 
 #[test]
-fn copies_that_are_too_old_are_given_up() {
+fn undo_copies_past_their_age_are_removed() {
     let soon = UndoLimits { max_age_s: 60, ..limits(100, 1 << 20) };
     let mut world = world(soon, UndoCopy::Keep);
     let path = world.text("site/a");
@@ -115,7 +115,7 @@ fn copies_that_are_too_old_are_given_up() {
 }
 
 #[test]
-fn where_no_copy_is_to_be_kept_there_is_none_and_the_answer_says_so() {
+fn keep_for_undo_false_keeps_no_copy_and_says_so() {
     let world = world(limits(100, 1 << 20), UndoCopy::Discard);
     fs::write(world.path("site/a"), "a secret").unwrap();
     let answer = world.ask(&write(&world.text("site/a"), b"another secret"));

@@ -69,7 +69,7 @@ fn every_change_of_files_can_be_undone_and_the_undo_too() {
 }
 
 #[test]
-fn only_what_this_program_issued_for_this_client_is_undone() {
+fn rejects_an_inverse_not_issued_by_this_program_for_this_client() {
     let world = world();
     let written = world.ask(&write(&world.text("site/a"), b"1"));
     let inverse = written.inverse();
@@ -198,7 +198,7 @@ fn an_undo_reads_nothing_before_it_is_decided() {
 }
 
 #[test]
-fn what_a_person_approved_is_asked_again_before_it_is_undone() {
+fn the_undo_of_an_approved_request_needs_approval() {
     let ask = root::Decision::Ask.into();
     let mut world = World::new(|at| vec![root::Rule { decision: ask, ..all_verbs(at) }]);
     let path = world.text("site/a");
@@ -220,7 +220,7 @@ fn what_a_person_approved_is_asked_again_before_it_is_undone() {
 }
 
 #[test]
-fn an_operator_undoes_what_no_rule_grants_but_nothing_protected_and_no_client_does_so() {
+fn an_operator_undo_needs_no_rule_but_never_touches_protected_paths() {
     let mut world = world();
     let path = world.text("site/a");
     fs::write(&path, "old").unwrap();

@@ -90,7 +90,7 @@ fn stages_the_whole_directory_and_commits_that_copy_once_the_validator_agrees() 
 }
 
 #[test]
-fn a_commit_needs_every_agreement_to_this_stage_under_this_policy() {
+fn a_commit_needs_every_validator_signature_for_this_stage_and_policy() {
     let world = world();
     let path = world.text("site/a");
     let fails = |change: &dyn Fn(&mut Agreement)| {
@@ -178,7 +178,7 @@ fn a_live_file_that_changes_while_validators_run_is_not_replaced() {
 }
 
 #[test]
-fn the_copy_has_links_as_links_owners_and_modes_and_nothing_special() {
+fn the_stage_keeps_symlinks_owners_and_modes_and_no_special_files() {
     let world = world();
     let site = world.path("site");
     fs::write(world.path("secret"), "not to be copied").unwrap();
@@ -330,7 +330,7 @@ fn the_validator_of_every_rule_that_grants_a_path_must_agree() {
 }
 
 #[test]
-fn what_changes_no_content_and_what_changes_nothing_asks_no_validator() {
+fn a_change_without_new_content_runs_no_validator() {
     let world = world();
     let path = world.text("site/a");
     fs::write(&path, "new").unwrap();

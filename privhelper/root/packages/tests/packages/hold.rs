@@ -61,7 +61,7 @@ fn rejects_packages_that_are_not_installed() {
 }
 
 #[test]
-fn an_ineffective_mark_is_a_failure() {
+fn a_hold_that_apt_mark_did_not_apply_is_a_failure() {
     let bed = bed(&["x-y all installed 2"], &["x-y all installed 2"]);
     let outcome = bed.run(&mark("package.hold", &["x-y"]));
     assert_eq!(outcome.code, "package_failed");

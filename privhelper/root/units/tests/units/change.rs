@@ -39,7 +39,7 @@ fn reports_a_failed_change_with_the_complaint_of_systemctl() {
 }
 
 #[test]
-fn a_fault_after_the_change_is_no_refusal() {
+fn an_error_after_the_change_is_reported_as_failed_and_not_refused() {
     for verb in ["unit.start", "unit.stop"] {
         let world = world(&[verb]);
         world.unit("nginx.service", "inactive", "");
@@ -51,7 +51,7 @@ fn a_fault_after_the_change_is_no_refusal() {
 }
 
 #[test]
-fn rejects_what_the_policy_does_not_grant_before_systemctl_is_started() {
+fn rejects_an_ungranted_change_before_systemctl_starts() {
     let world = world(&["unit.start"]);
     world.unit("nginx.service", "active", "");
     assert_eq!(world.execute(&world.nginx("unit.stop", "active", &[])).code(), "no_grant");
@@ -88,7 +88,7 @@ fn rejects_affected_units_that_the_broker_left_out() {
 }
 
 #[test]
-fn an_ask_rule_needs_the_consent_of_people_who_are_no_clients() {
+fn an_ask_rule_needs_approval_by_people_who_are_no_clients() {
     let world =
         World::new(vec![rule("nginx", Decision::Ask, &["unit.restart"], &["nginx.service"])], Vec::new());
     world.unit("nginx.service", "active", "");

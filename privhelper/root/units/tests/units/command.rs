@@ -87,7 +87,7 @@ fn another_row_of_the_same_name_has_another_unit() {
 }
 
 #[test]
-fn a_secret_reaches_the_record_and_nothing_else() {
+fn a_secret_is_written_to_the_job_record_only() {
     let world = world(vec![row("login", &["/usr/bin/true", "{value}"], ParameterKind::Secret)]);
     let secret =
         SecretValue { parameter: "value".to_owned(), random: vec![7; 32], value: b"hunter2".to_vec() };

@@ -90,7 +90,7 @@ fn waits_for_a_job_that_outlives_its_systemctl() {
 }
 
 #[test]
-fn a_fault_while_a_job_runs_is_no_refusal_and_its_outcome_is_found_later() {
+fn an_error_while_a_job_runs_is_no_refusal_and_its_outcome_is_found_later() {
     let (world, order) = world();
     writes_outcome(&world, &order);
     let act = std::fs::read_to_string(world.path("act.sh")).unwrap();

@@ -1,20 +1,20 @@
-//! Rules in words: what a grant is limited to, for people who do not know the keys by heart.
+//! Describes the limits of a rule for people who do not know the keys.
 
 use crate::policy::keys;
 use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 use serde::Serialize;
 
-/// The default of `timeout`, which is not worth a word.
+/// The default of `timeout`, which is not described.
 const TIMEOUT_S: u64 = 600;
 
-/// When a limit is checked.
+/// Stage a limit is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum When {
+pub enum Stage {
     /// On the request, before anything is touched.
     Request,
-    /// When it is known what exactly would happen.
+    /// Stage it is known what exactly would happen.
     Plan,
     /// While it is done.
     Run,
@@ -23,7 +23,7 @@ pub enum When {
 /// How far a limit goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reach {
+pub enum Breadth {
     /// It narrows the grant.
     Narrow,
     /// It lets through what a reviewer should think about.
@@ -35,30 +35,30 @@ pub enum Reach {
 pub struct Limit {
     /// The key of the policy.
     pub key: &'static str,
-    /// What it says.
+    /// The sentence.
     pub words: String,
-    /// When it is checked.
-    pub when: When,
+    /// Stage it is checked.
+    pub when: Stage,
     /// How far it goes.
-    pub reach: Reach,
+    pub reach: Breadth,
 }
 
-type Said = (When, Reach, String);
+type Said = (Stage, Breadth, String);
 
-/// What a key says of a rule; nothing if it is not worth a word.
+/// Describes a key of a rule; nothing if it has its default.
 type Words = fn(&root::Rule, &[root::Source]) -> Option<Said>;
 
-/// Every limit of the vocabulary, in the order in which it is told.
+/// Every limit of the vocabulary, in the order of output.
 const LIMITS: &[(&str, Words)] = &[
     ("versions", |rule, _| {
         let others = rule.versions.join(", ");
         let others = if others.is_empty() { " only".to_owned() } else { format!(", or {others}") };
-        Some(narrow(When::Request, format!("the candidate version{others}")))
+        Some(narrow(Stage::Request, format!("the candidate version{others}")))
     }),
     ("sources", |rule, known| Some(sources(rule, known))),
     ("max_new_packages", |rule, _| {
         let most = rule.max_new_packages;
-        Some(narrow(When::Plan, format!("at most {most} new packages at once, dependencies included")))
+        Some(narrow(Stage::Plan, format!("at most {most} new packages at once, dependencies included")))
     }),
     ("new_packages", |rule, _| {
         Some(flag(rule.new_packages, "upgrades may bring new packages", "upgrades bring no new packages"))
@@ -74,38 +74,38 @@ const LIMITS: &[(&str, Words)] = &[
         Some(flag(rule.recommends, "recommended packages come too", "no recommended packages"))
     }),
     ("journal_lines", |rule, _| match rule.journal_lines {
-        0 => Some(narrow(When::Request, "no line of the journal".to_owned())),
-        lines => Some(wide(When::Request, format!("up to {lines} lines of the journal"))),
+        0 => Some(narrow(Stage::Request, "no line of the journal".to_owned())),
+        lines => Some(wide(Stage::Request, format!("up to {lines} lines of the journal"))),
     }),
     ("allow_cascade", |rule, _| {
         Some(flag(rule.allow_cascade, "other units may change too", "other units may only start along"))
     }),
-    ("max_bytes", |rule, _| Some(narrow(When::Request, format!("up to {}", size(rule.max_bytes))))),
+    ("max_bytes", |rule, _| Some(narrow(Stage::Request, format!("up to {}", size(rule.max_bytes))))),
     ("max_files", |rule, _| {
         let files = crate::text::count(rule.max_files as usize, "file");
         let is_patch = rule.verbs.iter().any(|verb| verb == VerbId::FilePatch.name());
-        is_patch.then(|| narrow(When::Request, format!("at most {files} at once")))
+        is_patch.then(|| narrow(Stage::Request, format!("at most {files} at once")))
     }),
-    ("modes", |rule, _| Some(narrow(When::Request, format!("mode {}", any_of(&rule.modes))))),
-    ("owners", |rule, _| Some(narrow(When::Request, format!("owner {}", any_of(&rule.owners))))),
-    ("groups", |rule, _| Some(narrow(When::Request, format!("group {}", any_of(&rule.groups))))),
+    ("modes", |rule, _| Some(narrow(Stage::Request, format!("mode {}", any_of(&rule.modes))))),
+    ("owners", |rule, _| Some(narrow(Stage::Request, format!("owner {}", any_of(&rule.owners))))),
+    ("groups", |rule, _| Some(narrow(Stage::Request, format!("group {}", any_of(&rule.groups))))),
     ("allow_create", |rule, _| {
         let words = if rule.allow_create { "may make new files" } else { "changes existing files only" };
-        Some(narrow(When::Plan, words.to_owned()))
+        Some(narrow(Stage::Plan, words.to_owned()))
     }),
     ("lines", |rule, _| {
         let lines = rule.lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>();
         let is_some = !lines.is_empty();
-        is_some.then(|| narrow(When::Request, format!("every line is {}", lines.join(" or "))))
+        is_some.then(|| narrow(Stage::Request, format!("every line is {}", lines.join(" or "))))
     }),
     ("validate", |rule, _| {
         let command = &rule.validate;
         let is_some = !command.is_empty();
-        is_some.then(|| narrow(When::Plan, format!("only if `{command}` agrees")))
+        is_some.then(|| narrow(Stage::Plan, format!("only if `{command}` agrees")))
     }),
     ("keep_for_undo", |rule, _| {
         let words = "the replaced content is not kept, so that it cannot be undone";
-        rule.no_undo_copy.then(|| wide(When::Run, words.to_owned()))
+        rule.no_undo_copy.then(|| wide(Stage::Run, words.to_owned()))
     }),
     ("rate", |rule, _| {
         let window = duration(rule.rate_window_s);
@@ -114,11 +114,11 @@ const LIMITS: &[(&str, Words)] = &[
             1 => format!("at most once in {window}"),
             count => format!("at most {count} times in {window}"),
         };
-        Some(narrow(When::Run, words))
+        Some(narrow(Stage::Run, words))
     }),
     ("timeout", |rule, _| {
         let words = format!("waits at most {} for locks and jobs", duration(rule.timeout_s));
-        (rule.timeout_s != TIMEOUT_S).then_some(narrow(When::Run, words))
+        (rule.timeout_s != TIMEOUT_S).then_some(narrow(Stage::Run, words))
     }),
 ];
 
@@ -139,29 +139,29 @@ pub fn limits(rule: &root::Rule, verbs: &[VerbId], sources: &[root::Source]) -> 
     used.filter_map(limit).collect()
 }
 
-fn narrow(when: When, words: String) -> Said {
-    (when, Reach::Narrow, words)
+fn narrow(when: Stage, words: String) -> Said {
+    (when, Breadth::Narrow, words)
 }
 
-fn wide(when: When, words: String) -> Said {
-    (when, Reach::Wide, words)
+fn wide(when: Stage, words: String) -> Said {
+    (when, Breadth::Wide, words)
 }
 
 /// A key that lets more through when it is set.
 fn flag(set: bool, yes: &str, no: &str) -> Said {
-    if set { wide(When::Plan, yes.to_owned()) } else { narrow(When::Plan, no.to_owned()) }
+    if set { wide(Stage::Plan, yes.to_owned()) } else { narrow(Stage::Plan, no.to_owned()) }
 }
 
 fn sources(rule: &root::Rule, sources: &[root::Source]) -> Said {
     if rule.sources.is_empty() {
-        return wide(When::Plan, "from any configured source".to_owned());
+        return wide(Stage::Plan, "from any configured source".to_owned());
     }
     let entries = |name: &String| {
         let source = sources.iter().find(|source| source.name == *name);
         source.map_or_else(|| name.clone(), |source| format!("{name} ({})", source.entries.join(", ")))
     };
     let named = rule.sources.iter().map(entries).collect::<Vec<_>>().join(", ");
-    narrow(When::Plan, format!("only from {named}"))
+    narrow(Stage::Plan, format!("only from {named}"))
 }
 
 fn any_of(items: &[String]) -> String {

@@ -1,15 +1,13 @@
-//! The decision of a policy about a request, by the same code as in the helper's programs.
+//! Decides requests under a policy by the code of the helper's programs.
 
-use super::Side;
-use super::facet::Identity;
 use super::probe::{Plan, Probe};
+use super::side::{Identity, Principal, Side};
 use postern_policy::facts::{
     Action, AffectedUnit, FileFacts, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
 use postern_policy::types::{Digest, PackageName};
 use postern_policy::{Code, Decision, Facts, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
-use std::collections::BTreeSet;
 
 /// The outcome of a request, ordered by permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,9 +33,6 @@ pub struct Outcome {
     pub message: String,
 }
 
-/// Everyone who is all of these at once.
-pub type Principal = BTreeSet<Identity>;
-
 /// The user that each client of the principal gets here; real accounts play no part.
 const USER: &str = "one";
 
@@ -45,19 +40,19 @@ const USER: &str = "one";
 ///
 /// # Errors
 /// Why not, in words.
-pub fn check(side: &Side<'_>) -> Result<(), String> {
+pub fn check_compiles(side: &Side<'_>) -> Result<(), String> {
     Policy::compile(side.rules, Digest::of(&[])).map(drop)
 }
 
-/// A policy with those rules only that speak of one principal, and perhaps of one class of objects.
+/// A policy reduced to the rules of one principal, and perhaps to those of one class of objects.
 #[derive(Debug)]
-pub struct Court {
+pub struct PolicyEvaluator {
     policy: Policy,
     who: postern_policy::Identity,
 }
 
-impl Court {
-    /// The policy as this principal meets it. `keep`: places of rules that can count; none = all.
+impl PolicyEvaluator {
+    /// Compiles the policy for this principal. `keep`: the indices of the rules to keep; none = all.
     ///
     /// # Errors
     /// The helper would refuse the policy, in words.
@@ -71,7 +66,7 @@ impl Court {
         });
         let clients = clients.collect::<Vec<_>>();
         let speaks = |rule: &&root::Rule| clients.iter().any(|client| client.name == rule.client);
-        // Where packages come from no probe can say: each such rule is told as it is written.
+        // Probes have no package sources: changes of `sources` are shown as text.
         let from_anywhere = |rule: &root::Rule| root::Rule { sources: Vec::new(), ..rule.clone() };
         let rules = match keep {
             Some(places) => places

@@ -1,4 +1,4 @@
-//! The properties that a rule lacks to select a request, in words.
+//! Why a rule does not match a request.
 
 use super::request::Target;
 use postern_policy::types::Pattern;
@@ -10,7 +10,7 @@ const PATTERNS: usize = 3;
 
 /// In which of client, verb and object a rule differs from what is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct Mismatch {
     /// It is another client's.
     pub client: Option<String>,
     /// It names other verbs.
@@ -19,7 +19,7 @@ pub struct Missing {
     pub object: Vec<String>,
 }
 
-impl Missing {
+impl Mismatch {
     /// How many of the three differ. 1 is near.
     #[must_use]
     pub fn distance(&self) -> usize {
@@ -35,9 +35,9 @@ impl Missing {
     }
 }
 
-/// What the rule lacks to speak of this verb and target for one of these clients.
+/// Compares a rule with this verb and target for these clients.
 #[must_use]
-pub fn missing(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Target) -> Missing {
+pub fn mismatch(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Target) -> Mismatch {
     let client = (!clients.contains(&rule.client))
         .then(|| format!("it is for client {}, not for {}", rule.client, clients.join("+")));
     let speaks = rule.verbs.iter().any(|name| name == verb.name());
@@ -49,7 +49,7 @@ pub fn missing(rule: &root::Rule, clients: &[String], verb: VerbId, target: &Tar
         (Err(_), _) | (_, Err(_)) => false,
     };
     let object = if selects { Vec::new() } else { object(rule, verb, target) };
-    Missing { client, verb: verb_words, object }
+    Mismatch { client, verb: verb_words, object }
 }
 
 /// Why the rule does not select the target.
@@ -112,11 +112,11 @@ fn patterns(all: &[String], why: impl Fn(&str) -> (usize, String)) -> Vec<String
 }
 
 fn package(pattern: &str, name: &str) -> (usize, String) {
-    (shared(pattern, name), mismatch(pattern, name, '/'))
+    (shared(pattern, name), pattern_mismatch(pattern, name, '/'))
 }
 
 fn unit(pattern: &str, name: &str) -> (usize, String) {
-    (shared(pattern, name), mismatch(pattern, name, '@'))
+    (shared(pattern, name), pattern_mismatch(pattern, name, '@'))
 }
 
 fn shared(pattern: &str, name: &str) -> usize {
@@ -124,7 +124,7 @@ fn shared(pattern: &str, name: &str) -> usize {
 }
 
 /// Why a pattern does not match a text: `*` is any run of characters but `stop` and `/`.
-fn mismatch(pattern: &str, text: &str, stop: char) -> String {
+fn pattern_mismatch(pattern: &str, text: &str, stop: char) -> String {
     let Some((head, rest)) = pattern.split_once('*') else {
         return format!("`{pattern}` is another name");
     };
@@ -152,7 +152,7 @@ fn path(rule: &root::Rule, verb: VerbId, path: &str) -> Vec<String> {
             Some((parents, name)) => (parents, Some(name)),
             None => ("", Some(rest)),
         };
-        // What is listed are the children.
+        // `file.list` needs the children within reach.
         let levels = rest.split('/').count() + usize::from(is_listed);
         if levels > rule.depth as usize {
             let what = if is_listed { "what it holds" } else { "the file" };
@@ -182,5 +182,5 @@ fn mismatch_file(pattern: &str, name: &str) -> String {
     if pattern.starts_with('*') && name.starts_with('.') {
         return format!("`{pattern}`: `*` takes no leading dot");
     }
-    mismatch(pattern, name, '/')
+    pattern_mismatch(pattern, name, '/')
 }

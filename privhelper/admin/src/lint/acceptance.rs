@@ -1,57 +1,61 @@
 //! Accepted findings: those with a reason in `accept_risk` of their rule.
 
-use super::{Found, Input, catalog, files};
-use crate::policy::finding::Severity;
+use super::grant::LintFinding;
+use super::input::Input;
+use super::{catalog, files};
+use crate::finding::Severity;
 use crate::text::did_you_mean;
 
 /// Accepts every finding.
 const ALL: &str = "*";
 
-/// Marks what is accepted, and tells of acceptances that accept nothing.
-pub(super) fn apply(input: &Input<'_>, found: &mut Vec<Found>) {
+/// Marks accepted findings, and reports entries of `accept_risk` that match no finding.
+pub(super) fn apply(input: &Input<'_>, found: &mut Vec<LintFinding>) {
     let mut remarks = Vec::new();
-    for (index, written) in input.written.iter().enumerate() {
-        let Some(rule) = input.rules.rules.get(index).filter(|_| !written.accepts.is_empty()) else {
+    for (index, text) in input.texts.iter().enumerate() {
+        let Some(rule) = input.rules.rules.get(index).filter(|_| !text.acceptances.is_empty()) else {
             continue;
         };
-        for accept in &written.accepts {
+        for acceptance in &text.acceptances {
             let mut hit = 0;
-            let mine = |found: &&mut Found| {
+            let mine = |found: &&mut LintFinding| {
                 found.rules.first() == Some(&index)
                     && found.severity != Severity::Note
                     && found.accepted.is_none()
             };
             for finding in found.iter_mut().filter(mine) {
-                if accept.id == ALL || accept.id == finding.id {
-                    finding.accepted = Some(accept.reason.clone());
+                if acceptance.id == ALL || acceptance.id == finding.id {
+                    finding.accepted = Some(acceptance.reason.clone());
                     finding.severity = Severity::Note;
                     hit += 1;
                 }
             }
-            let remark = |id, severity, message| Found {
+            let remark = |id, severity, message| LintFinding {
                 id,
                 class: None,
                 severity,
-                place: accept.place,
+                location: acceptance.location,
                 message,
                 rules: vec![index],
                 accepted: None,
             };
-            if accept.id == ALL {
+            if acceptance.id == ALL {
                 let message = format!(
                     "rule {} accepts every finding, those of tomorrow too ({hit} today): name them instead",
                     rule.id
                 );
                 remarks.push(remark("accepts-everything", Severity::Note, message));
-            } else if hit == 0 && !is_for_a_host(&accept.id, input) {
+            } else if hit == 0 && !is_for_a_host(&acceptance.id, input) {
                 let known = catalog::kinds().filter(|kind| kind.is_of_rule).map(|kind| kind.id);
-                let meant = if catalog::kind(&accept.id).is_some() {
+                let meant = if catalog::kind(&acceptance.id).is_some() {
                     String::new()
                 } else {
-                    did_you_mean(&accept.id, known)
+                    did_you_mean(&acceptance.id, known)
                 };
-                let message =
-                    format!("`accept_risk` names {:?}, which is no finding of this rule{meant}", accept.id);
+                let message = format!(
+                    "`accept_risk` names {:?}, which is no finding of this rule{meant}",
+                    acceptance.id
+                );
                 remarks.push(remark("accepts-nothing", Severity::Warning, message));
             }
         }

@@ -8,27 +8,27 @@ use std::io;
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub enum Stop {
+pub enum CommandError {
     /// With this exit and these words, which drive no terminal.
-    Told(Exit, String),
+    Message(Exit, String),
     /// Its own output cannot be written.
     Output(io::Error),
 }
 
-impl From<CallError> for Stop {
+impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
-        Self::Told(error.exit(), error.to_string())
+        Self::Message(error.exit(), error.to_string())
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
 /// How a command ends.
-pub type Ended = Result<Exit, Stop>;
+pub type CommandResult = Result<Exit, CommandError>;
 
 /// How it went with each of several.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Errors of a log: the first line that breaks the chain, and the kind of tampering.
+//! The first line that breaks the hash chain, and the kind of tampering that it shows.
 
 use super::lines::{End, Lines};
 use super::record::{Hex, Record};
@@ -17,7 +17,7 @@ pub enum Kind {
     Insertion,
     /// A record was taken out.
     Removal,
-    /// Records stand in another order.
+    /// Records are in another order.
     Reordering,
     /// The end is missing.
     Truncation,
@@ -39,7 +39,7 @@ impl Kind {
 
 /// The first line that breaks the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
+pub struct ChainError {
     /// In which file.
     pub file: PathBuf,
     /// Which line, from 1.
@@ -60,15 +60,15 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Whether this record may stand here.
+    /// Whether this is the expected record.
     pub fn is(&self, record: &Record<'_>) -> bool {
         record.seq == self.seq && *record.prev == self.prev
     }
 
-    /// What stands in what remains of this file and in the files after it, where so much is known already.
-    pub fn behind(&self, known: Behind, mut lines: Lines, files: &[PathBuf]) -> io::Result<Behind> {
+    /// Looks for the expected record in the rest of this file and in the files after it. `known`: the result so far.
+    pub fn following(&self, known: Following, mut lines: Lines, files: &[PathBuf]) -> io::Result<Following> {
         let (mut known, mut files) = (known, files.iter());
-        while known != Behind::Expected {
+        while known != Following::Expected {
             let Some((line, end)) = lines.next()? else {
                 let Some(next) = files.next() else { break };
                 lines = Lines::open(next)?;
@@ -77,32 +77,32 @@ impl Expected {
             if end == End::Whole
                 && let Ok(record) = Record::read(line)
             {
-                known = self.this(&record);
+                known = self.kind_of(&record);
             }
         }
         Ok(known)
     }
 
-    /// What it is to find this record.
-    pub fn this(&self, record: &Record<'_>) -> Behind {
-        if self.is(record) { Behind::Expected } else { Behind::Others }
+    /// The result of finding this record.
+    pub fn kind_of(&self, record: &Record<'_>) -> Following {
+        if self.is(record) { Following::Expected } else { Following::Others }
     }
 }
 
 /// The lines after a line that breaks the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Behind {
+pub enum Following {
     /// No record.
     Nothing,
-    /// Records, but not the one that must stand there.
+    /// Records, but not the expected one.
     Others,
-    /// The record that must stand there.
+    /// The expected record.
     Expected,
 }
 
 /// The error of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum LineError {
     /// It has not the form of a record, and no `torn` record names it.
     NoRecord,
     /// Its hash is not that of its bytes.
@@ -133,47 +133,47 @@ pub struct Broken {
     /// Which line, from 1.
     pub line: u64,
     /// Its error.
-    pub what: What,
-    /// What was read behind it already.
-    pub behind: Behind,
+    pub what: LineError,
+    /// The lines after it that were read already.
+    pub following: Following,
 }
 
 impl Broken {
-    /// Says what was done, as far as what stands behind it shows that.
+    /// Names the kind of tampering, as far as the lines after it show it.
     #[must_use]
-    pub fn named(self, expected: &Expected, behind: Behind) -> Bad {
-        let (seq, follows) = (expected.seq, behind == Behind::Expected);
+    pub fn named(self, expected: &Expected, following: Following) -> ChainError {
+        let (seq, follows) = (expected.seq, following == Following::Expected);
         let other = if follows { Kind::Insertion } else { Kind::Modification };
         let (kind, reason) = match self.what {
-            What::NoRecord if follows => (other, "this line is no record and was added".to_owned()),
-            What::NoRecord if behind == Behind::Nothing => {
+            LineError::NoRecord if follows => (other, "this line is no record and was added".to_owned()),
+            LineError::NoRecord if following == Following::Nothing => {
                 let why = "the log ends in what is no record; after a crash the recorder names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
-            What::NoRecord => (other, format!("this line is no record, where record {seq} must stand")),
-            What::Changed(seq) => {
+            LineError::NoRecord => (other, format!("this line is no record, where record {seq} must be")),
+            LineError::Changed(seq) => {
                 (other, format!("record {seq} was changed: its hash is not that of its bytes"))
             }
-            What::Number(found) => {
+            LineError::Number(found) => {
                 let kind = match found.cmp(&seq) {
                     Ordering::Less => Kind::Insertion,
                     _ if follows => Kind::Reordering,
                     Ordering::Equal | Ordering::Greater => Kind::Removal,
                 };
-                (kind, format!("record {found} stands where record {seq} must stand"))
+                (kind, format!("record {found} is where record {seq} must be"))
             }
-            What::Twin(found) => {
-                (Kind::Insertion, format!("a second record {found} stands behind the first"))
+            LineError::Twin(found) => (Kind::Insertion, format!("a second record {found} follows the first")),
+            LineError::Prev => {
+                (other, format!("record {seq} does not hold the hash of the record before it"))
             }
-            What::Prev => (other, format!("record {seq} does not hold the hash of the record before it")),
-            What::Torn => (Kind::Removal, "this `torn` record names no line before it".to_owned()),
-            What::Cut => {
+            LineError::Torn => (Kind::Removal, "this `torn` record names no line before it".to_owned()),
+            LineError::Cut => {
                 let why = "the log ends inside this line; after a crash the recorder names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
-            What::TooLong => (other, "the line is longer than any record".to_owned()),
-            What::Seal(why) | What::Known(why) => (other, why),
+            LineError::TooLong => (other, "the line is longer than any record".to_owned()),
+            LineError::Seal(why) | LineError::Known(why) => (other, why),
         };
-        Bad { file: self.file, line: self.line, kind, reason }
+        ChainError { file: self.file, line: self.line, kind, reason }
     }
 }

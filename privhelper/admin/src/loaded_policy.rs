@@ -1,11 +1,14 @@
-//! The policy that a reviewer asks about: the accepted one if this user may read it, else the installed files.
+//! Loads the policy that `explain` and `report` are about: a named one, else the accepted one if this user may read it,
+//! else the installed files.
 
 use crate::host::Host;
+use crate::io::{Exit, Io};
 use crate::policy::accepted;
 use crate::policy::apply::load;
 use crate::policy::finding::Finding;
 use crate::policy::source::{Owner, Source};
 use crate::policy::{Compiled, Purpose};
+use crate::text::escape;
 use postern_policy::types::Digest;
 use postern_policy::{Decision, Identity, Policy};
 use postern_proto::root::v1 as root;
@@ -30,69 +33,83 @@ pub enum Origin {
 
 /// Remarks of a rule's author, which decide nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Remarks {
+pub struct RuleRemarks {
     /// Why the rule is there.
     pub justification: String,
     /// Findings that it accepts, each with the reason.
     pub accept_risk: BTreeMap<String, String>,
 }
 
-/// A policy, with what people need to find their way in it.
+/// A policy with the positions and remarks of its rules.
 #[derive(Debug)]
-pub struct Law {
+pub struct LoadedPolicy {
     /// Clients and rules with every default.
     pub rules: root::Rules,
     /// SHA-256 of the encoded rules.
     pub digest: Digest,
     /// Where it was read.
     pub origin: Origin,
-    /// What `policy check` finds in it.
+    /// The findings of `policy check`.
     pub findings: Vec<Finding>,
-    /// What else a reader must know of where it comes from.
+    /// Remarks about where it was read.
     pub notes: Vec<String>,
     positions: Vec<root::Position>,
-    remarks: BTreeMap<String, Remarks>,
+    remarks: BTreeMap<String, RuleRemarks>,
     etc: PathBuf,
 }
 
-/// Why there is no policy to ask about.
+/// Why no policy could be loaded.
 #[derive(Debug)]
-pub struct NoLaw {
+pub struct PolicyLoadError {
     /// In one line.
     pub why: String,
     /// The errors in its files.
     pub findings: Vec<Finding>,
 }
 
-impl Law {
+impl PolicyLoadError {
+    /// Prints the findings and the reason.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn print(&self, io: &mut Io<'_>) -> io::Result<Exit> {
+        for finding in &self.findings {
+            writeln!(io.err, "{finding}")?;
+        }
+        writeln!(io.err, "{}", escape(&self.why))?;
+        Ok(Exit::Failed)
+    }
+}
+
+impl LoadedPolicy {
     /// Loads the policy in `named`, or without it the accepted policy, or the installed files.
     ///
     /// # Errors
     /// It cannot be read or has errors.
-    pub fn load(host: &Host, named: Option<&Path>) -> Result<Self, NoLaw> {
+    pub fn load(host: &Host, named: Option<&Path>) -> Result<Self, PolicyLoadError> {
         if let Some(path) = named {
             return Self::of_files(host, path, Owner::Anybody, Vec::new());
         }
         let directory = host.accepted_dir();
         let note = match accepted::read(&directory) {
             Ok(Some(accepted)) => return Ok(Self::of_accepted(host, &directory, accepted)),
-            Ok(None) => "no policy was accepted yet, so nothing of this is in force",
+            Ok(None) => "no policy was accepted yet: these files have no effect",
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                "what is in force is for root alone to read; these are the installed files"
+                "only root can read the accepted policy; these are the installed files"
             }
             Err(error) => {
                 let why = format!("{}: {error}", directory.join(accepted::FILE).display());
-                return Err(NoLaw { why, findings: Vec::new() });
+                return Err(PolicyLoadError { why, findings: Vec::new() });
             }
         };
         Self::of_files(host, &host.etc, Owner::Only(host.owner_uid), vec![note.to_owned()])
     }
 
-    fn of_files(host: &Host, path: &Path, owner: Owner, notes: Vec<String>) -> Result<Self, NoLaw> {
+    fn of_files(host: &Host, path: &Path, owner: Owner, notes: Vec<String>) -> Result<Self, PolicyLoadError> {
         let (sources, findings, compiled) = load(path, owner, Purpose::Review, host);
         let Some(Compiled { rules, positions, digest, .. }) = compiled else {
             let why = format!("the policy in {} has errors", path.display());
-            return Err(NoLaw { why, findings });
+            return Err(PolicyLoadError { why, findings });
         };
         let (origin, remarks) = (Origin::Files(path.to_owned()), remarks(&sources));
         Ok(Self { rules, digest, origin, findings, notes, positions, remarks, etc: path.to_owned() })
@@ -110,13 +127,13 @@ impl Law {
         }
         if sources.is_empty() {
             findings.clear();
-            notes.push("the files that were accepted cannot be read: justifications are missing".to_owned());
+            notes.push("the accepted files cannot be read: justifications are missing".to_owned());
         }
         let (_, _, installed) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
         if installed.is_none_or(|installed| installed.digest != accepted.digest) {
             let etc = host.etc.display();
             notes.push(format!(
-                "the files in {etc} differ from what is in force: lines are those of the files that were accepted"
+                "the files in {etc} differ from the accepted policy: lines are those of the accepted files"
             ));
         }
         Self {
@@ -133,7 +150,7 @@ impl Law {
 
     /// `file:line` of the rule at `index`.
     #[must_use]
-    pub fn place(&self, index: usize) -> String {
+    pub fn position(&self, index: usize) -> String {
         let Some(position) = self.positions.get(index) else {
             return String::new();
         };
@@ -142,13 +159,13 @@ impl Law {
         format!("{}:{}", file.display(), position.line)
     }
 
-    /// What the author of a rule wrote beside it.
+    /// The remarks of the author of a rule.
     #[must_use]
-    pub fn remarks(&self, id: &str) -> Remarks {
+    pub fn remarks(&self, id: &str) -> RuleRemarks {
         self.remarks.get(id).cloned().unwrap_or_default()
     }
 
-    /// The uids that this host takes for a client; none if it knows no such user or group.
+    /// The uids of a client on this host; none if the user or group does not exist here.
     #[must_use]
     pub fn uids(&self, host: &Host, client: &root::Client) -> Option<Vec<u32>> {
         if client.group.is_empty() {
@@ -161,27 +178,27 @@ impl Law {
         Some(uids)
     }
 
-    /// The names of all clients that `name` is on this host: a user may also be in a client's group.
+    /// The names of all clients that the user of client `name` is on this host: a user may also be in a client's group.
     #[must_use]
-    pub fn also(&self, host: &Host, name: &str) -> Vec<String> {
+    pub fn names_of_same_user(&self, host: &Host, name: &str) -> Vec<String> {
         let of = |client: &root::Client| self.uids(host, client).unwrap_or_default();
         let own = self.rules.clients.iter().find(|client| client.name == name);
-        // Whether the members of a group are clients besides differs from one to the other.
+        // Members of a group differ in which other clients they are.
         let uid = own.filter(|own| own.group.is_empty()).and_then(|own| of(own).first().copied());
         let same =
             |client: &&root::Client| client.name == name || uid.is_some_and(|uid| of(client).contains(&uid));
         self.rules.clients.iter().filter(same).map(|client| client.name.clone()).collect()
     }
 
-    /// The policy as the helper decides it for [`asker`], who is exactly the clients of these names. So a policy can
-    /// be asked about on a host that has none of its users.
+    /// Compiles the policy so that [`requester`] is exactly the clients of these names: a policy can be explained on a host
+    /// that has none of its users.
     ///
     /// # Errors
     /// The helper refuses the policy.
     pub fn for_clients(&self, names: &[String]) -> Result<Policy, String> {
         let mut rules = self.rules.clone();
         for client in &mut rules.clients {
-            let user = if names.contains(&client.name) { "asker" } else { "other" };
+            let user = if names.contains(&client.name) { "requester" } else { "other" };
             (client.user, client.group) = (user.to_owned(), String::new());
         }
         Policy::compile(&rules, self.digest)
@@ -190,7 +207,7 @@ impl Law {
 
 /// The decision of a rule. A rule without one is never accepted, and is shown as the strictest.
 #[must_use]
-pub fn decides(rule: &root::Rule) -> Decision {
+pub fn decision_of(rule: &root::Rule) -> Decision {
     match rule.decision() {
         root::Decision::Allow => Decision::Allow,
         root::Decision::Ask => Decision::Ask,
@@ -198,18 +215,18 @@ pub fn decides(rule: &root::Rule) -> Decision {
     }
 }
 
-/// The policy's word for a decision, for serde.
+/// Serializes a decision as the policy writes it.
 ///
 /// # Errors
 /// As the serializer.
-pub fn word<S: Serializer>(decision: &Decision, to: S) -> Result<S::Ok, S::Error> {
+pub fn serialize_decision<S: Serializer>(decision: &Decision, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(decision.as_str())
 }
 
-/// The identity that stands for the client that is asked about.
+/// The identity of the client that a request is explained for.
 #[must_use]
-pub fn asker() -> Identity {
-    Identity { uid: 1, users: vec!["asker".to_owned()], groups: Vec::new() }
+pub fn requester() -> Identity {
+    Identity { uid: 1, users: vec!["requester".to_owned()], groups: Vec::new() }
 }
 
 #[derive(Deserialize)]
@@ -227,12 +244,12 @@ struct Entry {
     accept_risk: BTreeMap<String, String>,
 }
 
-/// The remarks of every rule. The files were checked, so one that cannot be read so has none to tell.
-fn remarks(sources: &[Source]) -> BTreeMap<String, Remarks> {
+/// The remarks of every rule. The files were checked already, so one that cannot be parsed has no remarks.
+fn remarks(sources: &[Source]) -> BTreeMap<String, RuleRemarks> {
     let files = sources.iter().filter_map(|source| toml::from_str::<File>(&source.text).ok());
     let entries = files.flat_map(|file| file.rule);
     let remark = |entry: Entry| {
-        (entry.id, Remarks { justification: entry.justification, accept_risk: entry.accept_risk })
+        (entry.id, RuleRemarks { justification: entry.justification, accept_risk: entry.accept_risk })
     };
     entries.map(remark).collect()
 }
