@@ -107,7 +107,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and n
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l until -d 'Only records before then' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l event -d 'Only records of this event, such as begin, end or refused' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l client -d 'Only records of this client: its name, or the uid that the kernel told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l client -d 'Only records of this client: its name, or the uid that the kernel reported' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l verb -d 'Only records of this verb' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l rule -d 'Only records in which this rule decided' -r
@@ -117,13 +117,13 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and _
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l outcome -d 'Only records that ended so: a status such as done or failed, or a code such as `no_grant`' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l last -d 'Only the last N that fit [default: all; 10 with --follow]' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l boot -d 'Only records of this boot'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l json -d 'The records as they stand in the log, one JSON object a line'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -l json -d 'The records as the log has them, one JSON object a line'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -s f -l follow -d 'Go on with what is recorded from now on, until Ctrl-C'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l until -d 'Only records before then' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l event -d 'Only records of this event, such as begin, end or refused' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l client -d 'Only records of this client: its name, or the uid that the kernel told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l client -d 'Only records of this client: its name, or the uid that the kernel reported' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l verb -d 'Only records of this verb' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from summary" -l rule -d 'Only records in which this rule decided' -r
@@ -137,7 +137,7 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and _
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l until -d 'Only records before then' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l event -d 'Only records of this event, such as begin, end or refused' -r
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l client -d 'Only records of this client: its name, or the uid that the kernel told' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l client -d 'Only records of this client: its name, or the uid that the kernel reported' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l verb -d 'Only records of this verb' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l rule -d 'Only records in which this rule decided' -r
@@ -150,7 +150,7 @@ rfc5424\t'Syslog messages with structured data, after RFC 5424'"
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -l boot -d 'Only records of this boot'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -s f -l follow -d 'Go on with what is recorded from now on, until Ctrl-C'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l key -d 'Check the seals: the key that `audit keygen` showed stands in this file, `-` for standard input' -r -F
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l key -d 'Check the seals with the key that `audit keygen` showed, read from this file, `-` for standard input' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l public -d 'Check the signatures: the public key that `audit keygen` or an earlier verification printed' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l tip -d 'A tip that an earlier verification printed and that was kept elsewhere' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand audit; and __fish_seen_subcommand_from verify" -l journal -d 'Compare with the lines that root writes into the journal before each effect'

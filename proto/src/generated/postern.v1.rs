@@ -1940,16 +1940,6 @@ pub struct OperatorStatus {
     #[prost(uint32, tag = "12")]
     pub pending: u32,
 }
-/// Root only: take the accepted policy anew, all or nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct OperatorReloadRequest {}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct OperatorReloaded {
-    #[prost(string, tag = "1")]
-    pub policy_digest: ::prost::alloc::string::String,
-    #[prost(uint32, tag = "2")]
-    pub rules: u32,
-}
 /// Asks for the requests that wait for approval.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OperatorPendingRequest {}

@@ -4,7 +4,9 @@ use super::chosen;
 use crate::host::Host;
 use crate::io::Exit;
 use crate::policy::values::seconds;
+use crate::text::unknown;
 use clap::Args;
+use postern_policy::VerbId;
 use postern_record::rfc3339;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -34,7 +36,7 @@ pub struct FilterArgs {
     #[arg(long)]
     person: Option<String>,
     /// Only records of this verb
-    #[arg(long)]
+    #[arg(long, value_parser = verb)]
     verb: Option<String>,
     /// Only records in which this rule decided
     #[arg(long)]
@@ -46,11 +48,25 @@ pub struct FilterArgs {
     #[arg(long)]
     task: Option<String>,
     /// Only records with this decision: allow, ask or deny
-    #[arg(long)]
+    #[arg(long, value_parser = decision)]
     decision: Option<String>,
     /// Only records that ended so: a status such as done or failed, or a code such as `no_grant`
     #[arg(long)]
     outcome: Option<String>,
+}
+
+/// A verb's name.
+fn verb(text: &str) -> Result<String, String> {
+    permitted("verb", text, &VerbId::ALL.iter().map(|verb| verb.name()).collect::<Vec<_>>())
+}
+
+/// A decision's name.
+fn decision(text: &str) -> Result<String, String> {
+    permitted("decision", text, &["allow", "ask", "deny"])
+}
+
+fn permitted(what: &str, text: &str, words: &[&str]) -> Result<String, String> {
+    if words.contains(&text) { Ok(text.to_owned()) } else { Err(unknown(what, text, words.iter().copied())) }
 }
 
 /// The beginning of a time as records write it.

@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::loaded_policy::LoadedPolicy;
 use crate::policy::apply::Format;
-use crate::text::{did_you_mean, escape, escape_json};
+use crate::text::{escape, escape_json, unknown};
 use clap::Args;
 use model::Outcome;
 use postern_policy::Code;
@@ -120,7 +120,7 @@ fn requester(loaded: &LoadedPolicy, host: &Host, named: Option<&str>) -> Result<
     let name = match (named, all.as_slice()) {
         (Some(named), _) if known().any(|name| name == named) => named,
         (Some(named), _) => {
-            return Err(format!("no client is named {named:?}{}", did_you_mean(named, known())));
+            return Err(unknown("client", named, known()));
         }
         (None, []) => return Err("the policy has no client: it refuses everybody".to_owned()),
         (None, [only]) => &only.name,

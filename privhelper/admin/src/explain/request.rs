@@ -1,7 +1,7 @@
 //! Parses the request to explain, written as for `postern`.
 
 use crate::policy::keys::Kind;
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use postern_policy::types::{
     Arguments, CommandName, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
 };
@@ -201,8 +201,7 @@ fn verb(words: &[String]) -> Result<(VerbId, &[String]), String> {
         Some(action) if !first.contains('.') => format!("{kind}.{action}"),
         _ => first.clone(),
     };
-    let hint = did_you_mean(&said, VerbId::ALL.iter().map(|verb| verb.name()));
-    Err(format!("unknown verb {said:?}{hint}"))
+    Err(unknown("verb", &said, VerbId::ALL.iter().map(|verb| verb.name())))
 }
 
 fn none(verb: VerbId, args: &[String]) -> Result<(), String> {

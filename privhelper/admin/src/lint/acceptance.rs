@@ -4,7 +4,8 @@ use super::grant::LintFinding;
 use super::input::Input;
 use super::{catalog, files};
 use crate::finding::Severity;
-use crate::text::did_you_mean;
+use crate::text::unknown;
+use std::collections::BTreeSet;
 
 /// Accepts every finding.
 const ALL: &str = "*";
@@ -46,16 +47,15 @@ pub(super) fn apply(input: &Input<'_>, found: &mut Vec<LintFinding>) {
                 );
                 remarks.push(remark("accepts-everything", Severity::Note, message));
             } else if hit == 0 && !is_for_a_host(&acceptance.id, input) {
-                let known = catalog::kinds().filter(|kind| kind.is_of_rule).map(|kind| kind.id);
-                let meant = if catalog::kind(&acceptance.id).is_some() {
-                    String::new()
+                let message = if catalog::kind(&acceptance.id).is_some() {
+                    format!("`accept_risk` names {:?}, and this rule has no such finding", acceptance.id)
                 } else {
-                    did_you_mean(&acceptance.id, known)
+                    let is_own = |finding: &&LintFinding| {
+                        finding.rules.first() == Some(&index) && finding.class.is_some()
+                    };
+                    let own = found.iter().filter(is_own).map(|finding| finding.id).collect::<BTreeSet<_>>();
+                    format!("`accept_risk` names an {}", unknown("finding", &acceptance.id, own))
                 };
-                let message = format!(
-                    "`accept_risk` names {:?}, which is no finding of this rule{meant}",
-                    acceptance.id
-                );
                 remarks.push(remark("accepts-nothing", Severity::Warning, message));
             }
         }

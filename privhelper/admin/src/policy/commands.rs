@@ -4,7 +4,7 @@ use super::limits::{list, required_list, time};
 use super::parameters;
 use super::table::{At, Table};
 use super::values;
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use postern_policy::types::Arguments;
 use postern_proto::root::v1 as root;
 
@@ -96,9 +96,7 @@ fn sandbox(table: Table<'_>) -> root::Sandbox {
         Some(("validator", _)) => root::Sandbox::Validator,
         Some(("none", _)) => root::Sandbox::None,
         Some((other, at)) => {
-            let hint = did_you_mean(other, ["strict", "validator", "none"]);
-            let why = format!("{other:?} is no sandbox, write \"strict\", \"validator\" or \"none\"{hint}");
-            table.error(at, why);
+            table.error(at, unknown("sandbox", other, ["strict", "validator", "none"]));
             root::Sandbox::Strict
         }
     }
@@ -122,7 +120,7 @@ fn capability(text: &str) -> Result<(), String> {
         return Ok(());
     }
     let known = caps::all().iter().map(ToString::to_string).collect::<Vec<_>>();
-    Err(format!("{text:?} is no capability{}", did_you_mean(text, known.iter().map(String::as_str))))
+    Err(unknown("capability", text, known.iter().map(String::as_str)))
 }
 
 /// `NAME=value`, sorted.
@@ -165,10 +163,7 @@ fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
     for name in &used {
         if !parameters.iter().any(|parameter| parameter.name == *name) {
             let known = parameters.iter().map(|parameter| parameter.name.as_str());
-            table.error(
-                at,
-                format!("`argv` names {{{name}}}, which is no parameter{}", did_you_mean(name, known)),
-            );
+            table.error(at, format!("`argv` names an {}", unknown("parameter", name, known)));
         }
     }
     for parameter in parameters {

@@ -3,7 +3,7 @@
 use super::keys::{self, Kind};
 use super::rule::CompiledRule;
 use super::table::Table;
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use postern_policy::types::{
     Arguments, CommandName, Digest, FileMode, PackageName, PackageVersion, TargetPath, UnitName, UserName,
 };
@@ -53,14 +53,12 @@ fn run(example: Table<'_>, rule: &CompiledRule, policy: &Policy, expected: bool)
         return example.error(example.at, "no verb of this rule takes such a request");
     }
     if let Some(only) = example.text("verb") {
-        verbs.retain(|verb| verb.name() == only.value);
-        if verbs.is_empty() {
-            let hint = did_you_mean(only.value, rule.verbs.iter().map(|verb| verb.name()));
-            return example.error(
-                only.at,
-                format!("{:?} is no verb of this rule for such a request{hint}", only.value),
-            );
+        if verbs.iter().all(|verb| verb.name() != only.value) {
+            let permitted = verbs.iter().map(|verb| verb.name());
+            return example
+                .error(only.at, unknown("verb of this rule for such a request", only.value, permitted));
         }
+        verbs.retain(|verb| verb.name() == only.value);
     }
     let before = example.findings().borrow().errors();
     let objects = objects(example, rule.kind);

@@ -6,7 +6,7 @@ use super::parsed::ParsedPolicy;
 use super::rule::{self, ParsedRule};
 use super::table::{At, Table};
 use super::values;
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use postern_policy::types::Pattern;
 use postern_proto::root::v1 as root;
 use std::collections::HashMap;
@@ -36,8 +36,7 @@ fn known<'a>(
 ) -> bool {
     let is_known = names.clone().any(|known| known == name.value);
     if !is_known {
-        let hint = did_you_mean(name.value, names);
-        table.error(name.at, format!("no {what} is named {:?}{hint}", name.value));
+        table.error(name.at, unknown(what, name.value, names));
     }
     is_known
 }
@@ -80,15 +79,14 @@ fn granted_commands(table: Table<'_>, commands: &[ParsedCommand<'_>]) {
         let granted =
             commands.iter().filter(|command| pattern.matches(command.name.value)).collect::<Vec<_>>();
         if granted.is_empty() {
-            let hint = did_you_mean(text.value, commands.iter().map(|command| command.name.value));
-            table.error(text.at, format!("no command is named {:?}{hint}", text.value));
+            let names = commands.iter().map(|command| command.name.value);
+            table.error(text.at, unknown("command", text.value, names));
         }
         for wire in granted.iter().filter_map(|command| command.wire.as_ref()) {
             let names = || wire.parameters.iter().map(|parameter| parameter.name.as_str());
             for name in params.iter().flat_map(Table::keys).filter(|name| !names().any(|n| n == name.value)) {
-                let hint = did_you_mean(name.value, names());
-                let why = format!("command {:?} has no parameter {:?}{hint}", wire.name, name.value);
-                table.error(name.at, why);
+                let why = unknown("parameter", name.value, names());
+                table.error(name.at, format!("command {:?}: {why}", wire.name));
             }
             let is_secret = |name: &str| {
                 let found = wire.parameters.iter().find(|parameter| parameter.name == name);

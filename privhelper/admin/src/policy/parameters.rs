@@ -3,7 +3,7 @@
 use super::limits::required_list;
 use super::table::Table;
 use super::values;
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use postern_policy::types::{Arguments, ParameterKind};
 use postern_proto::root::v1 as root;
 
@@ -58,8 +58,7 @@ fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
     let kind = table.required("kind")?;
     let words = || KINDS.iter().map(|(word, _, _)| *word);
     let Some((word, wire, keys)) = KINDS.iter().find(|(word, _, _)| *word == kind.value) else {
-        let why = format!("{:?} is no kind of parameter{}", kind.value, did_you_mean(kind.value, words()));
-        table.error(kind.at, why);
+        table.error(kind.at, unknown("kind of parameter", kind.value, words()));
         return None;
     };
     let known = std::iter::once("kind").chain(keys.iter().copied()).collect::<Vec<_>>();

@@ -4,7 +4,7 @@ use super::keys::{self, Kind, Role};
 use super::limits::{list, required_list};
 use super::table::{At, Table};
 use super::{limits, rule_text, values};
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use postern_policy::{Decision, VerbId};
 use postern_proto::root::v1 as root;
 
@@ -126,7 +126,7 @@ fn verbs(table: Table<'_>) -> Option<(Vec<VerbId>, Kind)> {
 fn verb(table: Table<'_>, name: At<&str>) -> Option<VerbId> {
     let Some(verb) = VerbId::from_name(name.value) else {
         let known = VerbId::ALL.iter().filter(|verb| !verb.is_open()).map(|verb| verb.name());
-        table.error(name.at, format!("unknown verb {:?}{}", name.value, did_you_mean(name.value, known)));
+        table.error(name.at, unknown("verb", name.value, known));
         return None;
     };
     if verb.is_open() {
@@ -144,9 +144,7 @@ fn decision(table: Table<'_>) -> Option<Decision> {
         "deny" => Some(Decision::Deny),
         "ask" => Some(Decision::Ask),
         other => {
-            let hint = did_you_mean(other, ["allow", "ask", "deny"]);
-            let why = format!("{other:?} is no decision, write \"allow\", \"ask\" or \"deny\"{hint}");
-            table.error(text.at, why);
+            table.error(text.at, unknown("decision", other, ["allow", "ask", "deny"]));
             None
         }
     }

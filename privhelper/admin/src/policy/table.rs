@@ -3,7 +3,7 @@
 use super::finding::Findings;
 use super::source::Source;
 use crate::finding::Severity;
-use crate::text::did_you_mean;
+use crate::text::unknown;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -72,8 +72,7 @@ impl<'a> Table<'a> {
     pub fn check_keys(&self, known: &[&str]) {
         for key in self.keys() {
             if !known.contains(&key.value) {
-                let hint = did_you_mean(key.value, known.iter().copied());
-                let why = format!("unknown key `{}`{hint}", key.value);
+                let why = unknown("key", key.value, known.iter().copied());
                 self.findings.borrow_mut().add_as("unknown-key", Severity::Error, self.source, key.at, why);
             }
         }

@@ -13,7 +13,11 @@ fn command(lines: &str) -> String {
 /// Lines that pass, the same broken, words of the error.
 const LINES: &[(&str, &str, &str)] = &[
     ("name = \"x-1\"", "name = \"X\"", ":18:8: error: \"X\" is no command's name"),
-    ("timeout = \"20s\"", "timout = \"20s\"", ":18:1: error: unknown key `timout`: did you mean `timeout`?"),
+    (
+        "timeout = \"20s\"",
+        "timout = \"20s\"",
+        ":18:1: error: unknown key \"timout\": did you mean `timeout`?",
+    ),
     ("timeout = \"24h\"", "timeout = \"25h\"", "`timeout` is longer than a day"),
     ("output = 0", "output = 16777217", "must be a whole number from 0 to 16777216"),
     ("network = true", "network = 1", "must be true or false"),
@@ -21,7 +25,7 @@ const LINES: &[(&str, &str, &str)] = &[
     (
         "sandbox = \"none\"",
         "sandbox = \"strit\"",
-        "is no sandbox, write \"strict\", \"validator\" or \"none\": did you mean `strict`?",
+        "did you mean `strict`? (permitted: strict, validator, none)",
     ),
     (
         "write = [\"/srv/x\"]",
@@ -36,7 +40,7 @@ const LINES: &[(&str, &str, &str)] = &[
     (
         "capabilities = [\"CAP_CHOWN\"]",
         "capabilities = [\"CAP_CHWN\"]",
-        ":18:17: error: \"CAP_CHWN\" is no capability: did you mean `CAP_CHOWN`?",
+        ":18:17: error: unknown capability \"CAP_CHWN\": did you mean `CAP_CHOWN`?",
     ),
     ("scratch = [\"/run\"]", "scratch = [\"run\"]", "must be absolute"),
     ("cwd = \"/\"", "cwd = \"x\"", "must be absolute"),
@@ -56,7 +60,7 @@ const LINES: &[(&str, &str, &str)] = &[
     (
         "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
         "argv = [\"/x\", \"{q}\"]\nparams.p = { kind = \"name\" }",
-        "`argv` names {q}, which is no parameter",
+        "`argv` names an unknown parameter \"q\"",
     ),
     (
         "argv = [\"/x\", \"{p}\"]\nparams.p = { kind = \"name\" }",
@@ -98,9 +102,13 @@ const LINES: &[(&str, &str, &str)] = &[
 
 /// Parameters that pass, the same broken, words of the error.
 const PARAMETERS: &[(&str, &str, &str)] = &[
-    ("kind = \"hostname\"", "kind = \"hostnam\"", "is no kind of parameter: did you mean `hostname`?"),
+    (
+        "kind = \"hostname\"",
+        "kind = \"hostnam\"",
+        "unknown kind of parameter \"hostnam\": did you mean `hostname`? (permitted: enum, int, ",
+    ),
     ("kind = \"name\"", "", "`kind` is missing"),
-    ("kind = \"port\"", "kind = \"port\", min = 1", "unknown key `min`"),
+    ("kind = \"port\"", "kind = \"port\", min = 1", "unknown key \"min\" (permitted: kind)"),
     ("kind = \"enum\", values = [\"on\", \"off\"]", "kind = \"enum\"", "`values` is missing"),
     ("kind = \"enum\", values = [\"on\"]", "kind = \"enum\", values = []", "`values` is empty"),
     ("kind = \"enum\", values = [\"on\"]", "kind = \"enum\", values = [\"-f\"]", "\"-f\" is no value"),
@@ -134,7 +142,7 @@ const PARAMETERS: &[(&str, &str, &str)] = &[
     ),
     ("kind = \"text\", pattern = \"v*, [a] b\"", "kind = \"text\", pattern = \"\"", "`pattern` is empty"),
     ("kind = \"text\", pattern = \"v*\"", "kind = \"text\", pattern = \"é\"", "printable ASCII"),
-    ("kind = \"size\"", "kind = \"size\", units = [\"a.service\"]", "unknown key `units`"),
+    ("kind = \"size\"", "kind = \"size\", units = [\"a.service\"]", "unknown key \"units\""),
     ("kind = \"group\"", "kind = 5", "`kind` must be a text in quotes, not a whole number"),
 ];
 
@@ -175,7 +183,7 @@ fn a_reverse_command_must_take_the_same_parameters() {
         &add("drop", "name"),
         "command \"drop\" takes \"p\", which this command does not have alike",
     );
-    check(&add("drop", "port"), &add("dorp", "port"), "no command is named \"dorp\": did you mean `drop`?");
+    check(&add("drop", "port"), &add("dorp", "port"), "unknown command \"dorp\": did you mean `drop`?");
     let twice = add("drop", "port").replace("name = \"add\"", "name = \"drop\"");
     check(&add("drop", "port"), &twice, "command \"drop\" is already defined at");
     let secret = add("drop", "port").replace("\"port\"", "\"secret\"");

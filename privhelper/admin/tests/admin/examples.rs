@@ -88,7 +88,7 @@ const LINES: &[(&str, &str, &str, &str)] = &[
         SITE,
         "matches = [{ verb = \"file.read\", path = \"/var/www/html/x.html\" }]",
         "matches = [{ verb = \"file.list\", path = \"/var/www/html/x.html\" }]",
-        "is no verb of this rule for such a request",
+        "unknown verb of this rule for such a request",
     ),
     (
         SITE,
@@ -100,7 +100,7 @@ const LINES: &[(&str, &str, &str, &str)] = &[
         SITE,
         "matches = [{ path = \"/var/www/html/x.html\" }]",
         "matches = [{ pth = \"/var\" }]",
-        "unknown key `pth`: did you mean `path`?",
+        "unknown key \"pth\": did you mean `path`?",
     ),
     (SITE, "matches = []", "matches = [{ mode = \"0644\" }]", "the example lacks `path`"),
     (
@@ -143,7 +143,7 @@ const LINES: &[(&str, &str, &str, &str)] = &[
         TUNING,
         "matches = [{ verb = \"file.remove\", path = \"/srv/tuning/a.conf\" }]",
         "matches = [{ verb = \"request.undo\", path = \"/srv/tuning/a.conf\" }]",
-        "is no verb of this rule for such a request",
+        "unknown verb of this rule for such a request",
     ),
     (
         GROW,

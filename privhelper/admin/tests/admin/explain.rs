@@ -158,7 +158,7 @@ fn invalid_requests_exit_as_usage_errors_with_a_suggestion() {
         ("unit.restart nginx --all", "unit.restart takes no --all"),
         ("package.install nginx-light --mode 0644", "package.install takes no --mode"),
         ("command backup x", "\"x\" is no KEY=VALUE"),
-        ("unit.restart nginx --client agnt", "no client is named \"agnt\": did you mean `agent`?"),
+        ("unit.restart nginx --client agnt", "unknown client \"agnt\": did you mean `agent`?"),
     ] {
         let ran = explain(&host, words);
         assert_eq!(ran.exit, Exit::Usage, "{words}: {}", ran.out);

@@ -291,7 +291,7 @@ fn checks_names_in_a_rule_with_errors_and_reports_nothing_twice() {
     let errors = ran.out.lines().filter(|line| line.contains(" error: ")).collect::<Vec<_>>();
     assert_eq!(errors.len(), 4, "{}", ran.out);
     for words in [
-        ":19:13: error: no command is named \"grwo\": did you mean `grow`?",
+        ":19:13: error: unknown command \"grwo\": did you mean `grow`?",
         ":19:21: error: `commands` must be a list of texts in quotes",
         ":20:10: error: `params` must be a table such as",
         ":22:13: error: `approvers` must be a whole number from 1 to 5",

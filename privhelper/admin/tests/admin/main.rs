@@ -34,6 +34,7 @@ mod status;
 mod summary;
 mod support;
 mod tips;
+mod unknown;
 mod verify;
 mod waiting;
 mod watch;

@@ -132,7 +132,7 @@ fn warns_about_an_unknown_finding_id_with_the_nearest_one() {
     let host = TestHost::new(&MIXED.replace("nginx-load-module =", "nginx-load-modul ="));
     let ran = host.run(&["policy", "check"]);
     assert!(
-        ran.out.contains("which is no finding of this rule: did you mean `nginx-load-module`?"),
+        ran.out.contains("names an unknown finding \"nginx-load-modul\": did you mean `nginx-load-module`?"),
         "{}",
         ran.out
     );
