@@ -67,15 +67,22 @@ impl Installed {
     }
 
     fn with_demo(self) -> Self {
-        let installed = self;
+        self.accept_demo();
+        self
+    }
+
+    /// Accepts the demonstration's policy.
+    ///
+    /// # Panics
+    /// When the policy is refused.
+    pub fn accept_demo(&self) {
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/policy/demo.toml");
-        installed.write_policy(&demo, "/etc/postern/policy.toml");
+        self.write_policy(&demo, "/etc/postern/policy.toml");
         // Tests ask faster than people do.
-        let _ = installed
+        let _ = self
             .shell(&format!("install -m 0640 /dev/stdin /etc/postern/policy.d/10-test.toml <<'E'\n{PLENTY}E"))
             .ok();
-        let _ = installed.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
-        installed
+        let _ = self.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
     }
 
     /// The same with the policy that the package brings: looking only.

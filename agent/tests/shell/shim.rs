@@ -97,11 +97,11 @@ fn every_form_of_the_table_comes_to_its_verbs() {
 }
 
 #[test]
-fn the_readme_names_only_forms_that_come_to_the_verbs_beside_them() {
-    let readme = include_str!("../../../README.md");
-    let rows: Vec<(&str, &str)> = readme
+fn documentation_of_sudo_names_the_verbs_that_each_form_is_translated_to() {
+    let page = include_str!("../../../docs/commands.md");
+    let rows: Vec<(&str, &str)> = page
         .lines()
-        .skip_while(|line| *line != "| In a script | Becomes |")
+        .skip_while(|line| *line != "| In a script | Is translated to |")
         .skip(2)
         .map_while(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "))
         .collect();

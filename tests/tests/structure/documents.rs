@@ -98,6 +98,8 @@ fn the_documents_stay_as_short_as_promised() {
     assert!(words <= 1000, "READING.md has {words} words");
     let lines = text("SECURITY.md").lines().count();
     assert!(lines <= 250, "SECURITY.md has {lines} lines");
+    let lines = text("README.md").lines().count();
+    assert!(lines <= 150, "README.md has {lines} lines");
 }
 
 #[test]
