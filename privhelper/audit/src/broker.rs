@@ -2,12 +2,12 @@
 
 use crate::claims;
 use crate::execute;
-use crate::log::{Class, Event, Record, size_and_digest};
+use crate::log::{Event, Record, size_and_digest};
 use crate::requests::Taken;
 use crate::state::State;
 use crate::subscribers::{LAG, refused};
 use crate::work::{Id, Work};
-use postern_peers::{Peer, Permit, hung_up};
+use postern_peers::{Class, Peer, Permit, hung_up};
 use postern_policy::types::{Digest, RequestId};
 use postern_policy::{Code, Denied};
 use postern_proto::link::{self, Kind};

@@ -1,14 +1,14 @@
 //! The life of one order: consent, turn, `begin` on disk, root, `end` on disk.
 
 use crate::claims::{self, with_state};
-use crate::log::{Class, Event, Record};
+use crate::log::{Event, Record};
 use crate::permit::permit;
 use crate::requests::is_done;
 use crate::root::{self, Learned};
 use crate::state::State;
 use crate::subscribers::Subscribers;
 use crate::work::{Id, Work};
-use postern_peers::locked;
+use postern_peers::{Class, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::link::{INVERSE_MAX, Kind};

@@ -2,16 +2,11 @@
 
 use crate::fault::Fault;
 use crate::log::Location;
-use crate::sys::files;
 use nix::time::{ClockId, clock_gettime};
-use postern_policy::Identity;
+use postern_peers::files::random;
 use postern_policy::types::hex;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-/// Most bytes of an account file.
-const ACCOUNTS_MAX: u64 = 16 * 1024 * 1024;
 
 /// Paths, users and clocks of one host.
 #[derive(Debug, Clone)]
@@ -52,9 +47,10 @@ impl Host {
     pub fn real() -> Result<Self, Fault> {
         let internal = Path::new("/run/postern/internal");
         let state = PathBuf::from("/var/lib/postern-audit");
-        let boot_id = text(Path::new("/proc/sys/kernel/random/boot_id"))?.trim().to_owned();
-        let passwd = PathBuf::from("/etc/passwd");
-        let accounts = text(&passwd)?;
+        let text =
+            |path: &str| std::fs::read_to_string(path).map_err(Fault::io("read the boot id and the users"));
+        let boot_id = text("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let accounts = text("/etc/passwd")?;
         let uid = |line: &str| line.strip_prefix("postern-broker:")?.split(':').nth(1)?.parse().ok();
         let peer_uid = accounts.lines().find_map(uid);
         Ok(Self {
@@ -76,7 +72,7 @@ impl Host {
             units: internal.join("units.sock"),
             asked: internal.join("asked.sock"),
             announce: internal.join("announce.sock"),
-            passwd,
+            passwd: "/etc/passwd".into(),
             group: "/etc/group".into(),
             owner_uid: 0,
             peer_uid: peer_uid.ok_or(Fault::Corrupt("the user postern-broker"))?,
@@ -87,20 +83,6 @@ impl Host {
     pub fn family(&self, family: &str) -> &Path {
         if family == "files" { &self.files } else { &self.units }
     }
-
-    /// Reads who a uid is from the account files.
-    ///
-    /// # Errors
-    /// They cannot be read.
-    pub fn identity(&self, uid: u32) -> Result<Identity, Fault> {
-        Ok(Identity::parse(uid, &text(&self.passwd)?, &text(&self.group)?))
-    }
-}
-
-fn text(path: &Path) -> Result<String, Fault> {
-    let bytes = files::read(path, ACCOUNTS_MAX).map_err(Fault::io("read an account file or the boot id"))?;
-    let bytes = bytes.ok_or(Fault::Corrupt("an account file or the boot id (there is none)"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns 32 hex digits that nobody can guess (128 bits).
@@ -108,8 +90,6 @@ fn text(path: &Path) -> Result<String, Fault> {
 /// # Errors
 /// The kernel gives no random bytes (random(4)).
 pub fn random_id() -> Result<String, Fault> {
-    let mut bytes = [0; 16];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(Fault::io("read random bytes"))?;
+    let bytes = random::<16>().map_err(Fault::io("read random bytes"))?;
     Ok(hex(&bytes))
 }

@@ -18,7 +18,6 @@ pub mod listen;
 pub mod log;
 pub mod operator;
 pub mod permit;
-pub mod policy;
 pub mod requests;
 pub mod root;
 pub mod state;

@@ -2,11 +2,11 @@
 
 use crate::approvals::Consent;
 use crate::claims::check_reason;
-use crate::log::{Class, Event, Payer, Record, size_and_digest};
+use crate::log::{Event, Payer, Record, size_and_digest};
 use crate::state::State;
 use crate::subscribers::LAG;
 use crate::{permit, undo};
-use postern_peers::{Peer, hung_up, locked};
+use postern_peers::{Class, Peer, hung_up, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied};
 use postern_proto::frame::{self, HEAD, Head, METHOD_MAX};

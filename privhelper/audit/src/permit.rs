@@ -3,10 +3,11 @@
 use crate::approvals::{Consent, Waiting};
 use crate::claims::with_state;
 use crate::host::random_id;
-use crate::log::{Class, Event};
+use crate::log::Event;
 use crate::state::State;
 use crate::sys::sockets;
 use crate::work::{Id, Work};
+use postern_peers::Class;
 use postern_policy::types::{Digest, hex};
 use postern_policy::{Code, Denied, Policy};
 use postern_proto::link::{approval_digest, order_id};

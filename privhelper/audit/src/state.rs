@@ -3,12 +3,11 @@
 use crate::approvals::{Approvals, Waiting};
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::log::{AuditLog, Class, Event, Limits, Record};
-use crate::policy::AcceptedPolicy;
+use crate::log::{AuditLog, Event, Limits, Record};
 use crate::requests::Requests;
-use crate::sys::files::{self, Reserve};
+use crate::sys::files::{Reserve, replace};
 use crate::turns::Turns;
-use postern_peers::{Limit, locked};
+use postern_peers::{Accepted, Class, Limit, files, locked};
 use postern_policy::{Code, Denied, Policy};
 use postern_proto::root::v1::Claim;
 use postern_record::Json;
@@ -41,7 +40,7 @@ pub struct State {
     pub begins: Mutex<()>,
     /// When it started, since 1970.
     pub started: Duration,
-    policy: AcceptedPolicy,
+    accepted: Accepted,
     paused: Mutex<Option<String>>,
     stopping: AtomicBool,
 }
@@ -72,7 +71,7 @@ impl State {
             reserve,
             begins: Mutex::new(()),
             started: host.audit.unix(),
-            policy: AcceptedPolicy::default(),
+            accepted: Accepted::new(&host.accepted, &host.passwd, &host.group),
             paused: Mutex::new(paused.map(|reason| String::from_utf8_lossy(&reason).into_owned())),
             stopping: AtomicBool::new(false),
             host,
@@ -97,14 +96,15 @@ impl State {
     /// # Errors
     /// There is none, or it is damaged.
     pub fn policy(&self) -> Result<Arc<Policy>, Fault> {
-        self.policy.current(&self.host, |policy| self.log.limit(Limits::new(&policy.audit())))
+        let policy = self.accepted.policy(|policy| self.log.limit(Limits::new(&policy.audit())));
+        policy.map_err(Fault::io("read the accepted policy"))
     }
 
     /// Returns whether the accepted policy names this uid as a client. Without one that can be read, everybody but root may
     /// be one.
     pub fn is_client(&self, uid: u32) -> bool {
         let is_root = uid == self.host.owner_uid;
-        self.policy().map_or(!is_root, |policy| self.policy.is_client(&self.host, &policy, uid))
+        self.policy().map_or(!is_root, |policy| self.accepted.is_client(&policy, uid))
     }
 
     /// Counts a request of a client that is about to be recorded. All who are no clients share one budget.
@@ -151,7 +151,7 @@ impl State {
             std::fs::remove_file(&path).map_err(Fault::io(doing))?;
         }
         locked(&self.paused).clone_from(&reason);
-        reason.map_or(Ok(()), |reason| files::replace(&path, reason.as_bytes()).map_err(Fault::io(doing)))
+        reason.map_or(Ok(()), |reason| replace(&path, reason.as_bytes()).map_err(Fault::io(doing)))
     }
 
     /// Checks that an effect of a client may begin.

@@ -48,20 +48,22 @@ impl Subscribers {
 
     /// Says that the request waits for people, or, if `parked` is empty, that it waits no longer.
     pub fn park(&self, parked: Parked) {
-        self.send(Kind::Parked, &parked.encode_to_vec());
-        locked(&self.0).parked = Some(parked).filter(|parked| !parked.approval_id.is_empty());
+        // Under one lock: a connection that attaches in between would not be told.
+        let mut inner = locked(&self.0);
+        inner.send(Kind::Parked, &parked.encode_to_vec());
+        inner.parked = Some(parked).filter(|parked| !parked.approval_id.is_empty());
     }
 
     /// Sends a frame to all; those that take none are dropped.
     pub fn send(&self, kind: Kind, payload: &[u8]) {
-        locked(&self.0).streams.retain_mut(|stream| link::write(stream, kind, payload).is_ok());
+        locked(&self.0).send(kind, payload);
     }
 
     /// Sends the last frame and closes all connections.
     pub fn finish(&self, kind: Kind, message: &impl Message) {
         let payload = message.encode_to_vec();
-        self.send(kind, &payload);
         let mut inner = locked(&self.0);
+        inner.send(kind, &payload);
         inner.streams.clear();
         inner.last = Some((kind, payload));
     }
@@ -74,6 +76,12 @@ impl Subscribers {
     /// Closes all connections without a last frame: subscribers ask again.
     pub fn abandon(&self) {
         locked(&self.0).streams.clear();
+    }
+}
+
+impl Inner {
+    fn send(&mut self, kind: Kind, payload: &[u8]) {
+        self.streams.retain_mut(|stream| link::write(stream, kind, payload).is_ok());
     }
 }
 

@@ -1,12 +1,12 @@
 //! Admits requests before they are decoded: budgets, permits, and the thread that runs each.
 
-use crate::budget::Class;
 use crate::call::Call;
 use crate::error::Error;
 use crate::meta::peek;
 use crate::run::run;
 use crate::state::State;
 use crate::table::{Verb, find};
+use postern_peers::Class;
 use postern_policy::{Code, Decision, Denied, VerbId};
 use postern_proto::frame::BODY_MAX;
 use postern_proto::v1::Mode;

@@ -5,8 +5,7 @@
 //! again within an hour.
 
 use crate::error::{Error, Fault};
-use crate::sys::store;
-use postern_peers::locked;
+use postern_peers::{files, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied, Element, Grant, VerbId};
 use prost::Message;
@@ -78,7 +77,7 @@ impl History {
     /// # Errors
     /// The file cannot be read or is damaged; an operator may remove it.
     pub fn open(path: PathBuf) -> Result<Self, Fault> {
-        let bytes = store::read(&path, FILE_MAX)?.unwrap_or_default();
+        let bytes = files::read(&path, FILE_MAX).map_err(Fault::io("read the history"))?.unwrap_or_default();
         let damaged = |_| Fault::new(Code::Interrupted, format!("{} is damaged; remove it", path.display()));
         let kept = Mutex::new(Kept::decode(bytes.as_slice()).map_err(damaged)?);
         Ok(Self { path, kept })
@@ -226,5 +225,5 @@ impl Question {
 }
 
 fn write(path: &Path, kept: &Kept) -> Result<(), Fault> {
-    store::replace(path, &kept.encode_to_vec())
+    files::replace(path, &kept.encode_to_vec()).map_err(Fault::io("write the history"))
 }

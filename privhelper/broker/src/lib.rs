@@ -4,7 +4,6 @@
 //! bottom; the verbs are the rows of [`table::TABLE`].
 
 pub mod body;
-pub mod budget;
 pub mod call;
 pub mod claim;
 pub mod client;

@@ -1,9 +1,9 @@
 //! Orders: a client's own bytes and the decision about them, for the recorder and root.
 
 use crate::body::split_secrets;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::recorder::{Known, Recorder};
-use crate::sys::store;
+use postern_peers::files::random;
 use postern_policy::request::{FileChange, NewState, undo_grants};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Decision, Denied, Grant, Policy, Request, RequiredGrant, VerbId};
@@ -105,7 +105,8 @@ impl Order {
             return Ok(());
         }
         if let Some(row) = policy.command(command.name.as_str()) {
-            let split = split_secrets(row, &self.wire.body, store::random)?;
+            let split =
+                split_secrets(row, &self.wire.body, || random().map_err(Fault::io("read random bytes")))?;
             (self.wire.body, self.secrets) = split.ok_or(Error::Malformed)?;
         }
         Ok(())

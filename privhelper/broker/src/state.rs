@@ -1,23 +1,19 @@
 //! The state that all connections share.
 
-use crate::budget::{Budget, Class, Limits};
 use crate::error::{Error, Fault};
 use crate::history::History;
 use crate::host::Host;
 use crate::recorder::Recorder;
-use crate::sys::store;
-use postern_peers::{Limit, Peer, locked};
+use postern_peers::{Accepted, Class, Limit, Peer, Rates, files, locked};
 use postern_policy::types::Digest;
 use postern_policy::{Code, Denied, Identity, Policy};
-use postern_proto::root::v1::{AuditLimits, Claim};
+use postern_proto::root::v1::Claim;
 use postern_proto::v1 as wire;
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Most bytes of an accepted policy, and of an account file.
-const FILE_MAX: u64 = 16 * 1024 * 1024;
 /// Connections, and requests under way: most of one uid, and of all.
 const CONNECTIONS: (usize, usize) = (8, 32);
 /// Bytes of request bodies in memory: most of one uid, and of all.
@@ -43,15 +39,12 @@ pub struct State {
     pub bodies: Arc<Limit>,
     /// The visible plans of requests that wait for approval, by approval id, for clients that attach.
     pub waiting: Mutex<HashMap<String, wire::Plan>>,
-    budget: Mutex<Budget>,
+    rates: Mutex<Rates>,
     turned_away: Mutex<Vec<Peer>>,
-    policy: Mutex<(FileId, Option<Arc<Policy>>)>,
+    accepted: Accepted,
     /// Known to the broker alone: the recorder keeps keyed digests of requests.
     key: [u8; 32],
 }
-
-/// Tells one version of a file from another; of zeros = it does not exist.
-type FileId = (u64, u64, u64, i64, i64);
 
 impl State {
     /// Opens the broker's own directory.
@@ -60,10 +53,12 @@ impl State {
     /// It cannot be read or written.
     pub fn open(host: Host) -> Result<Self, Fault> {
         let path = host.directory.join("key");
-        if store::read(&path, 32)?.is_none() {
-            store::replace(&path, &store::random()?)?;
+        let failed = "read or make the broker's key";
+        if files::read(&path, 32).map_err(Fault::io(failed))?.is_none() {
+            let key = files::random::<32>().and_then(|key| files::replace(&path, &key));
+            key.map_err(Fault::io(failed))?;
         }
-        let key = store::read(&path, 32)?.unwrap_or_default();
+        let key = files::read(&path, 32).map_err(Fault::io(failed))?.unwrap_or_default();
         let damaged = |_| Fault::new(Code::Interrupted, format!("{} is damaged; remove it", path.display()));
         Ok(Self {
             key: key.try_into().map_err(damaged)?,
@@ -73,30 +68,24 @@ impl State {
             running: Limit::new(CONNECTIONS.0, CONNECTIONS.1),
             bodies: Limit::new(BODIES.0, BODIES.1),
             waiting: Mutex::default(),
-            budget: Mutex::default(),
+            rates: Mutex::default(),
             turned_away: Mutex::default(),
-            policy: Mutex::default(),
+            accepted: Accepted::new(&host.accepted, &host.passwd, &host.group),
             host,
         })
     }
 
-    /// Returns the accepted policy, read anew if its file has changed.
+    /// Returns the accepted policy.
     ///
     /// # Errors
     /// None is accepted, or it is damaged: nobody is a client.
     pub fn policy(&self) -> Result<Arc<Policy>, Error> {
-        let id =
-            |file: std::fs::Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
-        let now = std::fs::metadata(&self.host.accepted).map(id).unwrap_or_default();
-        let mut known = locked(&self.policy);
-        if known.0 != now {
-            // The error is reported to each request.
-            let bytes = store::read(&self.host.accepted, FILE_MAX)?.unwrap_or_default();
-            let damaged = |why| Fault::new(Code::UnknownClient, why);
-            *known = (now, Some(Arc::new(Policy::load(&bytes).map_err(damaged)?)));
-        }
-        known.1.clone().ok_or_else(|| {
-            Denied::new(Code::UnknownClient, "no policy has been accepted; an operator must apply one").into()
+        self.accepted.policy(|_| {}).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                let why = "no policy has been accepted; an operator must apply one";
+                return Denied::new(Code::UnknownClient, why).into();
+            }
+            Fault::new(Code::UnknownClient, error).into()
         })
     }
 
@@ -105,11 +94,7 @@ impl State {
     /// # Errors
     /// They cannot be read.
     pub fn identity(&self, uid: u32) -> Result<Identity, Fault> {
-        let text = |path| {
-            let bytes = store::read(path, FILE_MAX)?.unwrap_or_default();
-            Ok::<_, Fault>(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        Ok(Identity::parse(uid, &text(&self.host.passwd)?, &text(&self.host.group)?))
+        self.accepted.identity(uid).map_err(Fault::io("read the account files"))
     }
 
     /// Returns the keyed digest of a request.
@@ -123,9 +108,10 @@ impl State {
     /// # Errors
     /// `rate_limited`.
     pub fn admit(&self, uid: u32, class: Class) -> Result<(), Denied> {
-        let limits = self.policy().map(|policy| Limits::new(&policy.audit(), class));
-        let limits = limits.unwrap_or_else(|_| Limits::new(&AuditLimits::default(), class));
-        locked(&self.budget).admit(uid, class, limits, ((self.host.since_boot)(), self.host.unix()))
+        let audit = self.policy().map(|policy| policy.audit()).unwrap_or_default();
+        let or = |set: u32, default: u32| if set == 0 { default } else { set };
+        let most = [or(audit.records_per_minute, 60), or(audit.records_per_hour, 2000)];
+        locked(&self.rates).admit(uid, class, most, ((self.host.since_boot)(), self.host.unix()))
     }
 
     /// Records an event without an order. One over the log's own budget is counted with those over the broker's.
@@ -136,14 +122,14 @@ impl State {
         let uid = claim.uid;
         let noted = self.recorder.note(claim);
         if matches!(&noted, Err(Error::Recorded(denied)) if denied.code == Code::RateLimited) {
-            locked(&self.budget).suppress(uid, self.host.unix());
+            locked(&self.rates).suppress(uid, self.host.unix());
         }
         noted
     }
 
     /// Records requests over a budget, once a minute per uid, and connections that were refused for their number.
     pub fn report(&self) {
-        let over = locked(&self.budget).report((self.host.since_boot)());
+        let over = locked(&self.rates).take_over(false, (self.host.since_boot)());
         for (uid, over) in over {
             let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             let claim = Claim {

@@ -1,16 +1,21 @@
-//! Who is connected to a socket of broker or recorder, and how much each user may have.
+//! What broker and recorder share: who is connected, under which policy, and how much each user may have.
 
 #![expect(
     clippy::must_use_candidate,
     reason = "no function here is called for anything but its result or its effect"
 )]
 
+mod accepted;
+pub mod files;
 mod limit;
 mod lock;
+mod rates;
 mod socket;
 mod window;
 
+pub use accepted::Accepted;
 pub use limit::{Limit, Permit};
 pub use lock::locked;
+pub use rates::{Class, Rates, Suppressed};
 pub use socket::{Peer, hangup, hung_up, is_gone, peer};
-pub use window::{Suppressed, Window};
+pub use window::Window;

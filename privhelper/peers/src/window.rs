@@ -1,7 +1,6 @@
 //! Sliding windows: how much of a budget was used of late.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// Amounts by their time, oldest first: requests by the second, bytes by slots of ten minutes.
 #[derive(Debug, Default)]
@@ -37,15 +36,4 @@ impl Window {
         });
         full?.0.saturating_add(length).checked_sub(now).filter(|wait| *wait > 0)
     }
-}
-
-/// Requests of one user that got no record of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Suppressed {
-    /// How many.
-    pub count: u64,
-    /// When the first came, since 1970.
-    pub first: Duration,
-    /// When the last came.
-    pub last: Duration,
 }

@@ -2,7 +2,8 @@
 
 use super::location::{End, Location};
 use crate::fault::Fault;
-use crate::sys::files::{self, Slot};
+use crate::sys::files::Slot;
+use postern_peers::files;
 use postern_policy::types::Digest;
 use postern_record::Json;
 use postern_seal::{Epoch, RunningKeys, Tip};

@@ -11,7 +11,7 @@ mod record;
 mod states;
 mod upkeep;
 
-pub use budget::{Budget, Class};
+pub use budget::Budget;
 pub use journal::{RECORD, TIP};
 pub use limits::{IDS, Limits};
 pub use location::Location;
@@ -20,7 +20,7 @@ pub use record::{Event, Payer, Record, size_and_digest};
 use crate::fault::Fault;
 use crate::sys::sockets::Journal;
 use chain::{Appended, Chain};
-use postern_peers::locked;
+use postern_peers::{Class, locked};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 

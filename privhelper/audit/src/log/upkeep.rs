@@ -59,12 +59,12 @@ impl AuditLog {
     }
 
     fn tell_suppressed(&self, is_end: bool) -> Result<(), Fault> {
-        let over = locked(&self.budget).take_over(is_end, (self.location.since_boot)());
+        let over = locked(&self.budget).rates.take_over(is_end, (self.location.since_boot)());
         let noted = over.into_iter().map(|(uid, told)| {
             let own = Json::new().number("uid", uid).number("count", told.count);
             let own = own.text("first", &rfc3339(told.first)).text("last", &rfc3339(told.last));
             let noted = self.note(Event::Suppressed, &Record { own, ..Record::default() });
-            noted.inspect_err(|_| locked(&self.budget).put_back(uid, told)).map(drop)
+            noted.inspect_err(|_| locked(&self.budget).rates.put_back(uid, told)).map(drop)
         });
         // Each is tried, also if another fails.
         noted.fold(Ok(()), Result::and)

@@ -2,7 +2,7 @@
 
 use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::time::SystemTime;
@@ -80,33 +80,13 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     File::open(to.parent().unwrap_or(to))?.sync_all()
 }
 
-/// Reads a file of at most `most` bytes; none if it does not exist.
+/// Replaces a small file as a whole, durably.
 ///
 /// # Errors
-/// It cannot be read, or is larger (`FileTooLarge`).
-pub fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    let mut content = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
-    let fits = u64::try_from(content.len()).is_ok_and(|size| size <= most);
-    if fits { Ok(Some(content)) } else { Err(io::ErrorKind::FileTooLarge.into()) }
-}
-
-/// Replaces a file as a whole: temporary name, fsync, rename, fsync of the directory.
-///
-/// # Errors
-/// A step failed; the old file is then unchanged.
+/// A step failed; the old file is then unchanged, or replaced and not durable yet.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
-    let mut file = open(&options, &temporary)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    rename(&temporary, path)
+    postern_peers::files::replace(path, content)?;
+    File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
 fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {

@@ -1,7 +1,8 @@
 //! How many records a uid may cause, and how many bytes all of them, and what is recorded of the rest.
 
 use crate::common::{CLIENT, MEMBER, OPERATOR, Root, World, accept, new_id, plenty};
-use postern_audit::log::{Budget, Class, Limits, Payer};
+use postern_audit::log::{Budget, Limits, Payer};
+use postern_peers::Class;
 use postern_proto::link::{self, Kind};
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
@@ -82,16 +83,16 @@ fn records_suppressed_requests_once_a_minute_with_count_and_times() {
     for second in 70..120 {
         ask(&mut budget, 1, Class::Effect, second).unwrap_err();
     }
-    let told = budget.take_over(false, at(120));
+    let told = budget.rates.take_over(false, at(120));
     assert_eq!((told.len(), told[&1].count), (1, 50));
     assert_eq!((told[&1].first, told[&1].last), (at(1_000_070), at(1_000_119)));
     ask(&mut budget, 1, Class::Effect, 120).unwrap_err();
-    assert!(budget.take_over(false, at(121)).is_empty(), "not twice within a minute");
+    assert!(budget.rates.take_over(false, at(121)).is_empty(), "not twice within a minute");
     // What could not be recorded is named the next time.
-    budget.put_back(1, told[&1]);
-    let rest = budget.take_over(true, at(122));
+    budget.rates.put_back(1, told[&1]);
+    let rest = budget.rates.take_over(true, at(122));
     assert_eq!((rest[&1].count, rest[&1].first, rest[&1].last), (51, at(1_000_070), at(1_000_120)));
-    assert!(budget.take_over(true, at(123)).is_empty());
+    assert!(budget.rates.take_over(true, at(123)).is_empty());
 }
 
 #[test]

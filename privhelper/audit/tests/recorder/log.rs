@@ -2,7 +2,8 @@
 
 use crate::common::{Root, World, new_id};
 use crate::reader::{epoch0, location};
-use postern_audit::log::{AuditLog, Class, Event, Limits, Record, size_and_digest};
+use postern_audit::log::{AuditLog, Event, Limits, Record, size_and_digest};
+use postern_peers::Class;
 use postern_peers::Peer;
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;

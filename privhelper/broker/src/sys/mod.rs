@@ -1,7 +1,6 @@
-//! The only calls that reach outside this program: sockets and the broker's own directory.
+//! The only calls that reach outside this program besides those of `postern_peers`: sockets.
 
 pub mod socket;
-pub mod store;
 
 use crate::error::Fault;
 use std::io::Write;

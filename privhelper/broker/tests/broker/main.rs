@@ -13,7 +13,6 @@
 )]
 
 mod bodies;
-mod budget;
 mod commands;
 mod common;
 mod connection;
