@@ -73,10 +73,7 @@ pub fn body_max(method: &str) -> usize {
 #[must_use]
 pub fn encode(stream: u32, kind: u8, payload: &[u8]) -> Option<Vec<u8>> {
     let head = Head { stream, kind, len: u32::try_from(payload.len()).ok()? };
-    let mut frame = Vec::with_capacity(HEAD.saturating_add(payload.len()));
-    frame.extend_from_slice(&head.encode());
-    frame.extend_from_slice(payload);
-    Some(frame)
+    Some([&head.encode(), payload].concat())
 }
 
 /// A request's payload: the method's name and the body.
@@ -85,22 +82,14 @@ pub fn encode(stream: u32, kind: u8, payload: &[u8]) -> Option<Vec<u8>> {
 #[must_use]
 pub fn encode_request(method: &str, body: &[u8]) -> Option<Vec<u8>> {
     let len = u8::try_from(method.len()).ok().filter(|_| method.len() <= METHOD_MAX)?;
-    let mut payload = Vec::with_capacity(method.len().saturating_add(body.len()).saturating_add(1));
-    payload.push(len);
-    payload.extend_from_slice(method.as_bytes());
-    payload.extend_from_slice(body);
-    Some(payload)
+    Some([&[len], method.as_bytes(), body].concat())
 }
 
 /// A request payload's method and body, or `None` if it is no request.
 #[must_use]
 pub fn split_request(payload: &[u8]) -> Option<(&str, &[u8])> {
     let (&len, rest) = payload.split_first()?;
-    let len = usize::from(len);
-    if len > METHOD_MAX {
-        return None;
-    }
-    let (method, body) = rest.split_at_checked(len)?;
-    let method = std::str::from_utf8(method).ok()?;
-    Some((method, body))
+    let (method, body) =
+        rest.split_at_checked(usize::from(len)).filter(|_| usize::from(len) <= METHOD_MAX)?;
+    Some((std::str::from_utf8(method).ok()?, body))
 }

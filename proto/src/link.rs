@@ -104,11 +104,8 @@ pub fn build() -> [u8; 32] {
         include_str!("../postern/root/v1/job.proto"),
         include_str!("../postern/v1/helper.proto"),
     ];
-    sources
-        .iter()
-        .fold(Sha256::new(), |hash, source| hash.chain_update(source).chain_update([0]))
-        .finalize()
-        .into()
+    let add = |hash: Sha256, source: &&str| hash.chain_update(source).chain_update([0]);
+    sources.iter().fold(Sha256::new(), add).finalize().into()
 }
 
 /// Writes one frame.
@@ -120,10 +117,7 @@ pub fn write(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> 
     let len =
         len.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "frame larger than its kind allows"))?;
     let [a, b, c, d] = len.to_le_bytes();
-    let mut frame = Vec::with_capacity(payload.len().saturating_add(5));
-    frame.extend_from_slice(&[a, b, c, d, kind.number()]);
-    frame.extend_from_slice(payload);
-    to.write_all(&frame)
+    to.write_all(&[&[a, b, c, d, kind.number()], payload].concat())
 }
 
 /// Writes one message as a frame.
@@ -147,24 +141,17 @@ pub fn send_content(to: &mut impl Write, content: &[u8]) -> io::Result<()> {
 /// # Errors
 /// `InvalidData` for an unknown kind or a payload larger than its kind allows; `UnexpectedEof` inside a frame.
 pub fn read(from: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
-    let mut head = [0_u8; 5];
-    let mut filled = 0_usize;
-    while let Some(rest) = head.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match from.read(rest) {
-            Ok(0) if filled == 0 => return Ok(None),
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => filled = filled.saturating_add(count),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let [a, b, c, d, number] = head;
+    let mut head = Vec::new();
+    from.by_ref().take(5).read_to_end(&mut head)?;
+    let (number, len) = match *head.as_slice() {
+        [] => return Ok(None),
+        [a, b, c, d, number] => (number, u32::from_le_bytes([a, b, c, d])),
+        _ => return Err(io::ErrorKind::UnexpectedEof.into()),
+    };
     let invalid = |what| io::Error::new(io::ErrorKind::InvalidData, what);
     let kind = Kind::from_number(number).ok_or_else(|| invalid("unknown kind of frame"))?;
-    let len = usize::try_from(u32::from_le_bytes([a, b, c, d])).map_err(|_| invalid("frame too large"))?;
-    if len > kind.max() {
-        return Err(invalid("frame larger than its kind allows"));
-    }
+    let len = usize::try_from(len).ok().filter(|len| *len <= kind.max());
+    let len = len.ok_or_else(|| invalid("frame larger than its kind allows"))?;
     let mut payload = vec![0_u8; len];
     from.read_exact(&mut payload)?;
     Ok(Some((kind, payload)))

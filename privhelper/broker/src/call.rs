@@ -3,6 +3,7 @@
 use crate::body::without_contents;
 use crate::claim;
 use crate::client::Client;
+use crate::describe;
 use crate::error::Error;
 use crate::events::{EventSender, Grpc};
 use crate::history::Question;
@@ -255,13 +256,22 @@ impl Call {
             Error::Failed(fault) => fault.denied(),
             Error::Malformed => Denied::new(Code::Interrupted, "malformed"),
         };
+        let granted_nearby = self.nearby(&denied.missing);
         self.sender.finish(event::Kind::Refused(wire::Refused {
             code: denied.code.as_str().to_owned(),
             message: denied.message,
             missing: denied.missing,
             retry_after_s: denied.retry_after_s,
             plan: None,
-            granted_nearby: denied.granted_nearby,
+            granted_nearby,
         }));
+    }
+
+    /// Returns what the client is granted of the verb whose grant is missing.
+    fn nearby(&self, missing: &str) -> Vec<String> {
+        let verb = missing.split(' ').next().and_then(VerbId::from_name);
+        let known = self.state.policy().ok().zip(self.state.identity(self.peer.uid).ok());
+        let known = verb.zip(known);
+        known.map_or_else(Vec::new, |(verb, (policy, who))| describe::nearby(&policy, &who, verb))
     }
 }

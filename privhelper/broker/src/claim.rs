@@ -6,11 +6,11 @@ use crate::meta::Meta;
 use crate::order::Order;
 use crate::plan::Plan;
 use postern_policy::request::{FileChange, NamedPackage, NewState, PackagesRequest};
-use postern_policy::types::{Digest, PackageName, PackageVersion, RequestId};
-use postern_policy::{Code, Facts, Grant, Request, RequiredGrant, Risk, VerbId};
+use postern_policy::types::{Digest, Expect, PackageName, PackageVersion, RequestId};
+use postern_policy::{Code, Facts, Grant, Request, RequiredGrant, VerbId};
 use postern_proto::root::v1::{Claim, Content};
 use postern_proto::v1 as wire;
-use postern_record::Json;
+use postern_record::{Json, Risk};
 use std::collections::BTreeSet;
 
 /// Most bytes of a text. The recorder refuses a longer one.
@@ -196,9 +196,14 @@ fn change_args((change, content): (&FileChange, Option<&Content>)) -> Json {
         let sha256 = Digest::from_bytes(&content.sha256).unwrap_or_default();
         json = json.number("size", content.size).text("sha256", &sha256.to_string());
     }
+    let expect = match change.expect {
+        Expect::Any => "any".to_owned(),
+        Expect::Absent => "absent".to_owned(),
+        Expect::Content(sha256) => sha256.to_string(),
+    };
     json = match &change.to {
-        NewState::Content(_) => json.text("expect", &change.expect.to_string()),
-        NewState::Removed => json.text("kind", "remove").text("expect", &change.expect.to_string()),
+        NewState::Content(_) => json.text("expect", &expect),
+        NewState::Removed => json.text("kind", "remove").text("expect", &expect),
         NewState::Directory | NewState::Attributes => json,
     };
     let or_empty = |name: Option<String>| name.unwrap_or_default();

@@ -1,14 +1,45 @@
-//! `policy.describe`: what a client may do, rule by rule.
+//! What a client may know of the policy: its own rules (`policy.describe`), and its grants of a verb.
 
 use postern_policy::types::Pattern;
 use postern_policy::{Command, Decision, Identity, Policy, Rule, Selector, VerbId};
 use postern_proto::v1 as wire;
+use std::sync::Arc;
+
+/// Most patterns in a refusal.
+const NEARBY_MAX: usize = 20;
 
 /// Describes the rules of the clients that this identity is.
 #[must_use]
 pub fn describe(policy: &Policy, identity: &Identity) -> wire::Description {
-    let grants = policy.rules_of(identity).map(|rule| grant(rule, policy.commands())).collect();
+    let grants = rules_of(policy, identity).map(|rule| grant(rule, policy.commands())).collect();
     wire::Description { client: policy.clients_of(identity).join("+"), grants }
+}
+
+/// Returns the grants of one verb that this identity has, as patterns.
+#[must_use]
+pub fn nearby(policy: &Policy, identity: &Identity, verb: VerbId) -> Vec<String> {
+    let own = rules_of(policy, identity)
+        .filter(|rule| rule.verbs.contains(&verb) && rule.decision != Decision::Deny);
+    own.flat_map(|rule| patterns(&rule.selector)).take(NEARBY_MAX).collect()
+}
+
+fn patterns(selector: &Selector) -> Vec<String> {
+    match selector {
+        Selector::Nothing => Vec::new(),
+        Selector::Packages(names) | Selector::Units(names) | Selector::Commands { names, .. } => {
+            strings(names)
+        }
+        Selector::Files { directories, files, .. } => {
+            let of = |directory| files.iter().map(move |file| format!("{directory}/{file}"));
+            directories.iter().flat_map(of).collect()
+        }
+    }
+}
+
+/// Returns the rules of the clients that this identity is, in the policy's order.
+pub fn rules_of<'a>(policy: &'a Policy, identity: &Identity) -> impl Iterator<Item = &'a Arc<Rule>> {
+    let clients = policy.clients_of(identity);
+    policy.rules().iter().filter(move |rule| clients.contains(&rule.client.as_str()))
 }
 
 /// Returns one rule as its client may see it: without the operator's texts and without other clients.

@@ -1,6 +1,7 @@
 //! Admits requests before they are decoded: budgets, permits, and the thread that runs each.
 
 use crate::call::Call;
+use crate::describe::rules_of;
 use crate::error::Error;
 use crate::meta::peek;
 use crate::run::run;
@@ -26,7 +27,7 @@ pub fn admit(state: &State, uid: u32, method: &str, body_len: usize) -> Result<(
     // Only these two verbs have bodies that large.
     let verb = find(method).map(|verb| verb.id);
     let files = |most: u32| if verb == Some(VerbId::FilePatch) { u64::from(most) } else { 1 };
-    let rules = policy.rules_of(&identity).filter(|rule| rule.decision != Decision::Deny);
+    let rules = rules_of(&policy, &identity).filter(|rule| rule.decision != Decision::Deny);
     let granting = rules.filter(|rule| verb.is_some_and(|verb| rule.verbs.contains(&verb)));
     let most = granting.map(|rule| rule.max_bytes.saturating_mul(files(rule.max_files))).max();
     let name = verb.map_or(method, |verb| verb.name());

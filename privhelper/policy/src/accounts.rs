@@ -15,13 +15,11 @@ pub struct Identity {
 
 impl Identity {
     /// Reads the text of passwd(5) and group(5). A line of another form names nobody.
-    #[must_use]
     pub fn parse(uid: u32, passwd: &str, group: &str) -> Self {
         let mut users = Vec::new();
         let mut primary = Vec::new();
-        for line in passwd.lines() {
-            if let [name, _, user, gid, _, _, _] = *line.split(':').collect::<Vec<_>>()
-                && is_name(name)
+        for [name, _, user, gid, _, _, _] in lines(passwd) {
+            if is_name(name)
                 && number(user) == Some(uid)
                 && let Some(gid) = number(gid)
             {
@@ -30,18 +28,20 @@ impl Identity {
             }
         }
         let mut groups = Vec::new();
-        for line in group.lines() {
-            if let [name, _, gid, members] = *line.split(':').collect::<Vec<_>>()
-                && is_name(name)
-                && let Some(gid) = number(gid)
-                && (primary.contains(&gid)
-                    || members.split(',').any(|member| users.iter().any(|u| u == member)))
-            {
+        for [name, _, gid, members] in lines(group) {
+            let is_member = || members.split(',').any(|member| users.iter().any(|user| user == member));
+            let is_own = |gid: u32| primary.contains(&gid) || is_member();
+            if is_name(name) && number(gid).is_some_and(is_own) {
                 groups.push(name.to_owned());
             }
         }
         Self { uid, users, groups }
     }
+}
+
+/// The fields of each line that has so many.
+fn lines<const N: usize>(text: &str) -> impl Iterator<Item = [&str; N]> {
+    text.lines().filter_map(|line| line.split(':').collect::<Vec<_>>().try_into().ok())
 }
 
 /// Not empty, and none of the `+` and `-` entries of NIS (nsswitch.conf(5)) or a comment.

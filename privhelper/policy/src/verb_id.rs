@@ -13,13 +13,11 @@ macro_rules! verbs {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The name in policies, records and commands.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
             /// The rpc of `postern.v1.Helper`.
-            #[must_use]
             pub const fn rpc(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant)),* }
             }
@@ -66,13 +64,11 @@ verbs! {
 
 impl VerbId {
     /// The verb of this name, if there is one.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|verb| verb.name() == name)
     }
 
     /// Whether it acts, rather than only looks. Each verb's row in the table says the same.
-    #[must_use]
     pub const fn is_effect(self) -> bool {
         !matches!(
             self,
@@ -86,7 +82,6 @@ impl VerbId {
     }
 
     /// Whether every listed client may call it for what is its own, without a rule.
-    #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::PolicyDescribe | Self::RequestResult)
     }

@@ -1,8 +1,8 @@
 //! Properties of units as PID 1 sends them over the bus.
 
+use postern_affected::{Dependency, UnitProperties};
 use postern_policy::Invalid;
 use postern_policy::facts::UnitState;
-use postern_policy::facts::affected::{Dependency, UnitProperties};
 use postern_policy::types::hex;
 use std::collections::HashMap;
 use zbus::zvariant::{OwnedValue, Value};

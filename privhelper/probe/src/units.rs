@@ -4,7 +4,7 @@
 
 use crate::bus::Bus;
 use crate::properties::Properties;
-use postern_policy::facts::affected::{
+use postern_affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
 use postern_policy::facts::{AffectedUnit, UnitFacts, UnitState, is_missing};

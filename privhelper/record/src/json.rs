@@ -1,7 +1,7 @@
 //! Canonical JSON of audit records (`privhelper/audit/AUDIT.md`): the broker writes the members of its claims with it, the
 //! recorder whole records.
 
-use sha2::{Digest, Sha256};
+use postern_policy::types::Digest;
 
 /// Most bytes of a record's object.
 const OBJECT_MAX: usize = 16 * 1024;
@@ -78,8 +78,7 @@ impl Json {
         if self.0.len() <= OBJECT_MAX {
             return self;
         }
-        let digest = Sha256::digest(self.0.as_bytes());
-        let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let digest = Digest::of(&[self.0.as_bytes()]).to_string();
         Self::new().number("size", i128::try_from(self.0.len()).unwrap_or(-1)).text("sha256", &digest)
     }
 

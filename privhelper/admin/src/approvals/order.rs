@@ -5,11 +5,11 @@
 
 use super::plan;
 use postern_policy::types::Digest;
-use postern_policy::{Request, RequiredGrant, Risk, VerbId};
+use postern_policy::{Request, RequiredGrant, VerbId};
 use postern_proto::link::{approval_digest, strict};
 use postern_proto::root::v1::{Claim, Order};
 use postern_proto::v1::{Approval, Meta, OperatorShown};
-use postern_record::rfc3339;
+use postern_record::{Risk, rfc3339};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,8 +7,9 @@ use super::model::{
 use super::request::{Element, FileTarget, Target};
 use crate::limits::{self, Limit, Stage};
 use crate::loaded_policy::{LoadedPolicy, Origin, decision_of, requester};
-use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, Risk, Rule, VerbId};
+use postern_policy::{Code, Decision, Denied, Grant, Object, Policy, Rule, VerbId};
 use postern_proto::root::v1 as root;
+use postern_record::Risk;
 
 /// Explains the decision of `policy` about a request of these clients.
 pub(super) fn explain(

@@ -49,7 +49,7 @@ fn entry(text: &str) -> Result<(), String> {
 }
 
 fn host(text: &str) -> Result<(), String> {
-    if postern_policy::types::ParameterKind::Hostname.admits(text) {
+    if postern_policy::types::is_hostname(text) {
         Ok(())
     } else {
         Err(format!("{text:?} is no host's name in lower case"))

@@ -6,8 +6,9 @@ use crate::host::Host;
 use crate::limits::{self, duration};
 use crate::loaded_policy::{LoadedPolicy, decision_of};
 use postern_policy::types::TargetPath;
-use postern_policy::{Decision, Object, Risk, VerbId};
+use postern_policy::{Decision, Object, VerbId};
 use postern_proto::root::v1 as root;
+use postern_record::Risk;
 
 /// A client with all that it is granted.
 pub fn client(loaded: &LoadedPolicy, host: &Host, wire: &root::Client, uses: Option<&Uses>) -> Client {

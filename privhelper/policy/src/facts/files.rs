@@ -31,7 +31,6 @@ pub struct OldFile {
 
 impl FileFacts {
     /// The facts as orders hold them. A digest of no bytes is left out.
-    #[must_use]
     pub fn to_wire(&self) -> root::FileFacts {
         let mut wire = root::FileFacts {
             path: self.path.to_string(),

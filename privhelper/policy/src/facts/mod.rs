@@ -1,6 +1,5 @@
 //! Facts: the state of the objects of a request, as plain data that callers gather and the policy decides.
 
-pub mod affected;
 mod files;
 mod packages;
 mod text;
@@ -8,6 +7,7 @@ mod units;
 
 pub use files::{FileFacts, OldFile};
 pub use packages::{Action, Origin, PackageStep, PackageTransaction};
+pub use text::word;
 pub use units::{AffectedUnit, UnitFacts, UnitState, all_names, is_missing, unit_info};
 
 use crate::error::Invalid;
@@ -28,7 +28,6 @@ pub enum Facts {
 
 impl Facts {
     /// The facts as orders hold them.
-    #[must_use]
     pub fn to_wire(&self) -> root::Facts {
         let mut wire = root::Facts::default();
         match self {
@@ -45,18 +44,15 @@ impl Facts {
     /// # Errors
     /// The field that is not what it must be; facts of more than one kind; more than 64 files.
     pub fn from_wire(wire: &root::Facts) -> Result<Self, Invalid> {
-        match wire {
-            root::Facts { files, unit: None, packages: None } if files.is_empty() => Ok(Self::None),
-            root::Facts { files, unit: None, packages: None } if files.len() <= 64 => {
+        let root::Facts { files, unit, packages } = wire;
+        match (files.len(), unit, packages) {
+            (0, None, None) => Ok(Self::None),
+            (1..=64, None, None) => {
                 files.iter().map(FileFacts::from_wire).collect::<Result<_, _>>().map(Self::Files)
             }
-            root::Facts { files, unit: Some(unit), packages: None } if files.is_empty() => {
-                UnitFacts::from_wire(unit).map(Box::new).map(Self::Unit)
-            }
-            root::Facts { files, unit: None, packages: Some(packages) } if files.is_empty() => {
-                PackageTransaction::from_wire(packages).map(Self::Packages)
-            }
-            root::Facts { .. } => Err(Invalid::new("facts", "must be of one kind")),
+            (0, Some(unit), None) => UnitFacts::from_wire(unit).map(Box::new).map(Self::Unit),
+            (0, None, Some(packages)) => PackageTransaction::from_wire(packages).map(Self::Packages),
+            _ => Err(Invalid::new("facts", "must be of one kind")),
         }
     }
 }

@@ -14,51 +14,52 @@ const STEPS_MAX: usize = 10_000;
 /// Most sources of a version.
 const SOURCES_MAX: usize = 100;
 
-/// The change of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It was not installed.
-    Install,
-    /// To a later version.
-    Upgrade,
-    /// To an earlier version.
-    Downgrade,
-    /// The same version again.
-    Reinstall,
-    /// Its configuration stays.
-    Remove,
-    /// Its configuration goes too.
-    Purge,
-    /// It was unpacked before.
-    Configure,
+macro_rules! actions {
+    ($($(#[$doc:meta])* $name:ident = $done:literal, $verb:ident;)*) => {
+        /// The change of a package, as messages name it too.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Action { $($(#[$doc])* $name),* }
+
+        impl Action {
+            /// "would be …".
+            pub const fn done(self) -> &'static str {
+                match self { $(Self::$name => $done),* }
+            }
+
+            /// The verb by which it is asked for on its own.
+            pub const fn verb(self) -> VerbId {
+                match self { $(Self::$name => VerbId::$verb),* }
+            }
+
+            const fn wire(self) -> wire::Action {
+                match self { $(Self::$name => wire::Action::$name),* }
+            }
+
+            const fn from_wire(action: wire::Action) -> Option<Self> {
+                match action {
+                    $(wire::Action::$name => Some(Self::$name),)*
+                    wire::Action::Unspecified => None,
+                }
+            }
+        }
+    };
 }
 
-impl Action {
-    /// "would be …".
-    #[must_use]
-    pub const fn done(self) -> &'static str {
-        match self {
-            Self::Install => "installed",
-            Self::Upgrade => "upgraded",
-            Self::Downgrade => "downgraded",
-            Self::Reinstall => "installed again",
-            Self::Remove => "removed",
-            Self::Purge => "purged",
-            Self::Configure => "configured",
-        }
-    }
-
-    /// The verb by which it is asked for on its own.
-    #[must_use]
-    pub const fn verb(self) -> VerbId {
-        match self {
-            Self::Install | Self::Downgrade | Self::Reinstall => VerbId::PackageInstall,
-            Self::Upgrade => VerbId::PackageUpgrade,
-            Self::Remove => VerbId::PackageRemove,
-            Self::Purge => VerbId::PackagePurge,
-            Self::Configure => VerbId::PackageRepair,
-        }
-    }
+actions! {
+    /// It was not installed.
+    Install = "installed", PackageInstall;
+    /// To a later version.
+    Upgrade = "upgraded", PackageUpgrade;
+    /// To an earlier version.
+    Downgrade = "downgraded", PackageInstall;
+    /// The same version again.
+    Reinstall = "installed again", PackageInstall;
+    /// Its configuration stays.
+    Remove = "removed", PackageRemove;
+    /// Its configuration goes too.
+    Purge = "purged", PackagePurge;
+    /// It was unpacked before.
+    Configure = "configured", PackageRepair;
 }
 
 /// One package of a transaction.
@@ -104,29 +105,8 @@ pub struct PackageTransaction {
     pub kept_back: Vec<PackageName>,
 }
 
-impl Action {
-    const fn wire(self) -> wire::Action {
-        match self {
-            Self::Install => wire::Action::Install,
-            Self::Upgrade => wire::Action::Upgrade,
-            Self::Downgrade => wire::Action::Downgrade,
-            Self::Reinstall => wire::Action::Reinstall,
-            Self::Remove => wire::Action::Remove,
-            Self::Purge => wire::Action::Purge,
-            Self::Configure => wire::Action::Configure,
-        }
-    }
-
-    fn from_wire(action: wire::Action) -> Option<Self> {
-        use Action::{Configure, Downgrade, Install, Purge, Reinstall, Remove, Upgrade};
-        let all = [Install, Upgrade, Downgrade, Reinstall, Remove, Purge, Configure];
-        all.into_iter().find(|known| known.wire() == action)
-    }
-}
-
 impl PackageStep {
     /// The step as messages hold it.
-    #[must_use]
     pub fn wire(&self) -> wire::PackageStep {
         wire::PackageStep {
             action: self.action.wire().into(),
@@ -163,7 +143,6 @@ impl PackageStep {
 
 impl PackageTransaction {
     /// The transaction as orders hold it.
-    #[must_use]
     pub fn to_wire(&self) -> root::PackageFacts {
         root::PackageFacts {
             steps: self.steps.iter().map(PackageStep::wire).collect(),
@@ -192,7 +171,6 @@ impl PackageTransaction {
 
 impl Origin {
     /// `ENTRY URI KEYS`, each of printable ASCII. None if it is not that.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let words = text.split(' ').collect::<Vec<_>>();
         let [entry, uri, keys] = *words.as_slice() else { return None };

@@ -16,10 +16,13 @@ pub(super) fn version(text: &str) -> Result<String, Invalid> {
     Err(Invalid::new("version", "must be up to 256 letters, digits, '.', '+', ':', '~' and '-'"))
 }
 
-/// A state of systemd's, or empty.
-pub(super) fn word(text: &str) -> Result<String, Invalid> {
-    if text.is_empty() || is_text(text, 32, |b| matches!(b, b'a'..=b'z' | b'-')) {
+/// Reads a state or an invocation of systemd's, or an empty text.
+///
+/// # Errors
+/// It is none.
+pub fn word(text: &str) -> Result<String, Invalid> {
+    if text.is_empty() || is_text(text, 32, |b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
         return Ok(text.to_owned());
     }
-    Err(Invalid::new("unit", "has a state that is not up to 32 of a-z and '-'"))
+    Err(Invalid::new("unit", "has a state that is not up to 32 of a-z, 0-9 and '-'"))
 }

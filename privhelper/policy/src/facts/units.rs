@@ -17,19 +17,16 @@ const AFFECTED_MAX: usize = 256;
 const EFFECTS: [&str; 6] = ["start", "stop", "restart", "reload", "enable", "disable"];
 
 /// The canonical id and the aliases, each once.
-#[must_use]
 pub fn all_names(unit: &UnitState) -> BTreeSet<&str> {
     unit.names.iter().chain([&unit.id]).map(String::as_str).collect()
 }
 
 /// Whether systemd knows nothing of it: no file, and no trace of a run.
-#[must_use]
 pub fn is_missing(unit: &UnitState) -> bool {
     unit.load == "not-found" && unit.active == "inactive"
 }
 
 /// The state as clients are told.
-#[must_use]
 pub fn unit_info(unit: &UnitState) -> wire::UnitInfo {
     wire::UnitInfo {
         id: unit.id.clone(),
@@ -60,13 +57,11 @@ pub struct AffectedUnit {
 
 impl AffectedUnit {
     /// systemctl's word for what happens.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         self.verb.name().trim_start_matches("unit.")
     }
 
     /// The verbs that a rule may deny it by.
-    #[must_use]
     pub fn verbs(&self) -> Vec<VerbId> {
         let parts = [VerbId::UnitTryRestart, VerbId::UnitStop, VerbId::UnitStart];
         let is_restart = self.verb == VerbId::UnitRestart;
@@ -74,7 +69,6 @@ impl AffectedUnit {
     }
 
     /// Whether a rule must have `allow_cascade`. A start of another unit does not need it, nor does a name that no unit has.
-    #[must_use]
     pub fn is_cascade(&self) -> bool {
         self.verb != VerbId::UnitStart && !is_missing(&self.state)
     }
@@ -91,7 +85,6 @@ pub struct UnitFacts {
 
 impl UnitFacts {
     /// The changes of affected units, which must be the same right before the effect.
-    #[must_use]
     pub fn effects(&self) -> BTreeSet<(VerbId, &str)> {
         self.affected.iter().map(|other| (other.verb, other.state.id.as_str())).collect()
     }
@@ -116,7 +109,6 @@ fn checked(unit: Option<&UnitState>) -> Result<UnitState, Invalid> {
 
 impl UnitFacts {
     /// The facts as orders hold them: without what the request itself says.
-    #[must_use]
     pub fn to_wire(&self) -> root::UnitFacts {
         let affected = |other: &AffectedUnit| root::AffectedUnit {
             unit: Some(other.state.clone()),

@@ -20,8 +20,8 @@ pub struct CommandRequest {
 }
 
 impl CommandRequest {
-    pub(super) fn new(wire: &wire::CommandRunRequest) -> Result<Self, Invalid> {
-        let pairs = wire.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value.clone()));
+    pub(super) fn new(wire: wire::CommandRunRequest) -> Result<Self, Invalid> {
+        let pairs = wire.parameters.into_iter().map(|parameter| (parameter.name, parameter.value));
         Ok(Self { name: CommandName::new(&wire.name)?, arguments: Arguments::new(pairs.collect())? })
     }
 

@@ -117,8 +117,8 @@ impl FilesRequest {
         Ok(Self { verb: VerbId::FilePatch, changes })
     }
 
-    pub(super) fn remove(wire: &wire::FileRemoveRequest) -> Result<Self, Invalid> {
-        let (path, expect) = (wire.path.clone(), wire.expect.clone());
+    pub(super) fn remove(wire: wire::FileRemoveRequest) -> Result<Self, Invalid> {
+        let wire::FileRemoveRequest { path, expect, .. } = wire;
         let kind = wire::ChangeKind::Remove.into();
         let change = wire::FileChange { path, kind, expect, ..wire::FileChange::default() };
         Ok(Self::one(VerbId::FileRemove, FileChange::of_wire(&change)?))

@@ -52,85 +52,69 @@ pub type Decoded = (Option<wire::Meta>, Result<Request, Invalid>);
 
 impl Request {
     /// Decodes a client's message. None: it is malformed, and the connection must end.
-    #[must_use]
     pub fn decode(verb: VerbId, body: &[u8]) -> Option<Decoded> {
-        use Request::{Command, FileList, FileRead, Files, Packages, Unit, UnitStatus};
         macro_rules! read {
-            ($message:ident, $wrap:expr, $parse:expr) => {{
-                let mut wire = strict::<wire::$message>(body)?;
-                let meta = wire.meta.take();
-                Some((meta, $parse(&wire).map($wrap)))
+            ($message:ident, |$wire:ident| $request:expr) => {{
+                let mut $wire = strict::<wire::$message>(body)?;
+                let meta = $wire.meta.take();
+                Some((meta, $request))
             }};
         }
-        macro_rules! named {
-            ($message:ident) => {
-                read!($message, Packages, |wire: &wire::$message| PackagesRequest::named(verb, &wire.names))
-            };
-        }
-        macro_rules! unnamed {
-            ($message:ident) => {
-                read!($message, Packages, |_| Ok(PackagesRequest::unnamed(verb)))
-            };
-        }
-        macro_rules! unit {
-            ($message:ident) => {
-                read!($message, Unit, |wire: &wire::$message| UnitRequest::new(verb, &wire.unit, false))
-            };
-        }
-        macro_rules! unit_now {
-            ($message:ident) => {
-                read!($message, Unit, |wire: &wire::$message| UnitRequest::new(verb, &wire.unit, wire.now))
-            };
-        }
+        // Verbs with the same fields share the message of one of them (tested).
         match verb {
-            VerbId::FileWrite => read!(FileWriteRequest, Files, FilesRequest::write),
-            VerbId::FilePatch => read!(FilePatchRequest, Files, FilesRequest::patch),
-            VerbId::FileRemove => read!(FileRemoveRequest, Files, FilesRequest::remove),
-            VerbId::FileMkdir => read!(FileMkdirRequest, Files, FilesRequest::mkdir),
-            VerbId::FileSetMode => read!(FileSetModeRequest, Files, FilesRequest::set_mode),
-            VerbId::FileSetOwner => read!(FileSetOwnerRequest, Files, FilesRequest::set_owner),
-            VerbId::FileRead => read!(FileReadRequest, FileRead, FileReadRequest::new),
-            VerbId::FileList => {
-                read!(FileListRequest, FileList, |wire: &wire::FileListRequest| TargetPath::new(&wire.path))
+            VerbId::FileWrite => read!(FileWriteRequest, |it| FilesRequest::write(&it).map(Self::Files)),
+            VerbId::FilePatch => read!(FilePatchRequest, |it| FilesRequest::patch(&it).map(Self::Files)),
+            VerbId::FileRemove => read!(FileRemoveRequest, |it| FilesRequest::remove(it).map(Self::Files)),
+            VerbId::FileMkdir => read!(FileMkdirRequest, |it| FilesRequest::mkdir(&it).map(Self::Files)),
+            VerbId::FileSetMode => {
+                read!(FileSetModeRequest, |it| FilesRequest::set_mode(&it).map(Self::Files))
             }
-            VerbId::UnitStatus => read!(UnitStatusRequest, UnitStatus, UnitStatusRequest::new),
-            VerbId::UnitStart => unit!(UnitStartRequest),
-            VerbId::UnitStop => unit!(UnitStopRequest),
-            VerbId::UnitRestart => unit!(UnitRestartRequest),
-            VerbId::UnitReload => unit!(UnitReloadRequest),
-            VerbId::UnitTryRestart => unit!(UnitTryRestartRequest),
-            VerbId::UnitResetFailed => unit!(UnitResetFailedRequest),
-            VerbId::UnitUnmask => unit!(UnitUnmaskRequest),
-            VerbId::UnitEnable => unit_now!(UnitEnableRequest),
-            VerbId::UnitDisable => unit_now!(UnitDisableRequest),
-            VerbId::UnitMask => unit_now!(UnitMaskRequest),
-            VerbId::UnitDaemonReload => read!(UnitDaemonReloadRequest, |()| Self::DaemonReload, |_| Ok(())),
-            VerbId::PackageInstall => read!(PackageInstallRequest, Packages, PackagesRequest::install),
-            VerbId::PackageUpgrade => read!(PackageUpgradeRequest, Packages, PackagesRequest::upgrade),
-            VerbId::PackageRemove => named!(PackageRemoveRequest),
-            VerbId::PackagePurge => named!(PackagePurgeRequest),
-            VerbId::PackageHold => named!(PackageHoldRequest),
-            VerbId::PackageUnhold => named!(PackageUnholdRequest),
-            VerbId::PackageShow => named!(PackageShowRequest),
-            VerbId::PackageAutoremove => unnamed!(PackageAutoremoveRequest),
-            VerbId::PackageRepair => unnamed!(PackageRepairRequest),
-            VerbId::PackageUpdate => unnamed!(PackageUpdateRequest),
-            VerbId::CommandRun => read!(CommandRunRequest, Command, CommandRequest::new),
-            VerbId::PolicyDescribe => read!(PolicyDescribeRequest, |()| Self::Describe, |_| Ok(())),
-            VerbId::RequestResult => {
-                read!(RequestResultRequest, Self::Result, |wire: &wire::RequestResultRequest| own::of(
-                    &wire.of
-                ))
+            VerbId::FileSetOwner => {
+                read!(FileSetOwnerRequest, |it| FilesRequest::set_owner(&it).map(Self::Files))
             }
-            VerbId::RequestUndo => {
-                read!(RequestUndoRequest, Self::Undo, |wire: &wire::RequestUndoRequest| own::of(&wire.of))
+            VerbId::FileRead => read!(FileReadRequest, |it| FileReadRequest::new(&it).map(Self::FileRead)),
+            VerbId::FileList => read!(FileListRequest, |it| TargetPath::new(&it.path).map(Self::FileList)),
+            VerbId::UnitStatus => {
+                read!(UnitStatusRequest, |it| UnitStatusRequest::new(&it).map(Self::UnitStatus))
             }
+            VerbId::UnitStart
+            | VerbId::UnitStop
+            | VerbId::UnitRestart
+            | VerbId::UnitReload
+            | VerbId::UnitTryRestart
+            | VerbId::UnitResetFailed
+            | VerbId::UnitUnmask => {
+                read!(UnitStartRequest, |it| UnitRequest::new(verb, &it.unit, false).map(Self::Unit))
+            }
+            VerbId::UnitEnable | VerbId::UnitDisable | VerbId::UnitMask => {
+                read!(UnitEnableRequest, |it| UnitRequest::new(verb, &it.unit, it.now).map(Self::Unit))
+            }
+            VerbId::PackageInstall => {
+                read!(PackageInstallRequest, |it| PackagesRequest::install(&it).map(Self::Packages))
+            }
+            VerbId::PackageUpgrade => {
+                read!(PackageUpgradeRequest, |it| PackagesRequest::upgrade(&it).map(Self::Packages))
+            }
+            VerbId::PackageRemove
+            | VerbId::PackagePurge
+            | VerbId::PackageHold
+            | VerbId::PackageUnhold
+            | VerbId::PackageShow => {
+                read!(PackageRemoveRequest, |it| PackagesRequest::named(verb, &it.names).map(Self::Packages))
+            }
+            VerbId::PackageAutoremove | VerbId::PackageRepair | VerbId::PackageUpdate => {
+                read!(PackageUpdateRequest, |it| Ok(Self::Packages(PackagesRequest::unnamed(verb))))
+            }
+            VerbId::UnitDaemonReload => read!(UnitDaemonReloadRequest, |it| Ok(Self::DaemonReload)),
+            VerbId::CommandRun => read!(CommandRunRequest, |it| CommandRequest::new(it).map(Self::Command)),
+            VerbId::PolicyDescribe => read!(PolicyDescribeRequest, |it| Ok(Self::Describe)),
+            VerbId::RequestResult => read!(RequestResultRequest, |it| own::of(&it.of).map(Self::Result)),
+            VerbId::RequestUndo => read!(RequestUndoRequest, |it| own::of(&it.of).map(Self::Undo)),
         }
     }
 
     /// Decodes the body of an order, whose content travelled beside it. None: malformed, or the contents are not those
     /// of its WRITE changes.
-    #[must_use]
     pub fn decode_order(
         verb: VerbId,
         body: &[u8],
@@ -143,7 +127,6 @@ impl Request {
     }
 
     /// The verb.
-    #[must_use]
     pub const fn verb(&self) -> VerbId {
         match self {
             Self::Files(files) => files.verb,
@@ -161,13 +144,11 @@ impl Request {
     }
 
     /// Whether it changes nothing.
-    #[must_use]
     pub const fn is_read(&self) -> bool {
         !self.verb().is_effect()
     }
 
     /// The grants that the request needs. Empty for an undo: see [`undo_grants`].
-    #[must_use]
     pub fn required_grants(&self) -> Vec<RequiredGrant> {
         match self {
             Self::Files(files) => files.required_grants(),

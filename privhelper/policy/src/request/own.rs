@@ -12,7 +12,6 @@ pub(super) fn of(text: &str) -> Result<RequestId, Invalid> {
 
 /// Returns the grants of an undo besides those of its inverse: each rule that granted the request must list
 /// `request.undo`. `least`: the decision of that request, which its undo does not fall below.
-#[must_use]
 pub fn undo_grants(rules: &[String], least: Decision) -> Vec<RequiredGrant> {
     let mut rules = rules.to_vec();
     rules.sort_unstable();

@@ -23,7 +23,7 @@ const UNDO: root::UndoLimits =
 pub struct Policy {
     digest: Digest,
     /// What is read as it is: clients, sources and limits.
-    wire: root::Rules,
+    pub(super) wire: root::Rules,
     rules: Vec<Arc<Rule>>,
     /// For each rule its client's place and a bit for each of its verbs: most rules are passed over by these alone.
     index: Vec<(usize, u64)>,
@@ -77,66 +77,49 @@ impl Policy {
     }
 
     /// SHA-256 of the encoded rules.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
     /// The clients, in the policy's order.
-    #[must_use]
     pub fn clients(&self) -> &[root::Client] {
         &self.wire.clients
     }
 
-    /// Where packages may come from.
-    pub(super) fn sources(&self) -> &[root::Source] {
-        &self.wire.sources
-    }
-
     /// The rules, in the policy's order.
-    #[must_use]
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.rules
     }
 
     /// The commands that rules can grant.
-    #[must_use]
     pub fn commands(&self) -> &[Command] {
         &self.commands
     }
 
     /// The command of this name.
-    #[must_use]
     pub fn command(&self, name: &str) -> Option<&Command> {
         self.commands.iter().find(|command| command.name.as_str() == name)
     }
 
     /// How the audit log is kept, and how much of it is a client's; 0 = not said.
-    #[must_use]
     pub fn audit(&self) -> root::AuditLimits {
         self.wire.audit.unwrap_or_default()
     }
 
     /// How many requests may wait for a person.
-    #[must_use]
     pub fn approvals(&self) -> root::ApprovalLimits {
         self.wire.approvals.unwrap_or(APPROVALS)
     }
 
     /// How much is kept for undo, of each client.
-    #[must_use]
     pub fn undo(&self) -> root::UndoLimits {
         self.wire.undo.unwrap_or(UNDO)
     }
 
     /// The names of the clients that this identity is. Empty: it is no client.
-    #[must_use]
     pub fn clients_of(&self, who: &Identity) -> Vec<&str> {
-        self.clients()
-            .iter()
-            .filter(|client| is_client(client, who))
-            .map(|client| client.name.as_str())
-            .collect()
+        let named = self.client_indexes(who).into_iter().filter_map(|index| self.clients().get(index));
+        named.map(|client| client.name.as_str()).collect()
     }
 
     /// The indexes of those clients.

@@ -70,7 +70,6 @@ impl Command {
     }
 
     /// The values that the program reads from descriptors, each with the argument that names its descriptor.
-    #[must_use]
     pub fn secrets(&self, arguments: &Arguments) -> Vec<root::Secret> {
         let secret = |(element, place): (&String, u32)| {
             let part = element.split_once('=').map_or(element.as_str(), |(_, value)| value);
@@ -82,13 +81,11 @@ impl Command {
 
     /// The unit template that `policy apply` writes for this row: `postern-command-NAME-DIGEST`, without `@INSTANCE.service`.
     /// Another row of the same name has another unit.
-    #[must_use]
     pub fn unit(&self) -> String {
         self.unit_of(&[])
     }
 
     /// The unit template of this row as a validator of one granted directory.
-    #[must_use]
     pub fn validator_unit(&self, directory: &str) -> String {
         self.unit_of(directory.as_bytes())
     }
@@ -100,14 +97,13 @@ impl Command {
     }
 
     /// Whether this parameter is a secret.
-    #[must_use]
     pub fn is_secret(&self, name: &str) -> bool {
-        self.parameters.iter().any(|(known, kind)| known == name && *kind == ParameterKind::Secret)
+        self.parameters.iter().any(|(known, kind)| known == name && kind.is(root::ParameterKind::Secret))
     }
 
     /// The values that name paths, under directories that only root may write.
     pub fn paths<'a>(&self, arguments: &'a Arguments) -> impl Iterator<Item = &'a str> {
-        let paths = self.parameters.iter().filter(|(_, kind)| matches!(kind, ParameterKind::Path(..)));
+        let paths = self.parameters.iter().filter(|(_, kind)| kind.is(root::ParameterKind::Path));
         let names = paths.map(|(name, _)| name.clone()).collect::<Vec<_>>();
         names.into_iter().filter_map(|name| arguments.get(&name))
     }
@@ -121,7 +117,7 @@ impl Command {
         for (name, kind) in &self.parameters {
             match arguments.get(name) {
                 None => return invalid(format!("{name} is missing: {}", kind.says())),
-                Some(value) if *kind != ParameterKind::Secret && !Arguments::is_value(value) => {
+                Some(value) if !kind.is(root::ParameterKind::Secret) && !Arguments::is_value(value) => {
                     let why = "without control characters, the first no '-', '@' or '+'";
                     return invalid(format!("{name} must be 1 to 4096 bytes {why}"));
                 }

@@ -2,7 +2,6 @@
 
 use super::accepted::Policy;
 use super::decision::Decision;
-use super::describe;
 use super::element::Element;
 use super::flags::package_flags;
 use super::grant::Grant;
@@ -10,7 +9,7 @@ use super::object::{Object, RequiredGrant};
 use super::rule::Rule;
 use crate::accounts::Identity;
 use crate::error::{Code, Denied};
-use crate::facts::{Action, Facts, all_names};
+use crate::facts::{Action, Facts, PackageStep, all_names};
 use crate::types::{TargetPath, UnitName};
 use crate::verb_id::VerbId;
 use std::sync::Arc;
@@ -47,7 +46,6 @@ impl Policy {
     }
 
     /// Whether the same client may also do `verb` to `object` without asking: for what an answer may contain.
-    #[must_use]
     pub fn grants(&self, who: &Identity, verb: VerbId, object: &Object) -> bool {
         let rules = self.element(&self.client_indexes(who), verb, object, 0).unwrap_or_default();
         rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
@@ -63,49 +61,10 @@ impl Policy {
         let clients = self.client_indexes(who);
         let facts = &grant.marked(facts);
         let Grant { mut elements, flags, least } = grant;
-        match facts {
-            Facts::None | Facts::Files(_) => {}
-            Facts::Unit(unit) => {
-                for other in &unit.affected {
-                    for name in all_names(&other.state) {
-                        let object = Object::unit(UnitName::new_or_template(name)?);
-                        self.not_denied(&clients, &elements, &other.verbs(), &object)?;
-                    }
-                }
-                // Each name counts like one that was asked for, with its rule's limits and strictness.
-                let mut aliases = Vec::new();
-                for alias in all_names(&unit.state) {
-                    for Element { verb, object, .. } in &elements {
-                        let Object::Unit { name, journal_lines } = object else { continue };
-                        if name.as_str() != alias {
-                            let (name, journal_lines) = (UnitName::new(alias)?, *journal_lines);
-                            let object = Object::Unit { name, journal_lines };
-                            let rules = self.element(&clients, *verb, &object, 0)?;
-                            aliases.push(Element { verb: *verb, object, rules });
-                        }
-                    }
-                }
-                elements.extend(aliases);
-            }
-            Facts::Packages(packages) => {
-                for step in
-                    packages.steps.iter().filter(|step| step.action != Action::Configure && !step.asked)
-                {
-                    let object = Object::Package { name: step.name.clone(), version: None };
-                    let also = [VerbId::PackageRemove, step.action.verb()];
-                    self.not_denied(&clients, &elements, &also, &object)?;
-                }
-                let all = elements.iter().filter(|element| element.object == Object::AllPackages);
-                let mut upgraded = Vec::new();
-                for Element { verb, .. } in all {
-                    for step in packages.steps.iter().filter(|step| step.action == Action::Upgrade) {
-                        let object = Object::Package { name: step.name.clone(), version: None };
-                        let rules = self.element(&clients, *verb, &object, 0)?;
-                        upgraded.push(Element { verb: *verb, object, rules });
-                    }
-                }
-                elements.extend(upgraded);
-            }
+        self.check_along(&clients, &elements, facts)?;
+        for (verb, object) in implied(&elements, facts)? {
+            let rules = self.element(&clients, verb, &object, 0)?;
+            elements.push(Element { verb, object, rules });
         }
         let created = created(&elements, facts);
         for (index, element) in elements.iter_mut().enumerate() {
@@ -114,10 +73,34 @@ impl Policy {
                 if created.contains(&index) {
                     rule.holds_new_file(verb, object)?;
                 }
-                rule.holds_facts(verb, facts, flags, self.sources())
+                rule.holds_facts(verb, facts, flags, &self.wire.sources)
             })?;
         }
         Ok(Grant { elements, flags, least })
+    }
+
+    /// Checks that no rule denies what would change along with the request: other units, under each of their names, and
+    /// packages that it does not name.
+    fn check_along(&self, clients: &[usize], elements: &[Element], facts: &Facts) -> Result<(), Denied> {
+        match facts {
+            Facts::None | Facts::Files(_) => {}
+            Facts::Unit(unit) => {
+                for other in &unit.affected {
+                    for name in all_names(&other.state) {
+                        let object = Object::unit(UnitName::new_or_template(name)?);
+                        self.not_denied(clients, elements, &other.verbs(), &object)?;
+                    }
+                }
+            }
+            Facts::Packages(packages) => {
+                let along = |step: &&PackageStep| step.action != Action::Configure && !step.asked;
+                for step in packages.steps.iter().filter(along) {
+                    let also = [VerbId::PackageRemove, step.action.verb()];
+                    self.not_denied(clients, elements, &also, &Object::package(step.name.clone()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks that no rule denies this object as a side effect of another: neither by the request's verbs nor by `also`, the
@@ -157,7 +140,7 @@ impl Policy {
         let strictest = selected.iter().map(|rule| rule.decision).max();
         let mut rules = selected.into_iter().filter(|rule| Some(rule.decision) == strictest).cloned();
         match strictest {
-            None => Err(self.no_grant(clients, verb, object)),
+            None => Err(no_grant(verb, object)),
             Some(Decision::Deny) => {
                 let id = rules.next().map_or_else(String::new, |rule| rule.id.clone());
                 Err(Denied::new(Code::Denied, format!("rule {id} denies {}", verb.name())))
@@ -178,15 +161,34 @@ impl Policy {
         let unknown = || Denied::new(Code::NotFound, format!("the policy has no command named {name}"));
         self.command(name.as_str()).ok_or_else(unknown)?.check(arguments)
     }
+}
 
-    /// The answer outside the grant: the same for objects that exist and objects that do not.
-    fn no_grant(&self, clients: &[usize], verb: VerbId, object: &Object) -> Denied {
-        Denied {
-            granted_nearby: describe::nearby(self, clients, verb),
-            missing: format!("{} {}", verb.name(), object.name()).trim_end().to_owned(),
-            ..Denied::new(Code::NoGrant, format!("no rule grants {} of this", verb.name()))
+/// The answer outside the grant: the same for objects that exist and objects that do not.
+fn no_grant(verb: VerbId, object: &Object) -> Denied {
+    let missing = format!("{} {}", verb.name(), object.name()).trim_end().to_owned();
+    Denied { missing, ..Denied::new(Code::NoGrant, format!("no rule grants {} of this", verb.name())) }
+}
+
+/// The grants that the facts require besides those of the request, with the limits and strictness of their rules: of each
+/// alias of its unit, and of each package that an upgrade of all changes.
+fn implied(elements: &[Element], facts: &Facts) -> Result<Vec<RequiredGrant>, Denied> {
+    let mut implied = Vec::new();
+    for Element { verb, object, .. } in elements {
+        match (object, facts) {
+            (Object::Unit { name, journal_lines }, Facts::Unit(unit)) => {
+                for alias in all_names(&unit.state).into_iter().filter(|alias| *alias != name.as_str()) {
+                    let (name, journal_lines) = (UnitName::new(alias)?, *journal_lines);
+                    implied.push((*verb, Object::Unit { name, journal_lines }));
+                }
+            }
+            (Object::AllPackages, Facts::Packages(packages)) => {
+                let upgraded = packages.steps.iter().filter(|step| step.action == Action::Upgrade);
+                implied.extend(upgraded.map(|step| (*verb, Object::package(step.name.clone()))));
+            }
+            _ => {}
         }
     }
+    Ok(implied)
 }
 
 /// The indexes of the elements that create a file or directory. The removal of a path that does not exist is none.

@@ -15,7 +15,6 @@ pub enum Decision {
 
 impl Decision {
     /// As messages hold it.
-    #[must_use]
     pub const fn wire(self) -> wire::Decision {
         match self {
             Self::Allow => wire::Decision::Allow,
@@ -25,7 +24,6 @@ impl Decision {
     }
 
     /// The word in policies and records.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",

@@ -28,13 +28,11 @@ pub struct Grant {
 
 impl Grant {
     /// The grant of an operator's undo, which no rule decides.
-    #[must_use]
     pub fn of_operator() -> Self {
         Self { elements: Vec::new(), flags: PackageFlags::default(), least: Decision::Allow }
     }
 
     /// The elements of the request, then what the facts added to them.
-    #[must_use]
     pub fn elements(&self) -> &[Element] {
         &self.elements
     }
@@ -45,7 +43,6 @@ impl Grant {
     }
 
     /// The id of the rule that answers and records name: the first of those that decide. Empty for verbs that are open.
-    #[must_use]
     pub fn rule_id(&self) -> &str {
         let decision = self.decision();
         let decides = self.rules().find(|rule| rule.decision == decision).or_else(|| self.rules().next());
@@ -53,19 +50,16 @@ impl Grant {
     }
 
     /// The strictest decision of the rules used. Verbs that are open are allowed.
-    #[must_use]
     pub fn decision(&self) -> Decision {
         self.rules().map(|rule| rule.decision).max().unwrap_or(Decision::Allow).max(self.least)
     }
 
     /// The changes that apt may make, in simulation and run.
-    #[must_use]
     pub const fn package_flags(&self) -> PackageFlags {
         self.flags
     }
 
     /// Whether the request itself names this step. The mark of a simulation is not used.
-    #[must_use]
     pub fn asks_for(&self, step: &PackageStep) -> bool {
         self.elements.iter().any(|element| element.asks_for(step))
     }
@@ -82,19 +76,16 @@ impl Grant {
     }
 
     /// Whether the content that the request replaces is kept for undo: not if one rule says `keep_for_undo = false`.
-    #[must_use]
     pub fn keeps_for_undo(&self) -> bool {
         !self.rules().any(|rule| rule.no_undo_copy)
     }
 
     /// How many people must approve: the most that any `ask` rule of the request requires.
-    #[must_use]
     pub fn approvers(&self) -> u32 {
         self.ask_rules().map(|rule| rule.approvers).max().unwrap_or(1)
     }
 
     /// How long the request waits for approval: the shortest time of any `ask` rule of the request.
-    #[must_use]
     pub fn approval_ttl(&self) -> Duration {
         let shortest = self.ask_rules().map(|rule| rule.approval_ttl_s).min();
         shortest.map_or(DEFAULT_TTL, Duration::from_secs)
@@ -107,7 +98,6 @@ impl Grant {
     }
 
     /// The longest wait for locks and jobs: the shortest of the rules used; a minute for open verbs.
-    #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.rules().map(|rule| rule.timeout_s).min().unwrap_or(60))
     }

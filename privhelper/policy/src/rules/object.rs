@@ -64,19 +64,21 @@ pub enum Object {
 
 impl Object {
     /// The unit, without its journal.
-    #[must_use]
     pub const fn unit(name: UnitName) -> Self {
         Self::Unit { name, journal_lines: 0 }
     }
 
+    /// The package, in any version.
+    pub const fn package(name: PackageName) -> Self {
+        Self::Package { name, version: None }
+    }
+
     /// The file as a reader sees it.
-    #[must_use]
     pub fn read(path: TargetPath) -> Self {
         Self::File { path, bytes: 0, content: None, mode: None, owner: None, group: None }
     }
 
     /// The same without content, which only the decision on the request looks at.
-    #[must_use]
     pub fn without_content(&self) -> Self {
         let mut object = self.clone();
         if let Self::File { content, .. } = &mut object {
@@ -86,25 +88,21 @@ impl Object {
     }
 
     /// The least strict decision that a request about this may get.
-    #[must_use]
     pub const fn least(&self) -> Decision {
         if let Self::Undo { least, .. } = self { *least } else { Decision::Allow }
     }
 
     /// The path, if it is a file's.
-    #[must_use]
     pub const fn path(&self) -> Option<&TargetPath> {
         if let Self::File { path, .. } = self { Some(path) } else { None }
     }
 
     /// Whether it is the file of this path.
-    #[must_use]
     pub fn is_file(&self, at: &TargetPath) -> bool {
         self.path() == Some(at)
     }
 
     /// The name of the object for people: never a value or content.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Nothing => "",
@@ -147,7 +145,6 @@ pub enum Selector {
 
 impl Selector {
     /// Whether this is about the object. An undo is selected by its rule and not here.
-    #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
         match self {
             Self::Nothing => matches!(object, Object::Nothing),
@@ -174,7 +171,6 @@ impl Selector {
     }
 
     /// The directory through which this reaches the path, if it does.
-    #[must_use]
     pub fn directory_of(&self, verb: VerbId, path: &TargetPath) -> Option<&TargetPath> {
         let Self::Files { directories, depth, files } = self else { return None };
         directories.iter().find(|directory| reaches(directory, *depth, files, verb, path))

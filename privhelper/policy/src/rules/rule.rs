@@ -72,7 +72,6 @@ impl Rule {
     }
 
     /// Whether the rule speaks of this verb on this object.
-    #[must_use]
     pub fn selects(&self, verb: VerbId, object: &Object) -> bool {
         let is_selected = if let Object::Undo { rule, .. } = object {
             verb == VerbId::RequestUndo && *rule == self.id
@@ -88,57 +87,28 @@ impl Rule {
     /// `limit_exceeded` with the limit's name.
     pub fn holds(&self, object: &Object) -> Result<(), Denied> {
         match object {
-            Object::Unit { journal_lines, .. } if *journal_lines > self.journal_lines => {
-                let (id, lines) = (&self.id, self.journal_lines);
-                Err(over(format!("rule {id} grants {lines} lines of the journal (`journal_lines`)")))
+            Object::Unit { journal_lines, .. } => {
+                let most = self.journal_lines;
+                self.keep(*journal_lines <= most, || format!("{most} lines of the journal (`journal_lines`)"))
             }
-            Object::Nothing
-            | Object::AllPackages
-            | Object::Unit { .. }
-            | Object::Command { .. }
-            | Object::Undo { .. } => Ok(()),
-            Object::Package { version, .. } => self.holds_version(version.as_ref()),
+            Object::Nothing | Object::AllPackages | Object::Command { .. } | Object::Undo { .. } => Ok(()),
+            Object::Package { version, .. } => {
+                let is_granted = |version: &PackageVersion| {
+                    self.versions.iter().any(|pattern| pattern.matches(version.as_str()))
+                };
+                self.keep(version.as_ref().is_none_or(is_granted), || {
+                    "the candidate version only, or those in `versions`".to_owned()
+                })
+            }
             Object::File { bytes, content, mode, owner, group, .. } => {
-                self.holds_content(*bytes, content.as_deref())?;
-                self.grants("modes", mode.as_ref(), &self.modes)?;
-                self.grants("owners", owner.as_ref(), &self.owners)?;
-                self.grants("groups", group.as_ref(), &self.groups)
+                let most = self.max_bytes;
+                self.keep(*bytes <= most, || format!("at most {most} bytes (`max_bytes`)"))?;
+                self.keep_lines(content.as_deref())?;
+                self.keep_listed("modes", mode.as_ref(), &self.modes)?;
+                self.keep_listed("owners", owner.as_ref(), &self.owners)?;
+                self.keep_listed("groups", group.as_ref(), &self.groups)
             }
         }
-    }
-
-    fn holds_version(&self, version: Option<&PackageVersion>) -> Result<(), Denied> {
-        let is_granted =
-            |version: &PackageVersion| self.versions.iter().any(|pattern| pattern.matches(version.as_str()));
-        if version.is_none_or(is_granted) {
-            return Ok(());
-        }
-        Err(over(format!("rule {} grants the candidate version only, or those in `versions`", self.id)))
-    }
-
-    fn holds_content(&self, bytes: u64, content: Option<&[u8]>) -> Result<(), Denied> {
-        if bytes > self.max_bytes {
-            let (id, most) = (&self.id, self.max_bytes);
-            return Err(over(format!("rule {id} grants at most {most} bytes (`max_bytes`)")));
-        }
-        let content = content.filter(|_| !self.lines.is_empty());
-        if let Some(line) = content.and_then(|content| first_unlisted(&self.lines, content)) {
-            return Err(over(format!("line {line} is none of those that rule {} grants (`lines`)", self.id)));
-        }
-        Ok(())
-    }
-
-    fn grants<T: PartialEq + std::fmt::Display>(
-        &self,
-        key: &str,
-        asked: Option<&T>,
-        granted: &[T],
-    ) -> Result<(), Denied> {
-        if asked.is_none_or(|asked| granted.contains(asked)) {
-            return Ok(());
-        }
-        let granted = if granted.is_empty() { "none".to_owned() } else { list(granted) };
-        Err(over(format!("rule {} grants only the {key} {granted}", self.id)))
     }
 
     /// Whether the verb on this many files at once keeps the limits.
@@ -146,16 +116,34 @@ impl Rule {
     /// # Errors
     /// `limit_exceeded` with the limit's name.
     pub fn holds_verb(&self, verb: VerbId, files: usize) -> Result<(), Denied> {
-        if verb == VerbId::FilePatch && u32::try_from(files).is_ok_and(|files| files > self.max_files) {
-            let (id, most) = (&self.id, self.max_files);
-            return Err(over(format!("rule {id} grants at most {most} files (`max_files`)")));
-        }
-        Ok(())
+        let most = self.max_files;
+        let is_kept = verb != VerbId::FilePatch || u32::try_from(files).is_ok_and(|files| files <= most);
+        self.keep(is_kept, || format!("at most {most} files (`max_files`)"))
     }
-}
 
-fn over(what: String) -> Denied {
-    Denied::new(Code::LimitExceeded, what)
+    fn keep_lines(&self, content: Option<&[u8]>) -> Result<(), Denied> {
+        let content = content.filter(|_| !self.lines.is_empty());
+        let unlisted = content.and_then(|content| first_unlisted(&self.lines, content));
+        let why = |line| format!("line {line} is none of those that rule {} grants (`lines`)", self.id);
+        unlisted.map_or(Ok(()), |line| Err(Denied::new(Code::LimitExceeded, why(line))))
+    }
+
+    fn keep_listed<T: PartialEq + std::fmt::Display>(
+        &self,
+        key: &str,
+        asked: Option<&T>,
+        granted: &[T],
+    ) -> Result<(), Denied> {
+        self.keep(asked.is_none_or(|asked| granted.contains(asked)), || {
+            format!("only the {key} {}", if granted.is_empty() { "none".to_owned() } else { list(granted) })
+        })
+    }
+
+    /// Refuses what breaks a limit; `grants` are the words for it.
+    fn keep(&self, is_kept: bool, grants: impl Fn() -> String) -> Result<(), Denied> {
+        let why = || format!("rule {} grants {}", self.id, grants());
+        if is_kept { Ok(()) } else { Err(Denied::new(Code::LimitExceeded, why())) }
+    }
 }
 
 pub(super) fn list<T: std::fmt::Display>(items: &[T]) -> String {

@@ -18,19 +18,9 @@ impl CommandName {
         let invalid = Invalid::new("name", "a command's name is 1 to 64 of a-z, 0-9 and '-'");
         is_name.then(|| Self(text.to_owned())).ok_or(invalid)
     }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for CommandName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+readers!(CommandName, 0);
 
 /// Parameters with their values, sorted by name. What a value may be besides, the command's own types say.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -57,7 +47,6 @@ impl Arguments {
     }
 
     /// Whether this may name a parameter: 1 to 32 of `[a-z0-9_-]`, the first a letter.
-    #[must_use]
     pub fn is_name(text: &str) -> bool {
         text.len() <= 32
             && text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -66,7 +55,6 @@ impl Arguments {
 
     /// Whether this may be a value of any parameter, one that stands in `argv`: it begins with none of `-`, `@` and
     /// `+`, which programs read as something else.
-    #[must_use]
     pub fn is_value(text: &str) -> bool {
         (1..=4096).contains(&text.len())
             && !text.starts_with(['-', '@', '+'])
@@ -74,7 +62,6 @@ impl Arguments {
     }
 
     /// The value of this name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }

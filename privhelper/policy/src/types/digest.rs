@@ -12,7 +12,6 @@ impl Digest {
     pub const ZERO: Self = Self([0; 32]);
 
     /// The digest of these parts, one after the other.
-    #[must_use]
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
@@ -22,25 +21,21 @@ impl Digest {
     }
 
     /// The digest whose 32 bytes these are.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
     /// The digest that 64 lower-case hex digits say.
-    #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         Self::from_bytes(&unhex(text)?)
     }
 
     /// The 32 bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The same, their number known.
-    #[must_use]
     pub fn array(&self) -> [u8; 32] {
         self.0
     }
@@ -53,14 +48,12 @@ impl fmt::Display for Digest {
 }
 
 /// Bytes as lower-case hex digits.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()
 }
 
 /// The bytes that lower-case hex digits say, two a byte.
-#[must_use]
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
     let byte = |pair: &[u8]| match *pair {

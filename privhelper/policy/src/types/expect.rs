@@ -29,13 +29,3 @@ impl Expect {
         }
     }
 }
-
-impl std::fmt::Display for Expect {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Any => f.write_str("any"),
-            Self::Absent => f.write_str("absent"),
-            Self::Content(digest) => digest.fmt(f),
-        }
-    }
-}

@@ -2,6 +2,24 @@
 //!
 //! Nothing here does I/O. After validation no wire type is used.
 
+/// Gives a validated text its readers.
+macro_rules! readers {
+    ($name:ident, $text:tt) => {
+        impl $name {
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.$text
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.$text)
+            }
+        }
+    };
+}
+
 mod arguments;
 mod digest;
 mod expect;
@@ -19,7 +37,7 @@ pub use digest::{Digest, hex, unhex};
 pub use expect::Expect;
 pub use mode::{Attributes, FileKind, FileMode};
 pub use package::{PackageName, PackageVersion};
-pub use parameter::ParameterKind;
+pub use parameter::{ParameterKind, is_hostname};
 pub use path::TargetPath;
 pub use pattern::Pattern;
 pub use request_id::RequestId;

@@ -19,10 +19,8 @@ impl FileMode {
     /// # Errors
     /// Anything else, such as `"4755"` or `"644"`.
     pub fn new(text: &str) -> Result<Self, Invalid> {
-        let bad = Invalid::new(
-            "mode",
-            "must be four octal digits such as \"0644\", without setuid, setgid or sticky",
-        );
+        let why = "must be four octal digits such as \"0644\", without setuid, setgid or sticky";
+        let bad = Invalid::new("mode", why);
         if text.len() != 4 || !text.starts_with('0') || !text.bytes().all(|b| matches!(b, b'0'..=b'7')) {
             return Err(bad);
         }
@@ -30,13 +28,11 @@ impl FileMode {
     }
 
     /// The permission bits of a file as the kernel reports them, or `None` if it has setuid, setgid or sticky.
-    #[must_use]
     pub fn of_stat(st_mode: u32) -> Option<Self> {
         (st_mode & 0o7000 == 0).then_some(Self(st_mode & 0o777))
     }
 
     /// The bits.
-    #[must_use]
     pub fn bits(self) -> u32 {
         self.0
     }

@@ -1,7 +1,6 @@
 //! Names and versions of Debian packages.
 
 use crate::error::Invalid;
-use std::fmt;
 
 /// A package name: 2 to 128 of `[a-z0-9+.-]`, the first `[a-z0-9]` (Debian policy 5.6.7).
 ///
@@ -25,19 +24,9 @@ impl PackageName {
         let is_name = first && rest && (2..=128).contains(&text.len()) && !text.ends_with('-');
         is_name.then(|| Self(text.to_owned())).ok_or(bad)
     }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for PackageName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+readers!(PackageName, 0);
 
 /// A version: 1 to 256 of `[A-Za-z0-9.+:~-]`, the first a digit (deb-version(7)).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,10 +47,6 @@ impl PackageVersion {
         );
         (first && rest && text.len() <= 256).then(|| Self(text.to_owned())).ok_or(bad)
     }
-
-    /// The version.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
+
+readers!(PackageVersion, 0);

@@ -7,46 +7,39 @@ use super::unit::UnitName;
 use super::user::UserName;
 use crate::error::each;
 use core::net::IpAddr;
-use postern_proto::root::v1 as root;
-use std::ops::RangeInclusive;
+use postern_proto::root::v1::{self as root, ParameterKind as Wire};
+
+/// A kind, its description for clients before what the policy lists, and whether a text is such a value.
+type Row = (Wire, &'static str, fn(&ParameterKind, &str) -> bool);
+
+/// The kinds, as CONTRACTS 5 describes them. A `secret` travels by descriptor, never in argv or the log.
+const KINDS: [Row; 17] = [
+    (Wire::Enum, "", |kind, value| kind.wire.values.iter().any(|word| word == value)),
+    (Wire::Int, "", ParameterKind::is_in_range),
+    (Wire::Size, "size such as 512M", |_, value| is_size(value)),
+    (Wire::Name, "name such as data-1", |_, value| is_name(value)),
+    (Wire::User, "user's name", |_, value| UserName::new("user", value).is_ok()),
+    (Wire::Group, "group's name", |_, value| UserName::new("group", value).is_ok()),
+    (Wire::Hostname, "host's name in lower case", |_, value| is_hostname(value)),
+    (Wire::Domain, "domain such as example.org", |_, value| is_hostname(value) && value.contains('.')),
+    (Wire::Ip, "IP address", |_, value| address(value).is_some()),
+    (Wire::Cidr, "network such as 10.0.0.0/8", |_, value| is_network(value)),
+    (Wire::Port, "port from 1 to 65535", |_, value| number::<u16>(value).is_some_and(|port| port > 0)),
+    (Wire::Timezone, "time zone such as Europe/Berlin", |_, value| is_timezone(value)),
+    (Wire::Package, "package ", |kind, value| PackageName::new(value).is_ok() && kind.is_listed(value)),
+    (Wire::Unit, "unit ", ParameterKind::is_unit),
+    (Wire::Path, "path ", ParameterKind::is_path),
+    (Wire::Secret, "secret", |_, _| true),
+    (Wire::Text, "", ParameterKind::is_listed),
+];
 
 /// A parameter's kind with what the policy says of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// One of these words.
-    OneOf(Vec<String>),
-    /// A whole number of this range, without sign or leading zeros.
-    Integer(RangeInclusive<i64>),
-    /// A whole number, alone or with K, M, G or T.
-    Size,
-    /// 1 to 64 of `[A-Za-z0-9._-]`, the first a letter or digit.
-    Name,
-    /// A user's name.
-    User,
-    /// A group's name.
-    Group,
-    /// A host's name: labels in lower case.
-    Hostname,
-    /// A host's name of at least two labels.
-    Domain,
-    /// An IP address in its shortest form.
-    Ip,
-    /// An IP address and a prefix length.
-    Cidr,
-    /// 1 to 65535.
-    Port,
-    /// `UTC` or `Area/Place` of the time zone database.
-    Timezone,
-    /// A package that one of the patterns names.
-    Package(Vec<Pattern>),
-    /// A unit that one of the patterns names.
-    Unit(Vec<Pattern>),
-    /// A direct child of one of the directories that one of the patterns names.
-    Path(Vec<TargetPath>, Vec<Pattern>),
-    /// Any value. It travels by descriptor, never in argv or the log.
-    Secret,
-    /// A text that one of the patterns is.
-    Text(Vec<Pattern>),
+#[derive(Debug, Clone)]
+pub struct ParameterKind {
+    row: &'static Row,
+    wire: root::Parameter,
+    patterns: Vec<Pattern>,
+    directories: Vec<TargetPath>,
 }
 
 impl ParameterKind {
@@ -55,102 +48,81 @@ impl ParameterKind {
     /// # Errors
     /// A field that is not what it must be, in words.
     pub fn new(wire: &root::Parameter) -> Result<Self, String> {
-        use root::ParameterKind as Wire;
-        Ok(match wire.kind() {
-            Wire::Unspecified => return Err("has no kind".to_owned()),
-            Wire::Enum => Self::OneOf(wire.values.clone()),
-            Wire::Int => Self::Integer(wire.min..=wire.max),
-            Wire::Size => Self::Size,
-            Wire::Name => Self::Name,
-            Wire::User => Self::User,
-            Wire::Group => Self::Group,
-            Wire::Hostname => Self::Hostname,
-            Wire::Domain => Self::Domain,
-            Wire::Ip => Self::Ip,
-            Wire::Cidr => Self::Cidr,
-            Wire::Port => Self::Port,
-            Wire::Timezone => Self::Timezone,
-            Wire::Package => Self::Package(each(&wire.values, Pattern::new)?),
-            Wire::Unit => Self::Unit(each(&wire.values, Pattern::new)?),
-            Wire::Path => {
-                Self::Path(each(&wire.directories, TargetPath::new)?, each(&wire.files, Pattern::new)?)
-            }
-            Wire::Secret => Self::Secret,
-            Wire::Text => Self::Text(each(&wire.values, Pattern::of_text)?),
+        let kind = wire.kind();
+        let row = KINDS.iter().find(|(known, ..)| *known == kind).ok_or("has no kind")?;
+        let parse = if kind == Wire::Text { Pattern::of_text } else { Pattern::new };
+        let texts = if kind == Wire::Path { &wire.files } else { &wire.values };
+        Ok(Self {
+            row,
+            patterns: if kind == Wire::Enum { Vec::new() } else { each(texts, parse)? },
+            directories: each(&wire.directories, TargetPath::new)?,
+            wire: wire.clone(),
         })
     }
 
+    /// Whether it is this kind.
+    pub fn is(&self, kind: Wire) -> bool {
+        self.row.0 == kind
+    }
+
     /// Whether a value is of this kind. That it is a value at all, [`super::arguments::Arguments::is_value`] says.
-    #[must_use]
     pub fn admits(&self, value: &str) -> bool {
-        match self {
-            Self::OneOf(words) => words.iter().any(|word| word == value),
-            Self::Integer(range) => number::<i64>(value).is_some_and(|number| range.contains(&number)),
-            Self::Size => {
-                let digits = value.strip_suffix(['K', 'M', 'G', 'T']).unwrap_or(value);
-                digits.len() <= 15 && number::<u64>(digits).is_some()
-            }
-            Self::Name => {
-                let set = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-                value.len() <= 64
-                    && value.starts_with(|c: char| c.is_ascii_alphanumeric())
-                    && value.bytes().all(set)
-            }
-            Self::User => UserName::new("user", value).is_ok(),
-            Self::Group => UserName::new("group", value).is_ok(),
-            Self::Hostname => is_hostname(value),
-            Self::Domain => is_hostname(value) && value.contains('.'),
-            Self::Ip => address(value).is_some(),
-            Self::Cidr => value.split_once('/').is_some_and(|(host, bits)| {
-                let most = address(host).map(|address| if address.is_ipv4() { 32 } else { 128 });
-                number::<u8>(bits).is_some_and(|bits| most.is_some_and(|most| bits <= most))
-            }),
-            Self::Port => number::<u16>(value).is_some_and(|port| port > 0),
-            Self::Timezone => is_timezone(value),
-            Self::Package(patterns) => {
-                PackageName::new(value).is_ok() && patterns.iter().any(|pattern| pattern.matches(value))
-            }
-            Self::Unit(patterns) => {
-                UnitName::new(value).is_ok() && patterns.iter().any(|pattern| pattern.matches_unit(value))
-            }
-            Self::Path(directories, files) => TargetPath::new(value).is_ok_and(|path| {
-                let (parent, name) = path.split();
-                directories.iter().any(|directory| directory.as_str() == parent)
-                    && files.iter().any(|pattern| pattern.matches_file(name))
-            }),
-            Self::Secret => true,
-            Self::Text(patterns) => patterns.iter().any(|pattern| pattern.matches(value)),
-        }
+        self.row.2(self, value)
     }
 
     /// The requirement of a value, for the client.
-    #[must_use]
     pub fn says(&self) -> String {
-        let joined =
-            |patterns: &[Pattern]| patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join("|");
-        match self {
-            Self::OneOf(words) => words.join("|"),
-            Self::Integer(range) => format!("{}..{}", range.start(), range.end()),
-            Self::Size => "size such as 512M".to_owned(),
-            Self::Name => "name such as data-1".to_owned(),
-            Self::User => "user's name".to_owned(),
-            Self::Group => "group's name".to_owned(),
-            Self::Hostname => "host's name in lower case".to_owned(),
-            Self::Domain => "domain such as example.org".to_owned(),
-            Self::Ip => "IP address".to_owned(),
-            Self::Cidr => "network such as 10.0.0.0/8".to_owned(),
-            Self::Port => "port from 1 to 65535".to_owned(),
-            Self::Timezone => "time zone such as Europe/Berlin".to_owned(),
-            Self::Package(patterns) => format!("package {}", joined(patterns)),
-            Self::Unit(patterns) => format!("unit {}", joined(patterns)),
-            Self::Path(directories, files) => {
-                let directories = directories.iter().map(TargetPath::as_str).collect::<Vec<_>>().join("|");
-                format!("path {directories}/{}", joined(files))
-            }
-            Self::Secret => "secret".to_owned(),
-            Self::Text(patterns) => joined(patterns),
-        }
+        let root::Parameter { values, directories, files, min, max, .. } = &self.wire;
+        let listed = if self.is(Wire::Int) {
+            format!("{min}..{max}")
+        } else if self.is(Wire::Path) {
+            format!("{}/{}", directories.join("|"), files.join("|"))
+        } else {
+            values.join("|")
+        };
+        format!("{}{listed}", self.row.1)
     }
+
+    fn is_in_range(&self, value: &str) -> bool {
+        number(value).is_some_and(|number| (self.wire.min..=self.wire.max).contains(&number))
+    }
+
+    fn is_listed(&self, value: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.matches(value))
+    }
+
+    fn is_unit(&self, value: &str) -> bool {
+        UnitName::new(value).is_ok() && self.patterns.iter().any(|pattern| pattern.matches_unit(value))
+    }
+
+    /// Whether it is a direct child of one of the directories.
+    fn is_path(&self, value: &str) -> bool {
+        TargetPath::new(value).is_ok_and(|path| {
+            let (parent, name) = path.split();
+            self.directories.iter().any(|directory| directory.as_str() == parent)
+                && self.patterns.iter().any(|pattern| pattern.matches_file(name))
+        })
+    }
+}
+
+/// A whole number, alone or with K, M, G or T.
+fn is_size(value: &str) -> bool {
+    let digits = value.strip_suffix(['K', 'M', 'G', 'T']).unwrap_or(value);
+    digits.len() <= 15 && number::<u64>(digits).is_some()
+}
+
+/// 1 to 64 of `[A-Za-z0-9._-]`, the first a letter or digit.
+fn is_name(value: &str) -> bool {
+    let set = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    value.len() <= 64 && value.starts_with(|c: char| c.is_ascii_alphanumeric()) && value.bytes().all(set)
+}
+
+/// An IP address and a prefix length.
+fn is_network(value: &str) -> bool {
+    value.split_once('/').is_some_and(|(host, bits)| {
+        let most = address(host).map(|address| if address.is_ipv4() { 32 } else { 128 });
+        number::<u8>(bits).is_some_and(|bits| most.is_some_and(|most| bits <= most))
+    })
 }
 
 /// A whole number in its only form: digits, no leading zero.
@@ -164,8 +136,8 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().filter(|address: &IpAddr| address.to_string() == text)
 }
 
-/// RFC 1123 labels in lower case, the last one not a number: that would be an address.
-fn is_hostname(text: &str) -> bool {
+/// Whether it is a host's name: RFC 1123 labels in lower case, the last one not a number, which would be an address.
+pub fn is_hostname(text: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())
             && !label.starts_with('-')

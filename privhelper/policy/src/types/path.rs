@@ -1,7 +1,6 @@
 //! Paths of files that a client names.
 
 use crate::error::Invalid;
-use std::fmt;
 
 /// An absolute path in its plain form: no `.`, `..`, `//` or final `/`, no control
 /// characters; at most 4096 bytes, 255 a component. Says nothing about what exists.
@@ -35,14 +34,7 @@ impl TargetPath {
         Ok(Self(text.to_owned()))
     }
 
-    /// The path.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The directory and the last component. The directory of `/x` is `/`.
-    #[must_use]
     pub fn split(&self) -> (&str, &str) {
         match self.0.rsplit_once('/') {
             Some(("", name)) => ("/", name),
@@ -52,7 +44,6 @@ impl TargetPath {
     }
 
     /// The rest of the path below `directory`, if it is below it: `b/c` of `/a/b/c` below `/a`.
-    #[must_use]
     pub fn below(&self, directory: &Self) -> Option<&str> {
         self.0.strip_prefix(&directory.0)?.strip_prefix('/')
     }
@@ -63,8 +54,4 @@ pub(super) fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-impl fmt::Display for TargetPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+readers!(TargetPath, 0);

@@ -1,7 +1,6 @@
 //! The policy's patterns: literals with `*`.
 
 use crate::error::Invalid;
-use std::fmt;
 use std::ops::Range;
 
 /// Literal ASCII text in which `*` stands for any run of characters. What it does not cross depends on what is matched.
@@ -38,13 +37,8 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Self, Invalid> {
         let fine =
             |b: u8| b.is_ascii_graphic() && !matches!(b, b'/' | b'?' | b'[' | b']' | b'{' | b'}' | b'\\');
-        if text.is_empty() || text.len() > 256 || !text.bytes().all(fine) {
-            return Err(Invalid::new(
-                "pattern",
-                "must be 1 to 256 printable ASCII characters of which only '*' is special; no '/', '?', brackets or '\\'",
-            ));
-        }
-        Ok(Self { text: text.to_owned(), stars: Stars::find(text) })
+        let why = "must be 1 to 256 printable ASCII characters of which only '*' is special; no '/', '?', brackets or '\\'";
+        Self::of(text, text.bytes().all(fine), why)
     }
 
     /// A pattern of lines and of texts, in which `/`, blanks and brackets are themselves.
@@ -53,41 +47,33 @@ impl Pattern {
     /// Empty, over 256 bytes, other than printable ASCII and blanks, or with a last `\`, which would join two lines.
     pub fn of_text(text: &str) -> Result<Self, Invalid> {
         let is_printable = text.bytes().all(|b| matches!(b, b' '..=b'~'));
-        if text.is_empty() || text.len() > 256 || !is_printable || text.ends_with('\\') {
-            return Err(Invalid::new(
-                "pattern",
-                "must be 1 to 256 printable ASCII characters or blanks of which only '*' is special, the last no '\\'",
-            ));
+        let why = "must be 1 to 256 printable ASCII characters or blanks of which only '*' is special, the last no '\\'";
+        Self::of(text, is_printable && !text.ends_with('\\'), why)
+    }
+
+    fn of(text: &str, is_pattern: bool, why: &'static str) -> Result<Self, Invalid> {
+        if !is_pattern || text.is_empty() || text.len() > 256 {
+            return Err(Invalid::new("pattern", why));
         }
         Ok(Self { text: text.to_owned(), stars: Stars::find(text) })
     }
 
-    /// The pattern's text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// Whether `text` is what the pattern says; `*` crosses no `/`.
-    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.matches_but(text, |b| b != b'/')
     }
 
     /// As [`Self::matches`] for a unit's name: `*` does not cross `@` either.
-    #[must_use]
     pub fn matches_unit(&self, name: &str) -> bool {
         self.matches_but(name, |b| b != b'/' && b != b'@')
     }
 
     /// As [`Self::matches`] for a file's name: `*` takes no leading dot.
-    #[must_use]
     pub fn matches_file(&self, name: &str) -> bool {
         !(name.starts_with('.') && self.text.starts_with('*')) && self.matches(name)
     }
 
     /// Whether a line is what the pattern says; `*` takes any printable ASCII character and blanks.
-    #[must_use]
     pub fn matches_line(&self, line: &str) -> bool {
         self.matches_but(line, |b| matches!(b, b' '..=b'~'))
     }
@@ -127,8 +113,4 @@ fn between(pattern: &[u8], mut text: &[u8], can_take: &impl Fn(u8) -> bool) -> b
     text.iter().all(|b| can_take(*b))
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
+readers!(Pattern, text);

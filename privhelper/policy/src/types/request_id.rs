@@ -1,7 +1,6 @@
 //! Ids of requests.
 
 use crate::error::Invalid;
-use std::fmt;
 use std::time::Duration;
 
 /// A version 7 UUID (RFC 9562) as 36 lower-case characters. Holds its own time, so that an old id can be told.
@@ -38,14 +37,7 @@ impl RequestId {
         Self::new(&format!("{high}-{low}-7{a}-8{b}-{c}"))
     }
 
-    /// The id.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// When the id was made, in milliseconds since 1970, as the id says.
-    #[must_use]
     pub fn unix_ms(&self) -> u64 {
         self.0.bytes().filter(|b| *b != b'-').take(12).fold(0, |time, b| {
             let digit = char::from(b).to_digit(16).unwrap_or(0);
@@ -54,8 +46,4 @@ impl RequestId {
     }
 }
 
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+readers!(RequestId, 0);

@@ -1,21 +1,11 @@
 //! Names of systemd units.
 
 use crate::error::Invalid;
-use std::fmt;
 
 /// How units' names end (systemd.unit(5)).
+#[rustfmt::skip]
 pub const UNIT_SUFFIXES: [&str; 11] = [
-    ".service",
-    ".socket",
-    ".timer",
-    ".target",
-    ".path",
-    ".mount",
-    ".automount",
-    ".swap",
-    ".slice",
-    ".scope",
-    ".device",
+    ".service", ".socket", ".timer", ".target", ".path", ".mount", ".automount", ".swap", ".slice", ".scope", ".device",
 ];
 
 /// A unit's full name with its suffix: at most 255 of `[A-Za-z0-9:_.\\-]`, at most one `@` (systemd.unit(5)).
@@ -59,20 +49,9 @@ impl UnitName {
     }
 
     /// Whether it stands for units that differ by what follows the `@`.
-    #[must_use]
     pub fn is_template(&self) -> bool {
         self.0.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with('@'))
     }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for UnitName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+readers!(UnitName, 0);

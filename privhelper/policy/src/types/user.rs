@@ -1,7 +1,6 @@
 //! Names of users and groups.
 
 use crate::error::Invalid;
-use std::fmt;
 
 /// A user's or group's name: 1 to 32 of `[a-z0-9_-]`, the first `[a-z_]`. Never a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,16 +17,6 @@ impl UserName {
         let why = "must be a user's or group's name of a-z, 0-9, '_', '-', and no number";
         (first && rest && text.len() <= 32).then(|| Self(text.to_owned())).ok_or(Invalid::new(field, why))
     }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for UserName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+readers!(UserName, 0);

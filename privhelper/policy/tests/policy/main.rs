@@ -10,7 +10,6 @@
 )]
 
 mod accounts;
-mod affected;
 mod commands;
 mod common;
 mod facts;
@@ -20,5 +19,4 @@ mod patterns;
 mod plans;
 mod requests;
 mod rules;
-mod unit_facts;
 mod units;

@@ -4,6 +4,7 @@ use crate::common::meta;
 use postern_policy::request::{NewState, Request, undo_grants};
 use postern_policy::types::{Digest, Expect};
 use postern_policy::{Command, Decision, Object, VerbId};
+use postern_proto::HELPER_PROTO;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, ChangeKind};
 use prost::Message;
@@ -454,4 +455,39 @@ fn a_secret_travels_beside_an_order_that_commits_to_it() {
 fn hides_values_of_commands_from_debug_output() {
     let command = decode(VerbId::CommandRun, &run(&[("password", "hunter2")])).unwrap();
     assert!(!format!("{command:?}").contains("hunter2"));
+}
+
+#[test]
+fn verbs_that_share_a_message_have_the_same_fields() {
+    let fields = |verb: VerbId| {
+        let head = format!("message {}Request {{", verb.rpc());
+        let (_, rest) = HELPER_PROTO.split_once(&head).expect("a message");
+        let body = rest.split_once("\n}").expect("its end").0;
+        let lines = body.lines().map(str::trim);
+        lines.filter(|line| line.contains(" = ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for alike in [
+        &[
+            VerbId::UnitStart,
+            VerbId::UnitStop,
+            VerbId::UnitRestart,
+            VerbId::UnitReload,
+            VerbId::UnitTryRestart,
+            VerbId::UnitResetFailed,
+            VerbId::UnitUnmask,
+        ][..],
+        &[VerbId::UnitEnable, VerbId::UnitDisable, VerbId::UnitMask],
+        &[
+            VerbId::PackageRemove,
+            VerbId::PackagePurge,
+            VerbId::PackageHold,
+            VerbId::PackageUnhold,
+            VerbId::PackageShow,
+        ],
+        &[VerbId::PackageUpdate, VerbId::PackageAutoremove, VerbId::PackageRepair],
+    ] {
+        let first = fields(alike[0]);
+        assert!(!first.is_empty());
+        assert!(alike.iter().all(|verb| fields(*verb) == first), "{alike:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::systemctl;
-use postern_policy::facts::affected::{
+use postern_affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
 use postern_policy::facts::{UnitFacts, UnitState, is_missing};

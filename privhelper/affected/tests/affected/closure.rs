@@ -1,7 +1,7 @@
 //! Which units a change affects. The expectations are jobs that systemd 252 and 257 enqueued.
 
-use crate::unit_facts::install;
-use postern_policy::facts::affected::{
+use crate::answers::install;
+use postern_affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
 use postern_policy::types::UnitName;

@@ -1,7 +1,7 @@
 //! What is read from systemd's answers and from unit files.
 
-use crate::affected::name;
-use postern_policy::facts::affected::{Dependency, Install, UnitProperties};
+use crate::closure::name;
+use postern_affected::{Dependency, Install, UnitProperties};
 use postern_policy::types::UnitName;
 
 pub fn install(unit: &str, files: &str) -> Install {

@@ -25,22 +25,24 @@
 //! Not seen: `FailureAction=`, `StartLimitAction=`, what the programs of units do, and what reading changed unit files
 //! brings (`unit.daemon-reload`).
 
+#![expect(clippy::must_use_candidate, reason = "pure functions: nobody calls one and drops its result")]
+
 mod install;
 mod properties;
 
 pub use install::{Install, InstallLink, SETTINGS};
 pub use properties::{Dependency, STATE, UnitProperties};
 
-use crate::error::{Code, Denied};
-use crate::facts::{AffectedUnit, UnitState, all_names};
-use crate::types::UnitName;
-use crate::verb_id::VerbId::{
-    self, UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
-};
 use Dependency::{
     BindsTo, BoundBy, ConflictedBy, Conflicts, ConsistsOf, OnFailure, OnSuccess, PropagatesReloadTo,
     PropagatesStopTo, RequiredBy, Requires, Requisite, RequisiteOf, Triggers, Upholds, Wants,
 };
+use postern_policy::VerbId::{
+    self, UnitDisable, UnitEnable, UnitMask, UnitReload, UnitRestart, UnitStart, UnitStop, UnitTryRestart,
+};
+use postern_policy::facts::{AffectedUnit, UnitState, all_names};
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most units whose properties are looked up for one change.

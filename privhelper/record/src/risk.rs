@@ -1,7 +1,6 @@
 //! The risk of a request, computed from its grants. For records and for people; it does not affect a decision.
 
-use super::object::{Object, RequiredGrant};
-use crate::verb_id::VerbId;
+use postern_policy::{Object, RequiredGrant, VerbId};
 
 /// The risk of one request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

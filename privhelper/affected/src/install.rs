@@ -5,8 +5,8 @@
 //! every link to the unit, also those that no file names. systemd lists them: `systemctl is-enabled --full`, or
 //! `GetUnitFileLinks` on the bus. All of this works without privilege.
 
-use crate::error::{Code, Denied};
-use crate::types::UnitName;
+use postern_policy::types::UnitName;
+use postern_policy::{Code, Denied};
 use std::collections::BTreeSet;
 
 /// A link in `/etc/systemd/system`.

@@ -1,8 +1,8 @@
 //! Properties of units, from `systemctl show` or from the bus: the state and the neighbours.
 
-use crate::error::Invalid;
-use crate::facts::UnitState;
-use crate::types::UnitName;
+use postern_policy::Invalid;
+use postern_policy::facts::{UnitState, word};
+use postern_policy::types::UnitName;
 use std::collections::{BTreeMap, BTreeSet};
 
 macro_rules! dependencies {
@@ -17,7 +17,6 @@ macro_rules! dependencies {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The property, in `systemctl show` as on the bus.
-            #[must_use]
             pub const fn property(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }
             }
@@ -51,7 +50,6 @@ pub struct UnitProperties {
 
 impl UnitProperties {
     /// The argument of `systemctl show` that asks for all.
-    #[must_use]
     pub fn argument() -> String {
         let names = Dependency::ALL.iter().map(|kind| kind.property());
         format!("{STATE},{}", names.collect::<Vec<_>>().join(","))
@@ -142,10 +140,4 @@ fn name(text: &str) -> Result<String, Invalid> {
     } else {
         UnitName::new(text).map(|name| name.to_string())
     }
-}
-
-/// A state. It is shown to people and recorded, so that it holds no control characters.
-fn word(text: &str) -> Result<String, Invalid> {
-    let is_word = text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if is_word { Ok(text.to_owned()) } else { Err(Invalid::new("unit", "has a state that is no word")) }
 }
