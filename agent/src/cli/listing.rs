@@ -72,6 +72,9 @@ impl Session<'_> {
         for result in &task.results {
             self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
             self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());
+            for hidden in &result.hidden {
+                self.console.result(&format!("  the sandbox hid {hidden}\n"));
+            }
         }
         for warning in &task.warnings {
             self.console.result(&format!("warning: {warning}\n"));

@@ -243,6 +243,11 @@ impl<'a, 'b> View<'a, 'b> {
             self.session.console.say_lines(&stderr);
         }
         if !is_quiet {
+            for hidden in data["result"]["hidden"].as_array().into_iter().flatten() {
+                self.session
+                    .console
+                    .say(&format!("  the sandbox hid {}", hidden.as_str().unwrap_or_default()));
+            }
             self.session.console.say(&format!("{head}: {status}"));
         }
     }

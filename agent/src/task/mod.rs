@@ -178,6 +178,9 @@ pub struct StepResult {
     /// What held a command of the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enforced>,
+    /// What the sandbox hid of that which the command names or could not open, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
 }
 
 impl StepResult {
@@ -197,6 +200,7 @@ impl StepResult {
             request_id: None,
             duration_ms: None,
             sandbox: None,
+            hidden: Vec::new(),
         }
     }
 

@@ -349,7 +349,37 @@ async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
         .collect();
     assert!(told[0].contains("look at stderr") && told[0].contains("\"exit_code\":2"), "{}", told[0]);
     assert_eq!(told[1], r#"{"exit_code":1,"status":"ok"}"#);
-    assert!(told[2].contains("the sandbox hides what"), "{}", told[2]);
+    assert!(
+        told[2].contains(r#""hidden":["/home: outside of what this profile shows"]"#)
+            && told[2].contains(r#""hint":"look at stderr""#),
+        "{}",
+        told[2]
+    );
+}
+
+#[tokio::test]
+async fn result_of_a_command_says_what_the_sandbox_hid() {
+    let world = World::new("");
+    world.helper(vec![]);
+    for (cmd, hidden) in [
+        ("test -e /home/bob/notes", json!(["/home/bob/notes: outside of what this profile shows"])),
+        ("cat /var/lib/mysql/ibdata1", json!(["/var/lib/mysql/ibdata1: outside of what this profile shows"])),
+        ("ls /run/dbus", json!(["/run/dbus: outside of what this profile shows"])),
+        ("ls /proc", json!(["/proc: processes of other users (the tool list_processes shows them)"])),
+        ("ls /etc /usr/share /tmp", Value::Null),
+        ("echo http://example.org/x a/b", Value::Null),
+    ] {
+        let task = world.run(cmd).await.json();
+        assert_eq!(own(&task)["hidden"], hidden, "{task}");
+    }
+    let ran = world.place.run(&["shell", "run", "grep -c x /home/bob/notes"]).await;
+    assert!(
+        ran.err.contains("  the sandbox hid /home/bob/notes: outside of what this profile shows"),
+        "{ran:?}"
+    );
+    let id = world.place.run(&["tasks", "--json"]).await.json()[0]["id"].as_str().unwrap().to_owned();
+    let shown = world.place.run(&["tasks", "show", &id]).await;
+    assert!(shown.out.contains("  the sandbox hid /home/bob/notes"), "{shown:?}");
 }
 
 #[tokio::test]

@@ -62,7 +62,8 @@ impl Runner<'_> {
 
     /// A result without the secrets that are held.
     pub(super) fn cleaned(&self, mut result: StepResult) -> StepResult {
-        for text in [&mut result.stdout, &mut result.stderr, &mut result.error].into_iter().flatten() {
+        let texts = [&mut result.stdout, &mut result.stderr, &mut result.error].into_iter().flatten();
+        for text in texts.chain(&mut result.hidden) {
             *text = self.secrets.values(text).0;
         }
         result
