@@ -258,6 +258,51 @@ async fn each_phase_has_a_bar_that_fits_the_terminal() {
     assert!(!screen.contains(&"x".repeat(usize::from(COLUMNS))), "{screen:?}");
 }
 
+#[tokio::test]
+async fn download_of_known_size_shows_its_rate_and_the_time_that_is_left() {
+    let go = Arc::new(Notify::new());
+    let begun = phase(v1::Phase::Download, "", 0, "Retrieving file 1 of 2");
+    let after = vec![
+        phase(v1::Phase::Download, "", 50, "Retrieving file 2 of 2"),
+        phase(v1::Phase::Unpack, "nginx", 10, "Unpacking nginx"),
+        ended(Status::Done, ""),
+    ];
+    let plan = v1::Plan { download_bytes: 40 << 20, ..v1::Plan::default() };
+    let status = Status::Previewed.into();
+    let previewed = completed(v1::Completed { status, plan: Some(plan), ..v1::Completed::default() });
+    let script =
+        vec![Play::Hold(vec![common::accepted(), begun], Arc::clone(&go), after), Play::Events(vec![previewed])];
+    let terminal = Terminal::run(Place::new(), &["--direct", "package", "install", "nginx"], script, go);
+    until("the plan is asked for", || terminal.helper.seen().len() == 2).await;
+    assert_eq!(terminal.helper.seen()[1].meta().mode(), v1::Mode::Preview);
+    terminal.go.notify_one();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    for part in ["downloading 20.00 MiB/40.00 MiB ", "/s ", "s left", "unpacking   ", " 10 % nginx: Unpacking"] {
+        assert!(screen.contains(part), "{part}: {screen:?}");
+    }
+}
+
+#[tokio::test]
+async fn download_of_a_task_says_its_size_where_no_terminal_is() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let after = vec![phase(v1::Phase::Download, "", 50, ""), ended(Status::Done, "")];
+    let begun = vec![common::accepted(), phase(v1::Phase::Download, "", 1, "")];
+    let plan = v1::Plan { download_bytes: 40 << 20, ..v1::Plan::default() };
+    let status = Status::Previewed.into();
+    let previewed = completed(v1::Completed { status, plan: Some(plan), ..v1::Completed::default() });
+    let helper = place.helper(vec![Play::Hold(begun, Arc::clone(&go), after), Play::Events(vec![previewed])]);
+    place.serve();
+    let meanwhile = async {
+        until("the plan is asked for", || helper.seen().len() == 2).await;
+        go.notify_one();
+    };
+    let (ran, ()) = tokio::join!(place.run(&["run", "install nginx"]), meanwhile);
+    assert_eq!(ran.exit, postern_agent::Exit::Done, "{ran:?}");
+    assert!(ran.err.contains("downloading 40.00 MiB\n"), "{ran:?}");
+}
+
 fn file(content: &[u8]) -> Play {
     let status = Status::Done.into();
     let done = completed(v1::Completed { status, ..v1::Completed::default() });

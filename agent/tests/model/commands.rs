@@ -365,7 +365,7 @@ async fn result_of_a_command_says_what_the_sandbox_hid() {
         ("test -e /home/bob/notes", json!(["/home/bob/notes: outside of what this profile shows"])),
         ("cat /var/lib/mysql/ibdata1", json!(["/var/lib/mysql/ibdata1: outside of what this profile shows"])),
         ("ls /run/dbus", json!(["/run/dbus: outside of what this profile shows"])),
-        ("ls /proc", json!(["/proc: processes of other users (the tool list_processes shows them)"])),
+        ("ps aux", json!(["/proc: processes of other users (the tool list_processes shows them)"])),
         ("ls /etc /usr/share /tmp", Value::Null),
         ("echo http://example.org/x a/b", Value::Null),
     ] {
