@@ -26,6 +26,16 @@ pub fn clock(unix_s: u64) -> String {
     at.strftime(format).to_string()
 }
 
+/// A time with its date and zone, as the person's clock shows it.
+#[must_use]
+pub fn moment(unix_s: u64) -> String {
+    let at = i64::try_from(unix_s).ok().and_then(|s| Timestamp::from_second(s).ok());
+    at.map_or_else(
+        || format!("second {unix_s} since 1970"),
+        |at| at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+    )
+}
+
 /// The time of day at which a request was made, by its id.
 #[must_use]
 pub fn time_of(request_id: &str) -> Option<String> {
