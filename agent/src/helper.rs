@@ -187,7 +187,9 @@ async fn ready(asked: &mut Option<Pin<Box<dyn Future<Output = u64> + Send>>>) ->
 /// The bytes that the plan of a request would download; 0 where no plan is to be had.
 async fn download_size(channel: Channel, ask: Ask) -> u64 {
     let ask = Ask { id: new_id(), mode: Mode::Preview, reason: SIZE.to_owned(), ..ask };
-    let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else { return 0 };
+    let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else {
+        return 0;
+    };
     while let Ok(Some(message)) = events.message().await {
         if let Some(Event::Completed(done)) = Event::from_message(message) {
             return done.plan.map_or(0, |plan| plan.download_bytes);

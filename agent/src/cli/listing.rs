@@ -49,12 +49,16 @@ impl Session<'_> {
                 word(task.status),
                 task.task.replace('\n', " ")
             ));
-            if let Some(waits) = &task.waiting {
+            for waits in task.waits() {
                 let until = show::clock(waits.expires_unix_s);
                 let what = format!("{} {}", waits.verb, waits.target);
                 let text = format!("  step {} waits for approval until {until}: {what}", waits.step);
                 self.console.result(&show::line(&text));
                 let text = format!("  with: postern-admin approve {}", waits.approval_id);
+                self.console.result(&show::line(&text));
+            }
+            if !task.also_waiting.is_empty() {
+                let text = format!("  all of them with: postern-admin approve --task {}", task.id);
                 self.console.result(&show::line(&text));
             }
             self.tell_question(task);

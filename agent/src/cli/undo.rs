@@ -243,7 +243,8 @@ impl Session<'_> {
             return;
         }
         self.tell_of(change);
-        let text = format!("  {object} becomes what it was before this change, after the newer one is taken back");
+        let text =
+            format!("  {object} becomes what it was before this change, after the newer one is taken back");
         self.console.say(&text);
     }
 

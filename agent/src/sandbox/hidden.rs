@@ -1,8 +1,8 @@
 //! What the sandbox kept from a command: files that it names, or that its programs could not open, outside of what the
 //! profile and the unit show. A command that finds nothing there has not shown that there is nothing.
 
-use super::paths::shown;
 use super::Program;
+use super::paths::shown;
 use crate::shell::Profile;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,9 @@ const INACCESSIBLE: &[&str] = &[
     "/var/log/postern",
 ];
 /// Directories that are the call's own.
-const OWN: &[&str] = &["/tmp", "/var/tmp", "/dev", "/var/lib/postern-tool"];
+const OWN: &[&str] = &["/dev", "/var/lib/postern-tool"];
+/// Those that are empty, and its own, where it may write.
+const WRITABLE: &[&str] = &["/tmp", "/var/tmp"];
 /// Programs that tell of other processes, which `ProtectProc=invisible` hides.
 const OF_PROCESSES: &[&str] = &["fuser", "htop", "lsof", "pgrep", "pidof", "pkill", "ps", "pstree", "top"];
 /// What programs say that have no network.
@@ -89,14 +91,19 @@ fn is_absolute(word: &str) -> bool {
 }
 
 impl View<'_> {
+    fn own(&self) -> impl Iterator<Item = &'static &'static str> {
+        let writable: &[&str] = if self.profile == Profile::WorkspaceWrite { WRITABLE } else { &[] };
+        OWN.iter().chain(writable)
+    }
+
     fn hides(&self, word: &str) -> bool {
         let path = Path::new(word);
         let below = |known: &&str| path.starts_with(known);
         if !is_absolute(word) {
             return false;
         }
-        INACCESSIBLE.iter().any(|known| below(&known))
-            || !(OWN.iter().any(|known| below(&known))
+        INACCESSIBLE.iter().any(below)
+            || !(self.own().any(below)
                 || self.read_roots.iter().any(|root| path.starts_with(root))
                 || shown(self.profile).any(|known| below(&known)))
     }

@@ -72,8 +72,11 @@ fn table(objects: &[&Map<String, Value>], indent: &str) -> String {
     table.render(indent, None)
 }
 
+/// The suffix of a name, and how a number with it is told.
+type Unit = (&'static str, fn(u64) -> String);
+
 /// Suffixes by which a number's unit is known; for people the unit stands at the value.
-const UNITS: &[(&str, fn(u64) -> String)] = &[
+const UNITS: &[Unit] = &[
     ("_unix_s", moment),
     ("_bytes", size),
     ("_s", |seconds| humantime::format_duration(Duration::from_secs(seconds)).to_string()),

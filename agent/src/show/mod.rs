@@ -17,4 +17,4 @@ pub use plan::size;
 pub use postern_text::{json, line, lines};
 pub use refusal::{failure, next_step, refusal};
 pub use table::Table;
-pub use waiting::{Later, clock, moment, time_of, waiting};
+pub use waiting::{Later, clock, time_of, waiting};

@@ -43,9 +43,10 @@ pub fn time_of(request_id: &str) -> Option<String> {
     Some(clock(unix_s))
 }
 
-/// Who can approve, until when, and what the person can do meanwhile. `who` is in words.
+/// Who can approve, until when, and what the person can do meanwhile. `which` is what `postern-admin approve` takes, `who`
+/// is in words.
 #[must_use]
-pub fn waiting(approval_id: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {
+pub fn waiting(which: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {
     let by = if rule.is_empty() { String::new() } else { format!(" (rule {rule})") };
     let now = u64::try_from(Timestamp::now().as_second()).unwrap_or_default();
     let minutes = expires_unix_s.saturating_sub(now).div_ceil(60);
@@ -56,7 +57,7 @@ pub fn waiting(approval_id: &str, expires_unix_s: u64, rule: &str, who: &str, la
             clock(expires_unix_s)
         ),
         format!("  who can approve: {who}"),
-        format!("  with: postern-admin approve {approval_id}"),
+        format!("  with: postern-admin approve {which}"),
     ];
     match later {
         Later::Task(id) => {

@@ -58,7 +58,9 @@ impl Place for Foreseen {
     }
 
     fn is_own(&self, path: &str) -> bool {
-        [OWN, "/tmp", "/var/tmp"].iter().any(|own| path.strip_prefix(own).is_some_and(|rest| rest.starts_with('/')))
+        [OWN, "/tmp", "/var/tmp"]
+            .iter()
+            .any(|own| path.strip_prefix(own).is_some_and(|rest| rest.starts_with('/')))
     }
 
     fn sed(&self, _: &[String], _: &[u8]) -> Result<Vec<u8>, String> {

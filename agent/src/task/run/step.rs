@@ -23,6 +23,9 @@ impl Runner<'_> {
         if let Some(result) = self.take_up(task, number, tool).await {
             return result;
         }
+        if let Some(outcome) = self.come_ahead(task, number).await {
+            return result(number, tool, &outcome, self.secrets);
+        }
         if let Some(found) = self.look(tool).await {
             return self.cleaned(found.result(number, tool));
         }
