@@ -7,7 +7,7 @@ use crate::{broker, operator};
 use postern_peers::{Limit, Peer};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Most connections of the broker: each order that runs or waits has one.
@@ -56,7 +56,7 @@ pub fn start(state: &Arc<State>, broker: UnixListener, operators: UnixListener) 
     spawn("operators", move || accept(&operators, &limit, &shared, operator::serve))
 }
 
-/// Accepts one connection after the other. A connection that cannot be served is closed; its peer asks again.
+/// Accepts one connection after the other. One that its user has too many of is closed; its peer asks again.
 fn accept(
     listener: &UnixListener,
     limit: &Arc<Limit>,
@@ -64,14 +64,14 @@ fn accept(
     serve: fn(&State, UnixStream, Peer),
 ) {
     loop {
-        let accepted = listener.accept().map_err(Fault::io("accept a connection")).and_then(|(stream, _)| {
+        let (state, (give, take)) = (Arc::clone(state), mpsc::channel());
+        let work = move || take.iter().for_each(|(stream, peer, _permit)| serve(&state, stream, peer));
+        // The thread comes first: without one a connection waits in the backlog, and its order is not lost.
+        let accepted = spawn("connection", work).and_then(|()| {
+            let (stream, _) = listener.accept().map_err(Fault::io("accept a connection"))?;
             let peer = postern_peers::peer(&stream).map_err(Fault::io("read SO_PEERCRED"))?;
-            let Some(permit) = limit.take(peer.uid, 1) else { return Ok(()) };
-            let state = Arc::clone(state);
-            spawn("connection", move || {
-                serve(&state, stream, peer);
-                drop(permit);
-            })
+            drop(limit.take(peer.uid, 1).map(|permit| give.send((stream, peer, permit))));
+            Ok(())
         });
         if accepted.is_err() {
             std::thread::sleep(PAUSE);

@@ -36,16 +36,14 @@ fn is_shortage(error: &io::Error) -> bool {
 /// Takes one connection, or drops it. Nothing here waits for a client or a gateway.
 fn accept(state: &Arc<State>, stream: UnixStream) {
     let Ok(peer) = postern_peers::peer(&stream) else { return };
-    let permit = state.connections.take(peer.uid, 1);
-    let Some(permit) = permit else { return state.turn_away(peer) };
+    let Some(permit) = state.connections.take(peer.uid, 1) else { return state.turn_away(peer) };
     let shared = Arc::clone(state);
     let thread = std::thread::Builder::new().name("client".to_owned());
-    let spawned = thread.spawn(move || {
+    // Without a thread the client finds its connection closed.
+    drop(thread.spawn(move || {
         let connection = Connection { state: shared, peer, client: stream };
         serve(&connection, permit).unwrap_or_else(|fault| log(&fault));
-    });
-    // Without a thread the client finds its connection closed.
-    drop(spawned);
+    }));
 }
 
 /// Hands a client to a gateway and serves their channel. The permit is held until the gateway has ended too, so that

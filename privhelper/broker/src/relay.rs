@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How often a relay checks whether its client has left.
 const LOOK: Duration = Duration::from_millis(500);
+/// How much longer than the client waits: the recorder ends its wait for a turn then, and says that nothing began.
+const GRACE: Duration = Duration::from_secs(1);
 /// How long the relay waits for a recorder that has ended to come back, and the pause between two tries.
 const RESTART: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(200);
@@ -24,7 +26,8 @@ const RESTARTS: u32 = 10;
 /// # Errors
 /// Nothing began, or the recorder does not give the outcome.
 pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Result<wire::Completed, Error> {
-    let mut deadline = Instant::now().checked_add(limit);
+    let until = || Instant::now().checked_add(limit.saturating_add(GRACE));
+    let mut deadline = until();
     let mut restarts = 0..RESTARTS;
     loop {
         let left = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
@@ -53,7 +56,7 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
                 let Parked { approval_id, expires_unix_s } = decode(&payload)?;
                 if approval_id.is_empty() {
                     call.resume();
-                    deadline = Instant::now().checked_add(limit);
+                    deadline = until();
                 } else {
                     call.park(approval_id, expires_unix_s);
                     deadline = None;

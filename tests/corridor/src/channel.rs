@@ -96,20 +96,25 @@ impl Channel {
 
     /// Everything up to the end of this stream.
     pub fn answer(&mut self, stream: u32) -> Answer {
-        let mut answer = Answer::default();
-        loop {
-            let (head, payload) = self.frame().expect("the connection ended before the stream");
-            if head.stream != stream {
-                continue;
-            }
+        self.answers(&[stream]).remove(0)
+    }
+
+    /// Everything up to the end of these streams, whichever ends first.
+    pub fn answers(&mut self, streams: &[u32]) -> Vec<Answer> {
+        let mut answers = streams.iter().map(|_| Answer::default()).collect::<Vec<_>>();
+        let mut open = streams.len();
+        while open > 0 {
+            let (head, payload) = self.frame().expect("the connection ended before the streams");
+            let Some(at) = streams.iter().position(|stream| *stream == head.stream) else { continue };
             if head.kind == frame::EVENT {
-                answer.events.push(wire::Event::decode(payload.as_slice()).unwrap());
+                answers[at].events.push(wire::Event::decode(payload.as_slice()).unwrap());
                 continue;
             }
-            answer.code = payload[0];
-            answer.text = String::from_utf8_lossy(&payload[1..]).into_owned();
-            return answer;
+            answers[at].code = payload[0];
+            answers[at].text = String::from_utf8_lossy(&payload[1..]).into_owned();
+            open -= 1;
         }
+        answers
     }
 
     /// One request and everything that comes back.

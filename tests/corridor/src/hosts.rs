@@ -29,7 +29,8 @@ pub fn own_uid() -> u32 {
     nix::unistd::Uid::effective().as_raw()
 }
 
-fn own_gid() -> u32 {
+/// The gid of every program, and of root's files.
+pub fn own_gid() -> u32 {
     nix::unistd::Gid::effective().as_raw()
 }
 

@@ -11,6 +11,7 @@
 
 mod bus;
 mod channel;
+mod client;
 mod hosts;
 mod operator;
 mod policy;
@@ -18,15 +19,17 @@ mod probe;
 mod processes;
 mod programs;
 mod requests;
+mod running;
 mod systemd;
 mod world;
 
 pub use channel::{Answer, Channel};
+pub use client::request;
 pub use hosts::{BOOT_ID, Hosts};
 pub use operator::{Operator, call};
 pub use policy::{accepted, accepted_whole, changing, rule, site_rules, strings};
-pub use processes::{Processes, serve};
-pub use programs::Root;
+pub use processes::{Processes, gateway, job, listeners, serve};
+pub use programs::{Listener, Root};
 pub use requests::{
     change_away, change_to, id_at, meta, meta_with, mkdir, new_id, patch, remove, set_mode, write_request,
 };

@@ -7,7 +7,7 @@ use crate::operator::Operator;
 use crate::policy::{accepted, accepted_whole};
 use crate::probe::Probe;
 use crate::programs::{self, Listener, Recorder, Relay, Root};
-use crate::systemd::Systemd;
+use crate::systemd::{JobProcesses, Systemd};
 use postern_broker::connection::Connection;
 use postern_peers::Peer;
 use postern_proto::root::v1 as root;
@@ -49,7 +49,11 @@ fn place() -> PathBuf {
         let facts = above.metadata().unwrap();
         [0, own_uid()].contains(&facts.uid()) && facts.mode() & 0o022 == 0
     };
-    places.find(|place| place.ancestors().all(is_ours)).expect("a directory that others cannot change: HOME")
+    let is_usable = |place: &PathBuf| {
+        let may_write = nix::unistd::access(place, nix::unistd::AccessFlags::W_OK).is_ok();
+        may_write && place.ancestors().all(is_ours)
+    };
+    places.find(is_usable).expect("a directory that others cannot change: HOME")
 }
 
 impl World {
@@ -104,6 +108,13 @@ impl World {
     /// The same as text.
     pub fn text(&self, name: &str) -> String {
         self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// Adds a user to passwd.
+    pub fn add_user(&self, name: &str, uid: u32) {
+        let passwd = std::fs::read_to_string(self.path("passwd")).unwrap();
+        let line = format!("{passwd}{name}:x:{uid}:{uid}::/:/bin/sh\n");
+        std::fs::write(self.path("passwd"), line).unwrap();
     }
 
     /// Replaces the accepted policy by rename, as `postern-admin policy apply` does.
@@ -208,6 +219,11 @@ impl World {
     /// Installs a systemctl that records argv and environment in `calls`, and runs `body` for what is no job.
     pub fn systemctl(&self, body: &str) {
         self.pid1.systemctl(body);
+    }
+
+    /// Runs jobs as processes from now on.
+    pub fn run_jobs(&self, run: Arc<JobProcesses>) {
+        *self.pid1.processes.lock().unwrap() = Some(run);
     }
 
     /// Makes a program of apt or dpkg, or journalctl, do this.

@@ -122,6 +122,25 @@ fn every_crate_of_ours_that_a_program_links_is_counted_by_trust() {
     }
 }
 
+/// Programs share libraries; nobody's code is in another's process.
+#[test]
+fn no_program_of_the_helper_links_another_programs_crate() {
+    let programs: Vec<String> =
+        workspace().into_iter().filter(|package| package.is_program).map(|package| package.name).collect();
+    for name in ["postern-broker", "postern-audit", "postern-files", "postern-agent"] {
+        assert!(programs.iter().any(|program| program == name), "the control: {name} is a program");
+    }
+    for Package { name, .. } in packages() {
+        for (other, chain) in linked(&name) {
+            assert!(
+                other == name || !programs.contains(&other),
+                "{name} links {other}: {}",
+                chain.join(" -> ")
+            );
+        }
+    }
+}
+
 #[test]
 fn names_new_and_gone_crates_and_what_brings_them() {
     let chain = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

@@ -9,6 +9,7 @@ use serde_json::Value;
 pub struct Package {
     pub name: String,
     pub directory: PathBuf,
+    pub is_program: bool,
 }
 
 /// The root of the tree.
@@ -43,7 +44,9 @@ pub fn packages() -> Vec<Package> {
 
 fn package(found: &Value) -> Package {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let targets = found["targets"].as_array().expect("targets");
     Package {
+        is_program: targets.iter().any(|target| target["kind"] == serde_json::json!(["bin"])),
         name: text(&found["name"]),
         directory: PathBuf::from(text(&found["manifest_path"])).parent().expect("a directory").to_owned(),
     }

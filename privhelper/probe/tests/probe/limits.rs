@@ -66,11 +66,15 @@ fn limits_running_and_queued_programs() {
     let gate = Gate::default();
     let mut passes = (0..RUNNING).map(|_| gate.enter(SHORT).unwrap()).collect::<Vec<_>>();
     assert!(gate.enter(Duration::from_millis(10)).is_none(), "it does not wait for ever");
+    let end = Instant::now() + LONG;
+    let enters = || {
+        while gate.enter(LONG).is_none() {
+            assert!(Instant::now() < end, "a place was given back, and nobody who waits has it");
+        }
+    };
     std::thread::scope(|scope| {
-        let waiting =
-            (0..WAITING).map(|_| scope.spawn(|| while gate.enter(LONG).is_none() {})).collect::<Vec<_>>();
+        let waiting = (0..WAITING).map(|_| scope.spawn(enters)).collect::<Vec<_>>();
         // With every place taken one more is refused at once; before that it waits a moment itself.
-        let end = Instant::now() + LONG;
         loop {
             let asked = Instant::now();
             assert!(gate.enter(SHORT).is_none());

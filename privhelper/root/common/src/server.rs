@@ -19,6 +19,9 @@ pub fn exit(program: &str, ended: Result<(), Fault>) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// How often it looks again for a thread, or for one of its own that has ended.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Limits of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -66,30 +69,30 @@ pub fn serve(
             if stopped {
                 return Ok(Ended::Signal);
             }
-            if !connected {
-                if !is_full && open.load(Ordering::Acquire) == 0 {
-                    return Ok(Ended::Idle);
-                }
-                continue;
-            }
-            if !is_current() {
+            let is_idle = !connected && !is_full && open.load(Ordering::Acquire) == 0;
+            if is_idle || (connected && !is_current()) {
                 return Ok(Ended::Idle);
             }
+            if !connected {
+                continue;
+            }
+            let (give, take) = std::sync::mpsc::channel();
+            let work = move || {
+                take.iter().for_each(handle);
+                open.fetch_sub(1, Ordering::AcqRel);
+            };
+            // Before it accepts: without a thread the connection waits in the backlog, and its order is not lost.
+            if std::thread::Builder::new().name("order".to_owned()).spawn_scoped(scope, work).is_err() {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            open.fetch_add(1, Ordering::AcqRel);
             let Ok((stream, _)) = listener.accept() else { continue };
             let peer = getsockopt(&stream, PeerCredentials).map_err(Fault::io("ask who connects"))?;
             let patience = Some(limits.patience);
             let timed = stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience));
-            if peer.uid() != peer_uid || timed.is_err() {
-                continue;
-            }
-            open.fetch_add(1, Ordering::AcqRel);
-            let work = move || {
-                handle(stream);
-                open.fetch_sub(1, Ordering::AcqRel);
-            };
-            if std::thread::Builder::new().name("order".to_owned()).spawn_scoped(scope, work).is_err() {
-                // The stream is closed: the recorder sees that nothing was received.
-                open.fetch_sub(1, Ordering::AcqRel);
+            if peer.uid() == peer_uid && timed.is_ok() {
+                give.send(stream).ok();
             }
         }
     })
@@ -104,9 +107,8 @@ fn wait(
 ) -> Result<[bool; 2], Fault> {
     let events = if is_full { PollFlags::empty() } else { PollFlags::POLLIN };
     let mut fds = [PollFd::new(stop.as_fd(), PollFlags::POLLIN), PollFd::new(listener.as_fd(), events)];
-    let time = if is_full { Duration::from_millis(20) } else { idle };
-    let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
-    match poll(&mut fds, timeout) {
+    let time = if is_full { PAUSE } else { idle };
+    match poll(&mut fds, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX)) {
         Ok(_) => Ok(fds.map(|fd| fd.any().unwrap_or(false))),
         Err(nix::errno::Errno::EINTR) => Ok([false, false]),
         Err(errno) => Err(Fault::io("wait for a connection")(errno)),

@@ -1,6 +1,7 @@
 //! Units that change along with the one of a request, against a fake systemctl that knows several.
 
 use crate::approvals::ask;
+use crate::undo::{of as undo_of, undo};
 use postern_corridor::{Answer, CLIENT_UID, OPERATOR, World, meta, rule, strings};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status};
@@ -270,4 +271,43 @@ fn a_change_that_reaches_too_many_units_is_refused() {
     let others = (0..70).map(|number| format!("u{number}.service")).collect::<Vec<_>>().join(" ");
     systemctl(&world, &[&format!("app.service active RequiredBy={others}")]);
     assert_eq!(refused(&world, "Helper/UnitRestart", &restart(Mode::Execute)), "plan_too_large");
+}
+
+/// An inverse is one request about one unit: where other units would change with it, root refuses it to everybody.
+#[test]
+fn an_undo_that_would_affect_other_units_is_refused() {
+    let granted = root::Rule {
+        verbs: [CHANGE, &["request.undo"]].concat().iter().map(ToString::to_string).collect(),
+        ..granted(true)
+    };
+    let world = World::new(|_| vec![granted]);
+    let here = world.text("");
+    let rival = |line: &str| {
+        world.systemctl(&format!(
+            "for unit; do :; done
+             state=active; [ ! -e {here}/stopped ] || [ $unit != app.service ] || state=inactive
+             case $1 in
+             cat) echo '[Install]' ;;
+             show) printf 'Id=%s\\nNames=%s\\nLoadState=loaded\\nActiveState=%s\\n' $unit $unit $state
+                [ $unit != app.service ] || echo '{line}' ;;
+             stop) touch {here}/stopped ;;
+             start) rm {here}/stopped ;;
+             esac"
+        ));
+    };
+    rival("");
+    let stop = wire::UnitStopRequest { meta: meta(Mode::Execute), unit: "app.service".to_owned() };
+    assert!(world.ask("Helper/UnitStop", &stop).completed().undoable);
+    let of = stop.meta.unwrap().request_id;
+    let back = || wire::RequestUndoRequest { meta: meta(Mode::Execute), of: of.clone() };
+    // A start would stop another unit now, which the rule permits.
+    rival("Conflicts=rival.service");
+    let answer = world.ask("Helper/RequestUndo", &back());
+    assert_eq!(answer.completed().code, "would_cascade", "{:?}", answer.completed());
+    let undone = undo(&mut world.operator(OPERATOR), &undo_of(&of)).unwrap();
+    assert_eq!(undone[0].code, "would_cascade", "{undone:?}");
+    assert!(world.path("stopped").exists());
+    rival("");
+    assert_eq!(world.ask("Helper/RequestUndo", &back()).completed().status(), Status::Done);
+    assert!(!world.path("stopped").exists());
 }

@@ -55,12 +55,12 @@ fn read(stream: &mut UnixStream) -> Reply {
     reply
 }
 
-fn policy(world: &World) -> Digest {
+pub fn policy(world: &World) -> Digest {
     world.recorder().policy().unwrap().digest()
 }
 
 /// A claim about a file, as an honest broker would make it.
-fn claim(world: &World, id: &str, verb: &str, target: &str) -> root::Claim {
+pub fn claim(world: &World, id: &str, verb: &str, target: &str) -> root::Claim {
     root::Claim {
         event: "begin".to_owned(),
         family: "files".to_owned(),
@@ -81,7 +81,7 @@ fn claim(world: &World, id: &str, verb: &str, target: &str) -> root::Claim {
 }
 
 /// An order to write a file.
-fn order(world: &World, id: &str, path: &str, content: &[u8]) -> root::Order {
+pub fn order(world: &World, id: &str, path: &str, content: &[u8]) -> root::Order {
     let mut request = write_request(path, &[], "any");
     request.meta = meta_with(id, Mode::Execute);
     root::Order {
@@ -102,7 +102,7 @@ fn order(world: &World, id: &str, path: &str, content: &[u8]) -> root::Order {
 }
 
 /// Facts of a file that does not exist, or as it is.
-fn facts(path: &str) -> root::Facts {
+pub fn facts(path: &str) -> root::Facts {
     use std::os::unix::fs::MetadataExt;
     let path = path.to_owned();
     let file = fs::metadata(&path).map_or_else(

@@ -1,39 +1,122 @@
-//! kill -9 of recorder, postern-files and postern-units in the middle of orders: nothing is doubled, nothing is
-//! unrecorded, and no file is half written.
+//! kill -9 of each program at each hop in the middle of orders: nothing is doubled, nothing is unrecorded, and no file is
+//! half written.
+//!
+//! A kill counts only if the program had accepted a connection for the order, and the client had no answer yet: both are
+//! looked up while the program is stopped. `POSTERN_KILLS` says how many of each program must land.
 
+use crate::commands::{command, parameter, program};
 use postern_corridor::{
-    CLIENT_UID, Processes, World, changing, eventually, meta, names, rule, strings, write_request,
+    Processes, World, changing, eventually, meta, names, request, rule, strings, write_request,
 };
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, Mode, Status, event::Kind};
+use prost::Message;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Kills of each program.
-const KILLS: u64 = 10;
+/// Kills of each program that must land.
+fn wanted() -> usize {
+    std::env::var("POSTERN_KILLS").map_or(10, |kills| kills.parse().expect("POSTERN_KILLS is a number"))
+}
 
-/// What became of a request, asked for until somebody knows.
-fn settled(processes: &Processes, id: &str, answer: &postern_corridor::Answer) -> wire::Completed {
-    let mut last = answer.events.last().and_then(|event| event.kind.clone());
-    for _ in 0..400 {
+/// An order of one of these tests: the object that it changes, its request id, and its outcome.
+struct Ordered {
+    object: String,
+    id: String,
+    outcome: Option<wire::Completed>,
+}
+
+/// One request of these tests: its method, its message, and its `meta`.
+type Asked = (&'static str, Box<dyn Ask>, String);
+
+/// A message of any type.
+trait Ask: Send + Sync {
+    fn ask(&self, processes: &Processes, method: &str) -> Option<Kind>;
+}
+
+impl<M: Message> Ask for M {
+    fn ask(&self, processes: &Processes, method: &str) -> Option<Kind> {
+        request(&processes.world.path("helper.sock"), method, self)
+    }
+}
+
+/// Sends orders, one after the other, and kills these programs in the middle of them.
+fn killing(
+    world: World,
+    programs: &[&str],
+    order: impl Fn(&World, usize) -> (String, Asked),
+) -> (Processes, Vec<Ordered>) {
+    let processes = Processes::new(env!("CARGO_BIN_EXE_corridor-program"), world);
+    processes.be_client();
+    let (mut all, started) = (Vec::new(), Instant::now());
+    for program in programs {
+        let (mut landed, before) = (0, all.len());
+        while landed < wanted() {
+            let number = all.len();
+            assert!(number - before < 30 * wanted() + 30, "only {landed} kills of {program} landed");
+            let (object, (method, message, id)) = order(&processes.world, number);
+            let is_answered = AtomicBool::new(false);
+            let answer = std::thread::scope(|scope| {
+                let asked = scope.spawn(|| {
+                    let answer = message.ask(&processes, method);
+                    is_answered.store(true, Ordering::Release);
+                    answer
+                });
+                // At the first sight of the order, or a little later: not always at the same place.
+                let mut sightings = number % 7;
+                while !is_answered.load(Ordering::Acquire) {
+                    let is_due = || {
+                        let is_now = !is_answered.load(Ordering::Acquire) && sightings == 0;
+                        sightings = sightings.saturating_sub(1);
+                        is_now
+                    };
+                    if kill(&processes, program, is_due) {
+                        landed += 1;
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                asked.join().unwrap()
+            });
+            let outcome = settled(&processes, &id, answer);
+            all.push(Ordered { object, id, outcome });
+        }
+        let orders = all.len() - before;
+        println!("kill -9 of {program}: {landed} in the middle of an order, of {orders} orders");
+    }
+    // The control: without a kill all goes well.
+    let (object, (method, message, id)) = order(&processes.world, all.len());
+    let outcome = settled(&processes, &id, message.ask(&processes, method));
+    assert_eq!(outcome.as_ref().map(wire::Completed::status), Some(Status::Done), "{outcome:?}");
+    all.push(Ordered { object, id, outcome });
+    println!("{programs:?}: {:.0} s", started.elapsed().as_secs_f32());
+    eventually("every begin has its end", || {
+        checked(&processes.log()).values().all(|events| events.len() == 2)
+    });
+    (processes, all)
+}
+
+fn kill(processes: &Processes, program: &str, mut is_due: impl FnMut() -> bool) -> bool {
+    let is_due = std::cell::RefCell::new(&mut is_due);
+    processes.kill_in_order(program, || (is_due.borrow_mut())())
+}
+
+/// What became of a request, asked for until somebody knows. None: no request has this id.
+fn settled(processes: &Processes, id: &str, answer: Option<Kind>) -> Option<wire::Completed> {
+    let mut last = answer;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
         match last {
-            Some(Kind::Completed(completed)) if completed.code != "timeout" => return completed,
-            Some(Kind::Refused(refused)) if refused.code == "unknown_request" => {
-                return wire::Completed {
-                    status: Status::Failed.into(),
-                    code: refused.code,
-                    ..Default::default()
-                };
-            }
-            _ => std::thread::sleep(Duration::from_millis(50)),
+            Some(Kind::Completed(completed)) if completed.code != "timeout" => return Some(completed),
+            Some(Kind::Refused(refused)) if refused.code == "unknown_request" => return None,
+            _ => std::thread::sleep(Duration::from_millis(20)),
         }
         let asked = wire::RequestResultRequest { meta: meta(Mode::Execute), of: id.to_owned() };
-        let answer = processes.connect(CLIENT_UID).ask("Helper/RequestResult", &asked);
-        last = answer.events.last().and_then(|event| event.kind.clone());
+        last = asked.ask(processes, "Helper/RequestResult");
     }
     panic!("nobody knows what became of {id}");
 }
@@ -57,67 +140,46 @@ fn checked(lines: &[String]) -> HashMap<String, Vec<String>> {
     events
 }
 
-fn has_all_ends(lines: &[String]) -> bool {
-    checked(lines).values().all(|events| events.len() == 2)
+/// Checks that each effect is recorded, happened at most once, and once where the answer says so.
+fn check(processes: &Processes, orders: &[Ordered], effects: impl Fn(&str) -> usize) {
+    let events = checked(&processes.log());
+    for Ordered { object, id, outcome } in orders {
+        let count = effects(object);
+        assert!(count <= 1, "{object} was changed {count} times");
+        assert!(count == 0 || events.contains_key(id), "{object} was changed and is not recorded");
+        if outcome.as_ref().is_some_and(|completed| completed.status() == Status::Done) {
+            assert_eq!((count, events[id].as_slice()), (1, &["begin".to_owned(), "end".to_owned()][..]));
+        }
+    }
 }
 
-/// Kills the programs in turn until the work is done.
-fn killing(processes: &Processes, programs: &[usize], work: impl FnOnce()) {
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for round in 0.. {
-                // Neither in step with the requests nor with each other.
-                std::thread::sleep(Duration::from_millis(11 + round * 37 % 83));
-                if is_over.load(Ordering::Relaxed) || round >= KILLS * programs.len() as u64 {
-                    return;
-                }
-                processes.kill(programs[usize::try_from(round).unwrap() % programs.len()]);
-            }
-        });
-        work();
-        is_over.store(true, Ordering::Relaxed);
-    });
+/// How often a file names each object.
+fn counted(processes: &Processes, file: &str) -> impl Fn(&str) -> usize {
+    let text = fs::read_to_string(processes.world.path(file)).unwrap_or_default();
+    move |object| text.lines().filter(|line| *line == object).count()
 }
 
 #[test]
 fn kills_leave_every_write_whole_once_and_recorded() {
     let world = World::new(|at| vec![changing(at)]);
-    let processes = Processes::new(env!("CARGO_BIN_EXE_corridor-program"), world);
-    let world = &processes.world;
-    let mut outcomes = Vec::new();
-    killing(&processes, &[0, 1], || {
-        for number in 0..40 {
-            let path = world.text(&format!("site/{number}"));
-            let request = write_request(&path, format!("content of {number}").as_bytes(), "absent");
-            let id = request.meta.as_ref().unwrap().request_id.clone();
-            let answer = processes.connect(CLIENT_UID).ask("Helper/FileWrite", &request);
-            outcomes.push((number, id.clone(), settled(&processes, &id, &answer)));
-        }
+    let programs = ["broker", "gateway", "recorder", "files"];
+    let (processes, orders) = killing(world, &programs, |world, number| {
+        let path = world.text(&format!("site/{number}"));
+        let request = write_request(&path, path.as_bytes(), "absent");
+        let id = request.meta.as_ref().unwrap().request_id.clone();
+        (path, ("Helper/FileWrite", Box::new(request), id))
     });
-    eventually("every begin has its end", || has_all_ends(&processes.log()));
-    let events = checked(&processes.log());
-    let mut done = 0;
-    for (number, id, completed) in outcomes {
-        let content = fs::read_to_string(world.path(&format!("site/{number}"))).ok();
-        let whole = format!("content of {number}");
-        if completed.status() == Status::Done {
-            done += 1;
-            assert_eq!(content.as_ref(), Some(&whole), "{id}");
-            assert_eq!(events[&id], ["begin", "end"]);
-        } else if !events.contains_key(&id) {
-            assert_eq!(content, None, "{id} is not recorded: {completed:?}");
-        }
-        assert!(content.is_none_or(|content| content == whole), "{id}");
-    }
-    assert!(done > 5, "only {done} were done");
     // The next start of postern-files takes up what was under way.
-    processes.kill(1);
-    let request = write_request(&world.text("site/last"), b"x", "any");
-    processes.connect(CLIENT_UID).ask("Helper/FileWrite", &request);
-    let left =
-        names(&world.path("site")).into_iter().filter(|name| name.starts_with('.')).collect::<Vec<_>>();
-    assert_eq!(left, Vec::<String>::new());
+    processes.restart("files");
+    let last = write_request(&processes.world.text("site/last"), b"x", "any");
+    assert!(matches!(last.ask(&processes, "Helper/FileWrite"), Some(Kind::Completed(_))));
+    check(&processes, &orders, |path| {
+        let content = fs::read_to_string(path).ok();
+        assert!(content.as_deref().is_none_or(|content| content == path), "{path} is half written");
+        usize::from(content.is_some())
+    });
+    let left = names(&processes.world.path("site")).into_iter().filter(|name| name.starts_with('.'));
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[test]
@@ -130,29 +192,70 @@ fn kills_change_no_unit_twice_and_lose_no_record() {
          restart) echo $unit >>{}/restarts;; esac",
         world.text("")
     ));
-    let processes = Processes::new(env!("CARGO_BIN_EXE_corridor-program"), world);
-    let mut outcomes = Vec::new();
-    killing(&processes, &[0, 2], || {
-        for number in 0..30 {
-            let unit = format!("a@{number}.service");
-            let request = wire::UnitRestartRequest { meta: meta(Mode::Execute), unit: unit.clone() };
-            let id = request.meta.as_ref().unwrap().request_id.clone();
-            let answer = processes.connect(CLIENT_UID).ask("Helper/UnitRestart", &request);
-            outcomes.push((unit, id.clone(), settled(&processes, &id, &answer)));
-        }
+    let (processes, orders) = killing(world, &["units", "probe"], |_, number| {
+        let unit = format!("a@{number}.service");
+        let request = wire::UnitRestartRequest { meta: meta(Mode::Execute), unit: unit.clone() };
+        let id = request.meta.as_ref().unwrap().request_id.clone();
+        (unit, ("Helper/UnitRestart", Box::new(request), id))
     });
-    eventually("every begin has its end", || has_all_ends(&processes.log()));
-    let events = checked(&processes.log());
-    let restarts = fs::read_to_string(processes.world.path("restarts")).unwrap_or_default();
-    let mut done = 0;
-    for (unit, id, completed) in outcomes {
-        let count = restarts.lines().filter(|line| *line == unit).count();
-        assert!(count <= 1, "{unit} was restarted {count} times");
-        if completed.status() == Status::Done {
-            done += 1;
-            assert_eq!((count, events[&id].as_slice()), (1, &["begin".to_owned(), "end".to_owned()][..]));
-        }
-        assert!(count == 0 || events.contains_key(&id), "{unit} was restarted and is not recorded");
-    }
-    assert!(done > 5, "only {done} were done");
+    check(&processes, &orders, counted(&processes, "restarts"));
+}
+
+#[test]
+fn kills_install_no_package_twice_and_lose_no_record() {
+    let world =
+        World::new(|_| vec![root::Rule { packages: strings(&["p*"]), ..rule("p", &["package.install"]) }]);
+    let here = world.text("");
+    world.program(
+        "apt-get",
+        &format!(
+            "for word; do
+                case $word in -s) looks=1 ;; DPkg::Pre-Install-Pkgs::=*) hook=${{word#*=}} ;;
+                    p[0-9]*:native) name=${{word%:native}} ;; esac
+             done
+             [ -z \"$looks\" ] || {{ printf 'Inst %s (1 Debian:12 [amd64])\\n' $name; exit; }}
+             [ -n \"$hook\" ] || exit 0
+             printf 'VERSION 3\\nAPT::Architecture=amd64\\n\\n%s - - none < 1 amd64 none /%s.deb\\n' $name $name |
+                $hook || exit 100
+             echo $name >>{here}/installs"
+        ),
+    );
+    world.program(
+        "dpkg-query",
+        &format!(
+            "for name in $(cat {here}/installs); do
+                printf \"$name\\tamd64\\tinstall\\tinstalled\\t1\\tno\\t\\toptional\\t100\\tx\\n\"; done"
+        ),
+    );
+    fs::write(world.path("installs"), "").unwrap();
+    let (processes, orders) = killing(world, &["packages", "units"], |_, number| {
+        let name = format!("p{number}");
+        let packages = vec![wire::Package { name: name.clone(), version: String::new() }];
+        let request = wire::PackageInstallRequest { meta: meta(Mode::Execute), packages };
+        let id = request.meta.as_ref().unwrap().request_id.clone();
+        (name, ("Helper/PackageInstall", Box::new(request), id))
+    });
+    check(&processes, &orders, counted(&processes, "installs"));
+}
+
+#[test]
+fn kills_run_no_command_twice_and_lose_no_record() {
+    let world = World::with(|at| {
+        let append = program(at, "append", &format!("echo $1 >>{0}/runs; echo $1; sleep 0.02", at.display()));
+        let append = root::Command {
+            parameters: vec![parameter("name", root::ParameterKind::Name)],
+            ..command("append", &[&append, "{name}"])
+        };
+        let rules = vec![root::Rule { commands: strings(&["*"]), ..rule("run", &["command.run"]) }];
+        root::Rules { rules, commands: vec![append], ..root::Rules::default() }
+    });
+    let (processes, orders) = killing(world, &["command", "units"], |_, number| {
+        let (name, value) = ("name".to_owned(), format!("n{number}"));
+        let parameters = vec![wire::Parameter { name, value: value.clone() }];
+        let request =
+            wire::CommandRunRequest { meta: meta(Mode::Execute), name: "append".to_owned(), parameters };
+        let id = request.meta.as_ref().unwrap().request_id.clone();
+        (value, ("Helper/CommandRun", Box::new(request), id))
+    });
+    check(&processes, &orders, counted(&processes, "runs"));
 }
