@@ -27,6 +27,7 @@ pub(crate) use guard::is_bad;
 pub use guard::{LONGEST, READER, main as reader_main, read_in_processes};
 pub use level::{Capability, Level, Profile};
 pub use plain::words;
-pub use rules::Rules;
+pub use rule::RuleText;
+pub use rules::{Rules, RulesFile};
 pub use shebang::interpreter;
 pub(crate) use wrap::is_assignment;
