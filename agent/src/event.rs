@@ -88,8 +88,6 @@ messages! {
     Accepted { decision: Decision, rule: String, attached: bool }
     /// The request waits for a person.
     Waiting { approval_id: String, expires_unix_s: u64, plan: Option<Plan> }
-    /// How far the work is.
-    Progress { phase: Phase, item: String, percent: u32, detail: String }
     /// Nothing was done.
     Refused {
         code: String, message: String, missing: String, retry_after_s: u32, plan: Option<Plan>, granted_nearby: Vec<String>,
@@ -139,6 +137,34 @@ messages! {
     Grant {
         verbs: Vec<String>, decision: Decision, packages: Vec<String>, units: Vec<String>, directories: Vec<String>,
         files: Vec<String>, commands: Vec<String>, modes: Vec<String>, max_bytes: u64, rate: String, limits: Vec<String>,
+    }
+}
+
+/// How far the work is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// What is going on.
+    #[serde(skip_serializing_if = "is_default")]
+    pub phase: Phase,
+    /// The package, unit or path in work.
+    #[serde(skip_serializing_if = "is_default")]
+    pub item: String,
+    /// 0 to 100.
+    #[serde(skip_serializing_if = "is_default")]
+    pub percent: u32,
+    /// In words.
+    #[serde(skip_serializing_if = "is_default")]
+    pub detail: String,
+    /// How many bytes a download has in all, by the plan; not on the wire, 0 where it is not known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub total_bytes: u64,
+}
+
+impl FromWire<v1::Progress> for Progress {
+    fn from_wire(wire: v1::Progress) -> Self {
+        let v1::Progress { phase, item, percent, detail } = wire;
+        Self { phase: Phase::from_wire(phase), item, percent, detail, total_bytes: 0 }
     }
 }
 

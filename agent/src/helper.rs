@@ -1,9 +1,10 @@
 //! The helper's client: gRPC over its Unix socket.
 
-use crate::ask::{Ask, Lost, Mode};
+use crate::ask::{Ask, Lost, Mode, new_id};
 use crate::event::{Event, Fault, Phase, Progress};
 use crate::hook::Hook;
 use crate::rates::{Kind, Rates};
+use crate::request::Request;
 use crate::task::Effect;
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
@@ -11,6 +12,7 @@ use postern_proto::v1::helper_client::HelperClient;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
@@ -53,10 +55,22 @@ impl Helper {
             Err(status) => return self.failed(&status).await,
         };
         let mut rule = String::new();
+        let mut download = Download::default();
         loop {
-            match events.message().await {
+            let message = tokio::select! {
+                biased;
+                size = ready(&mut download.asked) => {
+                    download.bytes = size;
+                    continue;
+                }
+                message = events.message() => message,
+            };
+            match message {
                 Ok(Some(message)) => {
-                    let Some(event) = Event::from_message(message) else { continue };
+                    let Some(mut event) = Event::from_message(message) else { continue };
+                    if let Event::Progress(progress) = &mut event {
+                        self.size_up(ask, progress, &mut download).await;
+                    }
                     if event.is_last() {
                         return Ok(event);
                     }
@@ -73,6 +87,21 @@ impl Helper {
         }
     }
 
+    /// Fills in how large a download is. The plan tells; it is asked for beside the work once something is downloaded, since
+    /// an order that is let through at once comes without one.
+    async fn size_up(&self, ask: &Ask, progress: &mut Progress, download: &mut Download) {
+        if progress.phase != Phase::Download || ask.mode != Mode::Execute {
+            return;
+        }
+        if !std::mem::replace(&mut download.is_begun, true)
+            && matches!(ask.request, Request::PackageInstall(_) | Request::PackageUpgrade(_))
+            && let Ok(channel) = self.connect().await
+        {
+            download.asked = Some(Box::pin(download_size(channel, ask.clone())));
+        }
+        progress.total_bytes = download.bytes;
+    }
+
     /// Waits until a request of this person's may go, and says so.
     async fn wait_for_share(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) {
         let kind = if ask.effect() == Effect::Possible { Kind::Effect } else { Kind::Read };
@@ -80,7 +109,7 @@ impl Helper {
             let what = if kind == Kind::Effect { "changes" } else { "requests" };
             let detail =
                 format!("your {what} of this minute are used up; goes on in {} s", wait.as_secs() + 1);
-            on(&Event::Progress(Progress { phase: Phase::Waiting, item: String::new(), percent: 0, detail }));
+            on(&Event::Progress(Progress { phase: Phase::Waiting, detail, ..Progress::default() }));
             tokio::time::sleep(wait).await;
         }
     }
@@ -134,6 +163,43 @@ impl Helper {
         Ok(Event::Error(if is_at_the_door { fault.not_begun() } else { fault }))
     }
 }
+
+/// The size of one request's download.
+#[derive(Default)]
+struct Download {
+    is_begun: bool,
+    asked: Option<Pin<Box<dyn Future<Output = u64> + Send>>>,
+    /// 0 before it is known.
+    bytes: u64,
+}
+
+async fn ready(asked: &mut Option<Pin<Box<dyn Future<Output = u64> + Send>>>) -> u64 {
+    match asked {
+        Some(size) => {
+            let size = size.await;
+            *asked = None;
+            size
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// The bytes that the plan of a request would download; 0 where no plan is to be had.
+async fn download_size(channel: Channel, ask: Ask) -> u64 {
+    let ask = Ask { id: new_id(), mode: Mode::Preview, reason: SIZE.to_owned(), ..ask };
+    let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else {
+        return 0;
+    };
+    while let Ok(Some(message)) = events.message().await {
+        if let Some(Event::Completed(done)) = Event::from_message(message) {
+            return done.plan.map_or(0, |plan| plan.download_bytes);
+        }
+    }
+    0
+}
+
+/// Why the helper is asked for a plan beside the work, for its log.
+const SIZE: &str = "how large the download is";
 
 fn meta(ask: &Ask) -> v1::Meta {
     let mode = match ask.mode {

@@ -5,6 +5,7 @@ mod calls;
 #[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
 mod facts;
+mod hidden;
 mod kept;
 mod paths;
 mod quota;
@@ -16,6 +17,7 @@ mod workspace;
 
 pub use confined::main as confined_main;
 pub(crate) use facts::landlock_abi;
+pub use hidden::{View, hidden};
 pub use supervise::main as supervise_main;
 
 use crate::args::base64_bytes;

@@ -386,8 +386,11 @@ async fn a_directory_is_listed_as_a_table() {
     let done = v1::Completed { status: Status::Done.into(), files, ..v1::Completed::default() };
     place.helper(vec![Play::Events(vec![completed(done)])]);
     let ran = place.run(&["--direct", "file", "list", "/srv"]).await;
-    let expected = "file       0640  root:adm  7     2023-11-14T22:13:20Z  /srv/x
-directory  0640  root:adm  4096                        /srv/conf\\x1b.d
-";
+    let at = jiff::Timestamp::from_second(1_700_000_000).expect("a time");
+    let changed = at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string();
+    let none = " ".repeat(changed.len());
+    let expected = format!(
+        "file       0640  root:adm  7     {changed}  /srv/x\ndirectory  0640  root:adm  4096  {none}  /srv/conf\\x1b.d\n"
+    );
     assert_eq!(ran.out, expected);
 }

@@ -258,6 +258,55 @@ async fn each_phase_has_a_bar_that_fits_the_terminal() {
     assert!(!screen.contains(&"x".repeat(usize::from(COLUMNS))), "{screen:?}");
 }
 
+#[tokio::test]
+async fn download_of_known_size_shows_its_rate_and_the_time_that_is_left() {
+    let go = Arc::new(Notify::new());
+    let begun = phase(v1::Phase::Download, "", 0, "Retrieving file 1 of 2");
+    let after = vec![
+        phase(v1::Phase::Download, "", 50, "Retrieving file 2 of 2"),
+        phase(v1::Phase::Unpack, "nginx", 10, "Unpacking nginx"),
+        ended(Status::Done, ""),
+    ];
+    let plan = v1::Plan { download_bytes: 40 << 20, ..v1::Plan::default() };
+    let status = Status::Previewed.into();
+    let previewed = completed(v1::Completed { status, plan: Some(plan), ..v1::Completed::default() });
+    let script = vec![
+        Play::Hold(vec![common::accepted(), begun], Arc::clone(&go), after),
+        Play::Events(vec![previewed]),
+    ];
+    let terminal = Terminal::run(Place::new(), &["--direct", "package", "install", "nginx"], script, go);
+    until("the plan is asked for", || terminal.helper.seen().len() == 2).await;
+    assert_eq!(terminal.helper.seen()[1].meta().mode(), v1::Mode::Preview);
+    terminal.go.notify_one();
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
+    for part in
+        ["downloading 20.00 MiB/40.00 MiB ", "/s ", "s left", "unpacking   ", " 10 % nginx: Unpacking"]
+    {
+        assert!(screen.contains(part), "{part}: {screen:?}");
+    }
+}
+
+#[tokio::test]
+async fn download_of_a_task_says_its_size_where_no_terminal_is() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let after = vec![phase(v1::Phase::Download, "", 50, ""), ended(Status::Done, "")];
+    let begun = vec![common::accepted(), phase(v1::Phase::Download, "", 1, "")];
+    let plan = v1::Plan { download_bytes: 40 << 20, ..v1::Plan::default() };
+    let status = Status::Previewed.into();
+    let previewed = completed(v1::Completed { status, plan: Some(plan), ..v1::Completed::default() });
+    let helper = place.helper(vec![Play::Hold(begun, Arc::clone(&go), after), Play::Events(vec![previewed])]);
+    place.serve();
+    let meanwhile = async {
+        until("the plan is asked for", || helper.seen().len() == 2).await;
+        go.notify_one();
+    };
+    let (ran, ()) = tokio::join!(place.run(&["run", "install nginx"]), meanwhile);
+    assert_eq!(ran.exit, postern_agent::Exit::Done, "{ran:?}");
+    assert!(ran.err.contains("downloading 40.00 MiB\n"), "{ran:?}");
+}
+
 fn file(content: &[u8]) -> Play {
     let status = Status::Done.into();
     let done = completed(v1::Completed { status, ..v1::Completed::default() });
@@ -375,6 +424,65 @@ async fn a_task_asks_its_person_and_shows_the_first_change_before_it_is_made() {
     assert_ne!(sent.change.unwrap().expect, "any", "what the person saw is what is replaced");
     let told = server.seen()[1].body["messages"].to_string();
     assert!(told.contains("8080"), "{told}");
+}
+
+#[tokio::test]
+async fn operator_is_asked_once_about_all_calls_of_one_reply_that_need_approval() {
+    let call = |name: &str| {
+        let args = serde_json::json!({ "name": name }).to_string();
+        serde_json::json!({ "id": name, "function": { "name": "pkg_install", "arguments": args } })
+    };
+    let message = serde_json::json!({ "content": null, "tool_calls": [call("nginx"), call("curl")] });
+    let body = serde_json::json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+    let server = server::Server::start(vec![
+        server::Play::Answer(200, &[("content-type", "application/json")], body.to_string()),
+        calls("finish", &serde_json::json!({ "outcome": "done", "summary": "all is said" })),
+    ])
+    .await;
+    let place = Place::new();
+    let text = format!("[model]\nprovider = \"openai\"\nbase_url = \"http://{}/v1\"\n", server.address);
+    std::fs::write(&place.host.config, text).unwrap();
+    place.script(
+        "postern-admin",
+        "echo \"$@\" >> $0.asked\nprintf 'QUESTION '\nread answer < /dev/tty\nprintf 'ANSWERED\\n'",
+    );
+    let _operators = UnixListener::bind(place.path("operator.sock")).unwrap();
+    let ask = v1::Decision::Ask.into();
+    let verbs = vec!["package.install".to_owned()];
+    let grants = vec![v1::Grant { verbs, decision: ask, ..v1::Grant::default() }];
+    let description = Some(v1::Description { client: "agent".into(), grants });
+    let (done, previewed) = (Status::Done.into(), Status::Previewed.into());
+    let describes = completed(v1::Completed { status: done, description, ..v1::Completed::default() });
+    let asks = || {
+        Play::Events(vec![completed(v1::Completed {
+            status: previewed,
+            decision: ask,
+            ..v1::Completed::default()
+        })])
+    };
+    let go = [Arc::<Notify>::default(), Arc::default()];
+    let hold = |at: usize| {
+        let before = waiting(&approval(&at.to_string()), in_seconds(600));
+        Play::Hold(before, Arc::clone(&go[at]), vec![ended(Status::Done, "")])
+    };
+    // The description, two checks, what the first change would do, and the two.
+    let script = vec![Play::Events(vec![describes]), asks(), asks(), asks(), hold(0), hold(1)];
+    place.serve();
+    let mut terminal = Terminal::run(place, &["run", "install both"], script, Arc::default());
+    terminal.shows("the first change of this session: package.install nginx").await;
+    terminal.shows(CHOICES).await;
+    terminal.master.write_all(b"y\n").unwrap();
+    terminal.shows("QUESTION ").await;
+    terminal.master.write_all(b"beef\n").unwrap();
+    terminal.shows("ANSWERED").await;
+    for one in &go {
+        one.notify_one();
+    }
+    let tasks = terminal.place.run(&["tasks", "list", "--json"]).await.json();
+    let asked = std::fs::read_to_string(terminal.place.path("postern-admin.asked")).unwrap();
+    assert_eq!(asked, format!("approve --task {}\n", tasks[0]["id"].as_str().unwrap()), "once");
+    let (exit, screen) = terminal.end().await;
+    assert_eq!(exit, "0", "{screen}");
 }
 
 #[tokio::test]

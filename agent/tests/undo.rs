@@ -250,6 +250,25 @@ async fn undo_of_a_task_stops_at_the_first_conflict_and_says_so() {
 }
 
 #[tokio::test]
+async fn preview_of_a_task_tells_what_becomes_of_a_file_that_was_changed_several_times() {
+    let place = Place::new();
+    let helper = place.helper(vec![changed(), changed(), changed(), changed()]);
+    place.serve();
+    let steps = vec![write("/etc/other"), write("/etc/a"), write("/etc/a"), write("/etc/a")];
+    let (id, _) = task(&place, steps).await;
+    let conflict = || Play::Events(vec![refused("undo_conflict")]);
+    for play in [previewed(), conflict(), conflict(), conflict()] {
+        helper.add(play);
+    }
+    let ran = place.run(&["undo", "--task", &id, "--dry-run"]).await;
+    assert_eq!(ran.exit, Exit::Done, "{ran:?}");
+    let told = "  /etc/a becomes what it was before this change, after the newer one is taken back\n";
+    assert_eq!(ran.err.matches(told).count(), 2, "{ran:?}");
+    assert_eq!(ran.err.matches("cannot be foreseen").count(), 1, "somebody else changed the other: {ran:?}");
+    assert_eq!(undone(&helper), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn undo_of_a_file_that_a_unit_was_reloaded_for_says_that_the_unit_still_runs_with_it() {
     let place = Place::new();
     let helper = place.helper(vec![changed(), went("active", "active")]);

@@ -49,12 +49,16 @@ impl Session<'_> {
                 word(task.status),
                 task.task.replace('\n', " ")
             ));
-            if let Some(waits) = &task.waiting {
+            for waits in task.waits() {
                 let until = show::clock(waits.expires_unix_s);
                 let what = format!("{} {}", waits.verb, waits.target);
                 let text = format!("  step {} waits for approval until {until}: {what}", waits.step);
                 self.console.result(&show::line(&text));
                 let text = format!("  with: postern-admin approve {}", waits.approval_id);
+                self.console.result(&show::line(&text));
+            }
+            if !task.also_waiting.is_empty() {
+                let text = format!("  all of them with: postern-admin approve --task {}", task.id);
                 self.console.result(&show::line(&text));
             }
             self.tell_question(task);
@@ -72,6 +76,9 @@ impl Session<'_> {
         for result in &task.results {
             self.console.result(&format!("[{}] {}\n", result.step, result.tool.describe()));
             self.console.result(result.stdout.as_deref().or(result.error.as_deref()).unwrap_or_default());
+            for hidden in &result.hidden {
+                self.console.result(&format!("  the sandbox hid {hidden}\n"));
+            }
         }
         for warning in &task.warnings {
             self.console.result(&format!("warning: {warning}\n"));

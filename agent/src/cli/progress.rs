@@ -12,6 +12,8 @@ const SAID: usize = 100;
 pub struct Meter {
     bar: Option<ProgressBar>,
     phase: Option<Phase>,
+    /// The bytes of the download that the bar is of; 0 where it is of percent.
+    total_bytes: u64,
     is_colored: bool,
     is_quiet: bool,
     last: String,
@@ -21,17 +23,25 @@ impl Meter {
     /// A meter that fits the console.
     pub fn new(console: &Console, is_quiet: bool) -> Self {
         let bar = (console.err_is_terminal && !is_quiet).then(|| ProgressBar::new(100));
-        Self { bar, phase: None, is_colored: console.color, is_quiet, last: String::new() }
+        Self { bar, phase: None, total_bytes: 0, is_colored: console.color, is_quiet, last: String::new() }
     }
 
-    /// How a phase is shown: what only waits has no percent.
+    /// How a phase is shown: what only waits has no percent, a download of known size its rate and the time that is left.
     fn style(&self, phase: Phase) -> ProgressStyle {
-        let bar = match (phase, self.is_colored) {
-            (Phase::Waiting, _) => "",
-            (_, true) => " {bar:15.cyan/dim} {pos:>3} %",
-            (_, false) => " {bar:15} {pos:>3} %",
+        let color = if self.is_colored { ".cyan/dim" } else { "" };
+        let word = phase_word(phase);
+        let template = match (phase, self.total_bytes) {
+            (Phase::Waiting, _) => format!("  {{spinner}} {word:11} {{wide_msg}} {{elapsed}}"),
+            (_, 0) => {
+                format!("  {{spinner}} {word:11} {{bar:15{color}}} {{pos:>3}} % {{wide_msg}} {{elapsed}}")
+            }
+            // Last, so that a narrow terminal cuts the bar and not the figures.
+            (_, _) => format!(
+                "  {{spinner}} {word:11} {{binary_bytes}}/{{binary_total_bytes}} {{binary_bytes_per_sec}} {{eta}} left \
+                 {{wide_bar{}}}",
+                if color.is_empty() { "" } else { ":.cyan/dim" }
+            ),
         };
-        let template = format!("  {{spinner}} {:11}{bar} {{wide_msg}} {{elapsed}}", phase_word(phase));
         let style = ProgressStyle::with_template(&template);
         style.unwrap_or_else(|_| ProgressStyle::default_bar())
     }
@@ -67,25 +77,31 @@ impl Meter {
     }
 
     fn progress(&mut self, progress: &Progress, console: &mut Console) {
-        let Progress { phase, item, percent, detail } = progress;
+        let Progress { phase, item, percent, detail, total_bytes } = progress;
         // apt numbers what it downloads.
         let is_number = !item.is_empty() && item.bytes().all(|b| b.is_ascii_digit());
         let item = if is_number { format!("file {item}") } else { item.clone() };
         let Some(bar) = &self.bar else {
             let detail = if *phase == Phase::Waiting { format!(": {detail}") } else { String::new() };
+            let item = if *total_bytes > 0 { show::size(*total_bytes) } else { item };
             let text = format!("{} {item}", phase_word(*phase));
             self.line(format!("{}{detail}", text.trim_end()).trim_end_matches(": "), console);
             return;
         };
-        if self.phase != Some(*phase) {
+        if (self.phase, self.total_bytes) != (Some(*phase), *total_bytes) {
+            self.total_bytes = *total_bytes;
+            bar.set_style(self.style(*phase));
+            bar.set_length(if *total_bytes > 0 { *total_bytes } else { 100 });
+        }
+        if self.phase.replace(*phase) != Some(*phase) {
             // How long this phase takes, not all of them.
             bar.reset_elapsed();
-            bar.set_style(self.style(*phase));
-            self.phase = Some(*phase);
+            bar.reset_eta();
         }
         let parts: Vec<&str> = [item.as_str(), detail].into_iter().filter(|part| !part.is_empty()).collect();
         bar.set_message(show::line(&parts.join(": ")));
-        bar.set_position((*percent).min(100).into());
+        let percent = u64::from((*percent).min(100));
+        bar.set_position(if *total_bytes > 0 { total_bytes / 100 * percent } else { percent });
     }
 
     /// A line of its own, unless it was the last one too.

@@ -23,6 +23,7 @@ use crate::tool::Tool;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
@@ -146,7 +147,8 @@ impl Session<'_> {
                 site: "",
                 policy: String::new(),
                 approved: ApprovedReads::default(),
-                asks_to_read: false,
+                asking_verbs: BTreeSet::new(),
+                ahead: Vec::new(),
                 is_operator_here: false,
                 left: Left::default(),
                 commands: &commands,

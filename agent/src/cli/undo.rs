@@ -19,6 +19,9 @@ use std::collections::HashSet;
 const PASSED_OVER: &[&str] =
     &["denied", "limit_exceeded", "no_grant", "protected", "undo_gone", "unsupported"];
 
+/// What a preview says where a newer change of the same object is in the way.
+const IN_THE_WAY: &[&str] = &["precondition_failed", "undo_conflict"];
+
 /// What came of the changes of a task.
 #[derive(Default, Serialize)]
 struct Summary {
@@ -116,9 +119,16 @@ impl Session<'_> {
             return self
                 .fail(&Fault::new("unknown_request", "the task changed nothing that is left to take back"));
         }
+        let mut newer: Vec<&Asked> = Vec::new();
         for change in &open {
             let foreseen = self.foreseen(change).await;
-            self.tell(change, &foreseen);
+            let shared = newer.iter().find_map(|newer| shared_object(newer, change));
+            match shared.filter(|_| IN_THE_WAY.contains(&code(&foreseen))) {
+                Some(object) => self.tell_after(change, object),
+                None => self.tell(change, &foreseen),
+            }
+            let goes_back = Exit::of_end(&foreseen.end) == Exit::Done || shared.is_some();
+            newer.extend(goes_back.then_some(*change));
         }
         if self.mode() == Mode::Preview {
             return Exit::Done;
@@ -217,15 +227,31 @@ impl Session<'_> {
         if self.is_silent() {
             return;
         }
-        let task = change.task.as_deref().map(|id| format!(" of the task {id}")).unwrap_or_default();
-        let at = show::time_of(&change.request_id).map(|at| format!(" at {at}")).unwrap_or_default();
-        self.console.say(&format!("takes back: {} {}{at}{task}", change.verb, change.target));
+        self.tell_of(change);
         match &foreseen.end {
             Event::Completed(_) if Exit::of_end(&foreseen.end) == Exit::Done => {
                 self.console.say_lines(&show::found(foreseen, None));
             }
             _ => self.console.say(&format!("  cannot be foreseen: {}", why(foreseen))),
         }
+    }
+
+    /// Shows what would be taken back once a newer change of the same object is. The helper foresees only what it finds,
+    /// and it finds the newer one.
+    fn tell_after(&mut self, change: &Asked, object: &str) {
+        if self.is_silent() {
+            return;
+        }
+        self.tell_of(change);
+        let text =
+            format!("  {object} becomes what it was before this change, after the newer one is taken back");
+        self.console.say(&text);
+    }
+
+    fn tell_of(&mut self, change: &Asked) {
+        let task = change.task.as_deref().map(|id| format!(" of the task {id}")).unwrap_or_default();
+        let at = show::time_of(&change.request_id).map(|at| format!(" at {at}")).unwrap_or_default();
+        self.console.say(&format!("takes back: {} {}{at}{task}", change.verb, change.target));
     }
 
     fn pass_over(&mut self, change: &Asked, outcome: &Outcome) {
@@ -275,6 +301,14 @@ impl Session<'_> {
 
 fn undo_of(id: &str) -> Request {
     Request::RequestUndo(Of { of: id.to_owned() })
+}
+
+/// An object that both changes are about.
+fn shared_object<'c>(newer: &Asked, change: &'c Asked) -> Option<&'c str> {
+    let family = |change: &Asked| change.verb.split('.').next().unwrap_or_default().to_owned();
+    let objects: Vec<&str> = newer.target.split_whitespace().collect();
+    let is_shared = |object: &&str| family(newer) == family(change) && objects.contains(object);
+    change.target.split_whitespace().find(is_shared)
 }
 
 fn distinct(followers: Vec<Follower>) -> Vec<Follower> {

@@ -66,6 +66,8 @@ pub struct View<'a, 'b> {
     /// What waits, and every approval that was told of: a lost connection says it again.
     waiting: Option<Waiting>,
     told: HashSet<String>,
+    /// The task whose requests wait together.
+    together: Option<String>,
     /// The model's words since the last step.
     said: String,
     /// Where the person's answers go; absent where nobody is asked.
@@ -82,6 +84,7 @@ impl<'a, 'b> View<'a, 'b> {
             rule: String::new(),
             waiting: None,
             told: HashSet::new(),
+            together: None,
             said: String::new(),
             answering: None,
         }
@@ -193,7 +196,7 @@ impl<'a, 'b> View<'a, 'b> {
             // Said again after a lost connection.
             Event::Accepted(accepted) if accepted.attached && self.waiting.is_some() => {}
             Event::Accepted(accepted) if !accepted.attached => self.rule = accepted.rule,
-            Event::Waiting(waiting) => return self.waits(waiting).map(Asking::Operator),
+            Event::Waiting(waiting) => return self.waits(waiting, data).map(Asking::Operator),
             other => {
                 self.waiting = None;
                 self.meter.show(&other, self.session.console);
@@ -243,6 +246,11 @@ impl<'a, 'b> View<'a, 'b> {
             self.session.console.say_lines(&stderr);
         }
         if !is_quiet {
+            for hidden in data["result"]["hidden"].as_array().into_iter().flatten() {
+                self.session
+                    .console
+                    .say(&format!("  the sandbox hid {}", hidden.as_str().unwrap_or_default()));
+            }
             self.session.console.say(&format!("{head}: {status}"));
         }
     }
@@ -271,10 +279,20 @@ impl<'a, 'b> View<'a, 'b> {
         console.in_is_terminal && console.err_is_terminal && operators::may_approve(self.session.host)
     }
 
-    fn waits(&mut self, waiting: Waiting) -> Option<Child> {
+    fn waits(&mut self, waiting: Waiting, data: &Value) -> Option<Child> {
         if self.session.global.quiet || !self.told.insert(waiting.approval_id.clone()) {
             return None;
         }
+        // Requests of one reply that wait together are asked about once.
+        let others = data["together"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        self.told.extend(others.map(str::to_owned));
+        self.together = match &self.later {
+            // It came through the agent and becomes an argument.
+            Later::Task(id) if data["together"].is_array() && uuid::Uuid::try_parse(id).is_ok() => {
+                Some(id.clone())
+            }
+            Later::Task(_) | Later::Request(_) | Later::Nowhere => None,
+        };
         self.meter.clear();
         self.meter = Meter::new(self.session.console, self.session.is_silent());
         // It came through the agent and becomes an argument.
@@ -301,7 +319,10 @@ impl<'a, 'b> View<'a, 'b> {
     #[expect(clippy::disallowed_methods, reason = "an operator's own command, in their terminal")]
     fn ask(&self, id: &str) -> std::io::Result<Child> {
         let mut command = Command::new(&self.session.host.admin);
-        command.args(["approve", id]);
+        match &self.together {
+            Some(task) => command.args(["approve", "--task", task]),
+            None => command.args(["approve", id]),
+        };
         if !self.session.console.out_is_terminal {
             // Results go elsewhere; a question is none.
             command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
@@ -319,7 +340,9 @@ impl<'a, 'b> View<'a, 'b> {
     fn tell(&mut self) {
         if let Some(Waiting { approval_id, expires_unix_s, .. }) = &self.waiting {
             let who = operators::who(&self.session.host.operators);
-            for line in show::waiting(approval_id, *expires_unix_s, &self.rule, &who, &self.later) {
+            let which =
+                self.together.as_ref().map_or_else(|| approval_id.clone(), |task| format!("--task {task}"));
+            for line in show::waiting(&which, *expires_unix_s, &self.rule, &who, &self.later) {
                 self.session.console.say(&line);
             }
         }

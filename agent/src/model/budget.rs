@@ -120,6 +120,13 @@ impl Budget {
         Ok(())
     }
 
+    /// Whether so many changes are left.
+    #[must_use]
+    pub fn has_changes(&self, count: usize) -> bool {
+        let left = self.limits.changes.saturating_sub(self.account().changes);
+        count <= usize::try_from(left).unwrap_or(usize::MAX)
+    }
+
     /// Counts the tokens of an answer.
     pub fn spent(&mut self, usage: Usage) {
         let mut spent = self.account();

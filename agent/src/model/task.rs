@@ -63,6 +63,11 @@ pub trait Hands {
         std::future::ready(false)
     }
 
+    /// Gets all calls of a reply before the first is run.
+    fn foresee(&mut self, _calls: &[&Call]) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Gets a reply that was no call, whole.
     fn misread(&mut self, _reply: &str) {}
 
@@ -344,7 +349,9 @@ impl<'t> Task<'t> {
     async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
-        for (index, (id, reading)) in reply.read(self.tools()).into_iter().enumerate() {
+        let readings = reply.read(self.tools());
+        self.foresee(&readings, hands).await;
+        for (index, (id, reading)) in readings.into_iter().enumerate() {
             let repaired = repairs::of_json(&reading);
             let Reading { call, is_multiple, .. } = reading;
             if let (Ok(call), false) = (&call, self.is_kept) {
@@ -396,6 +403,20 @@ impl<'t> Task<'t> {
             results.push(self.call(id, &call, hands).await?);
         }
         Ok(Turn::Results(results))
+    }
+
+    /// Shows all calls of a reply to what carries them out, if all of them will be run.
+    async fn foresee(&self, readings: &[(&str, Reading)], hands: &mut impl Hands) {
+        let exact = |reading: &'_ Reading| reading.call.is_ok() && repairs::of_json(reading).is_empty();
+        if self.is_kept || readings.len() < 2 || !readings.iter().all(|(_, reading)| exact(reading)) {
+            return;
+        }
+        let calls: Vec<&Call> =
+            readings.iter().filter_map(|(_, reading)| reading.call.as_ref().ok()).collect();
+        let changes = calls.iter().filter(|call| call.is_effect()).count();
+        if self.budget.has_changes(changes) && calls.iter().all(|call| self.guard.may_run(call).is_ok()) {
+            hands.foresee(&calls).await;
+        }
     }
 
     /// Whether a person lets a repaired call through; on the way through what is kept, whether one did.

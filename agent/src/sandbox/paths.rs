@@ -36,17 +36,18 @@ pub struct Granted {
     pub write: Vec<PathBuf>,
 }
 
+/// The host's own directories that a profile shows.
+pub fn shown(profile: Profile) -> impl Iterator<Item = &'static str> {
+    let inspect = if profile >= Profile::SystemInspect { INSPECT } else { &[] };
+    SYSTEM.iter().chain(inspect).copied()
+}
+
 /// What a call is granted.
 pub fn granted(order: &Order) -> Granted {
     let ask: &Ask = &order.ask;
     let mut granted = Granted::default();
-    let mut read = |paths: &[&str]| granted.read.extend(paths.iter().map(PathBuf::from));
-    read(SYSTEM);
-    read(SOURCES);
+    granted.read.extend(shown(ask.profile).chain(SOURCES.iter().copied()).map(PathBuf::from));
     granted.devices.extend(SINKS.iter().map(PathBuf::from));
-    if ask.profile >= Profile::SystemInspect {
-        granted.read.extend(INSPECT.iter().map(PathBuf::from));
-    }
     granted.read.extend(ask.read_roots.iter().cloned());
     // By its descriptor, whatever stands under its name now.
     let workspace = of_descriptor(order.directory);

@@ -16,7 +16,7 @@ use crate::task::{
 use crate::trace::{self, Trace};
 use crate::undo::{Earlier, UndoGrants};
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -134,7 +134,8 @@ impl Worker {
             site: &site,
             policy: String::new(),
             approved: ApprovedReads::default(),
-            asks_to_read: false,
+            asking_verbs: BTreeSet::new(),
+            ahead: Vec::new(),
             is_operator_here: operators::is_here(&self.host),
             left,
             commands: &self.commands,

@@ -8,7 +8,7 @@ use super::read::{DEPTH, read, rough};
 use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
-use super::shim::{self, Nowhere, Translation};
+use super::shim::{self, Foreseen, Translation};
 use super::wrap::{Frame, Inside, inside, is_shell, resets_path};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -55,7 +55,7 @@ impl Rules {
             let nothing = own.is_empty() && judging.script.facts.is_empty();
             decision.own_level = if nothing { Level::Safe } else { self.decide_on(judging, &own).level };
         }
-        decision.untranslated = judging.untranslated();
+        decision.untranslated.clone_from(&judging.untranslated);
         for command in &judging.plain {
             let name = command.program();
             if shim::PROGRAMS.contains(&name) && !decision.shims.iter().any(|seen| seen == name) {
@@ -108,33 +108,90 @@ fn is_request(command: &Simple) -> bool {
     asks_the_helper && !shim::looks(&argv)
 }
 
-/// Shims whose requests are known from their words alone, whatever the files are.
-const BY_WORDS: &[&str] = &["sudo", "apt-get", "apt", "apt-mark", "dpkg", "systemctl", "service"];
-/// Commands that `sudo` translates by files, or by a script's redirections.
-const BY_FILES: &[&str] = &[
-    "tee", "install", "cp", "mv", "rm", "sed", "mkdir", "chmod", "chown", "chgrp", "sh", "bash", "dash",
-    "env",
-];
+/// What a command for a shim comes to, as far as its words tell before anything of the text runs.
+enum Ahead {
+    /// No request does it; the command and why.
+    Untranslatable(String),
+    /// A change of the host.
+    Change,
+    /// Only running it shows, or it changes nothing of the host.
+    Unknown,
+}
 
-/// A command for a shim that no request does, and why; known before anything of the text was run.
-fn untranslated(command: &Simple) -> Option<String> {
-    let is_known = command.words.iter().all(|word| word.certainty == Certainty::Literal);
-    if !is_known || !command.is_found_by_name() || !BY_WORDS.contains(&command.program()) {
-        return None;
+/// The shims translate at run time what they are called with; their own refusals are known from the words alone.
+fn ahead(command: &Simple, directory: Directory) -> Ahead {
+    if let [sign, target] = command.words.as_slice()
+        && sign.is(">")
+    {
+        return redirected(target);
+    }
+    if !shim::PROGRAMS.contains(&command.program())
+        || !command.is_found_by_name()
+        || command.words.iter().any(|word| word.certainty != Certainty::Literal)
+    {
+        return Ahead::Unknown;
     }
     let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-    let is_by_files = |word: &String| BY_FILES.contains(&word.rsplit('/').next().unwrap_or_default());
-    // `install` is also what apt-get is told to do.
-    if command.program() == "sudo"
-        && argv.iter().any(is_by_files)
-        && !argv.iter().any(|word| word.contains("apt"))
-    {
-        return None;
+    match shim::translate(&argv, &mut Foreseen) {
+        Translation::Advice(why, _) if directory == Directory::Start || is_the_same_everywhere(&argv) => {
+            Ahead::Untranslatable(format!("`{}`: {why}", argv.join(" ")))
+        }
+        Translation::Steps(steps) if steps.iter().any(|step| step.request.is_effect()) => Ahead::Change,
+        Translation::Advice(..) | Translation::Steps(_) | Translation::Local(_) => Ahead::Unknown,
     }
-    match shim::translate(&argv, &mut Nowhere("it reads what is not known before it runs")) {
-        Translation::Advice(why, _) => Some(format!("`{}`: {why}", argv.join(" "))),
-        Translation::Steps(_) | Translation::Local(_) => None,
+}
+
+/// A redirection is the shell's own, so no shim sees it: below these directories the sandbox's user cannot write.
+const OTHERS: &[&str] = &["/etc/", "/usr/", "/opt/", "/srv/", "/boot/", "/root/", "/home/", "/var/"];
+
+fn redirected(target: &Word) -> Ahead {
+    let path = target.text.as_str();
+    let is_others = target.certainty == Certainty::Literal
+        && OTHERS.iter().any(|directory| path.starts_with(directory))
+        && !["/var/tmp/", "/var/lib/postern-tool/"].iter().any(|own| path.starts_with(own));
+    if is_others {
+        let why = "a redirection writes as the sandbox's own user; use `| sudo tee FILE`, or `| sudo tee -a FILE` for `>>`";
+        Ahead::Untranslatable(format!("`> {path}`: {why}"))
+    } else {
+        Ahead::Unknown
     }
+}
+
+/// Programs whose operands are files, but for the first one of some.
+const FILE_PROGRAMS: &[(&str, usize)] = &[
+    ("tee", 0),
+    ("install", 0),
+    ("cp", 0),
+    ("mv", 0),
+    ("rm", 0),
+    ("sed", 1),
+    ("mkdir", 0),
+    ("chmod", 1),
+    ("chown", 1),
+    ("chgrp", 1),
+];
+
+/// Whether a command names the same files in every directory: it works on none, or all are named from the root.
+fn is_the_same_everywhere(argv: &[String]) -> bool {
+    let found = argv.iter().enumerate().find_map(|(at, word)| {
+        let known = FILE_PROGRAMS.iter().find(|(name, _)| name == word);
+        known.map(|(_, others)| (at, *others))
+    });
+    // `apt-get install` is about packages.
+    let Some((at, others)) = found.filter(|_| !argv.iter().any(|word| word.starts_with("apt"))) else {
+        return true;
+    };
+    let operands = argv.iter().skip(at + 1).filter(|word| !word.starts_with('-'));
+    operands.skip(others).all(|word| word.starts_with('/'))
+}
+
+/// Where a script stands when it comes to a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    /// Where every command begins: the task's own directory.
+    Start,
+    /// The script changes its directory somewhere, so that a relative name may be any file.
+    Changed,
 }
 
 fn has_program_directory(command: &Simple) -> bool {
@@ -151,6 +208,8 @@ pub struct Judging {
     places: Places,
     /// Some command starts another one without the `PATH` on which the shims come first.
     resets_path: bool,
+    /// Commands for a shim that no request does, each with why. Found where the text is read: `sh -c` has a text too.
+    untranslated: Vec<String>,
 }
 
 impl Judging {
@@ -159,6 +218,7 @@ impl Judging {
         let mut judging = Self::default();
         read(text, Power::Own, 0, &mut judging.script);
         judging.unwrap_all();
+        judging.look_ahead();
         judging
     }
 
@@ -177,14 +237,21 @@ impl Judging {
         judging
     }
 
-    /// Commands for a shim that no request does, beside others that would change something: half a script is not run.
-    fn untranslated(&self) -> Vec<String> {
-        let of_text = self.plain.iter().filter(|command| command.power == Power::Own);
-        let (wrong, right): (Vec<_>, Vec<_>) = of_text
-            .filter(|command| shim::PROGRAMS.contains(&command.program()))
-            .map(untranslated)
-            .partition(Option::is_some);
-        if right.is_empty() { Vec::new() } else { wrong.into_iter().flatten().collect() }
+    /// Lists the commands that no request does, beside others that would change something: half a script is not run.
+    fn look_ahead(&mut self) {
+        let changes_directory = self.plain.iter().any(|command| is_cd(command.program()));
+        let directory = if changes_directory { Directory::Changed } else { Directory::Start };
+        let (mut wrong, mut has_change) = (Vec::new(), false);
+        for command in self.plain.iter().filter(|command| command.power == Power::Own) {
+            match ahead(command, directory) {
+                Ahead::Untranslatable(why) if !wrong.contains(&why) => wrong.push(why),
+                Ahead::Change => has_change = true,
+                Ahead::Untranslatable(_) | Ahead::Unknown => {}
+            }
+        }
+        if has_change {
+            self.untranslated = wrong;
+        }
     }
 
     /// A text of which nothing else is known.
@@ -286,7 +353,7 @@ impl Judging {
             self.script.facts.insert(Fact::UnknownProgram);
             self.flow_into_interpreter(program.flow);
         }
-        if matches!(command.program(), "cd" | "pushd" | "chdir") {
+        if is_cd(command.program()) {
             let mut to = command.arguments().iter().filter(|word| !matches!(word.text.as_str(), "-P" | "-L"));
             let is_followed = match (to.next(), to.next()) {
                 (None, _) => self.places.change("~"),
@@ -339,6 +406,10 @@ impl Judging {
         }
         paths
     }
+}
+
+fn is_cd(program: &str) -> bool {
+    matches!(program, "cd" | "pushd" | "chdir")
 }
 
 /// `-c`, `-e` and such: the program stands in the command.

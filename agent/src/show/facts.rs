@@ -1,7 +1,10 @@
 //! Facts that are JSON, in words: members as lines, lists of objects as tables.
 
-use super::Table;
+use super::plan::size;
+use super::table::Table;
+use super::waiting::moment;
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// The most columns of a list.
 const COLUMNS: usize = 8;
@@ -23,13 +26,13 @@ fn tell(value: &Value, indent: &str, lines: &mut String) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                let name = name.replace('_', " ");
+                let (name, text) = (heading(name), cell(name, member));
                 match member {
                     Value::Object(_) | Value::Array(_) => {
                         lines.extend([indent, &name, ":\n"]);
                         tell(member, &format!("{indent}  "), lines);
                     }
-                    member => lines.extend([indent, &name, ": ", &plain(member), "\n"]),
+                    _ => lines.extend([indent, &name, ": ", &text, "\n"]),
                 }
             }
         }
@@ -60,13 +63,38 @@ fn table(objects: &[&Map<String, Value>], indent: &str) -> String {
     let cells = |cell: &dyn Fn(&str) -> String| -> [String; COLUMNS] {
         std::array::from_fn(|at| names.get(at).map_or_else(String::new, |name| cell(name)))
     };
-    let heading = cells(&|name| name.replace('_', " "));
-    table.row(heading.each_ref().map(String::as_str));
+    let headings = cells(&heading);
+    table.row(headings.each_ref().map(String::as_str));
     for object in objects {
-        let row = cells(&|name| object.get(name).map_or_else(String::new, plain));
+        let row = cells(&|name| object.get(name).map_or_else(String::new, |value| cell(name, value)));
         table.row(row.each_ref().map(String::as_str));
     }
     table.render(indent, None)
+}
+
+/// The suffix of a name, and how a number with it is told.
+type Unit = (&'static str, fn(u64) -> String);
+
+/// Suffixes by which a number's unit is known; for people the unit stands at the value.
+const UNITS: &[Unit] = &[
+    ("_unix_s", moment),
+    ("_bytes", size),
+    ("_s", |seconds| humantime::format_duration(Duration::from_secs(seconds)).to_string()),
+];
+
+/// A member's name for people.
+fn heading(name: &str) -> String {
+    let unit = UNITS.iter().find_map(|(suffix, _)| name.strip_suffix(suffix));
+    unit.unwrap_or(name).replace('_', " ")
+}
+
+/// A member's value for people.
+fn cell(name: &str, value: &Value) -> String {
+    let unit = UNITS.iter().find(|(suffix, _)| name.ends_with(suffix));
+    match (unit, value.as_u64()) {
+        (Some((_, told)), Some(number)) => told(number),
+        (Some(_) | None, _) => plain(value),
+    }
 }
 
 /// A value in one cell.

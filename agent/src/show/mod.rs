@@ -13,6 +13,7 @@ pub use facts::facts;
 pub use files::FileView;
 pub use grants::{Reader, grants};
 pub use outcome::{found, unit_state};
+pub use plan::size;
 pub use postern_text::{json, line, lines};
 pub use refusal::{failure, next_step, refusal};
 pub use table::Table;

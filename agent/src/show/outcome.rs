@@ -3,6 +3,7 @@
 use super::plan::{packages_done, plan, size};
 use super::refusal::unit_result;
 use super::table::Table;
+use super::waiting::moment;
 use crate::ask::Outcome;
 use crate::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use std::fmt::Write;
@@ -103,8 +104,7 @@ fn unit_block(info: &UnitInfo, text: &mut String) {
     let _ = writeln!(text, "{}", info.id);
     let mut state = unit_state(info);
     if info.since_unix_us > 0 {
-        let since = std::time::UNIX_EPOCH + std::time::Duration::from_micros(info.since_unix_us);
-        let _ = write!(state, " since {}", humantime::format_rfc3339_seconds(since));
+        let _ = write!(state, " since {}", moment(info.since_unix_us / 1_000_000));
     }
     let pid = if info.main_pid > 0 { info.main_pid.to_string() } else { String::new() };
     let memory = if info.memory_bytes > 0 { size(info.memory_bytes) } else { String::new() };
@@ -130,8 +130,7 @@ fn listing(files: &[FileInfo], width: Option<usize>) -> String {
             FileType::Symlink => "link",
             FileType::Other | FileType::Unspecified => "other",
         };
-        let at = i64::try_from(info.mtime_unix_s).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
-        let at = at.filter(|_| info.mtime_unix_s > 0).map_or_else(String::new, |at| at.to_string());
+        let at = if info.mtime_unix_s > 0 { moment(info.mtime_unix_s) } else { String::new() };
         let owner = format!("{}:{}", info.owner, info.group);
         table.row([kind, &info.mode, &owner, &info.size.to_string(), &at, &info.path]);
     }

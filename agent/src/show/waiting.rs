@@ -26,6 +26,16 @@ pub fn clock(unix_s: u64) -> String {
     at.strftime(format).to_string()
 }
 
+/// A time with its date and zone, as the person's clock shows it.
+#[must_use]
+pub fn moment(unix_s: u64) -> String {
+    let at = i64::try_from(unix_s).ok().and_then(|s| Timestamp::from_second(s).ok());
+    at.map_or_else(
+        || format!("second {unix_s} since 1970"),
+        |at| at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+    )
+}
+
 /// The time of day at which a request was made, by its id.
 #[must_use]
 pub fn time_of(request_id: &str) -> Option<String> {
@@ -33,9 +43,10 @@ pub fn time_of(request_id: &str) -> Option<String> {
     Some(clock(unix_s))
 }
 
-/// Who can approve, until when, and what the person can do meanwhile. `who` is in words.
+/// Who can approve, until when, and what the person can do meanwhile. `which` is what `postern-admin approve` takes, `who`
+/// is in words.
 #[must_use]
-pub fn waiting(approval_id: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {
+pub fn waiting(which: &str, expires_unix_s: u64, rule: &str, who: &str, later: &Later) -> Vec<String> {
     let by = if rule.is_empty() { String::new() } else { format!(" (rule {rule})") };
     let now = u64::try_from(Timestamp::now().as_second()).unwrap_or_default();
     let minutes = expires_unix_s.saturating_sub(now).div_ceil(60);
@@ -46,7 +57,7 @@ pub fn waiting(approval_id: &str, expires_unix_s: u64, rule: &str, who: &str, la
             clock(expires_unix_s)
         ),
         format!("  who can approve: {who}"),
-        format!("  with: postern-admin approve {approval_id}"),
+        format!("  with: postern-admin approve {which}"),
     ];
     match later {
         Later::Task(id) => {

@@ -180,6 +180,7 @@ impl Entry {
         let task = &mut kept.task;
         task.status = if task.changes.is_empty() { TaskStatus::Failed } else { TaskStatus::Partial };
         (task.waiting, task.question) = (None, None);
+        task.also_waiting.clear();
         task.summary = format!("{why}; to go on: postern tasks resume {id}");
         task.warnings.push(format!("interrupted: postern tasks resume {id}"));
         // Before the record, which says so: killed between the two, the next process marks the task again.

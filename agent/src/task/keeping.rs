@@ -7,7 +7,7 @@ use crate::model::memory::{Earlier, Memory};
 use crate::model::past::Said;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What an earlier process left of a task, and what earlier tasks left to it.
@@ -31,12 +31,13 @@ pub struct Left {
 pub struct Keeper<'k> {
     store: &'k Store,
     entry: &'k Arc<Entry>,
-    asked: Asked,
+    /// By step: several of one reply may be under way.
+    asked: BTreeMap<usize, Asked>,
     leaves: Leaves,
     is_unkept: bool,
 }
 
-/// The request that a task asks now.
+/// A request that a task asks.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Asked {
@@ -63,7 +64,7 @@ struct Leaves {
 impl Store {
     /// What keeps a task while it runs.
     pub fn keeper<'k>(&'k self, entry: &'k Arc<Entry>) -> Keeper<'k> {
-        Keeper { store: self, entry, asked: Asked::default(), leaves: Leaves::default(), is_unkept: false }
+        Keeper { store: self, entry, asked: BTreeMap::new(), leaves: Leaves::default(), is_unkept: false }
     }
 
     /// What there is of a task before it is run.
@@ -99,8 +100,8 @@ impl Keeper<'_> {
         match name {
             // A task's ids are made here and nobody else's.
             "request" => {
-                self.asked = serde_json::from_value(data).unwrap_or_default();
-                let Asked { request_id, step, verb, target, effect, undoes, .. } = &self.asked;
+                let asked: Asked = serde_json::from_value(data).unwrap_or_default();
+                let Asked { request_id, step, verb, target, effect, undoes, .. } = &asked;
                 let part = Part { task: &task.id, step: *step, verb, target };
                 let owner = self.entry.order.owner;
                 let requests = &self.store.requests;
@@ -109,12 +110,16 @@ impl Keeper<'_> {
                     self.is_unkept = true;
                     self.entry.cancel.send_replace(true);
                 }
+                self.asked.insert(asked.step, asked);
             }
             "said" => self.entry.keep(&data, task.results.len()),
             "leaves" => self.leaves = serde_json::from_value(data).unwrap_or_default(),
             _ => {
-                if let Ok(end) = Event::from_parts(name, &data) {
-                    let Asked { request_id, of, undoes, .. } = &self.asked;
+                let step = data["step"].as_u64().and_then(|step| usize::try_from(step).ok());
+                if let (Ok(end), Some(asked)) =
+                    (Event::from_parts(name, &data), step.and_then(|step| self.asked.get(&step)))
+                {
+                    let Asked { request_id, of, undoes, .. } = asked;
                     match of {
                         Some(recalled) => self.store.requests.recalled(recalled, &end),
                         None => self.store.requests.settle(request_id, undoes.as_deref(), &end),

@@ -61,6 +61,9 @@ pub struct Task {
     /// What it waits for, while somebody must approve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waits>,
+    /// Other requests of the same reply that wait for approval too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_waiting: Vec<Waits>,
     /// What its person is asked now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
@@ -178,6 +181,9 @@ pub struct StepResult {
     /// What held a command of the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enforced>,
+    /// What the sandbox hid of that which the command names or could not open, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
 }
 
 impl StepResult {
@@ -197,6 +203,7 @@ impl StepResult {
             request_id: None,
             duration_ms: None,
             sandbox: None,
+            hidden: Vec::new(),
         }
     }
 
@@ -322,6 +329,7 @@ impl Task {
             trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
+            also_waiting: Vec::new(),
             question: None,
             summary: String::new(),
             results: Results::default(),
@@ -348,6 +356,30 @@ impl Task {
             work: Work::Task,
         };
         Self { status: TaskStatus::Failed, summary: why, trace_id: String::new(), ..Self::new(id, &order) }
+    }
+
+    /// All that waits for approval.
+    pub fn waits(&self) -> impl Iterator<Item = &Waits> {
+        self.waiting.iter().chain(&self.also_waiting)
+    }
+
+    /// Waits for one more approval. Said again after a lost connection, it is the same.
+    pub fn begin_waiting(&mut self, waits: Waits) {
+        self.end_waiting(&waits.request_id);
+        match &self.waiting {
+            None => self.waiting = Some(waits),
+            Some(_) => self.also_waiting.push(waits),
+        }
+    }
+
+    /// A request waits no longer; true if it was the last one.
+    pub fn end_waiting(&mut self, request_id: &str) -> bool {
+        let was_waiting = self.waits().any(|waits| waits.request_id == request_id);
+        self.also_waiting.retain(|waits| waits.request_id != request_id);
+        if self.waiting.as_ref().is_some_and(|waits| waits.request_id == request_id) {
+            self.waiting = (!self.also_waiting.is_empty()).then(|| self.also_waiting.remove(0));
+        }
+        was_waiting && self.waiting.is_none()
     }
 
     /// Adds what a model used, and what all of it costs where that is known.

@@ -165,6 +165,8 @@ pub struct Part<'p> {
 /// A request of a task's step that was sent, perhaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
+    /// The step that it is of.
+    pub step: usize,
     /// Its id.
     pub id: String,
     /// The verb.
@@ -228,7 +230,7 @@ impl Requests {
                  WHERE tasks.id = ?1 AND step = ?2 AND is_effect ORDER BY requests.seq",
             )?;
             let rows = sent.query_map(params![task, i64::try_from(step).unwrap_or(i64::MAX)], |row| {
-                Ok(Sent { id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })
+                Ok(Sent { step, id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })
             })?;
             rows.collect()
         })

@@ -19,9 +19,11 @@ mod shims;
 mod situation;
 mod step;
 mod telling;
+mod together;
 
 pub use approved::ApprovedReads;
 pub(crate) use requests::request;
+pub use together::Ahead;
 
 use super::question::Person;
 use super::{Care, Change, Commands, Left, Live, Order, Slot, StepResult, StepStatus, Task, TaskStatus};
@@ -37,6 +39,7 @@ use crate::show::FileView;
 use crate::tool::Tool;
 use crate::undo::{Earlier, UndoGrants, has_inverse};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use tokio::sync::watch;
 
@@ -81,8 +84,10 @@ pub struct Runner<'a> {
     pub site: &'a str,
     /// Files that operators let it read.
     pub approved: ApprovedReads,
-    /// Some reads need an operator's approval.
-    pub asks_to_read: bool,
+    /// The verbs of which some request needs an operator's approval, as the policy describes itself.
+    pub asking_verbs: BTreeSet<String>,
+    /// What came of calls that were asked for before their turn.
+    pub ahead: Vec<Ahead>,
     /// The digest of the policy as it was described; empty before.
     pub policy: String,
     /// Somebody is logged in who may approve.
@@ -195,7 +200,15 @@ impl Runner<'_> {
             task.warnings.push(format!("the helper was stopped during {}; asked again", request.verb()));
             outcome = self.ask_once(task, number, request.clone(), mode).await;
         }
-        if let (Event::Completed(done), Mode::Execute) = (&outcome.end, mode)
+        if mode == Mode::Execute {
+            self.record(task, &request, &outcome).await;
+        }
+        outcome
+    }
+
+    /// Puts a change that was made into the task's record.
+    async fn record(&mut self, task: &mut Task, request: &Request, outcome: &Outcome) {
+        if let Event::Completed(done) = &outcome.end
             && matches!(done.status, Status::Done | Status::Partly | Status::Interrupted)
             && request.is_effect()
         {
@@ -204,7 +217,14 @@ impl Runner<'_> {
             let (verb, target) = (request.verb().to_owned(), request.target());
             task.changes.push(Change { request_id: id, verb, target, undo });
         }
-        outcome
+    }
+
+    /// What came of a step that was asked for before its turn.
+    async fn come_ahead(&mut self, task: &mut Task, number: usize) -> Option<Outcome> {
+        let at = self.ahead.iter().position(|ahead| ahead.number == number)?;
+        let Ahead { request, outcome, .. } = self.ahead.remove(at);
+        self.record(task, &request, &outcome).await;
+        Some(outcome)
     }
 }
 

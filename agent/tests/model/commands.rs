@@ -226,6 +226,58 @@ async fn a_script_with_lines_that_no_request_does_is_refused_before_its_first_ch
 }
 
 #[tokio::test]
+async fn script_with_untranslatable_file_commands_is_refused_before_its_first_change() {
+    let world = World::new("");
+    let helper = world.helper(vec![]);
+    let wrong = [
+        "sudo cp -a /etc/nginx /etc/nginx.bak",
+        "sudo rm -rf /srv/site",
+        "sudo sed -i.bak s/a/b/ /etc/hosts",
+        "sudo install -s a /usr/local/bin/a",
+        "sudo mv -n /etc/a /etc/b",
+        "sudo ln -s /etc/a /etc/b",
+        "sudo mkdir -Z /srv/x",
+        "sudo chmod -R 755 /srv",
+        "sudo chmod u+x /srv/f",
+        "sudo chown -R www-data /srv",
+        "sudo tee -p /etc/motd",
+        "sudo sh -c 'ls > /etc/motd'",
+        "> /etc/motd",
+    ];
+    let lines: Vec<String> =
+        wrong.iter().map(|line| format!("echo x {line}").replace("x sudo", "x | sudo")).collect();
+    let script = format!("sudo systemctl stop nginx\n{}", lines.join("\n"));
+    assert!(script.len() < 2048);
+    let task = world.run(&script).await.json();
+    let error = own(&task)["error"].as_str().unwrap().to_owned();
+    assert!(error.starts_with("unsupported: nothing was run: "), "{error}");
+    for line in wrong {
+        let line = line.replace('\'', "");
+        assert_eq!(error.matches(&format!("`{line}`: ")).count(), 1, "{line}: {error}");
+    }
+    assert_eq!(rpcs(&helper), Vec::<String>::new());
+}
+
+#[test]
+fn script_that_can_be_translated_or_works_on_its_own_files_is_not_refused() {
+    let rules = postern_agent::shell::Rules::builtin().unwrap();
+    for script in [
+        "sudo systemctl stop nginx\nsudo cp a.conf /etc/nginx/a.conf\nsudo sed -i s/a/b/ /etc/hosts\nsudo mkdir -p /srv/a/b",
+        "rm -rf build; cp -a src build; sudo systemctl restart nginx",
+        "sudo systemctl stop nginx; echo x > /tmp/f; echo x > f; ls 2> /dev/null",
+        // Only running them shows these files.
+        "cd /srv/site && sudo rm -rf cache; sudo systemctl restart nginx",
+        "sudo systemctl stop nginx; sudo rm -rf \"$dir\"",
+        // Nothing else would change anything, so that its one line tells.
+        "sudo rm -rf /srv/site",
+    ] {
+        assert_eq!(rules.judge(script).untranslated, Vec::<String>::new(), "{script}");
+    }
+    let decision = rules.judge("cd /srv && sudo rm -rf /srv/site; sudo systemctl restart nginx");
+    assert_eq!(decision.untranslated.len(), 1, "{decision:?}");
+}
+
+#[tokio::test]
 async fn a_script_runs_under_the_shell_that_it_names() {
     let world = World::new("");
     world.helper(Vec::new());
@@ -298,7 +350,38 @@ async fn a_model_is_nudged_to_stderr_only_where_something_stands_there() {
         .collect();
     assert!(told[0].contains("look at stderr") && told[0].contains("\"exit_code\":2"), "{}", told[0]);
     assert_eq!(told[1], r#"{"exit_code":1,"status":"ok"}"#);
-    assert!(told[2].contains("the sandbox hides what"), "{}", told[2]);
+    assert!(
+        told[2].contains(r#""hidden":["/home: outside of what this profile shows"]"#)
+            && told[2].contains(r#""hint":"look at stderr""#),
+        "{}",
+        told[2]
+    );
+}
+
+#[tokio::test]
+async fn result_of_a_command_says_what_the_sandbox_hid() {
+    let world = World::new("");
+    world.helper(vec![]);
+    for (cmd, hidden) in [
+        ("test -e /home/bob/notes", json!(["/home/bob/notes: outside of what this profile shows"])),
+        ("cat /var/lib/mysql/ibdata1", json!(["/var/lib/mysql/ibdata1: outside of what this profile shows"])),
+        ("ls /run/dbus", json!(["/run/dbus: outside of what this profile shows"])),
+        ("ps aux", json!(["/proc: processes of other users (the tool list_processes shows them)"])),
+        ("ls /etc /usr/share", Value::Null),
+        ("ls /tmp", json!(["/tmp: outside of what this profile shows"])),
+        ("echo http://example.org/x a/b", Value::Null),
+    ] {
+        let task = world.run(cmd).await.json();
+        assert_eq!(own(&task)["hidden"], hidden, "{task}");
+    }
+    let ran = world.place.run(&["shell", "run", "grep -c x /home/bob/notes"]).await;
+    assert!(
+        ran.err.contains("  the sandbox hid /home/bob/notes: outside of what this profile shows"),
+        "{ran:?}"
+    );
+    let id = world.place.run(&["tasks", "--json"]).await.json()[0]["id"].as_str().unwrap().to_owned();
+    let shown = world.place.run(&["tasks", "show", &id]).await;
+    assert!(shown.out.contains("  the sandbox hid /home/bob/notes"), "{shown:?}");
 }
 
 #[tokio::test]

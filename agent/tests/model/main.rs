@@ -35,4 +35,5 @@ mod schema;
 mod server;
 mod shown;
 mod tasks;
+mod together;
 mod traces;

@@ -10,7 +10,7 @@ mod units;
 mod voice;
 pub mod wire;
 
-pub use nowhere::Nowhere;
+pub use nowhere::{Foreseen, Nowhere};
 pub use units::{Look, State};
 pub use voice::{Said, Voice};
 

@@ -60,23 +60,16 @@ impl Runner<'_> {
         if ask.effect() == Effect::Possible {
             ask.id = self.left.again.take().unwrap_or(ask.id);
         }
-        (self.on)(
-            "request",
-            json!({
-                "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
-                "verb": ask.request.verb(), "target": ask.request.target(),
-                "of": ask.request.recalls(),
-            }),
-            task,
-        );
+        self.claim(task, number, &ask);
+        let secrets = self.secrets;
+        let mut rule = String::new();
+        let (slot, on, rule) = (&mut *self.slot, &mut *self.on, &mut rule);
+        let mut telling = Telling { slot, on, secrets, ask: &ask, number, rule, together: &[] };
         if *cancel.borrow() {
             let end = Event::Error(Fault::new("cancelled", "before it was asked").not_begun());
-            (self.on)(end.name(), end.data(), task);
+            telling.tell(task, &end);
             return Outcome::ended(&ask, end);
         }
-        let secrets = self.secrets;
-        let mut telling =
-            Telling { slot: self.slot, on: self.on, secrets, ask: &ask, number, rule: String::new() };
         // Only the helper gets the values; all that is said and kept of the request has their names.
         let filled = Ask { request: secrets.filled(ask.request.clone()), ..ask.clone() };
         let mut tell = |event: &Event| telling.tell(task, event);
@@ -93,25 +86,38 @@ impl Runner<'_> {
     }
 }
 
-/// Passes the events of one request on, and keeps the task's record in step with them.
-struct Telling<'a, 'b> {
-    slot: &'a mut Slot,
-    on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send + 'b),
-    secrets: &'a Secrets,
-    ask: &'a Ask,
-    number: usize,
-    rule: String,
+impl Runner<'_> {
+    /// Says which request is about to be sent for a step: it is kept before it is sent.
+    pub(super) fn claim(&mut self, task: &Task, number: usize, ask: &Ask) {
+        let data = json!({
+            "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
+            "verb": ask.request.verb(), "target": ask.request.target(), "of": ask.request.recalls(),
+        });
+        (self.on)("request", data, task);
+    }
 }
 
-impl Telling<'_, '_> {
-    fn tell(&mut self, task: &mut Task, event: &Event) {
+/// Passes the events of one request on, and keeps the task's record in step with them.
+pub(super) struct Telling<'a> {
+    pub slot: &'a mut Slot,
+    pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send + 'a),
+    pub secrets: &'a Secrets,
+    pub ask: &'a Ask,
+    pub number: usize,
+    pub rule: &'a mut String,
+    /// The approvals that are asked for together with this one, itself among them.
+    pub together: &'a [String],
+}
+
+impl Telling<'_> {
+    pub(super) fn tell(&mut self, task: &mut Task, event: &Event) {
         match event {
             // Said again after a lost connection, while it still waits.
             Event::Accepted(accepted) if accepted.attached => {}
             Event::Accepted(accepted) => self.rule.clone_from(&accepted.rule),
             Event::Waiting(waiting) => {
                 task.status = TaskStatus::Waiting;
-                task.waiting = Some(Waits {
+                task.begin_waiting(Waits {
                     approval_id: waiting.approval_id.clone(),
                     expires_unix_s: waiting.expires_unix_s,
                     step: self.number,
@@ -127,7 +133,7 @@ impl Telling<'_, '_> {
             | Event::Completed(_)
             | Event::Refused(_)
             | Event::Error(_) => {
-                if task.waiting.take().is_some() {
+                if task.end_waiting(&self.ask.id) {
                     task.status = TaskStatus::Running;
                 }
             }
@@ -139,6 +145,9 @@ impl Telling<'_, '_> {
         let mut data = event.data();
         self.secrets.values_of(&mut data);
         data["step"] = self.number.into();
+        if matches!(event, Event::Waiting(_)) && self.together.len() > 1 {
+            data["together"] = json!(self.together);
+        }
         (self.on)(event.name(), data, task);
     }
 }

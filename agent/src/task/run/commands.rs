@@ -4,7 +4,7 @@ use super::step::cut;
 use super::{OUTPUT_LIMIT, Runner};
 use crate::ask::Mode;
 use crate::event::Fault;
-use crate::sandbox::{Ended, Job, Program, Record};
+use crate::sandbox::{Ended, Job, Program, Record, View, hidden};
 use crate::shell::{Decision, Level, Profile, interpreter};
 use crate::show;
 use crate::task::question::{Answer, Choice, Kind};
@@ -86,11 +86,20 @@ impl Runner<'_> {
         let time = job.time;
         match self.call(task, number, job, is_shimmed).await {
             Ok(record) => {
-                self.cleaned(of_record(number, tool, &admitted.program, line.acceptable, record, time))
+                let result = of_record(number, tool, &admitted.program, line.acceptable, record, time);
+                self.cleaned(self.with_hidden(result, &admitted.program))
             }
             Err(fault) if fault.code == "cancelled" => ended(StepStatus::Cancelled, &fault),
             Err(fault) => ended(StepStatus::Error, &fault),
         }
+    }
+
+    /// Says what the sandbox hid from a command.
+    fn with_hidden(&self, result: StepResult, program: &Program) -> StepResult {
+        let profile = result.sandbox.as_ref().map_or(Profile::None, |sandbox| sandbox.profile);
+        let view = View { profile, read_roots: &self.commands.sandbox.read_roots };
+        let hidden = hidden(program, result.stderr.as_deref().unwrap_or_default(), view);
+        StepResult { hidden, ..result }
     }
 
     /// What the judge, the configuration and a person say of a command.

@@ -68,7 +68,7 @@ impl Runner<'_> {
 
     /// The refusal of a change whose reads would need an operator: nobody approves a read for nothing.
     async fn may_patch(&mut self, task: &mut Task, number: usize, files: &[FileDiff]) -> Option<Outcome> {
-        if !self.asks_to_read || self.order.mode != Mode::Execute {
+        if !self.asking_verbs.contains("file.read") || self.order.mode != Mode::Execute {
             return None;
         }
         let change = |file: &FileDiff| match file.kind {

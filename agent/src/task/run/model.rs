@@ -78,9 +78,8 @@ impl Runner<'_> {
         {
             self.undo_grants = UndoGrants::of(description);
             self.policy = digest(description);
-            self.asks_to_read = description.grants.iter().any(|grant| {
-                grant.decision == Decision::Ask && grant.verbs.iter().any(|verb| verb == "file.read")
-            });
+            let asking = description.grants.iter().filter(|grant| grant.decision == Decision::Ask);
+            self.asking_verbs = asking.flat_map(|grant| grant.verbs.clone()).collect();
             text.push_str("\nWhat you may do, by verbs:\n");
             text.push_str(&show::grants(description, show::Reader::Model));
         }
@@ -127,8 +126,12 @@ impl Hands for Steps<'_, '_> {
         }
         let number = self.task.results.next_number();
         let changed = self.task.changes.len();
-        self.runner.announce(self.task, number, &tool, "running");
-        let (result, mut told) = if let Some(found) = self.runner.look(&tool).await {
+        let is_ahead = self.runner.is_ahead(number);
+        if !is_ahead {
+            self.runner.announce(self.task, number, &tool, "running");
+        }
+        let found = if is_ahead { None } else { self.runner.look(&tool).await };
+        let (result, mut told) = if let Some(found) = found {
             let result = self.runner.cleaned(found.result(number, &tool));
             if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
                 self.runner.remember(&tool);
@@ -154,6 +157,12 @@ impl Hands for Steps<'_, '_> {
             went => went,
         };
         Done { told, went }
+    }
+
+    async fn foresee(&mut self, calls: &[&Call]) {
+        if self.runner.left.results.is_empty() && self.runner.left.sent.is_empty() {
+            self.runner.ask_together(self.task, calls).await;
+        }
     }
 
     async fn verify(&mut self, expected: &Expected) -> Done {

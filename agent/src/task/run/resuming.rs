@@ -23,7 +23,11 @@ impl Runner<'_> {
             return None;
         }
         let mut last = None;
-        for sent in std::mem::take(&mut self.left.sent) {
+        // Calls of one reply may have been sent together.
+        let (own, others): (Vec<Sent>, Vec<Sent>) =
+            std::mem::take(&mut self.left.sent).into_iter().partition(|sent| sent.step == number);
+        self.left.sent = others;
+        for sent in own {
             last = Some(self.recall(task, number, sent).await);
         }
         let outcome = last?;

@@ -23,6 +23,9 @@ impl Runner<'_> {
         if let Some(result) = self.take_up(task, number, tool).await {
             return result;
         }
+        if let Some(outcome) = self.come_ahead(task, number).await {
+            return result(number, tool, &outcome, self.secrets);
+        }
         if let Some(found) = self.look(tool).await {
             return self.cleaned(found.result(number, tool));
         }
@@ -62,7 +65,8 @@ impl Runner<'_> {
 
     /// A result without the secrets that are held.
     pub(super) fn cleaned(&self, mut result: StepResult) -> StepResult {
-        for text in [&mut result.stdout, &mut result.stderr, &mut result.error].into_iter().flatten() {
+        let texts = [&mut result.stdout, &mut result.stderr, &mut result.error].into_iter().flatten();
+        for text in texts.chain(&mut result.hidden) {
             *text = self.secrets.values(text).0;
         }
         result

@@ -15,13 +15,7 @@ pub(super) fn told(result: &StepResult) -> Value {
             |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
         members.retain(|name, _| is_told(name));
         if let (Tool::Shell { .. }, Some(_)) = (&result.tool, &result.stderr) {
-            let is_hidden = |text: &String| text.contains("Permission denied");
-            let hint = if result.stderr.as_ref().is_some_and(is_hidden) {
-                "look at stderr; the sandbox hides what the instructions do not say that shell reads"
-            } else {
-                "look at stderr"
-            };
-            members.insert("hint".to_owned(), hint.into());
+            members.insert("hint".to_owned(), "look at stderr".into());
         }
         if let Some(refusal) = &result.refusal {
             members.insert("error".to_owned(), short(&refusal.code, &refusal.message).into());
