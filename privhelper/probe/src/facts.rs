@@ -63,7 +63,7 @@ impl State {
         let flags = question.flags.unwrap_or_default();
         let transaction = Transaction::new(request, flags).ok_or_else(unknown)?;
         self.need_systemd()?;
-        let _pass = self.enter_apt()?;
+        let _permit = self.acquire_apt()?;
         let found = apt::timed(|| simulate(&self.host.apt, &transaction))?;
         // Names and versions are text that repositories wrote.
         let checked = PackageTransaction::from_wire(&found).map_err(|invalid| {

@@ -103,7 +103,7 @@ impl State {
 
     fn show(&self, grant: Grant, request: PackagesRequest) -> Result<Read, Error> {
         self.need_systemd()?;
-        let _pass = self.enter_apt()?;
+        let _permit = self.acquire_apt()?;
         let names = request.packages.into_iter().map(|package| package.name).collect::<Vec<_>>();
         let packages = apt::timed(|| Ok(show(&self.host.apt, &names)?))?;
         let completed = Completed { status: Status::Done.into(), packages, ..Completed::default() };

@@ -50,16 +50,16 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Console>, io: &mut Io<'_>) ->
         epoch.seed_hex()
     ))?;
     if !matches!(
-        person.ask("Is it kept? Then say yes, and sealing begins [yes/No] ")?.as_str(),
+        person.ask("Have you stored the key? Sealing begins when you type yes [yes/No] ")?.as_str(),
         "yes" | "YES" | "Yes"
     ) {
-        return fail(io, Exit::NotApproved, "nothing was written: that key is of no use");
+        return fail(io, Exit::NotApproved, "nothing was written; discard that key");
     }
     if let Err(error) = write(&next, &epoch) {
         return fail(io, Exit::Failed, &format!("{}: {error}", next.display()));
     }
     if let Some(why) = keeps_old(&host.state) {
-        writeln!(io.err, "note: what is erased of it may still be found on the disk: {why}")?;
+        writeln!(io.err, "note: erased seeds may remain on the disk: {why}")?;
     }
     writeln!(io.out, "public key: {}", epoch.signer().public())?;
     writeln!(

@@ -145,7 +145,7 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
         return fail(io, &why);
     }
     writeln!(io.out, "accepted: {}", summary(&compiled, &sources))?;
-    writeln!(io.out, "active at once: each decision reads it anew")?;
+    writeln!(io.out, "active from the next decision on")?;
     Ok(Exit::Done)
 }
 
@@ -299,7 +299,10 @@ fn refused(consent: Consent, io: &mut Io<'_>) -> io::Result<Option<Exit>> {
         return Ok(None);
     }
     let Some(answers) = io.answers.as_mut() else {
-        writeln!(io.err, "not applied: nobody is there to answer; in a script say `policy apply --yes`")?;
+        writeln!(
+            io.err,
+            "not applied: there is no terminal to ask on; use `policy apply --yes` in a script"
+        )?;
         return Ok(Some(Exit::Usage));
     };
     write!(io.err, "Apply this policy? [y/N] ")?;

@@ -1,6 +1,6 @@
 //! `audit keygen` shows the key once, to a person, and overwrites nothing.
 
-use crate::desk::PLAIN;
+use crate::approvals_support::PLAIN;
 use crate::log::Log;
 use crate::support::{Ran, TestHost};
 use postern_admin::approvals::{Console, Screen};
