@@ -13,7 +13,7 @@ use postern_proto::frame::OUTPUT_MAX;
 use postern_proto::root::v1::{Envelope, Outcome};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Output, Status, Stream};
-use postern_root::{Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
+use postern_root::{Answer, Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
 use std::os::unix::net::UnixStream;
 
 /// The result of a read.
@@ -35,10 +35,7 @@ impl State {
             }
             Received::Execute(..) | Received::Outcomes(_) | Received::Acknowledge(_) => Err(reads_alone()),
         };
-        match answer {
-            Ok(outcome) => connection.outcome(&outcome),
-            Err(error) => connection.fail(&error),
-        }
+        connection.answer(answer.map(Answer::Outcome));
     }
 
     fn inspect(

@@ -21,5 +21,6 @@ mod frames;
 mod history;
 mod listen;
 mod own;
+mod progress;
 mod requests;
 mod visible;
