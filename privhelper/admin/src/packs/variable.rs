@@ -1,6 +1,7 @@
 //! What a pack asks for: each variable has a kind that says which values are let through.
 
-use postern_policy::types::{PackageName, ParameterKind, TargetPath, UnitName};
+use postern_policy::types::{PackageName, TargetPath, UnitName};
+use postern_proto::root::v1::{Parameter, ParameterKind};
 use serde::{Deserialize, Serialize};
 
 /// Longest value, in bytes.
@@ -104,16 +105,16 @@ impl Kind {
             Self::Directory => is_path(b""),
             // `FILE:LINE` is an entry of apt.
             Self::File => is_path(b":"),
-            Self::Name => ParameterKind::Name.admits(value),
+            Self::Name => is_kind(ParameterKind::Name, value),
             Self::Pattern => is_set(value, b"._-*") && !value.starts_with(['-', '.']),
-            Self::User | Self::Group => ParameterKind::User.admits(value),
-            Self::Hostname => ParameterKind::Hostname.admits(value),
-            Self::Domain => ParameterKind::Domain.admits(value),
+            Self::User | Self::Group => is_kind(ParameterKind::User, value),
+            Self::Hostname => is_kind(ParameterKind::Hostname, value),
+            Self::Domain => is_kind(ParameterKind::Domain, value),
             Self::Email => value
                 .split_once('@')
-                .is_some_and(|(name, host)| is_set(name, b"._+") && ParameterKind::Domain.admits(host)),
-            Self::Port => ParameterKind::Port.admits(value),
-            Self::Cidr => ParameterKind::Cidr.admits(value),
+                .is_some_and(|(name, host)| is_set(name, b"._+") && is_kind(ParameterKind::Domain, host)),
+            Self::Port => is_kind(ParameterKind::Port, value),
+            Self::Cidr => is_kind(ParameterKind::Cidr, value),
             Self::Package => PackageName::new(value).is_ok(),
             Self::Unit => UnitName::new(value).is_ok() && is_set(value, b"._-@:"),
             Self::Client => {
@@ -197,4 +198,10 @@ impl Variable {
 #[must_use]
 pub fn split(text: &str) -> Vec<String> {
     text.split([',', ' ']).map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether a text is of a parameter's kind that the policy says nothing else of.
+fn is_kind(kind: ParameterKind, text: &str) -> bool {
+    let parameter = Parameter { kind: kind.into(), ..Parameter::default() };
+    postern_policy::types::ParameterKind::new(&parameter).is_ok_and(|kind| kind.admits(text))
 }
