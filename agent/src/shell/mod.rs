@@ -31,6 +31,7 @@ pub use guard::LONGEST;
 pub(crate) use guard::is_bad;
 pub use level::{Capability, Level, Profile};
 pub use reader::{READER, main as reader_main, read_in_processes, words};
-pub use rules::Rules;
+pub use rule::RuleText;
+pub use rules::{Rules, RulesFile};
 pub use shebang::interpreter;
 pub(crate) use wrap::is_assignment;

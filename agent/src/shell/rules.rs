@@ -10,9 +10,10 @@ use std::sync::LazyLock;
 const BUILTIN: &[(&str, &str)] =
     &[("harmless.yaml", include_str!("harmless.yaml")), ("dangers.yaml", include_str!("dangers.yaml"))];
 
-#[derive(Deserialize)]
+/// A file of rules.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+pub struct RulesFile {
     version: u32,
     #[serde(default = "yes")]
     include_builtin: bool,
@@ -143,8 +144,8 @@ impl Rules {
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<File, String> {
-    let file: File =
+fn parse(name: &str, text: &str) -> Result<RulesFile, String> {
+    let file: RulesFile =
         serde_saphyr::from_str(text).map_err(|e| format!("{name}: {}", first_line(&e.to_string())))?;
     if file.version != 1 {
         return Err(format!("{name}: version {} is not known here: 1 is", file.version));

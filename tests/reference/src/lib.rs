@@ -2,6 +2,8 @@
 //!
 //! What they say is committed under `deploy/`, so that a package is built without them; a test compares.
 
+pub mod page;
+
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;

@@ -1,5 +1,6 @@
 //! One `[[command]]`: what is run, and how.
 
+use super::keys;
 use super::limits::{list, required_list, time};
 use super::parameters;
 use super::table::{At, Table};
@@ -8,23 +9,6 @@ use crate::text::unknown;
 use postern_policy::types::Arguments;
 use postern_proto::root::v1 as root;
 
-/// Keys of a command.
-const KEYS: &[&str] = &[
-    "name",
-    "argv",
-    "params",
-    "reverse",
-    "user",
-    "sandbox",
-    "scratch",
-    "capabilities",
-    "cwd",
-    "env",
-    "timeout",
-    "output",
-    "network",
-    "write",
-];
 /// Most bytes of output that a command may be granted: 16 MiB.
 const OUTPUT_MAX: u64 = 16 * 1024 * 1024;
 
@@ -42,7 +26,7 @@ pub struct ParsedCommand<'a> {
 #[must_use]
 pub fn parse(table: Table<'_>) -> Option<ParsedCommand<'_>> {
     let before = table.findings().borrow().errors();
-    table.check_keys(KEYS);
+    table.check_keys(keys::COMMAND);
     let name = table.required("name")?;
     if !values::is_id(name.value) {
         table.error(

@@ -1,6 +1,8 @@
 //! The vocabulary: the keys of a policy, and the verbs that use each, as data.
 
 use postern_policy::VerbId;
+use postern_proto::root::v1 as root;
+
 /// The objects of a verb's requests. All verbs of a rule have the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -135,21 +137,25 @@ const fn is_removal(verb: VerbId) -> bool {
 }
 
 /// Whether the verb gives a file new content.
+#[must_use]
 pub const fn is_write(verb: VerbId) -> bool {
     matches!(verb, VerbId::FileWrite | VerbId::FilePatch)
 }
 
 /// Whether the verb changes the content of a file.
+#[must_use]
 pub const fn is_content(verb: VerbId) -> bool {
     is_write(verb) || matches!(verb, VerbId::FileRemove)
 }
 
 /// Whether the verb can set a mode.
+#[must_use]
 pub const fn sets_mode(verb: VerbId) -> bool {
     is_write(verb) || matches!(verb, VerbId::FileMkdir | VerbId::FileSetMode)
 }
 
 /// Whether the verb can set an owner.
+#[must_use]
 pub const fn sets_owner(verb: VerbId) -> bool {
     is_write(verb) || matches!(verb, VerbId::FileMkdir | VerbId::FileSetOwner)
 }
@@ -241,3 +247,58 @@ pub const EXAMPLE: &[(&str, UsedBy)] = &[
     ("command", is_command),
     ("params", is_command),
 ];
+/// Keys of a command.
+pub const COMMAND: &[&str] = &[
+    "name",
+    "argv",
+    "params",
+    "reverse",
+    "user",
+    "sandbox",
+    "scratch",
+    "capabilities",
+    "cwd",
+    "env",
+    "timeout",
+    "output",
+    "network",
+    "write",
+];
+/// Kinds of parameters: the word, the kind, and its further keys.
+pub const PARAMETER_KINDS: &[(&str, root::ParameterKind, &[&str])] = &[
+    ("enum", root::ParameterKind::Enum, &["values"]),
+    ("int", root::ParameterKind::Int, &["min", "max"]),
+    ("size", root::ParameterKind::Size, &[]),
+    ("name", root::ParameterKind::Name, &[]),
+    ("user", root::ParameterKind::User, &[]),
+    ("group", root::ParameterKind::Group, &[]),
+    ("hostname", root::ParameterKind::Hostname, &[]),
+    ("domain", root::ParameterKind::Domain, &[]),
+    ("ip", root::ParameterKind::Ip, &[]),
+    ("cidr", root::ParameterKind::Cidr, &[]),
+    ("port", root::ParameterKind::Port, &[]),
+    ("timezone", root::ParameterKind::Timezone, &[]),
+    ("package", root::ParameterKind::Package, &["packages"]),
+    ("unit", root::ParameterKind::Unit, &["units"]),
+    ("path", root::ParameterKind::Path, &["directories", "files"]),
+    ("secret", root::ParameterKind::Secret, &[]),
+    ("text", root::ParameterKind::Text, &["pattern"]),
+];
+/// Keys of a source.
+pub const SOURCE: &[&str] = &["name", "entries", "hosts", "signed_by"];
+/// Keys of `[audit]`.
+pub const AUDIT: &[&str] = &[
+    "max_bytes",
+    "keep_files",
+    "keep_days",
+    "max_days",
+    "tip_interval",
+    "records_per_minute",
+    "records_per_hour",
+];
+/// Keys of `[undo]`.
+pub const UNDO: &[&str] = &["max_bytes", "max_count", "max_age"];
+/// Keys of `[approvals]`.
+pub const APPROVALS: &[&str] = &["max_pending", "max_pending_per_client"];
+/// Keys of `[protect]`.
+pub const PROTECT: &[&str] = &["packages", "units", "paths"];

@@ -11,7 +11,7 @@ mod examples;
 mod files;
 pub mod finding;
 mod identities;
-pub(crate) mod keys;
+pub mod keys;
 mod limits;
 mod names;
 mod parameters;

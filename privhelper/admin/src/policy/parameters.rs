@@ -1,5 +1,6 @@
 //! The parameters of a command: the kind of each, and the keys of that kind.
 
+use super::keys::PARAMETER_KINDS;
 use super::limits::required_list;
 use super::table::Table;
 use super::values;
@@ -7,26 +8,6 @@ use crate::text::unknown;
 use postern_policy::types::{Arguments, ParameterKind};
 use postern_proto::root::v1 as root;
 
-/// Kinds of parameters: the word, the kind, and the keys that it has besides.
-const KINDS: &[(&str, root::ParameterKind, &[&str])] = &[
-    ("enum", root::ParameterKind::Enum, &["values"]),
-    ("int", root::ParameterKind::Int, &["min", "max"]),
-    ("size", root::ParameterKind::Size, &[]),
-    ("name", root::ParameterKind::Name, &[]),
-    ("user", root::ParameterKind::User, &[]),
-    ("group", root::ParameterKind::Group, &[]),
-    ("hostname", root::ParameterKind::Hostname, &[]),
-    ("domain", root::ParameterKind::Domain, &[]),
-    ("ip", root::ParameterKind::Ip, &[]),
-    ("cidr", root::ParameterKind::Cidr, &[]),
-    ("port", root::ParameterKind::Port, &[]),
-    ("timezone", root::ParameterKind::Timezone, &[]),
-    ("package", root::ParameterKind::Package, &["packages"]),
-    ("unit", root::ParameterKind::Unit, &["units"]),
-    ("path", root::ParameterKind::Path, &["directories", "files"]),
-    ("secret", root::ParameterKind::Secret, &[]),
-    ("text", root::ParameterKind::Text, &["pattern"]),
-];
 /// Reads `params` of a command and reports what is wrong with it. Sorted by name.
 #[must_use]
 pub fn parse(table: Table<'_>) -> Vec<root::Parameter> {
@@ -56,8 +37,8 @@ pub fn parse(table: Table<'_>) -> Vec<root::Parameter> {
 
 fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
     let kind = table.required("kind")?;
-    let words = || KINDS.iter().map(|(word, _, _)| *word);
-    let Some((word, wire, keys)) = KINDS.iter().find(|(word, _, _)| *word == kind.value) else {
+    let words = || PARAMETER_KINDS.iter().map(|(word, _, _)| *word);
+    let Some((word, wire, keys)) = PARAMETER_KINDS.iter().find(|(word, _, _)| *word == kind.value) else {
         table.error(kind.at, unknown("kind of parameter", kind.value, words()));
         return None;
     };

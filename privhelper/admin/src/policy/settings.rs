@@ -1,5 +1,6 @@
 //! `[[source]]`, and the four tables of settings.
 
+use super::keys;
 use super::limits::{list, required_list};
 use super::table::{At, Table};
 use super::values;
@@ -11,7 +12,7 @@ pub type ParsedSource<'a> = (Table<'a>, At<&'a str>, root::Source);
 /// Reads one `[[source]]`.
 #[must_use]
 pub fn source(table: Table<'_>) -> Option<ParsedSource<'_>> {
-    table.check_keys(&["name", "entries", "hosts", "signed_by"]);
+    table.check_keys(keys::SOURCE);
     let name = table.required("name")?;
     if !values::is_id(name.value) {
         table.error(
@@ -131,16 +132,7 @@ fn check(table: Option<Table<'_>>, keys: &[&str]) {
 }
 
 fn audit(table: Option<Table<'_>>) -> root::AuditLimits {
-    let keys = [
-        "max_bytes",
-        "keep_files",
-        "keep_days",
-        "max_days",
-        "tip_interval",
-        "records_per_minute",
-        "records_per_hour",
-    ];
-    check(table, &keys);
+    check(table, keys::AUDIT);
     root::AuditLimits {
         max_bytes: number(table, "max_bytes", 1024 * 1024..=1 << 40, 64 * 1024 * 1024),
         keep_files: small(table, "keep_files", 1..=10_000, 30),
@@ -153,7 +145,7 @@ fn audit(table: Option<Table<'_>>) -> root::AuditLimits {
 }
 
 fn undo(table: Option<Table<'_>>) -> root::UndoLimits {
-    check(table, &["max_bytes", "max_count", "max_age"]);
+    check(table, keys::UNDO);
     root::UndoLimits {
         max_bytes: number(table, "max_bytes", 1..=1 << 40, 256 * 1024 * 1024),
         max_count: small(table, "max_count", 1..=1_000_000, 1000),
@@ -162,7 +154,7 @@ fn undo(table: Option<Table<'_>>) -> root::UndoLimits {
 }
 
 fn approvals(table: Option<Table<'_>>) -> root::ApprovalLimits {
-    check(table, &["max_pending", "max_pending_per_client"]);
+    check(table, keys::APPROVALS);
     root::ApprovalLimits {
         max_pending: small(table, "max_pending", 1..=10_000, 100),
         max_pending_per_client: small(table, "max_pending_per_client", 1..=1000, 3),
@@ -170,7 +162,7 @@ fn approvals(table: Option<Table<'_>>) -> root::ApprovalLimits {
 }
 
 fn protect(table: Table<'_>) -> root::Protect {
-    table.check_keys(&["packages", "units", "paths"]);
+    table.check_keys(keys::PROTECT);
     root::Protect {
         packages: list(table, "packages", values::package_pattern).unwrap_or_default(),
         units: list(table, "units", values::unit_pattern).unwrap_or_default(),

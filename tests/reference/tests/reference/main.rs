@@ -1,0 +1,253 @@
+//! The committed manual pages and completions are what the programs' grammar says.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use postern_admin::cli::Cli;
+use postern_reference::page::{Markdown, roff};
+use postern_reference::{Page, completions, manual};
+use std::path::{Path, PathBuf};
+
+mod tables;
+
+const POSTERN: Page = Page {
+    section: "1",
+    files: &[
+        ("/etc/postern/agent.toml", "the agent's configuration; see `postern config check`"),
+        ("/run/postern/agent.sock", "where `postern serve` listens; for members of the group postern-users"),
+        ("/run/postern/helper.sock", "where the helper listens; for the clients that the policy names"),
+    ],
+    see_also: "postern-agent.toml(5), postern-shell-rules(5), postern-admin(8), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+};
+
+const ADMIN: Page = Page {
+    section: "8",
+    files: &[
+        ("/etc/postern/policy.toml", "what is granted to whom, with policy.d/*.toml beside it"),
+        ("/var/log/postern/audit.jsonl", "who asked for what, what was decided and done"),
+        ("/run/postern/operator.sock", "where operators decide; for members of the group postern-operators"),
+    ],
+    see_also: "postern-policy(5), postern-audit(5), postern(1), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+};
+
+/// Pages in Markdown: file, manual page, section, and what it is about.
+const PAGES: [(&str, &str, &str, &str); 4] = [
+    ("docs/postern-policy.5.md", "postern-policy", "5", "what agents may ask of the root helper"),
+    ("docs/postern-agent.toml.5.md", "postern-agent.toml", "5", "configuration of the Postern agent"),
+    ("docs/postern-shell-rules.5.md", "postern-shell-rules", "5", "rules that classify shell commands"),
+    ("privhelper/audit/AUDIT.md", "postern-audit", "5", "format of the Postern audit log"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A page in Markdown with the parts that the code's tables say.
+fn page(file: &str) -> String {
+    let text = std::fs::read_to_string(root().join(file)).expect(file);
+    tables::PARTS.iter().fold(text, |text, (name, rows)| {
+        let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+        match text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(&end)?.1))) {
+            Some((head, tail)) => format!("{head}{begin}{}{end}{tail}", rows()),
+            None => text,
+        }
+    })
+}
+
+/// Each file with its text.
+fn made() -> Vec<(String, String)> {
+    let programs = [(postern_agent::cli::command(), &POSTERN), (Cli::command(), &ADMIN)];
+    let mut made = Vec::new();
+    for (command, page) in programs {
+        let name = command.get_name().to_owned();
+        made.push((format!("deploy/man/{name}.{}", page.section), manual(command.clone(), page)));
+        for (shell, file) in [
+            (Shell::Bash, name.clone()),
+            (Shell::Zsh, format!("_{name}")),
+            (Shell::Fish, format!("{name}.fish")),
+        ] {
+            made.push((format!("deploy/completions/{shell}/{file}"), completions(command.clone(), shell)));
+        }
+    }
+    for (file, name, section, about) in PAGES {
+        let text = page(file);
+        made.push((
+            format!("deploy/man/{name}.{section}"),
+            roff(&Markdown { name, section, about, text: &text }),
+        ));
+        made.push((file.to_owned(), text));
+    }
+    made
+}
+
+#[test]
+fn committed_pages_and_completions_match_the_code() {
+    for (name, text) in made() {
+        let path = root().join(&name);
+        // `POSTERN_GENERATE=1 cargo test -p postern-reference` writes the files instead of comparing them.
+        if std::env::var_os("POSTERN_GENERATE").is_some() {
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            std::fs::write(&path, text).expect("written");
+            continue;
+        }
+        let have = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(have == text, "{name} is stale: run POSTERN_GENERATE=1 cargo test -p postern-reference");
+    }
+}
+
+#[test]
+fn manual_page_has_every_command() {
+    let page = manual(postern_agent::cli::command(), &POSTERN);
+    for verb in postern_agent::VERBS {
+        let words = match verb.split_once('.').expect(verb) {
+            ("unit", action) => format!("service {action}"),
+            ("command", _) => "command".to_owned(),
+            ("policy", _) => "can".to_owned(),
+            ("request", action) => action.to_owned(),
+            (noun, action) => format!("{noun} {action}"),
+        };
+        let heading = format!(".SS \"postern {words} ").replace('-', "\\-");
+        assert!(page.contains(&heading), "{heading}");
+    }
+    assert!(!page.contains("tell\\-operators"), "what is hidden is no command of a person's");
+}
+
+/// The rows of all tables of a page, the heading above each with them.
+fn rows(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut heading = String::new();
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix('#') {
+            title.trim_start_matches('#').trim().clone_into(&mut heading);
+        } else if let Some(title) = line
+            .strip_prefix("`[")
+            .filter(|rest| !rest.starts_with('['))
+            .and_then(|rest| rest.split(']').next())
+        {
+            title.clone_into(&mut heading);
+        }
+        if let Some(cells) = line.strip_prefix("| `").and_then(|rest| rest.strip_suffix(" |")) {
+            let cells = cells.split(" | ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+            rows.push((heading.clone(), cells));
+        }
+    }
+    rows
+}
+
+/// The first cells of the rows below a heading.
+fn keys_below(text: &str, heading: &str) -> Vec<String> {
+    let rows = rows(text).into_iter().filter(|(above, _)| above == heading);
+    rows.map(|(_, cells)| cells[0].trim_end_matches('`').to_owned()).collect()
+}
+
+/// All fenced blocks of a language as one text.
+fn blocks(text: &str, language: &str) -> String {
+    let fence = format!("```{language}\n");
+    let blocks = text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// Compares the keys below each heading with those of the code, and finds each in an example.
+fn check_tables(page: &str, examples: &str, tables: &[(&str, Vec<String>)]) {
+    for (heading, known) in tables {
+        let mut known = known.clone();
+        let mut listed = keys_below(page, heading);
+        known.sort();
+        listed.sort();
+        assert_eq!(listed, known, "below {heading:?}");
+        for key in known {
+            let is_shown = [
+                format!("{key} = "),
+                format!("{key}: "),
+                format!("{key}:\n"),
+                format!("[{key}]"),
+                format!("{key}]"),
+            ];
+            assert!(
+                is_shown.iter().any(|form| examples.contains(form.as_str())),
+                "no example of {heading}: {key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn policy_page_has_every_key_and_an_example_of_it() {
+    let page = page("docs/postern-policy.5.md");
+    let examples = blocks(&page, "toml");
+    check_tables(&page, &examples, &tables::policy());
+    let kinds = keys_below(&page, "Kinds of parameters");
+    assert_eq!(kinds, tables::kinds());
+    for kind in kinds {
+        assert!(examples.contains(&format!("kind = \"{kind}\"")), "no example of kind {kind}");
+    }
+}
+
+#[test]
+fn examples_of_the_policy_page_are_a_valid_policy() {
+    let errors = tables::compile(&blocks(&page("docs/postern-policy.5.md"), "toml")).1;
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn defaults_of_the_policy_page_change_nothing_when_written() {
+    let page = page("docs/postern-policy.5.md");
+    let examples = blocks(&page, "toml");
+    // Examples of a rule need not hold with another value.
+    let is_tested = |line: &&str| !line.starts_with("matches = ") && !line.starts_with("does_not_match = ");
+    let examples = examples.lines().filter(is_tested).collect::<Vec<_>>().join("\n");
+    let mut checked = 0;
+    for (heading, cells) in rows(&page) {
+        let [key, _, default, _] = cells.as_slice() else { continue };
+        let key = key.trim_end_matches('`');
+        // `50; 0 for upgrades`: the first is that of the first example.
+        let default = default.split(';').next().unwrap_or_default().trim_matches('`');
+        if default.parse::<toml::Value>().is_err() {
+            continue;
+        }
+        let line = format!("\n{key} = ");
+        // The first example below the table's heading: another table may have a key of the same name.
+        let above = page.split_once(&format!("# {heading}\n")).expect("a heading").0;
+        let passed = blocks(above, "toml").matches(&line).count();
+        let Some((at, _)) = examples.match_indices(&line).nth(passed) else { continue };
+        let (head, rest) = (&examples[..at], &examples[at + line.len()..]);
+        let tail = rest.split_once('\n').map_or("", |(_, tail)| tail);
+        let (written, wrong) = tables::compile(&format!("{head}{line}{default}\n{tail}"));
+        let (omitted, missing) = tables::compile(&format!("{head}\n{tail}"));
+        assert!(wrong.is_empty() && missing.is_empty(), "{heading}: {key}: {wrong:?} {missing:?}");
+        assert_eq!(written, omitted, "{key} = {default} is not the default");
+        checked += 1;
+    }
+    assert!(checked >= 30, "only {checked} defaults were checked");
+}
+
+#[test]
+fn agent_page_has_every_key_with_its_default_and_an_example() {
+    let page = page("docs/postern-agent.toml.5.md");
+    let examples = blocks(&page, "toml");
+    let tables = tables::agent();
+    let keys = tables.iter().map(|(name, keys)| (*name, keys.iter().map(|(key, _)| key.clone()).collect()));
+    check_tables(&page, &examples, &keys.collect::<Vec<_>>());
+    for (heading, keys) in tables {
+        for (key, default) in keys {
+            let row = rows(&page)
+                .into_iter()
+                .find(|(above, cells)| above == heading && cells[0].trim_end_matches('`') == key);
+            let (_, cells) = row.expect(&key);
+            if let Some(default) = default {
+                assert_eq!(cells[2].trim_matches('`'), default, "[{heading}] {key}");
+            }
+        }
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("agent.toml");
+    std::fs::write(&file, examples).expect("written");
+    postern_agent::config::read_under(&file, []).expect("a valid configuration");
+}
+
+#[test]
+fn shell_rules_page_has_every_key_and_an_example_of_it() {
+    let page = page("docs/postern-shell-rules.5.md");
+    let examples = blocks(&page, "yaml");
+    check_tables(&page, &examples, &tables::shell_rules());
+    postern_agent::shell::Rules::with("the page", &examples).expect("valid rules");
+}
