@@ -335,7 +335,7 @@ fn what_waits_for_the_lock_says_who_has_it(host: &Installed) {
     thread::scope(|scope| {
         let answer =
             scope.spawn(|| host.visitor(&["postern", "package", "install", "pt-last", "--json=lines"]));
-        let _ = until(host, "grep -l 'held by python3' /var/lib/postern-root/jobs/*/events 2>/dev/null");
+        let _ = until(host, "grep -l '^locked:.*:python3' /var/lib/postern-root/jobs/*/status 2>/dev/null");
         host.kill("holder.service", "KILL");
         let answer = answer.join().expect("the person's command");
         assert_eq!(answer.code, 0, "{answer}");

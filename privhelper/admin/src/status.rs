@@ -156,6 +156,6 @@ fn show(
         many => line("approvals", format!("{many} requests wait: see `postern-admin pending`"))?,
     }
     let kept =
-        keeps_old(&host.state).map(|why| format!("the seal's old seeds may be found on the disk: {why}"));
+        keeps_old(&host.state).map(|why| format!("erased seeds of the seal may remain on the disk: {why}"));
     status.notes.iter().cloned().chain(kept).try_for_each(|note| line("note", note))
 }

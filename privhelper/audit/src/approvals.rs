@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Most messages that may be queued for a watching operator.
-const BEHIND: usize = 64;
+const QUEUED_MAX: usize = 64;
 /// How often a waiting order checks whether it is still wanted.
 const CHECK: Duration = Duration::from_millis(250);
 
@@ -52,7 +52,7 @@ type Decided = Option<Result<(), Denied>>;
 struct Inner {
     waiting: Vec<(Waiting, Decided)>,
     /// One that falls behind is left: nobody waits for an operator.
-    watchers: Vec<SyncSender<OperatorWatched>>,
+    subscribers: Vec<SyncSender<OperatorWatched>>,
 }
 
 /// Everything that waits.
@@ -70,7 +70,7 @@ impl Approvals {
     pub fn add(&self, waiting: Waiting, limits: ApprovalLimits) -> Result<(), Denied> {
         let mut inner = locked(&self.inner);
         inner.admit(waiting.view.uid, limits)?;
-        inner.tell(&waiting.view, "");
+        inner.notify(&waiting.view, "");
         inner.waiting.push((waiting, None));
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Approvals {
                     Err(denied) if denied.code == Code::NotApproved => "denied",
                     Err(denied) => denied.code.as_str(),
                 };
-                inner.tell(&one.view, word);
+                inner.notify(&one.view, word);
                 let (digest, uids) = (one.digest.as_bytes().to_vec(), one.view.approved_by);
                 return ended.map(|()| Consent { id, digest, uids });
             }
@@ -126,13 +126,13 @@ impl Approvals {
     /// Subscribes to the requests that wait, start to wait or stop waiting.
     pub fn watch(&self) -> Receiver<OperatorWatched> {
         let mut inner = locked(&self.inner);
-        let (watcher, told) = sync_channel(inner.waiting.len().saturating_add(BEHIND));
+        let (subscriber, events) = sync_channel(inner.waiting.len().saturating_add(QUEUED_MAX));
         for (one, _) in &inner.waiting {
             // There is room for all.
-            drop(watcher.try_send(watched(&one.view, "")));
+            drop(subscriber.try_send(watched(&one.view, "")));
         }
-        inner.watchers.push(watcher);
-        told
+        inner.subscribers.push(subscriber);
+        events
     }
 
     /// Takes an answer of `uid`; returns how many more must agree. `record` writes the answer down: an agreement that it
@@ -187,7 +187,7 @@ impl Approvals {
             *decided = Some(Ok(()));
         } else {
             let view = one.view.clone();
-            inner.tell(&view, "");
+            inner.notify(&view, "");
         }
         self.changed.notify_all();
         Ok(missing)
@@ -206,9 +206,9 @@ impl Inner {
         Err(Denied::new(Code::TooManyPending, why))
     }
 
-    fn tell(&mut self, view: &Approval, ended: &str) {
+    fn notify(&mut self, view: &Approval, ended: &str) {
         let watched = watched(view, ended);
-        self.watchers.retain(|watcher| watcher.try_send(watched.clone()).is_ok());
+        self.subscribers.retain(|subscriber| subscriber.try_send(watched.clone()).is_ok());
     }
 }
 

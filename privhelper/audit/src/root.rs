@@ -76,7 +76,7 @@ fn validate(state: &State, work: &Work, commit: &mut Envelope, staged: &Staged) 
         let validate = Envelope {
             step: Step::Validate.into(),
             validator: validator.name.clone(),
-            copy: validator.copy,
+            live: validator.live.clone(),
             staged: Some(staged.clone()),
             agreements: Vec::new(),
             ..commit.clone()

@@ -24,6 +24,7 @@ pub mod order;
 pub mod perform;
 pub mod plan;
 pub mod probe;
+pub mod progress;
 pub mod recorder;
 pub mod relay;
 pub mod run;

@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::error::{Error, Fault};
+use crate::progress::ProgressLines;
 use crate::recorder::{Known, closed, decode, known, replayed};
 use crate::sys::socket;
 use postern_policy::{Code, Denied};
@@ -29,6 +30,7 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
     let until = || Instant::now().checked_add(limit.saturating_add(GRACE));
     let mut deadline = until();
     let mut restarts = 0..RESTARTS;
+    let mut progress = ProgressLines::new(&call.claim.verb);
     loop {
         let left = deadline.map_or(LOOK, |at| at.saturating_duration_since(Instant::now()));
         // Also while there is something to read: a client that reads slowly gets no more time than others.
@@ -50,7 +52,13 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
         match kind {
             Kind::Event => {
                 let event: wire::Event = decode(&payload)?;
-                event.kind.into_iter().for_each(|kind| call.sender.event(kind));
+                match event.kind {
+                    Some(event::Kind::Output(lines)) if lines.stream() == wire::Stream::Unspecified => {
+                        let new = progress.take(&lines.data).into_iter().map(event::Kind::Progress);
+                        new.for_each(|kind| call.sender.event(kind));
+                    }
+                    kind => kind.into_iter().for_each(|kind| call.sender.event(kind)),
+                }
             }
             Kind::Parked => {
                 let Parked { approval_id, expires_unix_s } = decode(&payload)?;

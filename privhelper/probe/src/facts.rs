@@ -11,7 +11,7 @@ use postern_policy::types::UnitName;
 use postern_policy::{Code, Denied, Facts, VerbId};
 use postern_proto::link::{self, Kind, ORDER_MAX};
 use postern_proto::root::v1::{self as root, Close, CloseReason, Hello, ProbePackages, ProbeUnit};
-use postern_root::{Connection, Error};
+use postern_root::{Answer, Connection, Error};
 use prost::Message;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -33,10 +33,7 @@ impl State {
             Ok(Question::Packages(question)) => self.packages(&question),
             Err(reason) => return connection.close(&Close { reason: reason.into(), ..Close::default() }),
         };
-        match answer.and_then(bounded) {
-            Ok(facts) => connection.facts(&facts),
-            Err(error) => connection.fail(&error),
-        }
+        connection.answer(answer.and_then(bounded).map(Answer::Facts));
     }
 
     /// Returns the facts of a unit. The load state of a missing one is `not-found`.
@@ -63,7 +60,7 @@ impl State {
         let flags = question.flags.unwrap_or_default();
         let transaction = Transaction::new(request, flags).ok_or_else(unknown)?;
         self.need_systemd()?;
-        let _pass = self.enter_apt()?;
+        let _permit = self.acquire_apt()?;
         let found = apt::timed(|| simulate(&self.host.apt, &transaction))?;
         // Names and versions are text that repositories wrote.
         let checked = PackageTransaction::from_wire(&found).map_err(|invalid| {

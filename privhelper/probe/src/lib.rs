@@ -10,8 +10,8 @@
 mod apt;
 mod bus;
 pub mod child;
+pub mod concurrency;
 pub mod facts;
-pub mod gate;
 mod host;
 mod journal;
 mod properties;
@@ -24,6 +24,6 @@ pub mod startup;
 mod state;
 mod units;
 
-pub use gate::Gate;
+pub use concurrency::ConcurrencyLimit;
 pub use host::Host;
 pub use state::State;

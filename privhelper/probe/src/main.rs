@@ -4,7 +4,7 @@
 
 use postern_probe::{Host, State, server, startup};
 use postern_root::Fault;
-use postern_root::startup::hold_signals;
+use postern_root::server::hold_signals;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

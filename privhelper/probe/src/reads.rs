@@ -13,7 +13,7 @@ use postern_proto::frame::OUTPUT_MAX;
 use postern_proto::root::v1::{Envelope, Outcome};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Output, Status, Stream};
-use postern_root::{Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
+use postern_root::{Answer, Authority, Connection, Error, Fault, Key, Ordered, Purpose, Received};
 use std::os::unix::net::UnixStream;
 
 /// The result of a read.
@@ -35,10 +35,7 @@ impl State {
             }
             Received::Execute(..) | Received::Outcomes(_) | Received::Acknowledge(_) => Err(reads_alone()),
         };
-        match answer {
-            Ok(outcome) => connection.outcome(&outcome),
-            Err(error) => connection.fail(&error),
-        }
+        connection.answer(answer.map(Answer::Outcome));
     }
 
     fn inspect(
@@ -103,7 +100,7 @@ impl State {
 
     fn show(&self, grant: Grant, request: PackagesRequest) -> Result<Read, Error> {
         self.need_systemd()?;
-        let _pass = self.enter_apt()?;
+        let _permit = self.acquire_apt()?;
         let names = request.packages.into_iter().map(|package| package.name).collect::<Vec<_>>();
         let packages = apt::timed(|| Ok(show(&self.host.apt, &names)?))?;
         let completed = Completed { status: Status::Done.into(), packages, ..Completed::default() };

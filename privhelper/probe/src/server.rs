@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub const IDLE: Duration = Duration::from_secs(45);
 
 /// Most connections of the broker, and of the recorder: a thread each. Of all these only
-/// [`gate::LIMITS`](crate::gate::LIMITS) ask apt or wait for it, so that units are answered meanwhile.
+/// [`concurrency::LIMITS`](crate::concurrency::LIMITS) ask apt or wait for it, so that units are answered meanwhile.
 const CONNECTIONS: [usize; 2] = [32, 16];
 
 /// The state that both accepting threads share.

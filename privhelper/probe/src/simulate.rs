@@ -52,9 +52,14 @@ pub fn simulate(host: &Host, asked: &Transaction) -> Result<PackageFacts, Error>
     Ok(PackageFacts { steps, download_bytes, disk_bytes, kept_back })
 }
 
+/// The named packages, in the order of the request.
+fn names(asked: &Transaction) -> Vec<&str> {
+    asked.packages.iter().map(|(name, _)| name.as_str()).collect()
+}
+
 /// The state of the packages in the lines and in the request. For a repair, of all: any may be half done.
 fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, Fault> {
-    let mut names = asked.names();
+    let mut names = names(asked);
     names.extend(lines.iter().map(|line| line.name.as_str()));
     names.sort_unstable();
     names.dedup();
@@ -70,7 +75,7 @@ fn known(host: &Host, asked: &Transaction, lines: &[Line]) -> Result<Vec<Row>, F
 fn not_upgradable<'a>(asked: &'a Transaction, native: &str, known: &[Row]) -> Option<&'a str> {
     let is_there =
         |name: &&str| dpkg::find(known, native, name).is_some_and(|row| row.state != "config-files");
-    asked.names().into_iter().find(|name| asked.action == Asked::Upgrade && !is_there(name))
+    names(asked).into_iter().find(|name| asked.action == Asked::Upgrade && !is_there(name))
 }
 
 fn steps(
@@ -80,7 +85,7 @@ fn steps(
     native: &str,
     known: &[Row],
 ) -> Result<Vec<PackageStep>, Fault> {
-    let names = asked.names();
+    let names = names(asked);
     let all = asked.action == Asked::Upgrade && names.is_empty();
     let mut steps: Vec<PackageStep> = Vec::new();
     for line in lines {

@@ -1,14 +1,14 @@
 //! The state that all connections share.
 
 use crate::bus::Bus;
-use crate::gate::{Gate, Pass};
+use crate::concurrency::{ConcurrencyLimit, Permit};
 use crate::host::Host;
 use postern_policy::{Code, Denied};
 use postern_root::{ActivePolicy, Fault};
 use std::time::Duration;
 
-/// Longest wait until fewer ask apt.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for one of the connections that use apt.
+const APT_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The state that all connections share.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct State {
     pub(crate) host: Host,
     pub(crate) policy: ActivePolicy,
     pub(crate) bus: Bus,
-    apt: Gate,
+    apt: ConcurrencyLimit,
 }
 
 impl State {
@@ -27,7 +27,7 @@ impl State {
     pub fn open(host: Host) -> Result<Self, Fault> {
         let policy = ActivePolicy::load(&host.root)?;
         let bus = Bus::new(&host.bus)?;
-        Ok(Self { host, policy, bus, apt: Gate::default() })
+        Ok(Self { host, policy, bus, apt: ConcurrencyLimit::default() })
     }
 
     /// Whether the policy is still the one that was loaded.
@@ -45,10 +45,10 @@ impl State {
         Err(Denied::new(Code::Unsupported, why))
     }
 
-    /// Waits until apt may be asked.
-    pub(crate) fn enter_apt(&self) -> Result<Pass<'_>, Denied> {
+    /// Waits for a permit to run programs of apt.
+    pub(crate) fn acquire_apt(&self) -> Result<Permit<'_>, Denied> {
         let busy =
             || Denied::new(Code::Busy, "too many requests about packages are under way; ask again later");
-        self.apt.enter(PATIENCE).ok_or_else(busy)
+        self.apt.acquire(APT_WAIT_MAX).ok_or_else(busy)
     }
 }

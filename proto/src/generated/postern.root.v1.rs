@@ -430,13 +430,10 @@ pub struct Secret {
 /// Each is preceded by its length as u32, little-endian.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JobEvent {
-    /// Of a package transaction.
-    #[prost(message, optional, tag = "1")]
-    pub progress: ::core::option::Option<super::super::v1::Progress>,
-    /// Of a command: the last event.
+    /// The last event.
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<JobOutcome>,
-    /// Of a command: what it wrote.
+    /// What the command wrote.
     #[prost(message, optional, tag = "3")]
     pub output: ::core::option::Option<super::super::v1::Output>,
 }
@@ -675,11 +672,11 @@ pub struct Envelope {
     pub stage_id: ::prost::alloc::vec::Vec<u8>,
     #[prost(bytes = "vec", tag = "8")]
     pub stage_digest: ::prost::alloc::vec::Vec<u8>,
-    /// Of VALIDATE: the name of the validator and the live directory that the copy stands for (its index in `Staged.copies`).
+    /// Of VALIDATE: the name of the validator, and the live directory over whose copy it runs.
     #[prost(string, tag = "9")]
     pub validator: ::prost::alloc::string::String,
-    #[prost(uint32, tag = "10")]
-    pub copy: u32,
+    #[prost(string, tag = "10")]
+    pub live: ::prost::alloc::string::String,
     /// Of COMMIT: the agreements that postern-units signed.
     #[prost(message, repeated, tag = "11")]
     pub agreements: ::prost::alloc::vec::Vec<Agreement>,
@@ -695,9 +692,10 @@ pub struct Staged {
     /// SHA-256 over all that was staged, 32 bytes.
     #[prost(bytes = "vec", tag = "2")]
     pub digest: ::prost::alloc::vec::Vec<u8>,
-    #[prost(message, repeated, tag = "3")]
-    pub copies: ::prost::alloc::vec::Vec<StagedCopy>,
-    /// Validators that must agree, each with every copy that a rule of its names.
+    /// The live directories. The name of a copy below the stage is the first 16 hex digits of the SHA-256 of its live path.
+    #[prost(string, repeated, tag = "3")]
+    pub lives: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Validators that must agree, each with every directory that a rule of its names.
     #[prost(message, repeated, tag = "4")]
     pub validators: ::prost::alloc::vec::Vec<RequiredValidator>,
     /// Under the validator key, as `Inverse.mac`: files made it.
@@ -705,20 +703,11 @@ pub struct Staged {
     pub mac: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct StagedCopy {
-    /// Its path below the stage directory of postern-files.
-    #[prost(string, tag = "1")]
-    pub copy: ::prost::alloc::string::String,
-    /// The live directory that it is a copy of.
-    #[prost(string, tag = "2")]
-    pub live: ::prost::alloc::string::String,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RequiredValidator {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    #[prost(uint32, tag = "2")]
-    pub copy: u32,
+    #[prost(string, tag = "2")]
+    pub live: ::prost::alloc::string::String,
 }
 /// A validator agreed. Its MAC is under the validator key, which only postern-files and postern-units can read.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -731,8 +720,8 @@ pub struct Agreement {
     pub stage_id: ::prost::alloc::vec::Vec<u8>,
     #[prost(bytes = "vec", tag = "4")]
     pub stage_digest: ::prost::alloc::vec::Vec<u8>,
-    #[prost(uint32, tag = "5")]
-    pub copy: u32,
+    #[prost(string, tag = "5")]
+    pub live: ::prost::alloc::string::String,
     #[prost(bytes = "vec", tag = "15")]
     pub mac: ::prost::alloc::vec::Vec<u8>,
 }
@@ -1131,9 +1120,8 @@ pub struct RequestState {
     pub inverse: ::prost::alloc::vec::Vec<u8>,
 }
 /// The files of an order before and after its change: written before the first change, so that recovery after a kill can
-/// tell how far the change came. It is the note of an order under way (outcomes/<order id>), and begins the undo copy
-/// undo/<uid>-<order id>: its length as u32 little-endian, the message, then the content of each replaced file, in the order
-/// of the entries.
+/// tell how far the change came. It is the note of an order under way (outcomes/<order id>) and, with the content of each
+/// replaced file, the undo copy undo/<uid>-<order id>.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Journal {
     #[prost(message, repeated, tag = "1")]
@@ -1158,6 +1146,9 @@ pub struct JournalEntry {
     /// Of `before`: ACL, label and user.\*, if it was replaced or removed; at most 64 KiB.
     #[prost(message, repeated, tag = "5")]
     pub attributes: ::prost::alloc::vec::Vec<ExtendedAttribute>,
+    /// Of `before`, in an undo copy.
+    #[prost(bytes = "vec", tag = "6")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExtendedAttribute {

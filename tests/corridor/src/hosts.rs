@@ -64,7 +64,6 @@ impl Hosts {
             passwd: at.join("passwd"),
             group: at.join("group"),
             boot_id: BOOT_ID.to_owned(),
-            owner_uid: own_uid(),
             root_uid: own_uid(),
             peer_uid: own_uid(),
             now: SystemTime::now,

@@ -23,9 +23,11 @@ const JOBS: &str = r#"for unit; do :; done
 case $unit in
 postern-packages@*|postern-command-*)
     case $* in
-    *--property=ActiveState*) cat "$at/pid1/$unit.active" 2>/dev/null || echo inactive ;;
-    *--property=LoadState*) echo loaded ;;
-    *--property=Result*) cat "$at/pid1/$unit.result" 2>/dev/null || echo success ;;
+    show*)
+        active=$(cat "$at/pid1/$unit.active" 2>/dev/null || echo inactive)
+        result=$(cat "$at/pid1/$unit.result" 2>/dev/null || echo success)
+        printf 'Id=%s\nNames=%s\nLoadState=loaded\nActiveState=%s\nResult=%s\n' "$unit" "$unit" "$active" "$result"
+        ;;
     start*)
         mkfifo "$at/pid1/$unit.done"
         echo "$unit" >"$at/pid1/in"

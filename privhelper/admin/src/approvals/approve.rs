@@ -48,21 +48,26 @@ pub fn approve(
             1 => "approved, 1 more person must agree".to_owned(),
             many => format!("approved, {many} more people must agree"),
         });
-        tell(&mut tally, which, &one.approval.approval_id, words, io)?;
+        print_outcome(&mut tally, which, &one.approval.approval_id, words, io)?;
     }
     if let Selection::Task(task) = which {
-        late(host, task, &shown, io)?;
+        print_newly_waiting(host, task, &shown, io)?;
     }
     Ok(tally.exit())
 }
 
 /// Lists requests of the task that began to wait after the texts were shown.
-fn late(host: &Host, task: &str, shown: &[WaitingRequest], io: &mut Io<'_>) -> Result<(), CommandError> {
+fn print_newly_waiting(
+    host: &Host,
+    task: &str,
+    shown: &[WaitingRequest],
+    io: &mut Io<'_>,
+) -> Result<(), CommandError> {
     let waiting = match all(host) {
         Ok(waiting) => waiting,
         // The approvals were printed already and remain valid.
         Err(CommandError::Message(_, why)) => {
-            return Ok(writeln!(io.err, "what came to wait meanwhile is not known: {why}")?);
+            return Ok(writeln!(io.err, "requests that began to wait meanwhile are unknown: {why}")?);
         }
         Err(stop @ CommandError::Output(_)) => return Err(stop),
     };
@@ -82,7 +87,7 @@ pub fn deny(host: &Host, which: &Selection, reason: &str, io: &mut Io<'_>) -> Co
     let mut tally = Tally::default();
     for id in chosen(host, which)? {
         let words = decide(host, &id, None, reason).map(|_| "denied".to_owned());
-        tell(&mut tally, which, &id, words, io)?;
+        print_outcome(&mut tally, which, &id, words, io)?;
     }
     Ok(tally.exit())
 }
@@ -124,7 +129,7 @@ fn require_agreement(
             }
         }
         (Agreement::Ask, None) => {
-            let why = "not approved: nobody is there to answer; a script that has reviewed the order (`postern-admin show ID --json`) says \
+            let why = "not approved: there is no terminal to ask on; a script that has reviewed the order (`postern-admin show ID --json`) uses \
                        `--digest` with its digest";
             Err(CommandError::Message(Exit::Usage, why.to_owned()))
         }
@@ -174,8 +179,8 @@ fn decide(host: &Host, id: &str, agreed: Option<Digest>, reason: &str) -> Result
     call(host, "Operator/Decide", &request).map(|decided: OperatorDecided| decided.missing)
 }
 
-/// Tells how it went with one.
-fn tell(
+/// Prints the outcome of one request.
+fn print_outcome(
     tally: &mut Tally,
     which: &Selection,
     id: &str,

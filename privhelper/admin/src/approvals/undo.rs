@@ -73,18 +73,18 @@ pub fn undo(
             if args.dry_run { ("would be undone", "cannot be undone") } else { ("undone", "not undone") };
         let request = OperatorUndoRequest { dry_run: args.dry_run, ..request };
         each(host, &request, |one| {
-            tell(&mut tally, one, done, not, io)?;
+            print_outcome(&mut tally, one, done, not, io)?;
             Ok(write!(io.out, "{}", inverse(one, screen_of_stdout()))?)
         })?;
         return end(&tally, io);
     }
     let Some(person) = person else {
-        let why = "nothing was undone: nobody is there to answer; in a script say `--yes`";
+        let why = "nothing was undone: there is no terminal to ask on; use `--yes` in a script";
         return Err(CommandError::Message(Exit::Usage, why.to_owned()));
     };
     let mut found = Vec::new();
     each(host, &OperatorUndoRequest { dry_run: true, ..request }, |one| {
-        let (name, why) = (if one.code.is_empty() { "undo" } else { "cannot" }, words(one));
+        let (name, why) = (if one.code.is_empty() { "undo" } else { "cannot" }, describe(one));
         person.show(&(field(name, &why, person.screen()) + &inverse(one, person.screen())))?;
         match one.code.as_str() {
             "" => found.push(one.request_id.clone()),
@@ -105,7 +105,7 @@ pub fn undo(
         let mut last = String::new();
         each(host, &request, |one| {
             last.clone_from(&one.code);
-            tell(&mut tally, one, "undone", "not undone", io)
+            print_outcome(&mut tally, one, "undone", "not undone", io)
         })?;
         if !last.is_empty() {
             break;
@@ -138,19 +138,19 @@ fn inverse(one: &OperatorUndone, screen: Screen) -> String {
     decoded.map_or_else(String::new, |plan| render::text(&plan, screen))
 }
 
-fn words(one: &OperatorUndone) -> String {
+fn describe(one: &OperatorUndone) -> String {
     let why = if one.code.is_empty() { String::new() } else { format!(": {}: {}", one.code, one.message) };
     format!("{}  uid {}  {}  {}{why}", one.request_id, one.uid, one.verb, one.target)
 }
 
-fn tell(
+fn print_outcome(
     tally: &mut Tally,
     one: &OperatorUndone,
     done: &str,
     not: &str,
     io: &mut Io<'_>,
 ) -> Result<(), CommandError> {
-    let words = inline(&words(one));
+    let words = inline(&describe(one));
     if one.code.is_empty() {
         tally.add(Ok(()));
         writeln!(io.out, "{done}  {words}")?;

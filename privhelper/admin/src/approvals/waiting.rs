@@ -123,8 +123,10 @@ pub(super) fn resolve(host: &Host, prefix: &str) -> Result<String, CommandError>
     let told = |exit, why: String| Err(CommandError::Message(exit, why));
     let id = prefix.to_ascii_lowercase();
     if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) || !(PREFIX_MIN..=ID).contains(&id.len()) {
-        let why =
-            format!("`{}` is no id: say {PREFIX_MIN} to {ID} hexadecimal digits of one", inline(prefix));
+        let why = format!(
+            "`{}` is not a valid id: use {PREFIX_MIN} to {ID} hexadecimal digits of it",
+            inline(prefix)
+        );
         return told(Exit::Usage, why);
     }
     if id.len() == ID {

@@ -145,12 +145,12 @@ impl Broken {
         let (seq, follows) = (expected.seq, following == Following::Expected);
         let other = if follows { Kind::Insertion } else { Kind::Modification };
         let (kind, reason) = match self.what {
-            LineError::NoRecord if follows => (other, "this line is no record and was added".to_owned()),
+            LineError::NoRecord if follows => (other, "this line is not a record and was added".to_owned()),
             LineError::NoRecord if following == Following::Nothing => {
-                let why = "the log ends in what is no record; after a crash the recorder names it in a `torn` record when it starts";
+                let why = "the log ends in bytes that are not a record; after a crash the recorder names it in a `torn` record when it starts";
                 (Kind::Truncation, why.to_owned())
             }
-            LineError::NoRecord => (other, format!("this line is no record, where record {seq} must be")),
+            LineError::NoRecord => (other, format!("this line is not a record, where record {seq} must be")),
             LineError::Changed(seq) => {
                 (other, format!("record {seq} was changed: its hash is not that of its bytes"))
             }

@@ -20,6 +20,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
 use std::path::Path;
 
+/// How many characters of the key are typed back.
+const TYPED_BACK: usize = 8;
+/// How often.
+const TRIES: u32 = 3;
+
 /// `audit keygen`. `person`: who sits at the terminal; nobody does in a script.
 ///
 /// # Errors
@@ -49,17 +54,14 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Console>, io: &mut Io<'_>) ->
          {number}{}\n\n",
         epoch.seed_hex()
     ))?;
-    if !matches!(
-        person.ask("Is it kept? Then say yes, and sealing begins [yes/No] ")?.as_str(),
-        "yes" | "YES" | "Yes"
-    ) {
-        return fail(io, Exit::NotApproved, "nothing was written: that key is of no use");
+    if !is_kept(person, &epoch.seed_hex())? {
+        return fail(io, Exit::NotApproved, "nothing was written; discard that key");
     }
     if let Err(error) = write(&next, &epoch) {
         return fail(io, Exit::Failed, &format!("{}: {error}", next.display()));
     }
     if let Some(why) = keeps_old(&host.state) {
-        writeln!(io.err, "note: what is erased of it may still be found on the disk: {why}")?;
+        writeln!(io.err, "note: erased seeds may remain on the disk: {why}")?;
     }
     writeln!(io.out, "public key: {}", epoch.signer().public())?;
     writeln!(
@@ -70,6 +72,22 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Console>, io: &mut Io<'_>) ->
          clear this terminal and its scrollback"
     )?;
     Ok(Exit::Done)
+}
+
+/// Asks for the key's last digits, which only a copy of it still shows once the terminal is cleared.
+fn is_kept(person: &mut dyn Console, key: &str) -> io::Result<bool> {
+    let last = key.get(key.len().saturating_sub(TYPED_BACK)..).unwrap_or(key);
+    for _ in 0..TRIES {
+        let question = format!(
+            "Have you stored the key? Then type its last {TYPED_BACK} characters, from where you stored it [Enter: no key] "
+        );
+        match person.ask(&question)? {
+            answer if answer.is_empty() => return Ok(false),
+            answer if answer == last => return Ok(true),
+            _ => person.show("The key ends otherwise.\n")?,
+        }
+    }
+    Ok(false)
 }
 
 /// The last epoch that the log names, if it can be read.

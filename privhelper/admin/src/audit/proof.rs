@@ -35,7 +35,7 @@ pub struct KnownRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// `--tip`.
-    Told,
+    Argument,
     /// The journal, whose word for who wrote it is its own.
     Journal,
     /// The running recorder's key file.
@@ -45,7 +45,7 @@ pub enum Source {
 impl Source {
     const fn words(self) -> &'static str {
         match self {
-            Self::Told => "the tip that was given",
+            Self::Argument => "the tip that was given",
             Self::Journal => "the journal",
             Self::Recorder => "the running recorder",
         }

@@ -102,7 +102,7 @@ impl Proof {
             let digest = Digest::from_bytes(&record.digest).unwrap_or(Digest::ZERO);
             if hex(&key.seal(digest).array()) != *seal {
                 return Err(format!(
-                    "the seal of record {seq} is not what the key of epoch {epoch} makes: it was written anew"
+                    "the seal of record {seq} is not what the key of epoch {epoch} makes: it was rewritten"
                 ));
             }
             seals.key = Some(key.next());
@@ -161,7 +161,7 @@ impl Proof {
         own: &Own<'_>,
     ) -> Result<(), String> {
         let seq = record.seq;
-        let form = || format!("record {seq} is no signature of ours");
+        let form = || format!("record {seq} is not a signature of this log");
         let public = own.public.and_then(Public::from_hex).ok_or_else(form)?;
         let next = own.next.and_then(Public::from_hex).ok_or_else(form)?;
         let boots = own.boots.iter().map(|key| Public::from_hex(key)).collect::<Option<Vec<_>>>();
@@ -178,7 +178,7 @@ impl Proof {
             let tip = Tip { epoch, seq: seq - 1, hash, next, boots };
             if !public.verify(&tip, own.signature.unwrap_or_default()) {
                 return Err(format!(
-                    "the signature in record {seq} is not that of its key: it was written anew"
+                    "the signature in record {seq} is not that of its key: it was rewritten"
                 ));
             }
             state.signatures += 1;

@@ -89,7 +89,7 @@ pub fn summary(host: &Host, args: &SummaryArgs, io: &mut Io<'_>) -> io::Result<E
         let json = serde_json::to_string(&summary).map_err(io::Error::from)?;
         writeln!(io.out, "{}", crate::text::escape_json(&json))?;
     } else {
-        summary.tell(io.out)?;
+        summary.print(io.out)?;
     }
     if summary.unreadable > 0 {
         writeln!(io.err, "{} lines are no record: see `audit verify`", summary.unreadable)?;
@@ -142,7 +142,7 @@ impl Summary {
         add(&mut self.codes, text(&outcome["code"]), |count| *count += 1);
     }
 
-    fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let records = count(usize::try_from(self.records).unwrap_or(usize::MAX), "record");
         if self.records == 0 {
             return writeln!(out, "no record matches");

@@ -64,8 +64,8 @@ fn tip(line: &str, uid: &str) -> Option<KnownRecord> {
 ///
 /// # Errors
 /// Another form.
-pub fn told(text: &str) -> Result<KnownRecord, String> {
-    let parts = text.split_once(':').and_then(|(seq, hash)| known(seq, hash, Source::Told));
+pub fn parse(text: &str) -> Result<KnownRecord, String> {
+    let parts = text.split_once(':').and_then(|(seq, hash)| known(seq, hash, Source::Argument));
     parts.ok_or_else(|| "write it as SEQ:HASH, the way `audit verify` prints it".to_owned())
 }
 

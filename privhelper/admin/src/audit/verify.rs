@@ -28,7 +28,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "KEY", value_parser = public)]
     public: Option<Public>,
     /// A tip that an earlier verification printed and that was kept elsewhere
-    #[arg(long, value_name = "SEQ:HASH", value_parser = tips::told)]
+    #[arg(long, value_name = "SEQ:HASH", value_parser = tips::parse)]
     tip: Vec<super::KnownRecord>,
     /// Compare with the lines that root writes into the journal before each effect
     #[arg(long)]
@@ -64,7 +64,7 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
     let mut proof = Proof { epoch, public: args.public, known: args.tip.clone() };
     let mut notes = Vec::new();
     if is_installed {
-        notes.extend(know(host, &mut proof));
+        notes.extend(add_known_records(host, &mut proof));
     }
     proof.known.sort_by_key(|known| known.seq);
     for attempt in 1.. {
@@ -88,7 +88,7 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
                     Ok(witness) => {
                         let found =
                             Verified { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
-                        tell(&found, &proof, args, &notes, io)
+                        print(&found, &proof, args, &notes, io)
                     }
                     Err(why) => {
                         writeln!(io.err, "--journal: {}", escape(&why))?;
@@ -111,7 +111,7 @@ fn size(files: &[PathBuf]) -> Option<u64> {
 }
 
 /// Adds this host's knowledge of its own log; returns notes about missing sources.
-fn know(host: &Host, proof: &mut Proof) -> Vec<String> {
+fn add_known_records(host: &Host, proof: &mut Proof) -> Vec<String> {
     let mut notes = Vec::new();
     match tips::journal(host) {
         Ok(tips) => proof.known.extend(tips),
@@ -119,7 +119,7 @@ fn know(host: &Host, proof: &mut Proof) -> Vec<String> {
     }
     proof.known.extend(tips::running(host));
     if let Some(why) = keeps_old(&host.state) {
-        notes.push(format!("what was erased of the seal's old seeds may be found on the disk: {why}"));
+        notes.push(format!("erased seeds of the seal may remain on the disk: {why}"));
     }
     notes
 }
@@ -153,7 +153,7 @@ impl Verified<'_> {
     }
 }
 
-fn tell(
+fn print(
     found: &Verified<'_>,
     proof: &Proof,
     args: &VerifyArgs,
@@ -203,7 +203,7 @@ fn tell(
         let ends = state.open_ends.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         writeln!(
             io.out,
-            "a boot ended without `stop`, so what may have come after is not proven, behind record {ends}"
+            "a boot ended without `stop` after record {ends}: later records of that boot could be missing"
         )?;
     }
     writeln!(io.out, "{}", tail(verdict))?;
@@ -254,15 +254,17 @@ fn remarks(verdict: &Verdict, proof: &Proof) -> Vec<String> {
         let kept = state.kept.zip(verdict.first_seq).filter(|(kept, first)| first <= kept);
         notes.push(match kept {
             Some((kept, _)) => format!(
-                "retention removed the records before {kept}, as the log says; nothing is said of them"
+                "the records before {kept} were removed by retention, as the log states, and are not verified"
             ),
-            None => "the records before the first are not here, so nothing is said of them".to_owned(),
+            None => "the records before the first are missing and not verified".to_owned(),
         });
     }
     if verdict.bad.is_none() && state.sealed_from.is_none() {
-        notes.push("unsealed, so root could have written the whole chain anew; keep the tip elsewhere and give it back with --tip, or see `audit keygen`".to_owned());
+        notes.push("unsealed, so root could have rewritten the whole log: keep the tip elsewhere and pass it with --tip, or seal the log with `audit keygen`".to_owned());
     } else if state.sealed_from.is_some() && proof.epoch.is_none() && state.signatures == 0 {
-        notes.push("without --key or --public nothing but hashes was checked, and root could have written those anew".to_owned());
+        notes.push(
+            "only hashes were checked, and root could have rewritten those: use --key or --public".to_owned(),
+        );
     }
     notes
 }

@@ -36,13 +36,13 @@ pub fn row(record: &Value) -> String {
         id.get(..13).unwrap_or(id).to_owned(),
         client(record),
         text(&record["verb"]).to_owned(),
-        told(record),
+        summary(record),
     ])
 }
 
 /// Returns the object, the rule that granted it, and the outcome.
 #[must_use]
-pub fn told(record: &Value) -> String {
+pub fn summary(record: &Value) -> String {
     let parts = [object(record), decision(record), outcome(record)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" -> ")
 }

@@ -15,7 +15,7 @@ pub fn text(report: &Report, old: Side<'_>, new: Side<'_>) -> String {
     for (which, who) in &report.clients {
         lines.push(match which {
             Which::New => format!("+ {who} is a client now"),
-            Which::Old => format!("- {who} is no client any more"),
+            Which::Old => format!("- {who} is not a client any more"),
         });
     }
     lines.extend(report.effects.iter().flat_map(|effect| entry(effect, old, new)));
@@ -47,7 +47,7 @@ pub fn summary(report: &Report) -> String {
     if !report.unproven.is_empty() {
         "no change found, and none ruled out".to_owned()
     } else if report.written.is_empty() {
-        "no change in effect: both say the same in the same words".to_owned()
+        "no change: both policies are the same".to_owned()
     } else {
         "no change in effect: only the text differs".to_owned()
     }

@@ -35,7 +35,9 @@ pub fn install<'a>(host: &'a Host, plan: &Plan, kept: &BTreeSet<String>) -> Resu
     own(directory, host.owner_uid)?;
     let drop_ins = directory.join(format!("{FILES}.d"));
     match DirBuilder::new().mode(0o755).create(&drop_ins) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(words(&drop_ins, &error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(io_message(&drop_ins, &error));
+        }
         Ok(()) | Err(_) => own(&drop_ins, host.owner_uid)?,
     }
     for (name, text) in &plan.units {
@@ -61,7 +63,7 @@ impl Installed<'_> {
     /// # Errors
     /// It cannot be written, or PID 1 does not load it.
     pub fn revert(self) -> Result<(), String> {
-        let failed = |error: io::Error| words(&self.drop_in, &error);
+        let failed = |error: io::Error| io_message(&self.drop_in, &error);
         match &self.before {
             Some(text) => replace(&self.drop_in, text).map_err(failed)?,
             None => fs::remove_file(&self.drop_in).map_err(failed)?,
@@ -72,11 +74,11 @@ impl Installed<'_> {
 
 /// Refuses a directory that others may change.
 fn own(directory: &Path, owner: u32) -> Result<(), String> {
-    let facts = fs::symlink_metadata(directory).map_err(|error| words(directory, &error))?;
+    let facts = fs::symlink_metadata(directory).map_err(|error| io_message(directory, &error))?;
     if facts.is_dir() && facts.uid() == owner && facts.mode() & 0o022 == 0 {
         return Ok(());
     }
-    Err(format!("{} is no directory that root alone may change", directory.display()))
+    Err(format!("{} is not a directory that only root can change", directory.display()))
 }
 
 /// Writes a file of ours, if it is missing or differs.
@@ -86,10 +88,10 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         Ok(there) if !there.starts_with(HEADER.as_bytes()) => {
             return Err(format!("{} was not written by postern-admin; remove it", path.display()));
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(words(path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_message(path, &error)),
         Ok(_) | Err(_) => {}
     }
-    replace(path, text.as_bytes()).map_err(|error| words(path, &error))
+    replace(path, text.as_bytes()).map_err(|error| io_message(path, &error))
 }
 
 /// All or nothing, also when the power goes.
@@ -105,14 +107,14 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Removes units of ours that no policy names any more.
 fn sweep(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), String> {
-    let failed = |error: io::Error| words(directory, &error);
+    let failed = |error: io::Error| io_message(directory, &error);
     for entry in fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_unit(name) && !is_kept(name)) else { continue };
         let path = directory.join(name);
         if fs::read(&path).is_ok_and(|text| text.starts_with(HEADER.as_bytes())) {
-            fs::remove_file(&path).map_err(|error| words(&path, &error))?;
+            fs::remove_file(&path).map_err(|error| io_message(&path, &error))?;
         }
     }
     Ok(())
@@ -171,6 +173,6 @@ fn load(host: &Host, plan: &Plan, drop_in: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn words(path: &Path, error: &io::Error) -> String {
+fn io_message(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }

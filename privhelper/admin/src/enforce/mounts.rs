@@ -65,7 +65,7 @@ fn check(root: &Path, directory: &TargetPath, owner: u32) -> Result<(), String> 
             return Err(format!("{name} is a symbolic link"));
         }
         if !facts.is_dir() {
-            return Err(format!("{name} is no directory"));
+            return Err(format!("{name} is not a directory"));
         }
         if facts.uid() != owner || facts.mode() & 0o022 != 0 {
             return Err(format!("others than root can change {name}"));

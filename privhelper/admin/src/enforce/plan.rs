@@ -55,7 +55,7 @@ fn validators(policy: &Policy) -> Result<Vec<(&Command, &str)>, String> {
     for rule in rules.filter(|rule| !rule.validate.is_empty()) {
         let Selector::Files { directories, .. } = &rule.selector else { continue };
         let row = policy.command(&rule.validate).filter(|row| row.wire.sandbox() == Sandbox::Validator);
-        let row = row.ok_or_else(|| format!("rule {}: {:?} is no validator", rule.id, rule.validate))?;
+        let row = row.ok_or_else(|| format!("rule {}: {:?} is not a validator", rule.id, rule.validate))?;
         found.extend(directories.iter().map(|directory| (row, directory.as_str())));
     }
     Ok(found)

@@ -108,7 +108,7 @@ pub fn command(row: &Command) -> Result<String, String> {
         unit.add("InaccessiblePaths=-/var/lib/postern-files\n");
         unit.add(if row.wire.network { "" } else { NO_NETWORK });
         for path in &row.wire.write {
-            unit.set("ReadWritePaths", words(row, plain(path))?);
+            unit.set("ReadWritePaths", named_error(row, plain(path))?);
         }
     }
     Ok(unit.0)
@@ -121,7 +121,7 @@ pub fn command(row: &Command) -> Result<String, String> {
 pub fn validator(row: &Command, live: &str) -> Result<String, String> {
     let copy = Digest::of(&[live.as_bytes()]).to_string().chars().take(16).collect::<String>();
     let stage = format!("/var/lib/postern-files/stage/%i/{copy}");
-    let live = words(row, plain(live))?;
+    let live = named_error(row, plain(live))?;
     let mut unit = Lines::new();
     unit.set("[Unit]\nDescription", format_args!("Postern: validator {} of {live}", row.name));
     unit.add(
@@ -131,14 +131,14 @@ pub fn validator(row: &Command, live: &str) -> Result<String, String> {
     unit.add(
         "StartLimitIntervalSec=0\n\n[Service]\nType=oneshot\n# The exit status is all that leaves it.\n",
     );
-    let argv = row.wire.argv.iter().map(|argument| words(row, quoted(argument)));
+    let argv = row.wire.argv.iter().map(|argument| named_error(row, quoted(argument)));
     // `:` leaves `$` alone.
     unit.set("ExecStart", format_args!(":{}", argv.collect::<Result<Vec<_>, _>>()?.join(" ")));
     unit.add("StandardInput=null\nStandardOutput=null\nStandardError=null\n");
-    unit.set("WorkingDirectory", words(row, plain(&row.wire.cwd))?);
+    unit.set("WorkingDirectory", named_error(row, plain(&row.wire.cwd))?);
     unit.add(ENVIRONMENT);
     for pair in &row.wire.env {
-        unit.set("Environment", words(row, quoted(pair))?);
+        unit.set("Environment", named_error(row, quoted(pair))?);
     }
     // Applied last, so not to what the row sets.
     let is_set = |name: &str| row.wire.env.iter().any(|pair| pair.split('=').next() == Some(name));
@@ -157,7 +157,8 @@ fn common(row: &Command, unit: &mut Lines) -> Result<(), String> {
     unit.set("TimeoutStartSec", format_args!("{}s", row.wire.timeout_s.max(1)));
     // All remaining processes end with the command.
     unit.add("TimeoutStopSec=5s\nKillMode=control-group\nUMask=0022\nLimitCORE=0\n");
-    let user = words(row, UserName::new("user", &row.wire.user).map_err(|invalid| invalid.to_string()))?;
+    let user =
+        named_error(row, UserName::new("user", &row.wire.user).map_err(|invalid| invalid.to_string()))?;
     let is_boxed = match row.wire.sandbox() {
         Sandbox::Strict | Sandbox::Validator => true,
         Sandbox::None => false,
@@ -180,7 +181,10 @@ fn common(row: &Command, unit: &mut Lines) -> Result<(), String> {
     unit.set("AmbientCapabilities", &capabilities);
     // Thrown away with the unit.
     for path in &row.wire.scratch {
-        unit.set("TemporaryFileSystem", format_args!("{}:mode=1777,size=64M", words(row, plain(path))?));
+        unit.set(
+            "TemporaryFileSystem",
+            format_args!("{}:mode=1777,size=64M", named_error(row, plain(path))?),
+        );
     }
     Ok(())
 }
@@ -188,11 +192,11 @@ fn common(row: &Command, unit: &mut Lines) -> Result<(), String> {
 fn capabilities(row: &Command) -> Result<String, String> {
     let unknown = row.wire.capabilities.iter().find(|name| name.parse::<Capability>().is_err());
     match unknown {
-        Some(name) => Err(format!("command {}: {name:?} is no capability", row.name)),
+        Some(name) => Err(format!("command {}: {name:?} is not a capability", row.name)),
         None => Ok(row.wire.capabilities.join(" ")),
     }
 }
 
-fn words<T>(row: &Command, result: Result<T, String>) -> Result<T, String> {
+fn named_error<T>(row: &Command, result: Result<T, String>) -> Result<T, String> {
     result.map_err(|why| format!("command {}: {why}", row.name))
 }

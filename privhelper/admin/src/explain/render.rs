@@ -60,7 +60,7 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
             line(out, "", &format!("\"{}\"", rule.justification))?;
         }
     } else if verdict.code.is_none() {
-        line(out, "rule", "none: every client may ask this about what is its own")?;
+        line(out, "rule", "none: every client may ask this about its own requests")?;
     }
     for (name, state) in
         [("fails", LimitState::Fails), ("holds", LimitState::Holds), ("later", LimitState::Later)]
@@ -72,7 +72,7 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
         }
     }
     let also = verdict.also.iter().collect::<Vec<_>>();
-    rules(out, "other rules that speak of it, in the policy's order:", &also)?;
+    rules(out, "other rules that match it, in the policy's order:", &also)?;
     // Of what is allowed only a rule that would have been stricter is of interest.
     let is_allowed = verdict.decision == Outcome::Allow;
     let near = verdict.near.iter().filter(|near| !is_allowed || near.rule.decision != Decision::Allow);

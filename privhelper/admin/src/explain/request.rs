@@ -176,7 +176,7 @@ fn fits(verb: VerbId, details: &Details) -> Result<(), String> {
 /// The verb and what follows it.
 fn verb(words: &[String]) -> Result<(VerbId, &[String]), String> {
     let Some((first, rest)) = words.split_first() else {
-        return Err("say which verb, such as: explain unit.restart nginx".to_owned());
+        return Err("name a verb, such as: explain unit.restart nginx".to_owned());
     };
     if let Some(verb) = VerbId::from_name(first) {
         return Ok((verb, rest));
@@ -266,7 +266,7 @@ fn command(args: &[String]) -> Result<Target, String> {
         return Err("command.run needs a command's name".to_owned());
     };
     let pair = |word: &String| {
-        let (key, value) = word.split_once('=').ok_or_else(|| format!("{word:?} is no KEY=VALUE"))?;
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("{word:?} is not KEY=VALUE"))?;
         Ok((key.to_owned(), value.to_owned()))
     };
     let mut parameters = rest.iter().map(pair).collect::<Result<Vec<_>, String>>()?;

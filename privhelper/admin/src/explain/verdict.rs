@@ -180,7 +180,7 @@ fn on_this_host(target: &Target) -> Option<Limit> {
         Target::File(_) => {
             ("directories", "every directory on the way must be root's, and none a symbolic link")
         }
-        Target::Undo(_) => ("verbs", "it is then decided as the request that takes the other back"),
+        Target::Undo(_) => ("verbs", "it is decided by the verb of its inverse"),
         Target::Nothing | Target::Package(..) | Target::AllPackages | Target::Command(..) => return None,
     };
     Some(Limit { key, words: words.to_owned(), when: Stage::Plan, reach: limits::Breadth::Narrow })

@@ -42,7 +42,7 @@ pub(super) fn apply(input: &Input<'_>, found: &mut Vec<LintFinding>) {
             };
             if acceptance.id == ALL {
                 let message = format!(
-                    "rule {} accepts every finding, those of tomorrow too ({hit} today): name them instead",
+                    "rule {} accepts every finding, including future ones ({hit} now): name them instead",
                     rule.id
                 );
                 remarks.push(remark("accepts-everything", Severity::Note, message));

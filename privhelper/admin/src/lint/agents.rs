@@ -73,7 +73,8 @@ impl Agent<'_> {
             self.add("agent-in-powerful-group", Class::Trust, &why, found);
         }
         for group in [OPERATORS, AUDITORS].into_iter().filter(|group| self.is_in(group)) {
-            let why = format!("is in group {group}, whose members judge agents: remove it from there");
+            let why =
+                format!("is in group {group}, whose members approve or audit requests: remove it from there");
             self.add("agent-in-operators", Class::Trust, &why, found);
         }
     }

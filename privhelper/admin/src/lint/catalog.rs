@@ -44,7 +44,7 @@ const OWN: &[Kind] = &[
         Combined,
         "another user owns what the rule writes, and changes it without any rule",
     ),
-    rule("read-and-publish", Combined, "what is secret can be put where everybody sees it"),
+    rule("read-and-publish", Combined, "secrets can be copied to a directory that everybody can read"),
     rule("unbounded-instance", Combined, "the instance of a unit template is text of the agent's choice"),
     rule("allow-cascade", Combined, "unit files decide which other units are started and stopped"),
     rule("any-source", Combined, "maintainer scripts run as root, and any source may bring them"),
@@ -68,7 +68,7 @@ const OWN: &[Kind] = &[
     rule("free-text-argument", Combined, "a command takes free text from the agent"),
     rule("path-argument", Combined, "a command takes paths outside the harmless directories from the agent"),
     rule("command-environment", Code, "a variable decides which code a command loads"),
-    rule("writable-program", Code, "what a command runs or reads can be written by the agent or by others"),
+    rule("writable-program", Code, "the agent or others can write files that a command runs or reads"),
     rule("command-writes", Combined, "a command may write where it matters to the whole host"),
     host(
         "composition",
@@ -88,7 +88,7 @@ const OWN: &[Kind] = &[
         "on this host others than root can write a directory above what a rule writes",
     ),
     client("agent-in-powerful-group", Trust, "the agent's user is as good as root without this policy"),
-    client("agent-in-operators", Trust, "the agent's user belongs to those who judge agents"),
+    client("agent-in-operators", Trust, "the agent's user belongs to operators or auditors"),
     client("agent-in-sudoers", Trust, "sudoers names the agent's user"),
     client(
         "agent-reaches-control-socket",
@@ -100,14 +100,17 @@ const OWN: &[Kind] = &[
         Code,
         "the agent's user can write the policy, the audit log or Postern's programs",
     ),
-    text("accepts-everything", "the rule accepts every finding, those of tomorrow too"),
+    text("accepts-everything", "the rule accepts every finding, including future ones"),
     text("accepts-nothing", "the rule accepts a finding that it does not have"),
     text("many-directories", "each directory in which files may be changed makes postern-files start later"),
-    text("policy-syntax", "the file is no TOML"),
-    text("policy-error", "the policy says what it cannot mean"),
-    text("policy-warning", "the policy says what it probably does not mean"),
+    text("policy-syntax", "the file is not valid TOML"),
+    text("policy-error", "the policy has an error"),
+    text("policy-warning", "the policy has a likely mistake"),
     text("policy-note", "good to know"),
-    text("unknown-key", "there is no such key: an old program must not ignore what a newer one wrote"),
+    text(
+        "unknown-key",
+        "unknown keys are refused, so that an old program does not ignore what a newer one wrote",
+    ),
 ];
 
 /// All kinds, each once.

@@ -58,7 +58,7 @@ pub(super) fn check(input: &Input<'_>, found: &mut Vec<LintFinding>) {
         }
         if client.group == OPERATORS || client.group == AUDITORS {
             let message = format!(
-                "{name} is made of group {}: its members judge agents, and a client's members can approve nothing",
+                "{name} is made of group {}: its members approve or audit requests, and a client's members can approve nothing",
                 client.group
             );
             add("agent-in-operators", message);

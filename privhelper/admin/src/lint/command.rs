@@ -171,7 +171,7 @@ pub fn run_facts(host: &Host, args: &FactsArgs, io: &mut Io<'_>) -> io::Result<E
     });
     let is_unread = rules.clients.is_empty();
     if let Some(error) = findings.iter().find(|finding| is_unread && finding.severity == Severity::Error) {
-        writeln!(io.err, "without directories and clients of the policy: {error}")?;
+        writeln!(io.err, "facts about the policy's directories and clients are missing: {error}")?;
     }
     let facts = gather::live(&rules, UnitScope::All, probes);
     for note in &facts.notes {

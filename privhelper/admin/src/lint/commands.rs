@@ -9,20 +9,20 @@ use crate::finding::Class;
 use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
 
-/// Why the command runs.
+/// Why a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum Role {
     /// The client asks for it.
-    Asked,
+    Requested,
     /// It checks what the client writes.
-    Validates,
+    Validator,
 }
 
 /// A command and the rule by which it runs.
-struct Run<'a> {
+struct GrantedCommand<'a> {
     rule: &'a Grant<'a>,
     command: &'a Command,
-    used: Use,
+    role: Role,
     /// The rules by which files are written.
     writers: &'a [&'a Grant<'a>],
 }
@@ -36,26 +36,26 @@ pub(super) fn check<'a>(input: &Input<'a>, rules: &'a [Grant<'a>], found: &mut V
         for command in &input.rules.commands {
             let is_asked = rule.has_verb(&[VerbId::CommandRun])
                 && rule.rule.commands.iter().any(|name| matches(name, &command.name));
-            let used = match (is_asked, rule.rule.validate == command.name) {
-                (true, _) => Use::Asked,
-                (false, true) => Use::Validates,
+            let role = match (is_asked, rule.rule.validate == command.name) {
+                (true, _) => Role::Requested,
+                (false, true) => Role::Validator,
                 (false, false) => continue,
             };
-            let run = Run { rule, command, used, writers: &writers };
-            run.identity(found);
-            run.arguments(found);
-            run.surroundings(found);
-            run.places(found);
+            let granted = GrantedCommand { rule, command, role, writers: &writers };
+            granted.identity(found);
+            granted.arguments(found);
+            granted.environment(found);
+            granted.paths(found);
         }
     }
 }
 
-impl Run<'_> {
+impl GrantedCommand<'_> {
     fn add(&self, id: &'static str, class: Class, what: &str, how: &str, found: &mut Vec<LintFinding>) {
         let name = &self.command.name;
-        let what = match self.used {
-            Use::Asked => format!("run command {name}, {what}"),
-            Use::Validates => format!("have validator {name} read what it writes, {what}"),
+        let what = match self.role {
+            Role::Requested => format!("run command {name}, {what}"),
+            Role::Validator => format!("have validator {name} read what it writes, {what}"),
         };
         found.push(self.rule.finding(id, class, name, &what, how));
     }
@@ -67,12 +67,12 @@ impl Run<'_> {
     /// As whom it runs, and how confined.
     fn identity(&self, found: &mut Vec<LintFinding>) {
         if self.command.user == "root" {
-            match self.used {
-                Use::Asked => {
-                    let how = "every mistake in it is root's";
+            match self.role {
+                Role::Requested => {
+                    let how = "every bug in it runs as root";
                     self.add("command-as-root", Class::Code, "which runs as root", how, found);
                 }
-                Use::Validates => {
+                Role::Validator => {
                     let how = "a parser of root then reads what the agent wrote: give it another user if it can do without";
                     self.add("validator-as-root", Class::Combined, "which runs as root", how, found);
                 }
@@ -84,7 +84,7 @@ impl Run<'_> {
         }
         // A validator may own its scratch files: it can write nothing else.
         let is_strong = |name: &&String| {
-            lists(CAPABILITIES, name) || (self.used == Use::Asked && name.as_str() == "CAP_CHOWN")
+            lists(CAPABILITIES, name) || (self.role == Role::Requested && name.as_str() == "CAP_CHOWN")
         };
         let strong: Vec<_> = self.command.capabilities.iter().filter(is_strong).cloned().collect();
         if !strong.is_empty() {
@@ -93,7 +93,7 @@ impl Run<'_> {
                 "command-capabilities",
                 Class::Code,
                 &what,
-                "with that a program is as good as root",
+                "such a capability is equivalent to root",
                 found,
             );
         }
@@ -134,7 +134,7 @@ impl Run<'_> {
     }
 
     /// Variables that choose code.
-    fn surroundings(&self, found: &mut Vec<LintFinding>) {
+    fn environment(&self, found: &mut Vec<LintFinding>) {
         let chooses = |setting: &&String| {
             let name = setting.split('=').next().unwrap_or_default();
             lists(ENVIRONMENT, name)
@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 
     /// Programs and inputs in directories that others can write, and directories that it may write itself.
-    fn places(&self, found: &mut Vec<LintFinding>) {
+    fn paths(&self, found: &mut Vec<LintFinding>) {
         let mut read: Vec<String> =
             self.command.argv.iter().filter(|argument| argument.starts_with('/')).cloned().collect();
         let cwd = self.command.cwd.as_str();

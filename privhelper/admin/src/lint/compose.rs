@@ -5,10 +5,10 @@
 use super::facts::{ANY_INSTANCE, Facts, Link, Unit};
 use super::glob::{Star, both};
 use super::grant::{Grant, LintFinding, shorten};
-use super::habits::{code_of, config_of, words};
 use super::packages::RUNS_HOOKS;
 use super::reach::{self, is_below};
 use super::table;
+use super::unit_paths::{code_of, config_of, words};
 use super::units::READS_AGAIN;
 use crate::finding::Class;
 use std::collections::BTreeMap;

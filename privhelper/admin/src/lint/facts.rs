@@ -16,7 +16,7 @@ pub struct Facts {
     pub version: u32,
     /// The host's name, for people.
     pub host: String,
-    /// When, in seconds since 1970.
+    /// Direction, in seconds since 1970.
     pub collected_unix_s: u64,
     /// Facts that could not be gathered, and why.
     pub notes: Vec<String>,

@@ -5,7 +5,7 @@
 
 mod accounts;
 mod apt;
-mod places;
+mod paths;
 mod run;
 mod systemd;
 
@@ -50,8 +50,8 @@ pub fn live(rules: &root::Rules, scope: UnitScope, probes: &Probes) -> Facts {
     let units = systemd::gather(rules, scope, &probes.systemctl, &mut notes);
     let hooks = apt::gather(&probes.apt_config, &mut notes);
     let package_hosts = apt::gather_hosts();
-    let links = places::links(rules);
-    let inodes = places::inodes(rules);
+    let links = paths::links(rules);
+    let inodes = paths::inodes(rules);
     let users = accounts::users(rules, &mut notes);
     let sudoers = accounts::sudoers(&mut notes);
     Facts {

@@ -16,13 +16,13 @@ mod files;
 pub mod gather;
 pub mod glob;
 mod grant;
-mod habits;
 mod input;
-mod named;
+mod names;
 mod packages;
 pub mod reach;
 mod sarif;
 mod table;
+mod unit_paths;
 mod units;
 
 pub use catalog::{Kind, kind, kinds};

@@ -3,8 +3,8 @@
 use super::facts::Facts;
 use super::glob::Star;
 use super::grant::{Grant, LintFinding};
-use super::named::{self, Doing};
-use super::table::{PACKAGES, When};
+use super::names::{self, VerbGroup};
+use super::table::{Direction, PACKAGES};
 use crate::finding::Class;
 use postern_policy::VerbId;
 
@@ -23,11 +23,11 @@ pub(super) const RUNS_HOOKS: &[VerbId] = &[
 ];
 
 pub(super) fn check(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<LintFinding>) {
-    let doings = [
-        Doing { when: When::On, verbs: ON, word: "install" },
-        Doing { when: When::Off, verbs: OFF, word: "remove" },
+    let groups = [
+        VerbGroup { direction: Direction::Add, verbs: ON, word: "install" },
+        VerbGroup { direction: Direction::Remove, verbs: OFF, word: "remove" },
     ];
-    named::check(rule, &rule.rule.packages, Star::Anything, (PACKAGES, &doings), found);
+    names::check(rule, &rule.rule.packages, Star::Anything, (PACKAGES, &groups), found);
     if rule.has_verb(ON) {
         sources(rule, facts, found);
     }
@@ -57,7 +57,7 @@ fn sources(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<LintFinding>
 fn limits(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
     if rule.rule.allow_removals && (rule.has_verb(ON) || rule.has_verb(OFF)) {
         let what = "remove packages that it does not name (allow_removals)";
-        let how = "which those are, dependencies decide and not this policy";
+        let how = "dependencies decide which packages those are, not this policy";
         found.push(rule.finding("removals", Class::Defence, "", what, how));
     }
     if rule.rule.allow_downgrades && rule.has_verb(ON) {

@@ -2,8 +2,8 @@
 
 use super::glob::Star;
 use super::grant::{Grant, LintFinding};
-use super::named::{self, Doing};
-use super::table::{UNITS, When};
+use super::names::{self, VerbGroup};
+use super::table::{Direction, UNITS};
 use crate::finding::Class;
 use postern_policy::VerbId;
 
@@ -16,11 +16,11 @@ pub(super) const READS_AGAIN: &[VerbId] =
     &[VerbId::UnitStart, VerbId::UnitRestart, VerbId::UnitTryRestart, VerbId::UnitReload, VerbId::UnitEnable];
 
 pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
-    let doings = [
-        Doing { when: When::On, verbs: ON, word: "start" },
-        Doing { when: When::Off, verbs: OFF, word: "stop" },
+    let groups = [
+        VerbGroup { direction: Direction::Add, verbs: ON, word: "start" },
+        VerbGroup { direction: Direction::Remove, verbs: OFF, word: "stop" },
     ];
-    named::check(rule, &rule.rule.units, Star::NoAt, (UNITS, &doings), found);
+    names::check(rule, &rule.rule.units, Star::NoAt, (UNITS, &groups), found);
     if rule.has_verb(ON) {
         let unbounded = |unit: &&String| unit.split_once('@').is_some_and(|(_, rest)| rest.contains('*'));
         if let Some(unit) = rule.rule.units.iter().find(unbounded) {
@@ -31,8 +31,8 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
         }
     }
     if rule.rule.allow_cascade && (rule.has_verb(ON) || rule.has_verb(OFF)) {
-        let what = "start and stop units that it does not name, as far as they hang together (allow_cascade)";
-        let how = "which those are, the unit files decide and not this policy";
+        let what = "start and stop dependent units that it does not name (allow_cascade)";
+        let how = "unit files decide which units those are, not this policy";
         found.push(rule.finding("allow-cascade", Class::Combined, "", what, how));
     }
 }

@@ -15,7 +15,7 @@ pub fn parse(table: Table<'_>) -> Option<ParsedClient<'_>> {
     if !values::is_id(name.value) {
         table.error(
             name.at,
-            format!("{:?} is no client's name: write 1 to 64 of a-z, 0-9 and '-'", name.value),
+            format!("{:?} is not a valid client name: use 1 to 64 of a-z, 0-9 and '-'", name.value),
         );
     }
     let (user, group) = (table.text("user"), table.text("group"));

@@ -31,7 +31,7 @@ pub fn parse(table: Table<'_>) -> Option<ParsedCommand<'_>> {
     if !values::is_id(name.value) {
         table.error(
             name.at,
-            format!("{:?} is no command's name: write 1 to 64 of a-z, 0-9 and '-'", name.value),
+            format!("{:?} is not a valid command name: use 1 to 64 of a-z, 0-9 and '-'", name.value),
         );
     }
     let parameters = parameters::parse(table);
@@ -117,7 +117,7 @@ fn environment(table: Table<'_>) -> Vec<String> {
         let is_name = name.value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !is_name {
-            table.error(name.at, format!("{:?} is no name of an environment variable", name.value));
+            table.error(name.at, format!("{:?} is not a valid name of an environment variable", name.value));
         }
         if let Some(value) = inner.text(name.value) {
             if value.value.chars().any(char::is_control) {

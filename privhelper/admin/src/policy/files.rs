@@ -53,7 +53,7 @@ fn drop_ins(parent: &OwnedFd, path: &Path, owner: Owner, sources: &mut Vec<Sourc
         Ok(Opened::Directory(directory)) => {
             names(&directory).map(|names| (directory, names)).map_err(|error| error.to_string())
         }
-        Ok(Opened::File(_)) => Err("is no directory".to_owned()),
+        Ok(Opened::File(_)) => Err("is not a directory".to_owned()),
         Err(why) => Err(why),
     };
     let (directory, names) = match names {
@@ -110,7 +110,7 @@ fn open(parent: impl AsFd, name: &OsStr, owner: Owner) -> Result<Opened, String>
     match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => Ok(Opened::File(File::from(fd))),
         SFlag::S_IFDIR => Ok(Opened::Directory(fd)),
-        _ => Err("is no regular file".to_owned()),
+        _ => Err("is not a regular file".to_owned()),
     }
 }
 

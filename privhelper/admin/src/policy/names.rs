@@ -58,7 +58,7 @@ fn validator(table: Table<'_>, commands: &[ParsedCommand<'_>]) {
     let wire = commands.iter().filter(|command| command.name.value == name.value);
     for wire in wire.filter_map(|command| command.wire.as_ref()) {
         if wire.sandbox() != root::Sandbox::Validator {
-            let why = format!("command {:?} is no validator: give it sandbox = \"validator\"", name.value);
+            let why = format!("command {:?} is not a validator: give it sandbox = \"validator\"", name.value);
             table.error(name.at, why);
         }
         if !wire.parameters.is_empty() {

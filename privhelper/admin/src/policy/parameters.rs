@@ -19,7 +19,7 @@ pub fn parse(table: Table<'_>) -> Vec<root::Parameter> {
     for name in inner.keys() {
         if !Arguments::is_name(name.value) {
             let why = format!(
-                "{:?} is no parameter's name: write a letter, then up to 31 of a-z, 0-9, '_' and '-'",
+                "{:?} is not a valid parameter name: use a letter, then up to 31 of a-z, 0-9, '_' and '-'",
                 name.value
             );
             table.error(name.at, why);
@@ -79,7 +79,7 @@ fn word_of_enum(text: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "{text:?} is no value: it must not be empty, hold control characters, or begin with '-', '@' or '+'"
+            "{text:?} is not a valid value: it must not be empty, hold control characters, or begin with '-', '@' or '+'"
         ))
     }
 }

@@ -41,7 +41,7 @@ pub fn parse(table: Table<'_>) -> ParsedRule<'_> {
     let before = table.findings().borrow().errors();
     let id = table.required("id");
     if let Some(id) = id.filter(|id| !values::is_id(id.value)) {
-        table.error(id.at, format!("{:?} is no id: write 1 to 64 of a-z, 0-9 and '-'", id.value));
+        table.error(id.at, format!("{:?} is not a valid id: use 1 to 64 of a-z, 0-9 and '-'", id.value));
     }
     let client = table.required("client");
     let verbs = verbs(table);

@@ -17,7 +17,7 @@ pub fn source(table: Table<'_>) -> Option<ParsedSource<'_>> {
     if !values::is_id(name.value) {
         table.error(
             name.at,
-            format!("{:?} is no source's name: write 1 to 64 of a-z, 0-9 and '-'", name.value),
+            format!("{:?} is not a valid source name: use 1 to 64 of a-z, 0-9 and '-'", name.value),
         );
     }
     let wire = root::Source {
@@ -44,7 +44,7 @@ fn entry(text: &str) -> Result<(), String> {
         return values::path(file);
     }
     Err(format!(
-        "{text:?} is no entry of apt's: write a file such as \"/etc/apt/sources.list.d/debian.sources\", or FILE:LINE"
+        "{text:?} is not an entry of apt's sources: write a file such as \"/etc/apt/sources.list.d/debian.sources\", or FILE:LINE"
     ))
 }
 
@@ -52,7 +52,7 @@ fn host(text: &str) -> Result<(), String> {
     if postern_policy::types::ParameterKind::Hostname.admits(text) {
         Ok(())
     } else {
-        Err(format!("{text:?} is no host's name in lower case"))
+        Err(format!("{text:?} is not a host name in lower case"))
     }
 }
 

@@ -11,8 +11,11 @@ const RATE_MAX: u32 = 100_000;
 /// # Errors
 /// Another form, 0, or more than 30 days.
 pub fn seconds(text: &str) -> Result<u64, String> {
-    let bad =
-        || format!("{text:?} is no time: write a number and s, m, h or d, such as \"10m\", up to 30 days");
+    let bad = || {
+        format!(
+            "{text:?} is not a valid time: write a number and s, m, h or d, such as \"10m\", up to 30 days"
+        )
+    };
     let unit = match text.bytes().last() {
         Some(b's') => 1,
         Some(b'm') => 60,
@@ -30,7 +33,8 @@ pub fn seconds(text: &str) -> Result<u64, String> {
 /// # Errors
 /// Another form, a count outside 1 to 100000, or more than the day for which the helper keeps what it did.
 pub fn rate(text: &str) -> Result<(u32, u64), String> {
-    let bad = || format!("{text:?} is no rate: write a count and a time up to a day, such as \"12/1h\"");
+    let bad =
+        || format!("{text:?} is not a valid rate: write a count and a time up to a day, such as \"12/1h\"");
     let (count, window) = text.split_once('/').ok_or_else(bad)?;
     let count = whole(count).filter(|count| (1..=RATE_MAX).contains(count)).ok_or_else(bad)?;
     let window = seconds(window)?;
@@ -59,7 +63,7 @@ pub fn package_pattern(text: &str) -> Result<(), String> {
     if PackageName::new(&like).is_ok() {
         Ok(())
     } else {
-        Err(format!("{text:?} can match no package's name"))
+        Err(format!("{text:?} matches no valid package name"))
     }
 }
 
@@ -75,7 +79,7 @@ pub fn unit_pattern(text: &str) -> Result<(), String> {
         return Ok(());
     }
     let hint = if is_name(&whole) { format!(": did you mean {whole:?}?") } else { String::new() };
-    Err(format!("{text:?} can match no unit's full name{hint}"))
+    Err(format!("{text:?} matches no valid full unit name{hint}"))
 }
 
 /// Any pattern.
@@ -115,7 +119,7 @@ pub fn command_pattern(text: &str) -> Result<(), String> {
     if is_id(&text.replace('*', "a")) {
         Ok(())
     } else {
-        Err(format!("{text:?} can match no command's name: write a-z, 0-9, '-' and '*'"))
+        Err(format!("{text:?} matches no valid command name: use a-z, 0-9, '-' and '*'"))
     }
 }
 

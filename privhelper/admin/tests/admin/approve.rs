@@ -1,6 +1,6 @@
 //! What a person or a script agrees to is what the recorder is told, and nothing else is.
 
-use crate::desk::{
+use crate::approvals_support::{
     Desk, Typist, approval, approve, boot_id, claim, decisions, digest, expect, hex, id, order, sha256,
 };
 use crate::support::{GOOD, TestHost, end, event};
@@ -113,8 +113,8 @@ fn accepts_a_unique_prefix_of_an_approval_id() {
     for (start, exit, words) in [
         ("3f9", Exit::Usage, "4 to 32 hexadecimal digits"),
         ("", Exit::Usage, "4 to 32 hexadecimal digits"),
-        ("3f9x", Exit::Usage, "`3f9x` is no id"),
-        ("3f9\u{202e}", Exit::Usage, "`3f9\\u{202e}` is no id"),
+        ("3f9x", Exit::Usage, "`3f9x` is not a valid id"),
+        ("3f9\u{202e}", Exit::Usage, "`3f9\\u{202e}` is not a valid id"),
         ("3f9a", Exit::Usage, "2 requests begin with 3f9a"),
         ("0000", Exit::Refused, "unknown_request"),
         (&"0".repeat(32), Exit::Refused, "unknown_request"),
@@ -150,7 +150,7 @@ fn a_script_approves_with_the_full_digest_of_the_order() {
     let right = hex(&digest(TEXT)).to_uppercase();
     let other = hex(&digest(b"what was reviewed"));
     for (args, exit, words, sent) in [
-        (vec!["approve", "3f9a"], Exit::Usage, "nobody is there to answer", 0),
+        (vec!["approve", "3f9a"], Exit::Usage, "there is no terminal to ask on", 0),
         (vec!["approve", "3f9a", "--digest", &right], Exit::Done, "approved: runs now", 1),
         (vec!["approve", "3f9a", "--digest", &other], Exit::NotApproved, "another digest", 0),
         (vec!["approve", "3f9a", "--digest", &right[60..]], Exit::Usage, "64 hexadecimal digits", 0),

@@ -12,7 +12,7 @@ fn command(lines: &str) -> String {
 
 /// Lines that pass, the same broken, words of the error.
 const LINES: &[(&str, &str, &str)] = &[
-    ("name = \"x-1\"", "name = \"X\"", ":18:8: error: \"X\" is no command's name"),
+    ("name = \"x-1\"", "name = \"X\"", ":18:8: error: \"X\" is not a valid command name"),
     (
         "timeout = \"20s\"",
         "timout = \"20s\"",
@@ -46,7 +46,11 @@ const LINES: &[(&str, &str, &str)] = &[
     ("cwd = \"/\"", "cwd = \"x\"", "must be absolute"),
     ("cwd = \"/srv/x\"", "cwd = \"/srv/../x\"", "no '.' or '..'"),
     ("write = [\"/srv/x\"]", "write = [\"/srv/*\"]", "a directory is literal"),
-    ("env = { LANG = \"C.UTF-8\" }", "env = { \"A=B\" = \"x\" }", "is no name of an environment variable"),
+    (
+        "env = { LANG = \"C.UTF-8\" }",
+        "env = { \"A=B\" = \"x\" }",
+        "is not a valid name of an environment variable",
+    ),
     ("env = { LANG = \"C\" }", "env = { LANG = \"a\\nb\" }", "holds no control characters"),
     ("env = { LANG = \"C\" }", "env = [\"LANG=C\"]", "must be a table such as"),
     ("argv = [\"/usr/bin/x\", \"-t\", \"a b\"]", "argv = []", "`argv` is empty: nothing is run"),
@@ -96,7 +100,7 @@ const LINES: &[(&str, &str, &str)] = &[
     (
         "argv = [\"/x\", \"{a_b-1}\"]\nparams.a_b-1 = { kind = \"name\" }",
         "argv = [\"/x\", \"{A}\"]\nparams.A = { kind = \"name\" }",
-        "is no parameter's name",
+        "is not a valid parameter name",
     ),
 ];
 
@@ -111,8 +115,16 @@ const PARAMETERS: &[(&str, &str, &str)] = &[
     ("kind = \"port\"", "kind = \"port\", min = 1", "unknown key \"min\" (permitted: kind)"),
     ("kind = \"enum\", values = [\"on\", \"off\"]", "kind = \"enum\"", "`values` is missing"),
     ("kind = \"enum\", values = [\"on\"]", "kind = \"enum\", values = []", "`values` is empty"),
-    ("kind = \"enum\", values = [\"on\"]", "kind = \"enum\", values = [\"-f\"]", "\"-f\" is no value"),
-    ("kind = \"enum\", values = [\"a b\"]", "kind = \"enum\", values = [\"@x\"]", "\"@x\" is no value"),
+    (
+        "kind = \"enum\", values = [\"on\"]",
+        "kind = \"enum\", values = [\"-f\"]",
+        "\"-f\" is not a valid value",
+    ),
+    (
+        "kind = \"enum\", values = [\"a b\"]",
+        "kind = \"enum\", values = [\"@x\"]",
+        "\"@x\" is not a valid value",
+    ),
     ("kind = \"int\", min = 1, max = 9", "kind = \"int\", min = 1", "`max` is missing"),
     ("kind = \"int\", min = 1, max = 1", "kind = \"int\", min = 2, max = 1", "`min` is above `max`"),
     (
@@ -123,7 +135,7 @@ const PARAMETERS: &[(&str, &str, &str)] = &[
     (
         "kind = \"package\", packages = [\"ng*\"]",
         "kind = \"package\", packages = [\"N\"]",
-        "can match no package's name",
+        "matches no valid package name",
     ),
     (
         "kind = \"unit\", units = [\"a@*.service\"]",

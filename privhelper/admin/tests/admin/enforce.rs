@@ -185,7 +185,7 @@ fn a_granted_directory_below_a_symlink_or_writable_parent_stays_read_only() {
     assert!(make(&|site| fs::create_dir(site).unwrap()).0);
     let cases: [Case<'_>; 3] = [
         (&|site| symlink("/etc", site).unwrap(), "srv/site is a symbolic link"),
-        (&|site| fs::write(site, "").unwrap(), "srv/site is no directory"),
+        (&|site| fs::write(site, "").unwrap(), "srv/site is not a directory"),
         (
             &|site| {
                 fs::create_dir(site).unwrap();

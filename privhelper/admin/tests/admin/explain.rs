@@ -157,7 +157,7 @@ fn invalid_requests_exit_as_usage_errors_with_a_suggestion() {
         ("unit.restart nginx --now", "unit.restart takes no --now"),
         ("unit.restart nginx --all", "unit.restart takes no --all"),
         ("package.install nginx-light --mode 0644", "package.install takes no --mode"),
-        ("command backup x", "\"x\" is no KEY=VALUE"),
+        ("command backup x", "\"x\" is not KEY=VALUE"),
         ("unit.restart nginx --client agnt", "unknown client \"agnt\": did you mean `agent`?"),
     ] {
         let ran = explain(&host, words);
@@ -351,7 +351,7 @@ fn explains_every_verb_and_limit_of_the_language() {
             "only from debian (/etc/apt/sources.list.d/debian.sources)",
         ),
         ("package.install x --all".to_owned(), Exit::Usage, ""),
-        ("undo upgrades".to_owned(), Exit::Done, "decided as the request that takes the other back"),
+        ("undo upgrades".to_owned(), Exit::Done, "decided by the verb of its inverse"),
         ("undo swap".to_owned(), Exit::Refused, "lets its own decisions be undone, not those of swap"),
         (
             format!("file.write /srv/tuning/a.conf --from {good}"),

@@ -52,7 +52,7 @@ fn refuses_symlinks_fifos_and_directories_as_files() {
     refused(&host, "is a directory");
     fs::remove_dir(&entry).unwrap();
     nix::unistd::mkfifo(&entry, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    refused(&host, "is no regular file");
+    refused(&host, "is not a regular file");
 }
 
 #[test]

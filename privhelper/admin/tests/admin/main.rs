@@ -2,12 +2,10 @@
 #![expect(clippy::disallowed_methods, reason = "tests make the files that they are about")]
 
 mod apply;
+mod approvals_support;
 mod approve;
-mod asking;
-mod brake;
 mod check;
 mod commands;
-mod desk;
 mod diff;
 mod diff_every;
 mod enforce;
@@ -16,12 +14,15 @@ mod explain;
 mod export;
 mod files;
 mod follow;
+mod init;
 mod keygen;
 mod language;
 mod lint;
 mod log;
+mod packs;
 #[cfg(feature = "browser")]
 mod page;
+mod pause_undo;
 mod plan;
 mod property;
 mod reach;
@@ -33,6 +34,7 @@ mod site;
 mod status;
 mod summary;
 mod support;
+mod terminal;
 mod tips;
 mod unknown;
 mod verify;

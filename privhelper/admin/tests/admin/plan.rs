@@ -1,6 +1,6 @@
 //! What is shown of each kind of order, from the order's own bytes.
 
-use crate::desk::{approval, boot_id, claim, id, sha256};
+use crate::approvals_support::{approval, boot_id, claim, id, sha256};
 use crate::support::{GOOD, TestHost, end, event};
 use postern_admin::approvals::diff;
 use postern_proto::root::v1 as root;

@@ -1,6 +1,6 @@
 //! Hostile text on a terminal: it is read as what it is, or not at all.
 
-use crate::desk::PLAIN;
+use crate::approvals_support::PLAIN;
 use postern_admin::approvals::{Charset, Screen, Style, inline, text};
 
 const UTF8: Screen = Screen { charset: Charset::Utf8, ..PLAIN };

@@ -56,7 +56,7 @@ fn a_sealed_log_is_proven_by_its_key_over_all_epochs() {
     assert_eq!(result["tail"], "not_proven");
     let without = verify(&with(&log.bytes), &[]);
     assert_eq!((&without["valid"], &without["seals_checked_from"]), (&true.into(), &Value::Null));
-    assert!(without["notes"].to_string().contains("without --key or --public"), "{without}");
+    assert!(without["notes"].to_string().contains("use --key or --public"), "{without}");
 }
 
 #[test]

@@ -80,10 +80,10 @@ fn a_rewritten_record_breaks_the_hash_of_the_next() {
 fn detects_lines_that_are_not_records() {
     let mut log = sample();
     for (extra, words) in [
-        (&b"\n"[..], "no record"),
-        (b"{}\n", "no record"),
-        (b"{\"v\":1,\"seq\":11}\n", "no record"),
-        (b"\xff\xfe\n", "no record"),
+        (&b"\n"[..], "not a record"),
+        (b"{}\n", "not a record"),
+        (b"{\"v\":1,\"seq\":11}\n", "not a record"),
+        (b"\xff\xfe\n", "not a record"),
     ] {
         bad(&[&log.bytes[..], extra].concat(), 11, words);
     }
@@ -91,7 +91,7 @@ fn detects_lines_that_are_not_records() {
     bad(
         &[&log.bytes[..], line.replace("\"seq\":11", "\"seq\":011").as_bytes(), b"\n"].concat(),
         11,
-        "no record",
+        "not a record",
     );
     log.bytes.extend_from_slice(line.as_bytes());
     bad(&log.bytes, 11, "the log ends inside this line");
@@ -112,16 +112,16 @@ fn a_torn_line_is_accepted_only_with_its_record() {
     let all = lines(&log);
     let mut changed = all.clone();
     changed[10] = b"{\"v\":1,\"seq\":12,\"ti\n".to_vec();
-    bad(&changed.concat(), 11, "no record");
+    bad(&changed.concat(), 11, "not a record");
     let mut cut = all.clone();
     cut.remove(10);
     bad(&cut.concat(), 11, "names no line before it");
     let mut unnamed = all[..10].to_vec();
     unnamed.push(all[10].clone());
-    bad(&unnamed.concat(), 11, "no record");
+    bad(&unnamed.concat(), 11, "not a record");
     let mut hidden = all.clone();
     hidden.insert(12, b"hidden\n".to_vec());
-    bad(&hidden.concat(), 13, "no record");
+    bad(&hidden.concat(), 13, "not a record");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn verifies_rotated_files_as_one_chain() {
     let named = named.each_ref().map(|path| path.to_str().unwrap());
     let ran = host.run(&["audit", "verify", named[0], named[1]]);
     assert!(ran.out.starts_with("valid: 7 records (4 to 10) in 2 files"), "{}", ran.out);
-    assert!(ran.err.contains("nothing is said of them"), "{}", ran.err);
+    assert!(ran.err.contains("are missing and not verified"), "{}", ran.err);
     // One in the middle may not.
     put("audit-000000000001.jsonl", &all[..3]);
     fs::remove_file(host.host.log.join("audit-000000000004.jsonl")).unwrap();
@@ -190,7 +190,7 @@ fn accepts_records_removed_by_retention_as_the_log_states() {
     put("audit.jsonl", &all[10..]);
     let ran = host.run(&["audit", "verify"]);
     assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
-    assert!(ran.err.contains("retention removed the records before 4"), "{}", ran.err);
+    assert!(ran.err.contains("the records before 4 were removed by retention"), "{}", ran.err);
     // More than that is missing.
     put("audit-000000000006.jsonl", &all[5..10]);
     fs::remove_file(host.host.log.join("audit-000000000004.jsonl")).unwrap();

@@ -1,6 +1,6 @@
 //! What waits, and what would be agreed to, for people and for scripts.
 
-use crate::desk::{Desk, PLAIN, approval, digest, expect, hex, id, run, sha256};
+use crate::approvals_support::{Desk, PLAIN, approval, digest, expect, hex, id, run, sha256};
 use crate::support::{GOOD, TestHost, end};
 use postern_admin::approvals::{self, Screen};
 use postern_admin::io::Exit;

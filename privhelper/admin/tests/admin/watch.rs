@@ -1,6 +1,6 @@
 //! `watch` tells what comes and goes, across restarts of the helper, until it is stopped.
 
-use crate::desk::{approval, expect, id, run};
+use crate::approvals_support::{approval, expect, id, run};
 use crate::support::{GOOD, Ran, TestHost, end, event, request};
 use clap::Parser;
 use nix::sys::signal::{Signal, raise};

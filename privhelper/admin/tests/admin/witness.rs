@@ -16,7 +16,10 @@ fn id(number: u32) -> String {
 
 /// The id and digest of an order, as root writes them.
 fn order(number: u32) -> (String, String) {
-    (crate::desk::hex(&order_id(UID, &id(number))), crate::desk::hex(&[number.try_into().unwrap(); 32]))
+    (
+        crate::approvals_support::hex(&order_id(UID, &id(number))),
+        crate::approvals_support::hex(&[number.try_into().unwrap(); 32]),
+    )
 }
 
 /// Members of a record of a request.

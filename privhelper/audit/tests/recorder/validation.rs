@@ -10,11 +10,12 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
 fn staged() -> root::Staged {
-    let validator = |name: &str, copy| root::RequiredValidator { name: name.to_owned(), copy };
+    let validator =
+        |name: &str, live: &str| root::RequiredValidator { name: name.to_owned(), live: live.to_owned() };
     root::Staged {
         stage_id: vec![5; 32],
         digest: vec![6; 32],
-        validators: vec![validator("nginx", 0), validator("nginx", 1), validator("lint", 0)],
+        validators: vec![validator("nginx", "/a"), validator("nginx", "/b"), validator("lint", "/a")],
         mac: vec![7; 32],
         ..root::Staged::default()
     }
@@ -50,9 +51,9 @@ fn assert_given_up(files: &Root) {
 fn agrees(received: &Received, stream: &mut UnixStream) {
     if received.kind == Kind::RootExecute {
         let envelope = received.envelope();
-        let (validator, copy) = (envelope.validator.clone(), envelope.copy);
+        let (validator, live) = (envelope.validator.clone(), envelope.live.clone());
         let agreement =
-            Some(root::Agreement { validator, copy, mac: vec![8; 32], ..root::Agreement::default() });
+            Some(root::Agreement { validator, live, mac: vec![8; 32], ..root::Agreement::default() });
         send(stream, Kind::Outcome, &root::Outcome { agreement, ..root::Outcome::default() });
     }
 }
@@ -74,12 +75,9 @@ fn stages_validates_each_and_commits_with_all_agreements() {
     assert_eq!((whole.content.as_slice(), commit.content.as_slice()), (&b"new"[..], &b""[..]));
     assert_eq!((commit.step(), commit.envelope().agreements.len()), (Step::Commit, 3));
     assert_eq!((&commit.envelope().stage_id, &commit.envelope().stage_digest), (&vec![5; 32], &vec![6; 32]));
-    let asked = units
-        .executed()
-        .iter()
-        .map(|one| (one.envelope().validator.clone(), one.envelope().copy))
-        .collect::<Vec<_>>();
-    assert_eq!(asked, [("nginx".to_owned(), 0), ("nginx".to_owned(), 1), ("lint".to_owned(), 0)]);
+    let executed = units.executed();
+    let asked = executed.iter().map(|one| (&*one.envelope().validator, &*one.envelope().live));
+    assert_eq!(asked.collect::<Vec<_>>(), [("nginx", "/a"), ("nginx", "/b"), ("lint", "/a")]);
     assert_eq!(units.executed()[0].envelope().staged, Some(staged()));
     assert!(files.executed().iter().chain(&units.executed()).all(|one| one.envelope().seq == 2));
     assert_eq!((world.count("begin"), world.count("end")), (1, 1));
@@ -90,7 +88,7 @@ fn a_rejecting_validator_ends_the_request_and_drops_the_stage() {
     let world = World::new();
     let files = Root::at(&world.host.files, files);
     let units = Root::at(&world.host.units, |received, stream| {
-        if received.kind == Kind::RootExecute && received.envelope().copy == 1 {
+        if received.kind == Kind::RootExecute && received.envelope().live == "/b" {
             let completed = Completed {
                 status: Status::Failed.into(),
                 code: "validation_failed".to_owned(),

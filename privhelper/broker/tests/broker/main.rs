@@ -22,5 +22,6 @@ mod frames;
 mod history;
 mod listen;
 mod own;
+mod progress;
 mod requests;
 mod visible;

@@ -506,7 +506,8 @@ fn a_read_goes_to_the_recorder_and_needs_no_id_unless_people_are_asked() {
             park(stream, "a-1");
             return close(stream, "not_approved", "no");
         }
-        let output = wire::Output { data: b"text".to_vec(), ..Default::default() };
+        let content = wire::Stream::Content.into();
+        let output = wire::Output { stream: content, data: b"text".to_vec(), ..Default::default() };
         let kind = Some(event::Kind::Output(output));
         send(stream, Kind::Event, &wire::Event { seq: 0, kind });
         send(stream, Kind::Recorded, &done());
@@ -690,7 +691,8 @@ fn a_simulation_runs_with_the_flags_of_the_grant_where_two_rules_grant_a_package
 /// The recorder answers a read with a line.
 fn tells_a_line(world: &World) {
     world.recorder.on_inspect(|_, stream| {
-        let output = wire::Output { data: b"no such port\n".to_vec(), ..wire::Output::default() };
+        let (content, data) = (wire::Stream::Content.into(), b"no such port\n".to_vec());
+        let output = wire::Output { stream: content, data, ..wire::Output::default() };
         let kind = Some(event::Kind::Output(output));
         send(stream, Kind::Event, &wire::Event { seq: 0, kind });
         send(stream, Kind::Recorded, &done());

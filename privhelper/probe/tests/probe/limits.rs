@@ -1,9 +1,9 @@
 //! What bounds programs, and how many ask apt at once.
 
 use crate::support::{World, transaction};
-use postern_probe::Gate;
+use postern_probe::ConcurrencyLimit;
 use postern_probe::child::{Excess, run};
-use postern_probe::gate::{RUNNING, WAITING};
+use postern_probe::concurrency::{RUNNING, WAITING};
 use postern_proto::link::Kind;
 use std::io;
 use std::process::Command;
@@ -63,27 +63,27 @@ fn output_beyond_the_limit_is_an_error_or_left_out() {
 
 #[test]
 fn limits_running_and_queued_programs() {
-    let gate = Gate::default();
-    let mut passes = (0..RUNNING).map(|_| gate.enter(SHORT).unwrap()).collect::<Vec<_>>();
-    assert!(gate.enter(Duration::from_millis(10)).is_none(), "it does not wait for ever");
+    let limit = ConcurrencyLimit::default();
+    let mut permits = (0..RUNNING).map(|_| limit.acquire(SHORT).unwrap()).collect::<Vec<_>>();
+    assert!(limit.acquire(Duration::from_millis(10)).is_none(), "it does not wait for ever");
     let end = Instant::now() + LONG;
-    let enters = || {
-        while gate.enter(LONG).is_none() {
-            assert!(Instant::now() < end, "a place was given back, and nobody who waits has it");
+    let acquire = || {
+        while limit.acquire(LONG).is_none() {
+            assert!(Instant::now() < end, "a permit was released, and no waiting thread got it");
         }
     };
     std::thread::scope(|scope| {
-        let waiting = (0..WAITING).map(|_| scope.spawn(enters)).collect::<Vec<_>>();
+        let waiting = (0..WAITING).map(|_| scope.spawn(acquire)).collect::<Vec<_>>();
         // With every place taken one more is refused at once; before that it waits a moment itself.
         loop {
             let asked = Instant::now();
-            assert!(gate.enter(SHORT).is_none());
+            assert!(limit.acquire(SHORT).is_none());
             if asked.elapsed() < SHORT {
                 break;
             }
             assert!(Instant::now() < end, "places to wait are not bounded");
         }
-        passes.pop();
+        permits.pop();
         // Each comes in as another leaves.
         for thread in waiting {
             thread.join().unwrap();

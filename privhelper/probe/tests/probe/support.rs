@@ -122,7 +122,6 @@ impl World {
             passwd: at("passwd"),
             group: at("group"),
             boot_id: "this boot".to_owned(),
-            owner_uid: uid,
             root_uid: uid,
             peer_uid: uid,
             now: SystemTime::now,

@@ -1,7 +1,6 @@
 //! Stable codes for apt's error messages. Does no I/O.
 
-use postern_policy::{Code, Denied};
-use postern_root::one_line;
+use postern_root::{Code, Denied, one_line};
 
 /// Words of apt's messages with their codes; the first that fits counts.
 /// Messages as of apt 2.6 and 3.0 in the C locale.

@@ -7,8 +7,7 @@ use nix::sys::utsname::uname;
 use postern_proto::v1::PackageInfo;
 use postern_root::{Fault, one_line};
 
-use crate::host::Host;
-use crate::programs;
+use crate::programs::{self, Host};
 
 /// One line a package, in the order of [`Row`]'s fields.
 const FORMAT: &str = "-f=${Package}\\t${Architecture}\\t${db:Status-Want}\\t${db:Status-Status}\\t${Version}\\t${Essential}\\t${Protected}\\t${Priority}\\t${Installed-Size}\\t${binary:Summary}\\n";

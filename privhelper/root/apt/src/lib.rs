@@ -5,10 +5,8 @@
 pub mod apt_errors;
 pub mod arguments;
 pub mod dpkg;
-mod host;
 pub mod programs;
 pub mod sources;
-mod transaction;
 
-pub use host::Host;
-pub use transaction::{Action, Transaction};
+pub use arguments::{Action, Transaction};
+pub use programs::Host;

@@ -9,8 +9,7 @@ use std::path::Path;
 use postern_proto::v1::{Action, PackageStep};
 use postern_root::{Fault, store};
 
-use crate::host::Host;
-use crate::programs::{self, ask};
+use crate::programs::{self, Host, ask};
 
 /// Fields of a configured index; none contains a tab.
 const FORMAT: &str = "$(SOURCESENTRY)\t$(SITE)\t$(DESCRIPTION)";
@@ -102,17 +101,15 @@ fn read(path: &Path) -> Option<String> {
     String::from_utf8(store::read(path, FILE_MAX).ok()??).ok()
 }
 
+/// The fields or options of one entry, names in small letters.
+type Entry = Vec<(String, String)>;
+
 /// Returns the keys in `Signed-By` of all entries of a file, or `-` if one entry has none. Per file, since apt numbers
 /// entries differently between formats, and Debian 12 does not print the keys of an entry.
-#[must_use]
-pub fn keys(file: &str, text: &str) -> String {
-    let entries: Vec<Option<String>> = if Path::new(file).extension().is_some_and(|form| form == "sources") {
-        stanzas(text)
-    } else {
-        lines(text)
-    };
-    let all: Option<Vec<String>> = entries.into_iter().collect();
-    let all = all.unwrap_or_default();
+fn keys(file: &str, text: &str) -> String {
+    let is_deb822 = Path::new(file).extension().is_some_and(|form| form == "sources");
+    let entries = if is_deb822 { stanzas(text) } else { lines(text) };
+    let all = entries.iter().map(signed_by).collect::<Option<Vec<_>>>().unwrap_or_default();
     let names: BTreeSet<&str> = all
         .iter()
         .flat_map(|keys| keys.split(|c: char| c == ',' || c.is_whitespace()))
@@ -127,52 +124,51 @@ pub fn keys(file: &str, text: &str) -> String {
     names.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// `Signed-By` of each stanza of a deb822 file that is not switched off.
-fn stanzas(text: &str) -> Vec<Option<String>> {
-    let mut all = Vec::new();
-    let mut fields: Vec<(String, String)> = Vec::new();
+/// `Signed-By` of an entry; none if a signature is not asked for.
+fn signed_by(entry: &Entry) -> Option<&str> {
+    let is_unchecked = |(name, value): &(String, String)| UNCHECKED.contains(&name.as_str()) && !is_no(value);
+    let keys = entry.iter().find(|(name, value)| name == "signed-by" && !value.is_empty());
+    keys.filter(|_| !entry.iter().any(is_unchecked)).map(|(_, keys)| keys.as_str())
+}
+
+fn is_no(value: &str) -> bool {
+    value.eq_ignore_ascii_case("no")
+}
+
+/// The stanzas of a deb822 file that are not switched off.
+fn stanzas(text: &str) -> Vec<Entry> {
+    let (mut all, mut entry) = (Vec::new(), Entry::new());
     for line in text.lines().chain([""]) {
         if line.trim().is_empty() {
-            let field =
-                |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-            let is_on = |name: &str| {
-                fields.iter().any(|(key, value)| key == name && !value.eq_ignore_ascii_case("no"))
-            };
-            if !fields.is_empty() && (field("enabled").is_none() || is_on("enabled")) {
-                let keys = field("signed-by").filter(|value| !value.is_empty());
-                all.push(keys.filter(|_| !UNCHECKED.iter().any(|name| is_on(name))));
+            let stanza = std::mem::take(&mut entry);
+            let enabled = || stanza.iter().filter(|(name, _)| name == "enabled");
+            let is_on = enabled().next().is_none() || enabled().any(|(_, value)| !is_no(value));
+            if is_on && !stanza.is_empty() {
+                all.push(stanza);
             }
-            fields.clear();
         } else if line.starts_with([' ', '\t']) {
-            if let Some((_, value)) = fields.last_mut() {
+            if let Some((_, value)) = entry.last_mut() {
                 value.push(' ');
                 value.push_str(line.trim());
             }
         } else if let Some((key, value)) = line.split_once(':').filter(|_| !line.starts_with('#')) {
-            fields.push((key.to_ascii_lowercase(), value.trim().to_owned()));
+            entry.push((key.to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
     all
 }
 
-/// `signed-by` of each entry of a file in the old form, one a line.
-fn lines(text: &str) -> Vec<Option<String>> {
-    let mut all = Vec::new();
-    for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
-        if let Some(rest) = line.strip_prefix("deb-src").or_else(|| line.strip_prefix("deb")) {
-            let options = rest.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
-            let options: Vec<(&str, &str)> = options
-                .map_or("", |(inside, _)| inside)
-                .split_whitespace()
-                .filter_map(|option| option.split_once('='))
-                .collect();
-            let is_on = |(name, value): &(&str, &str)| UNCHECKED.contains(name) && *value != "no";
-            let keys =
-                options.iter().find(|(name, _)| *name == "signed-by").map(|(_, keys)| (*keys).to_owned());
-            all.push(keys.filter(|_| !options.iter().any(is_on)));
-        }
-    }
-    all
+/// The entries of a file in the old form, one a line: `deb [option=value ...] URI ...`.
+fn lines(text: &str) -> Vec<Entry> {
+    let texts = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let entries = texts.filter_map(|line| line.strip_prefix("deb-src").or_else(|| line.strip_prefix("deb")));
+    let options = |entry: &str| {
+        let inside = entry.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let words = inside.map_or("", |(inside, _)| inside).split_whitespace();
+        let pairs = words.filter_map(|option| option.split_once('='));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    entries.map(options).collect()
 }
 
 /// One line of a version table.

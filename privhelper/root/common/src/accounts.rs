@@ -22,7 +22,7 @@ impl Accounts {
     /// One is missing or cannot be read.
     pub fn read(passwd: &Path, group: &Path) -> Result<Self, Fault> {
         let text = |path| {
-            let bytes = store::read(path, MAX)?.ok_or(Fault::Corrupt("passwd or group"))?;
+            let bytes = store::read(path, MAX)?.ok_or_else(|| Fault::corrupt("passwd or group"))?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
         Ok(Self { passwd: text(passwd)?, group: text(group)? })
@@ -37,25 +37,25 @@ impl Accounts {
     /// The uid of this user.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<u32> {
-        number_of(&self.passwd, name)
+        entries(&self.passwd).find(|entry| entry.0 == name).map(|entry| entry.1)
     }
 
     /// The gid of this group.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<u32> {
-        number_of(&self.group, name)
+        entries(&self.group).find(|entry| entry.0 == name).map(|entry| entry.1)
     }
 
     /// The name of this uid.
     #[must_use]
     pub fn user_name(&self, uid: u32) -> Option<&str> {
-        name_of(&self.passwd, uid)
+        entries(&self.passwd).find(|entry| entry.1 == uid).map(|entry| entry.0)
     }
 
     /// The name of this gid.
     #[must_use]
     pub fn group_name(&self, gid: u32) -> Option<&str> {
-        name_of(&self.group, gid)
+        entries(&self.group).find(|entry| entry.1 == gid).map(|entry| entry.0)
     }
 }
 
@@ -66,12 +66,4 @@ fn entries(text: &str) -> impl Iterator<Item = (&str, u32)> {
         let name = fields.next().filter(|name| !name.is_empty() && !name.starts_with(['+', '-', '#']))?;
         Some((name, fields.nth(1)?.parse().ok()?))
     })
-}
-
-fn number_of(text: &str, name: &str) -> Option<u32> {
-    entries(text).find(|(known, _)| *known == name).map(|(_, number)| number)
-}
-
-fn name_of(text: &str, number: u32) -> Option<&str> {
-    entries(text).find(|(_, known)| *known == number).map(|(name, _)| name)
 }

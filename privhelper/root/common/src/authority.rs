@@ -24,7 +24,7 @@ pub enum Purpose<'a> {
     /// An effect or a read: `ask` needs consent.
     Act(Option<&'a Envelope>),
     /// The facts of a change, before people are asked: `ask` counts as `allow`.
-    Facts(Option<&'a Envelope>),
+    Facts,
 }
 
 /// The input of a decision.
@@ -62,7 +62,7 @@ impl<'a> Authority<'a> {
     ) -> Result<Self, Denied> {
         let (envelope, needs_consent) = match purpose {
             Purpose::Act(envelope) => (envelope, true),
-            Purpose::Facts(envelope) => (envelope, false),
+            Purpose::Facts => (None, false),
         };
         let order = &ordered.order;
         if order.policy_digest != policy.digest().as_bytes() {

@@ -1,7 +1,7 @@
 //! The answering side of one connection: events while the order runs, then exactly one last frame.
 
 use postern_proto::link::{self, Kind};
-use postern_proto::root::v1::{Close, CloseReason, Facts, Outcome, OutcomesReply};
+use postern_proto::root::v1::{Close, Facts, Outcome};
 use postern_proto::v1 as wire;
 use prost::Message;
 use std::io::{self, Read, Write};
@@ -9,6 +9,20 @@ use std::io::{self, Read, Write};
 use crate::error::Error;
 use crate::outcomes::OutcomeState;
 use crate::receive::{self, Received};
+
+/// What the last frame says.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a connection, sent at once")]
+pub enum Answer {
+    /// The end of an order that was begun, or of a read.
+    Outcome(Outcome),
+    /// The facts of a change.
+    Facts(Facts),
+    /// The state of an order.
+    State(OutcomeState),
+    /// The outcome is forgotten.
+    Acknowledged,
+}
 
 /// One connection of the recorder's.
 #[derive(Debug)]
@@ -39,43 +53,24 @@ impl<S: Read + Write> Connection<S> {
         link::send(&mut self.0, Kind::Event, &wire::Event { seq: 0, kind: Some(kind) })
     }
 
-    /// Sends the last frame of an order that was begun.
-    pub fn outcome(&mut self, outcome: &Outcome) {
-        self.last(Kind::Outcome, outcome);
-    }
-
-    /// Sends the facts of a change, as the last frame.
-    pub fn facts(&mut self, facts: &Facts) {
-        self.last(Kind::Facts, facts);
-    }
-
-    /// Sends the state of an order, as the last frame.
-    pub fn state(&mut self, state: &OutcomeState) {
-        let (state, outcome) = match state {
-            OutcomeState::Unknown => ("unknown", Vec::new()),
-            OutcomeState::Running => ("running", Vec::new()),
-            OutcomeState::Ended(outcome) => ("ended", outcome.encode_to_vec()),
-        };
-        self.last(Kind::OutcomesReply, &OutcomesReply { state: state.to_owned(), outcome });
+    /// Sends the last frame. After an error there is none if an effect may have begun, so that the recorder asks.
+    pub fn answer(&mut self, answer: Result<Answer, Error>) {
+        match answer {
+            Ok(Answer::Outcome(outcome)) => self.last(Kind::Outcome, &outcome),
+            Ok(Answer::Facts(facts)) => self.last(Kind::Facts, &facts),
+            Ok(Answer::State(state)) => self.last(Kind::OutcomesReply, &state.to_wire()),
+            Ok(Answer::Acknowledged) => self.close(&Close::default()),
+            Err(error) => match error.close() {
+                Some(close) => self.close(&close),
+                // Without a journal nobody reads it.
+                None => drop(writeln!(io::stderr(), "{}", error.detail())),
+            },
+        }
     }
 
     /// Sends the last frame of a connection on which nothing was done.
     pub fn close(&mut self, close: &Close) {
         self.last(Kind::Close, close);
-    }
-
-    /// Ends the connection with an error: without a last frame if an effect may have begun, so that the recorder asks.
-    pub fn fail(&mut self, error: &Error) {
-        match error.close() {
-            Some(close) => self.close(&close),
-            // Without a journal nobody reads it.
-            None => drop(writeln!(io::stderr(), "{}", error.detail())),
-        }
-    }
-
-    /// Confirms an acknowledgement.
-    pub fn acknowledged(&mut self) {
-        self.close(&Close { reason: CloseReason::Unspecified.into(), ..Close::default() });
     }
 
     /// If the recorder is gone the frame is lost; it asks for the outcome by its id later.

@@ -1,75 +1,54 @@
 //! Errors of an order: denied (for the client), failed (details for the log), or not started.
 
-use postern_policy::{Code, Denied, Invalid};
+use postern_policy::Invalid;
+pub use postern_policy::{Code, Denied};
 use postern_proto::root::v1::{Close, CloseReason};
-use std::path::Path;
 use std::{fmt, io};
 
-/// Something failed on this host, in words for the log and the journal.
+/// Something failed on this host: words for the log and the journal, and the code that the client gets.
 #[derive(Debug)]
-pub enum Fault {
-    /// A system call.
-    Io {
-        /// The purpose of the call.
-        doing: &'static str,
-        /// The errno.
-        error: io::Error,
-    },
-    /// Unexpected behaviour of a program or of the kernel: which and what.
-    Program(String),
-    /// A damaged file of our own state: which.
-    Corrupt(&'static str),
+pub struct Fault {
+    what: String,
+    code: Code,
 }
 
 impl Fault {
-    /// Unexpected behaviour, in these words.
+    /// Unexpected behaviour of a program or of the kernel, in these words.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
-        Self::Program(what.into())
+        Self { what: what.into(), code: Code::Interrupted }
     }
 
-    /// For `map_err`: a failed system call on this file or program.
-    pub fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::Program(format!("{}: {error}", path.display()))
-    }
-
-    /// For `map_err`: a failed system call while `doing`.
-    pub fn io<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
-        move |error| Self::Io { doing, error: error.into() }
-    }
-
-    /// The code that the client gets.
+    /// A damaged file of our own state.
     #[must_use]
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Io { error, .. } => code_of(error.kind()),
-            Self::Program(_) | Self::Corrupt(_) => Code::Interrupted,
+    pub fn corrupt(what: &str) -> Self {
+        Self::new(format!("{what} is damaged"))
+    }
+
+    /// For `map_err`: a failed system call while `doing`, or on the file or program of this name.
+    pub fn io<E: Into<io::Error>>(doing: impl fmt::Display) -> impl FnOnce(E) -> Self {
+        move |error| {
+            let error = error.into();
+            let known = CODES.iter().find(|(kind, _)| *kind == error.kind());
+            let code = known.map_or(Code::Interrupted, |(_, code)| *code);
+            Self { what: format!("{doing}: {error}"), code }
         }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { doing, error } => write!(f, "{doing}: {error}"),
-            Self::Program(what) => f.write_str(what),
-            Self::Corrupt(what) => write!(f, "{what} is damaged"),
-        }
+        f.write_str(&self.what)
     }
 }
 
-impl std::error::Error for Fault {}
-
-/// Kinds that a client can act on; every other is `interrupted`.
-fn code_of(kind: io::ErrorKind) -> Code {
-    const KNOWN: [(io::ErrorKind, Code); 4] = [
-        (io::ErrorKind::StorageFull, Code::NoSpace),
-        (io::ErrorKind::QuotaExceeded, Code::NoSpace),
-        (io::ErrorKind::ReadOnlyFilesystem, Code::ReadOnly),
-        (io::ErrorKind::NotFound, Code::NotFound),
-    ];
-    KNOWN.iter().find(|(known, _)| *known == kind).map_or(Code::Interrupted, |(_, code)| *code)
-}
+/// Failures that a client can act on; every other is `interrupted`.
+const CODES: [(io::ErrorKind, Code); 4] = [
+    (io::ErrorKind::StorageFull, Code::NoSpace),
+    (io::ErrorKind::QuotaExceeded, Code::NoSpace),
+    (io::ErrorKind::ReadOnlyFilesystem, Code::ReadOnly),
+    (io::ErrorKind::NotFound, Code::NotFound),
+];
 
 /// Messages of the kernel may name objects that the client must not know; they go to the log.
 const UNABLE: &str = "the helper could not do this; an operator finds the reason in the audit log";
@@ -106,15 +85,10 @@ impl From<Fault> for Error {
 }
 
 impl Error {
-    /// The stable code and the message for the client.
+    /// The same failure, after the effect may have begun.
     #[must_use]
-    pub fn to_client(&self) -> (Code, String) {
-        match self {
-            Self::Denied(denied) => (denied.code, denied.message.clone()),
-            Self::Failed(fault) | Self::NotStarted(fault) | Self::Begun(fault) => {
-                (fault.code(), UNABLE.to_owned())
-            }
-        }
+    pub fn begun(self) -> Self {
+        Self::Begun(Fault::new(self.detail()))
     }
 
     /// The details for the log alone.
@@ -129,12 +103,13 @@ impl Error {
     /// The last frame of a connection on which nothing was done; none if something may have been.
     #[must_use]
     pub fn close(&self) -> Option<Close> {
-        let reason = match self {
-            Self::Denied(_) | Self::Failed(_) => CloseReason::Refused,
-            Self::NotStarted(_) => CloseReason::NotStarted,
+        let (reason, code, message) = match self {
+            Self::Denied(denied) => (CloseReason::Refused, denied.code, denied.message.as_str()),
+            Self::Failed(fault) => (CloseReason::Refused, fault.code, UNABLE),
+            Self::NotStarted(fault) => (CloseReason::NotStarted, fault.code, UNABLE),
             Self::Begun(_) => return None,
         };
-        let (code, message) = self.to_client();
-        Some(Close { reason: reason.into(), code: code.as_str().to_owned(), message, detail: self.detail() })
+        let (reason, code, message) = (reason.into(), code.as_str().to_owned(), message.to_owned());
+        Some(Close { reason, code, message, detail: self.detail() })
     }
 }

@@ -29,8 +29,6 @@ pub struct Host {
     pub group: PathBuf,
     /// This boot's id, as approvals name it.
     pub boot_id: String,
-    /// The owner of the program's state.
-    pub owner_uid: u32,
     /// The required owner of directories, programs and the policy: 0, except in tests.
     pub root_uid: u32,
     /// The only uid that may connect.
@@ -55,7 +53,6 @@ impl Host {
             passwd: "/etc/passwd".into(),
             group: "/etc/group".into(),
             boot_id: String::from_utf8_lossy(&boot_id).trim().to_owned(),
-            owner_uid: nix::unistd::Uid::effective().as_raw(),
             root_uid: 0,
             peer_uid: 0,
             now: SystemTime::now,
@@ -80,29 +77,24 @@ impl Host {
     }
 }
 
-/// Identifies one version of a file or directory.
+/// Identifies a directory whatever it holds, or one version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     inode: (u64, u64),
-    rest: (u64, i64, i64),
+    mode_and_owner: (u32, u32, u32),
+    content: Option<(u64, i64, i64)>,
 }
 
 impl Identity {
-    /// Of the file at this path: device, inode, size and time of its content. None if there is none.
+    /// Of the inode at this path; of a file also size and time of its content. None if there is none.
     #[must_use]
-    pub fn of_file(path: &Path) -> Option<Self> {
-        let stat = std::fs::metadata(path).ok()?;
-        let rest = (stat.size(), stat.mtime(), stat.mtime_nsec());
-        Some(Self { inode: (stat.dev(), stat.ino()), rest })
-    }
-
-    /// Of the inode at this path, whatever it holds (a directory, or a file that is replaced by rename): device, inode,
-    /// mode and owner. None if there is none.
-    #[must_use]
-    pub fn of_inode(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         let stat = std::fs::symlink_metadata(path).ok()?;
-        let rest = (stat.mode().into(), stat.uid().into(), stat.gid().into());
-        Some(Self { inode: (stat.dev(), stat.ino()), rest })
+        Some(Self {
+            inode: (stat.dev(), stat.ino()),
+            mode_and_owner: (stat.mode(), stat.uid(), stat.gid()),
+            content: stat.is_file().then(|| (stat.size(), stat.mtime(), stat.mtime_nsec())),
+        })
     }
 }
 
@@ -123,7 +115,7 @@ impl ActivePolicy {
     pub fn load(host: &Host) -> Result<Self, Fault> {
         let path = host.accepted.clone();
         // Before the content: a file replaced in between is loaded again, never taken for the loaded one.
-        let loaded = Identity::of_file(&path);
+        let loaded = Identity::of(&path);
         let bytes = store::read(&path, POLICY_MAX)?;
         let policy = bytes.map(|bytes| Policy::load(&bytes)).transpose().unwrap_or_else(|what| {
             // <3>: error, sd-daemon(3).
@@ -136,6 +128,6 @@ impl ActivePolicy {
     /// Whether the file is still the one that was loaded.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        Identity::of_file(&self.path) == self.loaded
+        Identity::of(&self.path) == self.loaded
     }
 }

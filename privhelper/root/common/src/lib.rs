@@ -4,7 +4,6 @@
 
 pub mod accounts;
 pub mod authority;
-pub mod completed;
 pub mod connection;
 pub mod error;
 pub mod host;
@@ -12,15 +11,13 @@ pub mod mac;
 pub mod outcomes;
 pub mod receive;
 pub mod server;
-pub mod startup;
 pub mod store;
 
 pub use accounts::Accounts;
 pub use authority::{Authority, Purpose};
-pub use completed::{failed, one_line, unchanged};
-pub use connection::Connection;
-pub use error::{Error, Fault};
+pub use connection::{Answer, Connection};
+pub use error::{Code, Denied, Error, Fault};
 pub use host::{ActivePolicy, Host, Identity};
 pub use mac::Key;
-pub use outcomes::{OutcomeState, Outcomes};
+pub use outcomes::{OutcomeState, Outcomes, failed, one_line, unchanged};
 pub use receive::{OrderId, Ordered, Received};

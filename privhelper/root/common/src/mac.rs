@@ -46,7 +46,7 @@ authenticated! { Inverse Staged Agreement }
 pub fn random() -> Result<[u8; 32], Fault> {
     let mut bytes = [0; 32];
     let count = getrandom(&mut bytes, GetRandomFlags::empty()).map_err(Fault::io("get random bytes"))?;
-    if count == bytes.len() { Ok(bytes) } else { Err(Fault::Corrupt("the kernel's random bytes")) }
+    if count == bytes.len() { Ok(bytes) } else { Err(Fault::corrupt("the kernel's random bytes")) }
 }
 
 impl Key {
@@ -74,7 +74,7 @@ impl Key {
 
     fn new(bytes: &[u8]) -> Result<Self, Fault> {
         let hmac = Hmac::new_from_slice(bytes).ok().filter(|_| bytes.len() == 32);
-        hmac.map(Self).ok_or(Fault::Corrupt("a key"))
+        hmac.map(Self).ok_or_else(|| Fault::corrupt("a key"))
     }
 
     /// Sets the message's MAC.

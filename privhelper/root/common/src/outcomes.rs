@@ -1,4 +1,4 @@
-//! Outcomes of orders, by order id, until the recorder has acknowledged them.
+//! Outcomes of orders, and those of files by order id until the recorder has acknowledged them.
 //!
 //! While its order is under way, a file holds a zero and the program's note; then the encoded outcome. It is not synced:
 //! after a power loss the program compares the host with its undo copy.
@@ -7,10 +7,13 @@ use crate::error::{Error, Fault};
 use crate::receive::OrderId;
 use crate::store::{self, Durability};
 use postern_policy::{Code, Denied};
-use postern_proto::root::v1::Outcome;
+use postern_proto::root::v1::{Outcome, OutcomesReply};
+use postern_proto::v1::{Completed, Status};
 use prost::Message;
 use std::path::{Path, PathBuf};
 
+/// Longest message for a person, in characters.
+const LINE_MAX: usize = 500;
 /// Largest file, in bytes.
 const MAX: u64 = 4 * 1024 * 1024;
 
@@ -28,6 +31,19 @@ pub enum OutcomeState {
     Running,
     /// It ended with this outcome.
     Ended(Box<Outcome>),
+}
+
+impl OutcomeState {
+    /// Returns the state as a message.
+    #[must_use]
+    pub fn to_wire(&self) -> OutcomesReply {
+        let (state, outcome) = match self {
+            Self::Unknown => ("unknown", Vec::new()),
+            Self::Running => ("running", Vec::new()),
+            Self::Ended(outcome) => ("ended", outcome.encode_to_vec()),
+        };
+        OutcomesReply { state: state.to_owned(), outcome }
+    }
 }
 
 /// The directory of outcomes.
@@ -81,7 +97,7 @@ impl Outcomes {
             Some(bytes) if !is_outcome(&bytes) => Ok(OutcomeState::Running),
             Some(bytes) => Outcome::decode(bytes.as_slice())
                 .map(|outcome| OutcomeState::Ended(Box::new(outcome)))
-                .map_err(|_| Fault::Corrupt("an outcome")),
+                .map_err(|_| Fault::corrupt("an outcome")),
         }
     }
 
@@ -119,4 +135,25 @@ impl Outcomes {
     fn path(&self, id: OrderId) -> PathBuf {
         self.0.join(id.to_string())
     }
+}
+
+/// The text as one line of bounded length without control characters.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LINE_MAX).collect();
+    line.trim().to_owned()
+}
+
+/// Returns a failed result.
+#[must_use]
+pub fn failed(code: Code, message: &str) -> Completed {
+    let (status, code, message) = (Status::Failed.into(), code.as_str().to_owned(), one_line(message));
+    Completed { status, code, message, ..Completed::default() }
+}
+
+/// Returns a result without a change, with the reason.
+#[must_use]
+pub fn unchanged(message: &str) -> Completed {
+    let (status, message) = (Status::Unchanged.into(), message.to_owned());
+    Completed { status, message, ..Completed::default() }
 }

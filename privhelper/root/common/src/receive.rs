@@ -52,7 +52,7 @@ impl Ordered {
 #[derive(Debug)]
 pub enum Received {
     /// An effect, or one step of a validated effect.
-    Execute(Envelope, Step, Ordered),
+    Execute(Envelope, Ordered),
     /// A read, or the facts of a change. A read that a rule marks `ask` has an envelope.
     Inspect(Option<Envelope>, Ordered),
     /// A question for the outcome of an order.
@@ -66,8 +66,7 @@ pub enum Received {
 /// # Errors
 /// `WrongBuild`, except for `Outcomes`; `Malformed` for everything else, a closed connection included.
 pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
-    let (kind, payload) = frame(from)?;
-    let hello: Hello = message(kind, Kind::Hello, &payload)?;
+    let hello: Hello = message(&frame(from)?, Kind::Hello)?;
     let (kind, payload) = frame(from)?;
     if kind == Kind::Outcomes {
         let Outcomes { order_id } = strict(&payload)?;
@@ -84,22 +83,20 @@ pub fn receive(from: &mut impl Read) -> Result<Received, CloseReason> {
         let RootInspect { order, envelope } = strict(&payload)?;
         return Ok(Received::Inspect(envelope, decode(order)?));
     }
-    let RootExecute { envelope, order, secrets, .. } = message(kind, Kind::RootExecute, &payload)?;
+    let RootExecute { envelope, order, secrets, .. } = message(&(kind, payload), Kind::RootExecute)?;
     let envelope = envelope.ok_or(CloseReason::Malformed)?;
-    let step = Step::try_from(envelope.step).unwrap_or(Step::Unspecified);
     let mut ordered = decode(order)?;
-    match step {
+    match envelope.step() {
         Step::Whole => {
             ordered.contents = contents(from, &ordered.order.contents)?;
             if secrets {
-                let (kind, payload) = frame(from)?;
-                ordered.secrets = message::<SecretValues>(kind, Kind::Secrets, &payload)?.values;
+                ordered.secrets = message::<SecretValues>(&frame(from)?, Kind::Secrets)?.values;
             }
         }
         Step::Validate | Step::Commit => {}
         Step::Unspecified => return Err(CloseReason::Malformed),
     }
-    Ok(Received::Execute(envelope, step, ordered))
+    Ok(Received::Execute(envelope, ordered))
 }
 
 fn decode(bytes: Vec<u8>) -> Result<Ordered, CloseReason> {
@@ -138,8 +135,8 @@ fn frame(from: &mut impl Read) -> Result<(Kind, Vec<u8>), CloseReason> {
     link::read(from).ok().flatten().ok_or(CloseReason::Malformed)
 }
 
-fn message<M: Message + Default>(kind: Kind, wanted: Kind, payload: &[u8]) -> Result<M, CloseReason> {
-    if kind == wanted { strict(payload) } else { Err(CloseReason::Malformed) }
+fn message<M: Message + Default>(frame: &(Kind, Vec<u8>), wanted: Kind) -> Result<M, CloseReason> {
+    if frame.0 == wanted { strict(&frame.1) } else { Err(CloseReason::Malformed) }
 }
 
 fn strict<M: Message + Default>(bytes: &[u8]) -> Result<M, CloseReason> {

@@ -33,9 +33,8 @@ pub fn make_directory(path: &Path) -> Result<(), Fault> {
 /// It cannot be read, or is larger than `max` bytes.
 pub fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Fault> {
     let file = match File::open(path) {
-        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Fault::Io { doing: "open a file of our own state", error }),
+        opened => opened.map_err(Fault::io("open a file of our own state"))?,
     };
     read_capped(file, max).map(Some).map_err(Fault::io("read a file of our own state"))
 }
@@ -59,14 +58,11 @@ pub fn read_capped(input: impl Read, max: u64) -> io::Result<Vec<u8>> {
 /// It cannot be made.
 pub fn claim(path: &Path, parts: &[&[u8]]) -> Result<bool, Fault> {
     let made = create(path).and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
-    match made {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => {
-            remove(path)?;
-            Err(Fault::Io { doing: "make a file of our own state", error })
-        }
+    if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+        return Ok(false);
     }
+    let made = made.map_err(Fault::io("make a file of our own state"));
+    made.map(|()| true).inspect_err(|_| drop(remove(path)))
 }
 
 /// Replaces a file as a whole, by a temporary name and a rename. `parts` are written one after the other.
@@ -76,23 +72,20 @@ pub fn claim(path: &Path, parts: &[&[u8]]) -> Result<bool, Fault> {
 pub fn replace(path: &Path, parts: &[&[u8]], durability: Durability) -> Result<(), Fault> {
     let temporary = path.with_extension("new");
     remove(&temporary)?;
-    let written =
-        write(&temporary, path, parts, durability).map_err(Fault::io("write a file of our own state"));
+    let write = || -> io::Result<()> {
+        let mut file = create(&temporary)?;
+        parts.iter().try_for_each(|part| file.write_all(part))?;
+        if durability == Durability::Synced {
+            file.sync_all()?;
+        }
+        renameat2(AT_FDCWD, &temporary, AT_FDCWD, path, RenameFlags::empty())?;
+        if durability == Durability::Synced {
+            File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
+        }
+        Ok(())
+    };
     // On a full disk a partial file would use space.
-    written.inspect_err(|_| drop(remove(&temporary)))
-}
-
-fn write(temporary: &Path, path: &Path, parts: &[&[u8]], durability: Durability) -> io::Result<()> {
-    let mut file = create(temporary)?;
-    parts.iter().try_for_each(|part| file.write_all(part))?;
-    if durability == Durability::Synced {
-        file.sync_all()?;
-    }
-    renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RenameFlags::empty())?;
-    if durability == Durability::Synced {
-        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
-    }
-    Ok(())
+    write().map_err(Fault::io("write a file of our own state")).inspect_err(|_| drop(remove(&temporary)))
 }
 
 /// Removes a file, if it is there.
@@ -116,9 +109,11 @@ pub fn list(path: &Path) -> Result<Vec<PathBuf>, Fault> {
     entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(Fault::io(failed))
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+/// Makes a file of mode 0600 for appending; an existing name of any kind is an error.
+///
+/// # Errors
+/// As open(2).
+pub fn create(path: &Path) -> io::Result<File> {
     #[expect(clippy::disallowed_methods, reason = "paths of the program's own state alone")]
-    options.open(path)
+    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
 }

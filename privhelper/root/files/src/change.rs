@@ -3,8 +3,8 @@
 use crate::xattr::ExtendedAttributes;
 use postern_policy::request::{FileChange, NewState};
 use postern_policy::types::{Digest, FileKind, TargetPath};
-use postern_policy::{Code, Denied, Grant, Request};
-use postern_root::{Authority, Error, Fault};
+use postern_policy::{Grant, Request};
+use postern_root::{Authority, Code, Denied, Error, Fault};
 use std::sync::Arc;
 
 /// The new state of one path.
@@ -107,7 +107,7 @@ pub fn contents(
         let To::Content(_, sha256) = &change.to else { continue };
         let content = read(change)?;
         if Digest::of(&[&content]) != *sha256 {
-            return Err(Fault::Corrupt("an undo copy or a stage").into());
+            return Err(Fault::corrupt("an undo copy or a stage").into());
         }
         contents.push(content.into());
     }

@@ -3,12 +3,13 @@
 use crate::change::To;
 use crate::inverse::{after, inverse};
 use crate::plan::{Plan, may_read};
+use crate::read;
 use crate::recover::{note, take_up};
 use crate::state::State;
 use crate::swap::{self, Step};
 use crate::target::changed;
 use postern_policy::Grant;
-use postern_policy::types::{Digest, FileKind, hex};
+use postern_policy::types::{Attributes, Digest, FileKind, hex};
 use postern_proto::root::v1 as root;
 use postern_proto::v1 as wire;
 use postern_root::{Authority, Error, OrderId};
@@ -42,7 +43,7 @@ pub fn act(
     let entries = plans.iter().enumerate().map(|(number, plan)| entry(id, number, plan, has_content));
     let journal = root::Journal { entries: entries.collect(), outcome: Some(outcome.clone()) };
     state.outcomes.begin(id, &journal.encode_to_vec())?;
-    let done = if has_content { keep(state, authority, &plans, &journal) } else { Ok(()) };
+    let done = if has_content { keep(state, authority, &plans, journal.clone()) } else { Ok(()) };
     let done = done.and_then(|()| Ok(authority.witness(grant)?));
     if let Err(error) = done.and_then(|()| exchange(&journal.entries, &plans, &mut outcome)) {
         // If this fails, recovery at the next start finds that nothing was changed.
@@ -66,23 +67,23 @@ fn entry(id: OrderId, number: usize, plan: &Plan<'_>, has_content: bool) -> root
         inode: plan.target.as_ref().map_or(0, |target| target.facts.id.2),
         // Order ids are unique per client and request.
         temporary: if is_replaced { format!(".postern-{id}-{number}") } else { String::new() },
-        attributes: replaced.unwrap_or_default().into_journal(),
+        attributes: replaced.unwrap_or_default().0,
+        content: Vec::new(),
     }
 }
 
-/// Stores the undo copy: the journal and the old content.
+/// Stores the undo copy: the journal with the old content.
 fn keep(
     state: &State,
     authority: &Authority<'_>,
     plans: &[Plan<'_>],
-    journal: &root::Journal,
+    mut journal: root::Journal,
 ) -> Result<(), Error> {
-    let mut contents = Vec::new();
-    for plan in plans.iter().filter(|plan| plan.replaced.is_some()) {
+    for (plan, entry) in plans.iter().zip(&mut journal.entries) {
         let (Some(target), Some(old)) = (&plan.target, plan.old) else { continue };
-        if old.kind == FileKind::File {
-            contents.push(target.content()?);
-            if contents.last().is_none_or(|content| Digest::of(&[content]) != old.sha256) {
+        if plan.replaced.is_some() && old.kind == FileKind::File {
+            entry.content = target.content()?;
+            if Digest::of(&[&entry.content]) != old.sha256 {
                 return Err(changed());
             }
         }
@@ -91,7 +92,7 @@ fn keep(
     let unbounded = root::UndoLimits { max_bytes: u64::MAX, max_count: u32::MAX, max_age_s: u64::MAX };
     let limits = if authority.by_operator() { unbounded } else { authority.policy.undo() };
     let (uid, id) = (authority.ordered.order.uid, authority.ordered.id);
-    state.undo.keep((uid, id), journal, &contents, limits, state.host.unix())
+    state.undo.keep((uid, id), &journal, limits, state.host.unix())
 }
 
 /// Performs the steps, and reports a failure in the outcome.
@@ -133,18 +134,12 @@ fn info(authority: &Authority<'_>, plan: &Plan<'_>) -> wire::FileInfo {
     if !after.exists {
         return wire::FileInfo { path: after.path, ..wire::FileInfo::default() };
     }
-    let (accounts, attributes) = (authority.accounts, plan.attributes);
-    let is_written = matches!(plan.change.to, To::Content(..));
-    let is_known = is_written && (authority.inverse.is_none() || may_read(authority, plan.change.path()));
+    let Attributes { mode, uid, gid } = plan.attributes;
     let r#type = if after.directory { wire::FileType::Directory } else { wire::FileType::File };
-    wire::FileInfo {
-        path: after.path,
-        r#type: r#type.into(),
-        size: if is_known { after.size } else { 0 },
-        mode: attributes.mode.to_string(),
-        owner: accounts.user_name(attributes.uid).map_or_else(|| attributes.uid.to_string(), str::to_owned),
-        group: accounts.group_name(attributes.gid).map_or_else(|| attributes.gid.to_string(), str::to_owned),
-        sha256: if is_known { hex(&after.sha256) } else { String::new() },
-        mtime_unix_s: 0,
+    let info = read::info(authority.accounts, after.path, r#type, mode.to_string(), (uid, gid));
+    let is_written = matches!(plan.change.to, To::Content(..));
+    if is_written && (authority.inverse.is_none() || may_read(authority, plan.change.path())) {
+        return wire::FileInfo { size: after.size, sha256: hex(&after.sha256), ..info };
     }
+    info
 }

@@ -29,11 +29,11 @@ pub fn after(plan: &Plan<'_>) -> root::FileFacts {
 
 /// Whether the files are as the effect left them. Attribute names and sizes of what was not written do not count.
 pub fn is_as_left(now: &root::FileFacts, left: &root::FileFacts) -> bool {
-    let known = |facts: &root::FileFacts| {
-        (facts.exists, facts.directory, facts.mode, facts.uid, facts.gid, facts.path.clone())
-    };
+    let owner = |facts: &root::FileFacts| (facts.mode, facts.uid, facts.gid);
     let is_content = left.sha256.is_empty() || now.sha256 == left.sha256;
-    known(now) == known(left) && is_content
+    (now.exists, now.directory, &now.path) == (left.exists, left.directory, &left.path)
+        && owner(now) == owner(left)
+        && is_content
 }
 
 /// Makes the inverse of these changes, each of which has an effect.

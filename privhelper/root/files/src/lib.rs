@@ -24,7 +24,7 @@ pub use state::State;
 
 use postern_policy::Policy;
 use postern_proto::root::v1::Step;
-use postern_root::{Connection, Error, Fault, Host, Received};
+use postern_root::{Answer, Connection, Error, Fault, Host, Received};
 use std::io::{Read, Write};
 
 /// Opens the state, confines the process with `confine`, and then recovers the orders that an earlier process left.
@@ -42,30 +42,23 @@ pub fn open(host: Host, confine: impl FnOnce(&Host, &Policy) -> Result<(), Fault
 pub fn serve<S: Read + Write>(state: &State, stream: S) {
     let mut connection = Connection::new(stream);
     let Some(received) = connection.receive() else { return };
-    let answered = match received {
-        Received::Execute(envelope, step, ordered) => {
-            let outcome = order::execute(state, &envelope, step, &ordered);
+    let answer = match received {
+        Received::Execute(envelope, ordered) => {
+            let outcome = order::execute(state, &envelope, &ordered);
             let outcome = outcome.map_err(|error| state.or_not_started(error));
-            if step == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
+            if envelope.step() == Step::Commit && !matches!(outcome, Err(Error::NotStarted(_))) {
                 state.stages.discard(&envelope);
             }
-            outcome.map(|outcome| connection.outcome(&outcome))
+            outcome.map(Answer::Outcome)
         }
         Received::Inspect(envelope, ordered) if !ordered.verb.is_effect() => {
-            read::read(state, envelope.as_ref(), &ordered, &mut connection)
-                .map(|outcome| connection.outcome(&outcome))
+            read::read(state, envelope.as_ref(), &ordered, &mut connection).map(Answer::Outcome)
         }
-        Received::Inspect(envelope, ordered) => {
-            order::inspect(state, envelope.as_ref(), &ordered).map(|facts| connection.facts(&facts))
-        }
-        Received::Outcomes(id) => {
-            recover::state_of(state, id).map(|state| connection.state(&state)).map_err(Error::from)
-        }
+        Received::Inspect(_, ordered) => order::inspect(state, &ordered).map(Answer::Facts),
+        Received::Outcomes(id) => recover::state_of(state, id).map(Answer::State).map_err(Error::from),
         Received::Acknowledge(id) => {
-            state.outcomes.acknowledge(id).map(|()| connection.acknowledged()).map_err(Error::from)
+            state.outcomes.acknowledge(id).map(|()| Answer::Acknowledged).map_err(Error::from)
         }
     };
-    if let Err(error) = answered {
-        connection.fail(&state.or_not_started(error));
-    }
+    connection.answer(answer.map_err(|error| state.or_not_started(error)));
 }

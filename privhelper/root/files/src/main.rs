@@ -2,7 +2,7 @@
 
 use caps::Capability;
 use postern_files::{confine, open, serve};
-use postern_root::{Fault, Host, server, startup};
+use postern_root::{Fault, Host, server};
 use std::process::ExitCode;
 
 /// Needed for files of any owner and mode.
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Fault> {
-    let (listener, signals) = startup::start(&CAPABILITIES)?;
+    let (listener, signals) = server::start(&CAPABILITIES)?;
     let state = open(Host::real("files", "/var/lib/postern-files")?, confine::confine)?;
     let peer_uid = state.host.peer_uid;
     let is_current = || state.is_current();

@@ -1,26 +1,26 @@
 //! The life of one order: parse, decide, open, compare, decide the facts, act.
 
-use crate::change;
+use crate::change::{self, Change};
 use crate::confine;
 use crate::effect;
 use crate::inverse::is_as_left;
 use crate::plan::{self, Plan};
+use crate::recover::path_of;
 use crate::stage::{self, Validation};
 use crate::state::State;
-use crate::undo_store::Kept;
 use crate::xattr::ExtendedAttributes;
-use postern_policy::{Code, Denied};
-use postern_proto::root::v1::{self as root, Envelope, Outcome, Step};
+use postern_proto::root::v1::{self as root, Envelope, JournalEntry, Outcome, Step};
 use postern_proto::v1 as wire;
 use postern_root::authority::Purpose;
-use postern_root::{Authority, Error, OrderId, Ordered};
+use postern_root::{Authority, Code, Denied, Error, OrderId, Ordered};
 use std::sync::{Arc, PoisonError};
 
 /// Carries out an `Execute`.
 ///
 /// # Errors
 /// Nothing was changed.
-pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered) -> Result<Outcome, Error> {
+pub fn execute(state: &State, envelope: &Envelope, ordered: &Ordered) -> Result<Outcome, Error> {
+    let step = envelope.step();
     let accounts = state.host.accounts()?;
     let authority = state.authority(&accounts, ordered, Purpose::Act(Some(envelope)))?;
     // Before any path of the order is opened, and before an undo reads its copy.
@@ -30,25 +30,24 @@ pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered
     let mut agreed = None;
     if !is_known {
         let kept = kept(state, &authority)?;
+        let entry_of = |change: &Change| kept.iter().find(|entry| path_of(entry) == change.path().as_str());
         let contents = match step {
             Step::Commit => {
                 let (contents, validators) = state.stages.commit(&authority, envelope, &changes)?;
                 agreed = Some(validators);
                 contents
             }
-            Step::Whole => change::contents(&changes, |change| {
-                let entry = kept.as_ref().and_then(|kept| kept.of(change.path().as_str()));
-                Ok(entry.ok_or_else(gone)?.1.to_vec())
-            })?,
+            Step::Whole => {
+                change::contents(&changes, |change| Ok(entry_of(change).ok_or_else(gone)?.content.clone()))?
+            }
             Step::Validate | Step::Unspecified => {
                 return Err(Denied::new(Code::Unsupported, "postern-files has no such step").into());
             }
         };
         (grant, changes) = change::decide(&authority, contents)?;
         for change in &mut changes {
-            let entry = kept.as_ref().and_then(|kept| kept.of(change.path().as_str()));
-            change.attributes =
-                entry.map(|(entry, _)| ExtendedAttributes::from_journal(entry.attributes.clone()));
+            let kept = entry_of(change).map(|entry| entry.attributes.clone());
+            change.attributes = kept.map(ExtendedAttributes);
         }
     }
     // The rules that decide depend on the content.
@@ -76,9 +75,9 @@ pub fn execute(state: &State, envelope: &Envelope, step: Step, ordered: &Ordered
 ///
 /// # Errors
 /// The change is refused, or its paths are.
-pub fn inspect(state: &State, envelope: Option<&Envelope>, ordered: &Ordered) -> Result<root::Facts, Error> {
+pub fn inspect(state: &State, ordered: &Ordered) -> Result<root::Facts, Error> {
     let accounts = state.host.accounts()?;
-    let authority = state.authority(&accounts, ordered, Purpose::Facts(envelope))?;
+    let authority = state.authority(&accounts, ordered, Purpose::Facts)?;
     let (grant, changes) = change::decide(&authority, unknown(&authority))?;
     let directories = plan::open_directories(&authority, &changes)?;
     confine::give_up_writing(&directories)?;
@@ -122,13 +121,13 @@ fn check_left(inverse: &root::Inverse, plans: &[Plan<'_>]) -> Result<(), Denied>
     Err(Denied::new(Code::UndoConflict, "a file has changed since; nothing is undone"))
 }
 
-/// Reads the undo copy that an undo needs; none if it needs none.
-fn kept(state: &State, authority: &Authority<'_>) -> Result<Option<Kept>, Error> {
+/// Reads the undo copy that an undo needs; empty if it needs none.
+fn kept(state: &State, authority: &Authority<'_>) -> Result<Vec<JournalEntry>, Error> {
     let Some(inverse) = authority.inverse.filter(|inverse| !inverse.content_id.is_empty()) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let id = OrderId::from_bytes(&inverse.content_id).ok_or_else(gone)?;
-    Ok(Some(state.undo.read(id)?.ok_or_else(gone)?))
+    Ok(state.undo.read(id)?.ok_or_else(gone)?.entries)
 }
 
 fn gone() -> Denied {

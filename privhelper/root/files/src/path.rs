@@ -11,8 +11,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, openat, readlinkat};
 use nix::sys::stat::Mode;
 use nix::sys::statfs::{self, FsType, fstatfs};
 use postern_policy::types::TargetPath;
-use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_root::{Code, Denied, Error, Fault};
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use std::ffi::CString;
 use std::fs::File;
@@ -120,9 +119,7 @@ impl AsFd for Directory {
 /// # Errors
 /// It is not there.
 pub fn open_own(path: &Path) -> Result<Directory, Fault> {
-    let fd = nix::fcntl::open(path, DIRECTORY, Mode::empty()).map_err(Fault::io("open our own state"))?;
-    let mount = facts(&fd)?.mount;
-    Ok(Directory { fd, mount })
+    Directory::new(nix::fcntl::open(path, DIRECTORY, Mode::empty()).map_err(Fault::io("open our own state"))?)
 }
 
 /// Opens a rule's directory from `/`.
@@ -135,11 +132,8 @@ pub fn open_granted(directory: &TargetPath, root_uid: u32) -> Result<Directory, 
         openat(AT_FDCWD, "/", LOOK | OFlag::O_DIRECTORY, Mode::empty()).map_err(Fault::io("open /"))?;
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
-        at = open(&at, part, LOOK | OFlag::O_DIRECTORY).map_err(|errno| {
-            let link = || format!("{part:?} in {path} is a link or no directory");
-            not_opened(errno, || format!("{path} does not exist"), link)
-        })?;
-        check_owner(&at, root_uid, parts.peek().is_some(), || format!("{part:?} in {path}"))?;
+        at = enter(&at, part, LOOK | OFlag::O_DIRECTORY, path)?;
+        check_owner(&at, &format!("{part:?} in {path}"), root_uid, parts.peek().is_some())?;
     }
     let fd = open(&at, ".", DIRECTORY).map_err(|errno| {
         // With our capabilities only Landlock returns this: for an operator's undo, or a policy replaced just now.
@@ -151,11 +145,15 @@ pub fn open_granted(directory: &TargetPath, root_uid: u32) -> Result<Directory, 
         }
     })?;
     check_file_system(&fd, directory)?;
-    let mount = facts(&fd)?.mount;
-    Ok(Directory { fd, mount })
+    Ok(Directory::new(fd)?)
 }
 
 impl Directory {
+    fn new(fd: OwnedFd) -> Result<Self, Fault> {
+        let mount = facts(&fd)?.mount;
+        Ok(Self { fd, mount })
+    }
+
     /// Opens the directory of `below` (such as `a/b.conf`).
     ///
     /// # Errors
@@ -171,11 +169,8 @@ impl Directory {
     pub fn open_below(&self, below: &str, root_uid: u32) -> Result<Self, Error> {
         let mut at = open(self, ".", DIRECTORY).map_err(Fault::io("open a directory"))?;
         for part in below.split('/').filter(|part| !part.is_empty()) {
-            let next = open(&at, part, DIRECTORY).map_err(|errno| {
-                not_opened(errno, || format!("{part:?} does not exist"), || link(&at, part))
-            })?;
-            check_owner(&next, root_uid, false, || format!("{part:?}"))?;
-            let facts = facts(&next)?;
+            let next = enter(&at, part, DIRECTORY, part)?;
+            let facts = check_owner(&next, &format!("{part:?}"), root_uid, false)?;
             if facts.mount != self.mount {
                 return Err(denied(format!("{part:?} is another file system")));
             }
@@ -186,14 +181,17 @@ impl Directory {
     }
 }
 
-fn not_opened(errno: Errno, missing: impl Fn() -> String, link: impl Fn() -> String) -> Error {
-    if errno == Errno::ENOENT {
-        Denied::new(Code::DirectoryMissing, missing()).into()
-    } else if [Errno::ENOTDIR, Errno::ELOOP].contains(&errno) {
-        denied(link())
-    } else {
-        Fault::io("open a directory")(errno).into()
-    }
+/// Opens one component of `path`.
+fn enter(at: &OwnedFd, part: &str, flags: OFlag, path: &str) -> Result<OwnedFd, Error> {
+    open(at, part, flags).map_err(|errno| {
+        if errno == Errno::ENOENT {
+            Denied::new(Code::DirectoryMissing, format!("{path} does not exist")).into()
+        } else if [Errno::ENOTDIR, Errno::ELOOP].contains(&errno) {
+            denied(link(at, part))
+        } else {
+            Fault::io("open a directory")(errno).into()
+        }
+    })
 }
 
 fn denied(why: String) -> Error {
@@ -223,14 +221,14 @@ fn check_file_system(directory: &OwnedFd, name: &TargetPath) -> Result<(), Error
 
 /// Refuses a directory that others own or can write. A sticky one such as /tmp is accepted as a parent: others can add
 /// names there, but not replace root's.
-fn check_owner(at: &OwnedFd, root_uid: u32, is_passed: bool, name: impl Fn() -> String) -> Result<(), Error> {
+fn check_owner(at: &OwnedFd, name: &str, root_uid: u32, is_passed: bool) -> Result<Facts, Error> {
     let facts = facts(at)?;
     let foreign = ![0, root_uid].contains(&facts.owner.0);
     let writable = facts.mode & 0o022 != 0 && !(is_passed && facts.mode & 0o1000 != 0);
     if foreign || writable {
-        return Err(denied(format!("others than root can write {}", name())));
+        return Err(denied(format!("others than root can write {name}")));
     }
-    Ok(())
+    Ok(facts)
 }
 
 /// Refuses a directory that ignores the case of `name`: a denied name would have another spelling.

@@ -2,13 +2,13 @@
 
 use crate::change::{Change, To};
 use crate::path::{Directory, open_granted};
-use crate::target::{OpenTarget, hash, open_target};
+use crate::target::{OpenTarget, open_target};
 use crate::xattr::ExtendedAttributes;
 use postern_policy::facts::{FileFacts, OldFile};
-use postern_policy::types::{Attributes, Digest, Expect, FileKind, FileMode, TargetPath, UserName};
-use postern_policy::{Code, Denied, Facts, Grant, Invalid, Object, VerbId};
+use postern_policy::types::{Attributes, Digest, Expect, FileMode, TargetPath, UserName};
+use postern_policy::{Facts, Grant, Invalid, Object, VerbId};
 use postern_proto::root::v1 as root;
-use postern_root::{Authority, Error};
+use postern_root::{Authority, Code, Denied, Error};
 
 /// Most bytes that one change keeps for undo.
 const KEPT_MAX: u64 = 16 * 1024 * 1024;
@@ -52,44 +52,38 @@ pub fn plan_all<'a>(
     directories: &[Directory],
 ) -> Result<Vec<Plan<'a>>, Error> {
     let mut room = if grant.keeps_for_undo() { KEPT_MAX } else { u64::MAX };
-    let open = |change: &Change, directory: &Directory| {
-        directory.open_parent(change.below(), authority.host.root_uid)
-    };
     let all = changes.iter().zip(directories);
-    all.map(|(change, directory)| plan(authority, change, open(change, directory)?, &mut room)).collect()
+    all.map(|(change, directory)| plan(authority, change, directory, &mut room)).collect()
 }
 
 /// `room`: bytes that may still be kept for undo. A larger file is not hashed.
 fn plan<'a>(
     authority: &Authority<'_>,
     change: &'a Change,
-    parent: Directory,
+    directory: &Directory,
     room: &mut u64,
 ) -> Result<Plan<'a>, Error> {
+    let parent = directory.open_parent(change.below(), authority.host.root_uid)?;
     let name = change.path().split().1;
-    let Some(target) = open_target(&parent, name, change.to.kinds())? else {
-        let facts = root::FileFacts { path: change.path().to_string(), ..root::FileFacts::default() };
-        let attributes = attributes(authority, change, None)?;
-        return Ok(Plan { change, parent, target: None, old: None, facts, replaced: None, attributes });
-    };
-    let is_replaced = !matches!(change.to, To::Attributes | To::Directory);
-    let replaced = is_replaced.then(|| ExtendedAttributes::of(&target.file, name)).transpose()?;
-    let is_hashed = change.to.replaces_content();
-    let size = if target.kind == FileKind::File { target.facts.size } else { 0 };
-    let why = "the files that are replaced are larger than 16 MiB together and would be kept for undo; \
-               a rule with `keep_for_undo = false` does not keep them";
-    let kept = if is_hashed { size } else { 0 };
-    *room = room.checked_sub(kept).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
-    let sha256 = if is_hashed { hash(&target.file)? } else { Digest::of(&[]) };
-    let old = Some(OldFile { kind: target.kind, sha256, size, attributes: target.attributes });
-    let facts = FileFacts { path: change.path().clone(), old, xattrs: target.attribute_names.clone() };
-    let mut facts = facts.to_wire();
-    if is_hashed {
-        // That of an empty file too, which the policy leaves out.
-        facts.sha256 = sha256.as_bytes().to_vec();
+    let target = open_target(&parent, name, change.to.kinds())?;
+    let (mut old, mut replaced) = (None, None);
+    let mut facts = root::FileFacts { path: change.path().to_string(), ..root::FileFacts::default() };
+    if let Some(target) = &target {
+        if !matches!(change.to, To::Attributes | To::Directory) {
+            replaced = Some(ExtendedAttributes::of(&target.file, name)?);
+        }
+        let is_hashed = change.to.replaces_content();
+        let why = "the files that are replaced are larger than 16 MiB together and would be kept for undo; \
+                   a rule with `keep_for_undo = false` does not keep them";
+        let kept = if is_hashed { target.facts.size } else { 0 };
+        *room = room.checked_sub(kept).ok_or_else(|| Denied::new(Code::TooLarge, why))?;
+        facts = target.to_wire(&facts.path, is_hashed)?;
+        let sha256 = Digest::from_bytes(&facts.sha256).unwrap_or(Digest::of(&[]));
+        let (kind, size, attributes) = (target.kind, facts.size, target.attributes);
+        old = Some(OldFile { kind, sha256, size, attributes });
     }
-    let attributes = attributes(authority, change, Some(target.attributes))?;
-    Ok(Plan { change, parent, target: Some(target), old, facts, replaced, attributes })
+    let attributes = attributes(authority, change, old.map(|old| old.attributes))?;
+    Ok(Plan { change, parent, target, old, facts, replaced, attributes })
 }
 
 /// Mode, owner and group afterwards: set, or kept, or the default.

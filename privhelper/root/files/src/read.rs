@@ -9,11 +9,11 @@ use nix::errno::Errno;
 use nix::sys::stat::SFlag;
 use postern_policy::request::FileReadRequest;
 use postern_policy::types::{FileKind, TargetPath};
-use postern_policy::{Code, Denied, Facts, Request};
+use postern_policy::{Facts, Request};
 use postern_proto::root::v1::{Envelope, Outcome};
 use postern_proto::v1 as wire;
 use postern_root::authority::Purpose;
-use postern_root::{Accounts, Connection, Error, Fault, Ordered};
+use postern_root::{Accounts, Code, Connection, Denied, Error, Fault, Ordered};
 use prost::Message;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -57,50 +57,49 @@ pub fn read<S: Read + Write>(
             let missing = || Denied::new(Code::NotFound, format!("{path} does not exist"));
             let file = open_target(&parent, path.split().1, &[FileKind::File])?.ok_or_else(missing)?;
             let max = grant.rules().map(|rule| rule.max_bytes).min().unwrap_or(0);
-            send(state, &accounts, &path, &file, (offset, limit), max, connection)?
+            // Only of a file that may be read as a whole: a later write may expect it.
+            let is_whole = file.facts.size <= max;
+            let sha256 = if is_whole { hash(&file.file)?.to_string() } else { String::new() };
+            let most = if limit == 0 { max } else { max.min(limit.into()) };
+            send(state, &file, offset, most, connection)?;
+            let info = entry(&accounts, path.to_string(), &path::facts(&file.file)?);
+            let files = vec![wire::FileInfo { sha256, ..info }];
+            wire::Completed { status: wire::Status::Done.into(), files, ..Default::default() }
         }
     };
     Ok(authority.outcome(&grant, vec![path.to_string()], completed))
 }
 
-/// Sends a part of the file as events. The outcome has the digest if the whole file may be read: a later write may expect it.
+/// Sends at most `rest` bytes of the file as events.
 fn send<S: Read + Write>(
     state: &State,
-    accounts: &Accounts,
-    path: &TargetPath,
-    file: &OpenTarget,
-    (offset, limit): (i64, u32),
-    max: u64,
+    target: &OpenTarget,
+    offset: i64,
+    mut rest: u64,
     connection: &mut Connection<S>,
-) -> Result<wire::Completed, Error> {
-    let sha256 = if file.facts.size <= max { hash(&file.file)?.to_string() } else { String::new() };
-    let mut rest = if limit == 0 { max } else { max.min(limit.into()) };
-    let mut offset =
-        u64::try_from(offset).unwrap_or_else(|_| file.facts.size.saturating_sub(offset.unsigned_abs()));
-    let (mut part, mut next) = (vec![0; PART], vec![0; PART]);
-    let read = |part: &mut [u8], offset| file.file.read_at(part, offset).map_err(Fault::io("read a file"));
-    let mut now = read(&mut part, offset)?;
-    while now > 0 && rest > 0 {
+) -> Result<(), Error> {
+    let from_end = |_| target.facts.size.saturating_sub(offset.unsigned_abs());
+    let mut offset = u64::try_from(offset).unwrap_or_else(from_end);
+    let mut part = vec![0; PART];
+    while rest > 0 {
         // The process ends once all orders have ended, and the next policy waits for that: no slow reader holds it up.
         if !state.is_current() {
             return Err(Denied::new(Code::PlanChanged, "the policy was replaced; read the file again").into());
         }
-        // One part more is read before the last is sent, so that the last says whether there is more.
-        let count = u64::try_from(now).unwrap_or(u64::MAX).min(rest);
-        offset = offset.saturating_add(count);
-        rest = rest.saturating_sub(count);
-        let later = read(&mut next, offset)?;
-        let data = part.get(..usize::try_from(count).unwrap_or(0)).unwrap_or_default().to_vec();
-        let truncated = rest == 0 && later > 0;
+        part.truncate(usize::try_from(rest).unwrap_or(PART));
+        let count = target.file.read_at(&mut part, offset).map_err(Fault::io("read a file"))?;
+        if count == 0 {
+            break;
+        }
+        let sent = u64::try_from(count).unwrap_or(rest);
+        (offset, rest) = (offset.saturating_add(sent), rest.saturating_sub(sent));
+        let data = part.get(..count).unwrap_or_default().to_vec();
+        let truncated = rest == 0 && path::facts(&target.file)?.size > offset;
         let output = wire::Output { stream: wire::Stream::Content.into(), data, truncated };
         let sent = connection.event(wire::event::Kind::Output(output));
         sent.map_err(Fault::io("send content to the recorder"))?;
-        std::mem::swap(&mut part, &mut next);
-        now = later;
     }
-    let facts = path::facts(&file.file)?;
-    let info = wire::FileInfo { sha256, ..info(accounts, path.to_string(), &facts) };
-    Ok(wire::Completed { status: wire::Status::Done.into(), files: vec![info], ..Default::default() })
+    Ok(())
 }
 
 /// Lists the first names of a directory, in the order of their bytes. Names are opened with `O_PATH` only.
@@ -123,7 +122,7 @@ fn list(accounts: &Accounts, path: &TargetPath, directory: &Directory) -> Result
             Err(Errno::ENOENT) => continue,
             Err(errno) => return Err(Fault::io("open a file")(errno).into()),
         };
-        let info = info(accounts, format!("{path}/{}", name.to_string_lossy()), &facts);
+        let info = entry(accounts, format!("{path}/{}", name.to_string_lossy()), &facts);
         bytes = bytes.saturating_add(info.encoded_len());
         if bytes > BYTES_MAX {
             break;
@@ -139,22 +138,29 @@ fn list(accounts: &Accounts, path: &TargetPath, directory: &Directory) -> Result
     Ok(completed)
 }
 
-fn info(accounts: &Accounts, path: String, facts: &path::Facts) -> wire::FileInfo {
+fn entry(accounts: &Accounts, path: String, facts: &path::Facts) -> wire::FileInfo {
     let r#type = match SFlag::from_bits_truncate(facts.mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => wire::FileType::File,
         SFlag::S_IFDIR => wire::FileType::Directory,
         SFlag::S_IFLNK => wire::FileType::Symlink,
         _ => wire::FileType::Other,
     };
-    let (uid, gid) = facts.owner;
     wire::FileInfo {
-        path,
-        r#type: r#type.into(),
         size: if r#type == wire::FileType::File { facts.size } else { 0 },
-        mode: format!("{:04o}", facts.mode & 0o7777),
-        owner: accounts.user_name(uid).map_or_else(|| uid.to_string(), str::to_owned),
-        group: accounts.group_name(gid).map_or_else(|| gid.to_string(), str::to_owned),
-        sha256: String::new(),
         mtime_unix_s: u64::try_from(facts.mtime.0).unwrap_or(0),
+        ..info(accounts, path, r#type, format!("{:04o}", facts.mode & 0o7777), facts.owner)
     }
+}
+
+/// A file as the client is told of it, without its size and content.
+pub fn info(
+    accounts: &Accounts,
+    path: String,
+    r#type: wire::FileType,
+    mode: String,
+    (uid, gid): (u32, u32),
+) -> wire::FileInfo {
+    let owner = accounts.user_name(uid).map_or_else(|| uid.to_string(), str::to_owned);
+    let group = accounts.group_name(gid).map_or_else(|| gid.to_string(), str::to_owned);
+    wire::FileInfo { path, r#type: r#type.into(), mode, owner, group, ..wire::FileInfo::default() }
 }

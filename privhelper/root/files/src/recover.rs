@@ -3,13 +3,14 @@
 //! The journal has each file before and after; the disk shows how far the change came. After a power loss the note that the
 //! order began may be lost while its undo copy, which is synced, exists: then the undo copy is compared instead.
 
+use crate::inverse::is_as_left;
 use crate::path::{Directory, open_granted};
 use crate::state::State;
 use crate::swap::{remove, sync};
-use crate::target::{OpenTarget, hash, open_target};
+use crate::target::{OpenTarget, open_target};
 use nix::fcntl::{RenameFlags, renameat2};
 use postern_policy::Code;
-use postern_policy::types::{Attributes, FileKind, TargetPath};
+use postern_policy::types::{FileKind, TargetPath};
 use postern_proto::root::v1::{FileFacts, Journal, JournalEntry, Outcome};
 use postern_proto::v1::Status;
 use postern_root::{Error, Fault, OrderId, OutcomeState};
@@ -41,8 +42,8 @@ pub fn state_of(state: &State, id: OrderId) -> Result<OutcomeState, Fault> {
     if state.outcomes.state(id)? == OutcomeState::Unknown {
         let _one_at_a_time = state.effect.lock().unwrap_or_else(PoisonError::into_inner);
         let is_lost = state.outcomes.state(id)? == OutcomeState::Unknown;
-        if let Some(kept) = state.undo.read(id)?.filter(|_| is_lost) {
-            settle(state, id, &kept.journal)?;
+        if let Some(journal) = state.undo.read(id)?.filter(|_| is_lost) {
+            settle(state, id, &journal)?;
         }
     }
     state.outcomes.state(id)
@@ -89,7 +90,8 @@ fn take_up_again(state: &State, journal: &Journal) -> Result<bool, Error> {
     take_up(&journal.entries, parents.iter())
 }
 
-fn path_of(entry: &JournalEntry) -> &str {
+/// The path of an entry.
+pub(crate) fn path_of(entry: &JournalEntry) -> &str {
     entry.before.as_ref().map(|before| before.path.as_str()).unwrap_or_default()
 }
 
@@ -176,13 +178,10 @@ fn exists(facts: Option<&FileFacts>) -> bool {
 }
 
 /// Whether this is the state that the journal says. Content counts where it was hashed.
-fn is_as(there: Option<&OpenTarget>, state: Option<&FileFacts>) -> Result<bool, Fault> {
+fn is_as(there: Option<&OpenTarget>, state: Option<&FileFacts>) -> Result<bool, Error> {
     let (there, state) = match (there, state.filter(|state| state.exists)) {
         (Some(there), Some(state)) => (there, state),
         (there, state) => return Ok(there.is_none() && state.is_none()),
     };
-    let Attributes { mode, uid, gid } = there.attributes;
-    let seen = (there.kind == FileKind::Directory, mode.bits(), uid, gid);
-    let is_content = state.sha256.is_empty() || hash(&there.file)?.as_bytes() == state.sha256;
-    Ok(seen == (state.directory, state.mode, state.uid, state.gid) && is_content)
+    Ok(is_as_left(&there.to_wire(&state.path, !state.sha256.is_empty())?, state))
 }

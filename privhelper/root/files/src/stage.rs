@@ -8,17 +8,17 @@ use crate::path::{open_granted, open_own};
 use crate::plan::Plan;
 use crate::target::open_target;
 use crate::tree::{self, Room};
+use postern_policy::Grant;
 use postern_policy::types::{Digest, TargetPath};
-use postern_policy::{Code, Denied, Grant};
-use postern_proto::root::v1::{Agreement, Envelope, RequiredValidator, StageRecord, Staged, StagedCopy};
+use postern_proto::root::v1::{Agreement, Envelope, RequiredValidator, StageRecord, Staged};
 use postern_root::store::{self, Durability};
-use postern_root::{Authority, Error, Fault, Host, Key, mac};
+use postern_root::{Authority, Code, Denied, Error, Fault, Host, Key, mac};
 use prost::Message;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// How long a stage waits for its commit.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -31,15 +31,14 @@ pub struct Stages {
     directory: PathBuf,
     /// The key of stages and agreements; none before the first `policy apply`.
     key: Option<Key>,
-    root_uid: u32,
-    now: fn() -> SystemTime,
+    host: Host,
 }
 
 /// The validation that the rules of a change require.
 #[derive(Debug)]
 pub struct Validation {
     /// The directories that are copied.
-    lives: Vec<TargetPath>,
+    lives: BTreeSet<TargetPath>,
     /// The validators that must agree, each over the copy of its rule's directory.
     pub validators: Vec<RequiredValidator>,
 }
@@ -48,8 +47,8 @@ impl Validation {
     /// Returns the validators of each rule that grants a write or removal.
     #[must_use]
     pub fn of(grant: &Grant, changes: &[Change]) -> Self {
-        let mut required = BTreeSet::new();
         let mut lives = changes.iter().map(|change| change.directory.clone()).collect::<BTreeSet<_>>();
+        let mut required = BTreeSet::new();
         for change in changes.iter().filter(|change| change.to.replaces_content()) {
             for element in grant.elements().iter().filter(|element| element.object.is_file(change.path())) {
                 let Some(rule) = element.rules.first().filter(|rule| !rule.validate.is_empty()) else {
@@ -57,16 +56,12 @@ impl Validation {
                 };
                 let live =
                     rule.selector.directory_of(element.verb, change.path()).unwrap_or(&change.directory);
-                required.insert((rule.validate.clone(), live.clone()));
+                lives.insert(live.clone());
+                required.insert((rule.validate.clone(), live.to_string()));
             }
         }
-        lives.extend(required.iter().map(|(_, live)| live.clone()));
-        let lives = lives.into_iter().collect::<Vec<_>>();
-        let numbered = |(name, live): (String, TargetPath)| {
-            let (_, copy) = lives.iter().zip(0..).find(|(known, _)| **known == live)?;
-            Some(RequiredValidator { name, copy })
-        };
-        Self { validators: required.into_iter().filter_map(numbered).collect(), lives }
+        let validators = required.into_iter().map(|(name, live)| RequiredValidator { name, live }).collect();
+        Self { lives, validators }
     }
 }
 
@@ -74,8 +69,8 @@ impl Validation {
 type Committed = (Vec<Arc<[u8]>>, Vec<RequiredValidator>);
 
 /// The name of a directory's copy: the first 16 hex digits of the SHA-256 of its path. Units of validators bind it.
-fn copy_name(live: &TargetPath) -> String {
-    Digest::of(&[live.as_str().as_bytes()]).to_string().chars().take(16).collect()
+fn copy_name(live: &str) -> String {
+    Digest::of(&[live.as_bytes()]).to_string().chars().take(16).collect()
 }
 
 fn remove(stage: &Path) -> Result<(), Fault> {
@@ -86,28 +81,27 @@ fn remove(stage: &Path) -> Result<(), Fault> {
 }
 
 impl Stages {
-    /// Opens the directory, without stages that an earlier process did not complete.
+    /// Opens the directory.
     ///
     /// # Errors
     /// It cannot be made or read.
     pub fn open(host: &Host) -> Result<Self, Fault> {
-        let (directory, root_uid, now) = (host.state.join("stage"), host.root_uid, host.now);
-        let key = Key::read(&host.validator_key)?;
+        let (directory, key) = (host.state.join("stage"), Key::read(&host.validator_key)?);
         store::make_directory(&directory)?;
-        let mut torn = store::list(&directory)?.into_iter().filter(|stage| !stage.join("meta").exists());
-        torn.try_for_each(|stage| remove(&stage))?;
-        let stages = Self { directory, key, root_uid, now };
+        let stages = Self { directory, key, host: host.clone() };
         stages.expire()?;
         Ok(stages)
     }
 
-    /// Removes expired stages, and counts the others.
+    /// Removes expired stages and those that were not completed, and counts the others. No stage is under way: one change at
+    /// a time is staged.
     fn expire(&self) -> Result<usize, Fault> {
         let mut count = 0_usize;
         for stage in store::list(&self.directory)? {
             let made = std::fs::symlink_metadata(&stage).and_then(|facts| facts.modified()).ok();
-            let age = made.and_then(|made| (self.now)().duration_since(made).ok()).unwrap_or_default();
-            if age > LIFETIME { remove(&stage)? } else { count = count.saturating_add(1) }
+            let age = made.and_then(|made| (self.host.now)().duration_since(made).ok()).unwrap_or_default();
+            let is_over = age > LIFETIME || !stage.join("meta").exists();
+            if is_over { remove(&stage)? } else { count = count.saturating_add(1) }
         }
         Ok(count)
     }
@@ -137,10 +131,11 @@ impl Stages {
         }
         let id = Digest::from_bytes(&mac::random()?).unwrap_or_default();
         let at = self.path(id);
-        let staged = self.copy_all(&at, plans, &validation.lives).and_then(|copies| {
-            let digest = digest(&at, &copies)?.as_bytes().to_vec();
+        let staged = self.copy_all(&at, plans, &validation.lives).and_then(|()| {
+            let lives = validation.lives.iter().map(ToString::to_string).collect::<Vec<_>>();
             let (stage_id, validators) = (id.as_bytes().to_vec(), validation.validators);
-            let staged = key.sign(Staged { stage_id, digest, copies, validators, mac: Vec::new() });
+            let digest = digest(&at, &lives)?.as_bytes().to_vec();
+            let staged = key.sign(Staged { stage_id, digest, lives, validators, mac: Vec::new() });
             let order_digest = authority.ordered.digest().as_bytes().to_vec();
             let record = StageRecord { order_digest, staged: Some(staged.clone()) };
             store::replace(&at.join("meta"), &[&record.encode_to_vec()], Durability::Cached)?;
@@ -149,20 +144,13 @@ impl Stages {
         staged.inspect_err(|_| drop(remove(&at)))
     }
 
-    fn copy_all(
-        &self,
-        at: &Path,
-        plans: &[Plan<'_>],
-        lives: &[TargetPath],
-    ) -> Result<Vec<StagedCopy>, Error> {
-        store::make_directory(at)?;
+    fn copy_all(&self, at: &Path, plans: &[Plan<'_>], lives: &BTreeSet<TargetPath>) -> Result<(), Error> {
         let mut room = Room::NEW;
-        let mut copies = Vec::new();
         for live in lives {
-            let copy = copy_name(live);
-            store::make_directory(&at.join(&copy))?;
-            let to = open_own(&at.join(&copy))?;
-            tree::copy(&open_granted(live, self.root_uid)?, &to.fd, &mut room)?;
+            let copy = at.join(copy_name(live.as_str()));
+            store::make_directory(&copy)?;
+            let to = open_own(&copy)?;
+            tree::copy(&open_granted(live, self.host.root_uid)?, &to.fd, &mut room)?;
             for plan in plans {
                 let Some(below) = plan.change.path().below(live) else { continue };
                 let new = match &plan.change.to {
@@ -170,12 +158,11 @@ impl Stages {
                     To::Removed => None,
                     To::Directory | To::RemovedDirectory | To::Attributes => continue,
                 };
-                let parent = to.open_parent(below, self.root_uid)?;
+                let parent = to.open_parent(below, self.host.root_uid)?;
                 tree::put(&parent, plan.change.path().split().1, new)?;
             }
-            copies.push(StagedCopy { copy, live: live.to_string() });
         }
-        Ok(copies)
+        Ok(())
     }
 
     /// Takes the content of a staged order's changes from its stage, once every validator of the stage has agreed. The
@@ -193,21 +180,21 @@ impl Stages {
         let key = self.key()?;
         let at = self.path(Digest::from_bytes(&envelope.stage_id).ok_or_else(gone)?);
         let record = store::read(&at.join("meta"), 1024 * 1024)?.ok_or_else(gone)?;
-        let record = StageRecord::decode(record.as_slice()).map_err(|_| Fault::Corrupt("a stage"))?;
+        let record = StageRecord::decode(record.as_slice()).map_err(|_| Fault::corrupt("a stage"))?;
         let staged = record.staged.filter(|staged| key.verifies(staged)).ok_or_else(gone)?;
         let is_same = record.order_digest == authority.ordered.digest().as_bytes()
             && staged.digest == envelope.stage_digest
-            && digest(&at, &staged.copies)?.as_bytes() == staged.digest;
+            && digest(&at, &staged.lives)?.as_bytes() == staged.digest;
         if !is_same {
             return Err(gone().into());
         }
-        for RequiredValidator { name, copy } in &staged.validators {
+        for RequiredValidator { name, live } in &staged.validators {
             let required = Agreement {
                 policy_digest: authority.policy.digest().as_bytes().to_vec(),
                 validator: name.clone(),
                 stage_id: staged.stage_id.clone(),
                 stage_digest: staged.digest.clone(),
-                copy: *copy,
+                live: live.clone(),
                 mac: Vec::new(),
             };
             let agrees = |agreement: &Agreement| {
@@ -219,8 +206,8 @@ impl Stages {
             }
         }
         let contents = change::contents(changes, |change| {
-            let copy = open_own(&at.join(copy_name(&change.directory)))?;
-            let parent = copy.open_parent(change.below(), self.root_uid)?;
+            let copy = open_own(&at.join(copy_name(change.directory.as_str())))?;
+            let parent = copy.open_parent(change.below(), self.host.root_uid)?;
             let file = open_target(&parent, change.path().split().1, change.to.kinds())?;
             file.ok_or_else(gone)?.content()
         })?;
@@ -242,10 +229,11 @@ pub fn is_another() -> Denied {
 }
 
 /// SHA-256 over everything in the copies.
-fn digest(at: &Path, copies: &[StagedCopy]) -> Result<Digest, Error> {
+fn digest(at: &Path, lives: &[String]) -> Result<Digest, Error> {
     let mut digests = Vec::new();
-    for copy in copies {
-        digests.extend_from_slice(tree::digest(&open_own(&at.join(&copy.copy))?.fd)?.as_bytes());
+    for live in lives {
+        let copy = open_own(&at.join(copy_name(live)))?;
+        digests.extend_from_slice(tree::digest(&copy.fd)?.as_bytes());
     }
     Ok(Digest::of(&[&digests]))
 }

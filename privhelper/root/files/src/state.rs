@@ -2,10 +2,10 @@
 
 use crate::stage::Stages;
 use crate::undo_store::UndoStore;
-use postern_policy::{Code, Denied, Policy, Selector};
-use postern_root::host::Identity;
+use postern_policy::{Policy, Selector};
 use postern_root::{
-    Accounts, ActivePolicy, Authority, Error, Fault, Host, Key, Ordered, Outcomes, Purpose, store,
+    Accounts, ActivePolicy, Authority, Code, Denied, Error, Fault, Host, Identity, Key, Ordered, Outcomes,
+    Purpose, store,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -49,7 +49,7 @@ impl State {
             let Selector::Files { directories, .. } = &rule.selector else { continue };
             paths.extend(directories.iter().map(|directory| PathBuf::from(directory.as_str())));
         }
-        let confined_to = paths.into_iter().map(|path| (Identity::of_inode(&path), path)).collect();
+        let confined_to = paths.into_iter().map(|path| (Identity::of(&path), path)).collect();
         let state = Self {
             key: Key::open(&at.join("key"))?,
             outcomes: Outcomes::open(&at.join("outcomes"))?,
@@ -84,8 +84,7 @@ impl State {
     /// Whether policy, accounts and granted directories are those that the process was confined to.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        self.active.is_current()
-            && self.confined_to.iter().all(|(then, path)| Identity::of_inode(path) == *then)
+        self.active.is_current() && self.confined_to.iter().all(|(then, path)| Identity::of(path) == *then)
     }
 
     /// Turns an error before any effect into `NotStarted` if the confinement is out of date: the next process tries again.

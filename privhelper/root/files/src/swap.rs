@@ -10,8 +10,7 @@ use nix::fcntl::{RenameFlags, renameat2};
 use nix::sys::stat::{Mode, fchmod, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fsync, unlinkat};
 use postern_policy::types::{Attributes, FileMode};
-use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_root::{Code, Denied, Error, Fault};
 use std::io::Write;
 use std::os::fd::AsFd;
 

@@ -5,8 +5,8 @@ use crate::xattr::names;
 use nix::errno::Errno;
 use nix::sys::stat::SFlag;
 use postern_policy::types::{Attributes, Digest, FileKind, FileMode};
-use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_proto::root::v1 as root;
+use postern_root::{Code, Denied, Error, Fault};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -95,13 +95,26 @@ pub fn changed() -> Error {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn hash(mut file: &File) -> Result<Digest, Fault> {
-    let (mut hasher, mut part) = (Sha256::new(), vec![0; PART]);
+pub fn hash(mut file: &File) -> Result<Digest, Error> {
+    let mut hasher = Sha256::new();
     file.rewind().map_err(Fault::io("seek in a file"))?;
+    each_part(file, |part| {
+        hasher.update(part);
+        Ok(())
+    })?;
+    Ok(Digest::from_bytes(&hasher.finalize()).ok_or_else(|| Fault::corrupt("a digest"))?)
+}
+
+/// Reads the rest of a file in parts: none is in memory as a whole.
+///
+/// # Errors
+/// It cannot be read; or those of `take`.
+pub fn each_part(mut file: &File, mut take: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+    let mut part = vec![0; PART];
     loop {
         match file.read(&mut part).map_err(Fault::io("read a file"))? {
-            0 => return Digest::from_bytes(&hasher.finalize()).ok_or(Fault::Corrupt("a digest")),
-            count => hasher.update(part.get(..count).unwrap_or_default()),
+            0 => return Ok(()),
+            count => take(part.get(..count).unwrap_or_default())?,
         }
     }
 }
@@ -112,13 +125,33 @@ impl OpenTarget {
     /// # Errors
     /// `precondition_failed` if it is shorter now; or it cannot be read.
     pub fn content(&self) -> Result<Vec<u8>, Error> {
-        let size = usize::try_from(self.facts.size).map_err(|_| Fault::Corrupt("the size of a file"))?;
+        let size = usize::try_from(self.facts.size).map_err(|_| Fault::corrupt("the size of a file"))?;
         let mut content = vec![0; size];
         match self.file.read_exact_at(&mut content, 0) {
             Ok(()) => Ok(content),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(changed()),
             Err(error) => Err(Fault::io("read a file")(error).into()),
         }
+    }
+
+    /// The file as facts have it, with the digest of its content if `is_hashed`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn to_wire(&self, path: &str, is_hashed: bool) -> Result<root::FileFacts, Error> {
+        let Attributes { mode, uid, gid } = self.attributes;
+        let directory = self.kind == FileKind::Directory;
+        Ok(root::FileFacts {
+            path: path.to_owned(),
+            exists: true,
+            directory,
+            size: if directory { 0 } else { self.facts.size },
+            sha256: if is_hashed { hash(&self.file)?.as_bytes().to_vec() } else { Vec::new() },
+            mode: mode.bits(),
+            uid,
+            gid,
+            attributes: self.attribute_names.clone(),
+        })
     }
 
     /// Whether nobody has written into it since it was opened.

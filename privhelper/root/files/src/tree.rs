@@ -3,18 +3,17 @@
 
 use crate::path::{self, DIRECTORY, Directory, FILE, LOOK};
 use crate::swap::remove;
-use crate::target::{PART, changed, hash};
+use crate::target::{changed, each_part, hash};
 use nix::errno::Errno;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, SFlag, fchmod, mkdirat};
 use nix::unistd::{Gid, Uid, fchown, symlinkat};
 use postern_policy::types::{Attributes, Digest};
-use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_root::{Code, Denied, Error, Fault};
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
 const DOING: &str = "copy a directory for a validator";
@@ -68,7 +67,10 @@ pub fn copy(from: &Directory, to: &OwnedFd, room: &mut Room) -> Result<(), Error
             SFlag::S_IFREG => {
                 let file = same(open(FILE).map_err(fault)?)?;
                 let mut copy = path::create(to, name.as_c_str()).map_err(fault)?;
-                copy_content(File::from(file), &mut copy, room)?;
+                each_part(&File::from(file), |part| {
+                    take(&mut room.bytes, part.len())?;
+                    Ok(copy.write_all(part).map_err(Fault::io(DOING))?)
+                })?;
                 own(&copy, facts.owner, facts.mode)?;
             }
             SFlag::S_IFDIR => {
@@ -88,18 +90,6 @@ pub fn copy(from: &Directory, to: &OwnedFd, room: &mut Room) -> Result<(), Error
     }
     let facts = path::facts(from)?;
     own(to, facts.owner, facts.mode)
-}
-
-fn copy_content(mut file: File, copy: &mut File, room: &mut Room) -> Result<(), Error> {
-    let mut part = vec![0; PART];
-    loop {
-        let count = file.read(&mut part).map_err(Fault::io(DOING))?;
-        if count == 0 {
-            return Ok(());
-        }
-        take(&mut room.bytes, count)?;
-        copy.write_all(part.get(..count).unwrap_or_default()).map_err(Fault::io(DOING))?;
-    }
 }
 
 /// Nothing in a copy is setuid, setgid or sticky.

@@ -3,10 +3,9 @@
 //! A copy younger than a day is never removed for a newer one: the change that needs its space is refused, so that no
 //! client can push out a copy that a person may still need.
 
-use postern_policy::{Code, Denied};
-use postern_proto::root::v1::{Journal, JournalEntry, UndoLimits};
+use postern_proto::root::v1::{Journal, UndoLimits};
 use postern_root::store::{self, Durability};
-use postern_root::{Error, Fault, OrderId};
+use postern_root::{Code, Denied, Error, Fault, OrderId};
 use prost::Message;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -36,32 +35,6 @@ pub struct UndoStore {
     copies: Mutex<Vec<Entry>>,
 }
 
-/// An undo copy: a journal with the content that follows it.
-#[derive(Debug)]
-pub struct Kept {
-    /// The files before and after the change.
-    pub journal: Journal,
-    content: Vec<u8>,
-}
-
-impl Kept {
-    /// Returns the entry of this path, with the old content.
-    pub fn of(&self, path: &str) -> Option<(&JournalEntry, &[u8])> {
-        let mut start = 0_usize;
-        for entry in &self.journal.entries {
-            let before = entry.before.as_ref()?;
-            // Where only attributes change, there is no temporary name and no content.
-            let size = if entry.temporary.is_empty() { 0 } else { usize::try_from(before.size).ok()? };
-            let end = start.checked_add(size)?;
-            if before.path == path {
-                return Some((entry, self.content.get(start..end)?));
-            }
-            start = end;
-        }
-        None
-    }
-}
-
 impl UndoStore {
     /// Opens the directory, and removes files that an earlier process did not complete.
     ///
@@ -86,7 +59,7 @@ impl UndoStore {
         Ok(Self { directory: directory.to_owned(), copies: Mutex::new(copies) })
     }
 
-    /// Stores the journal and old content of an order, synced when this returns. The oldest copies of the same client are
+    /// Stores the journal of an order with the old content, synced when this returns. The oldest copies of the same client are
     /// removed to make room.
     ///
     /// # Errors
@@ -95,16 +68,11 @@ impl UndoStore {
         &self,
         (uid, id): (u32, OrderId),
         journal: &Journal,
-        contents: &[Vec<u8>],
         limits: UndoLimits,
         now: Duration,
     ) -> Result<(), Error> {
-        let header = journal.encode_to_vec();
-        let length = u32::try_from(header.len()).map_err(|_| Fault::Corrupt("a journal"))?.to_le_bytes();
-        let mut parts: Vec<&[u8]> = vec![&length, &header];
-        parts.extend(contents.iter().map(Vec::as_slice));
-        let size = parts.iter().map(|part| part.len()).fold(0, usize::saturating_add);
-        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let bytes = journal.encode_to_vec();
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.expire(limits, now)?;
         let mut copies = self.copies();
         loop {
@@ -119,7 +87,7 @@ impl UndoStore {
             self.discard(&mut copies, oldest)?;
         }
         let entry = Entry { uid, id, size, written: now };
-        store::replace(&self.path(&entry), &parts, Durability::Synced)?;
+        store::replace(&self.path(&entry), &[&bytes], Durability::Synced)?;
         copies.push(entry);
         Ok(())
     }
@@ -141,21 +109,15 @@ impl UndoStore {
         self.directory.join(format!("{}-{}", entry.uid, entry.id))
     }
 
-    /// Reads the journal of an order, with content where it is kept; none if there is none.
+    /// Reads the journal of an order, with the content that is kept; none if there is none.
     ///
     /// # Errors
     /// It cannot be read, or is damaged.
-    pub fn read(&self, id: OrderId) -> Result<Option<Kept>, Fault> {
+    pub fn read(&self, id: OrderId) -> Result<Option<Journal>, Fault> {
         let path = self.copies().iter().find(|copy| copy.id == id).map(|copy| self.path(copy));
-        let content = path.map(|path| store::read(&path, u64::MAX)).transpose()?.flatten();
-        let Some(mut bytes) = content else { return Ok(None) };
-        let damaged = || Fault::Corrupt("an undo copy");
-        let (length, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| damaged())?;
-        let journal =
-            rest.get(..length).and_then(|header| Journal::decode(header).ok()).ok_or_else(damaged)?;
-        bytes.drain(..length.saturating_add(4));
-        Ok(Some(Kept { journal, content: bytes }))
+        let bytes = path.map(|path| store::read(&path, u64::MAX)).transpose()?.flatten();
+        let journal = bytes.map(|bytes| Journal::decode(bytes.as_slice())).transpose();
+        journal.map_err(|_| Fault::corrupt("an undo copy"))
     }
 
     /// Removes the journal and copy of an order.

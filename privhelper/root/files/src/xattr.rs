@@ -1,12 +1,10 @@
 //! Extended attributes that a new file gets from the file it replaces: ACL, `SELinux` label, `user.*`.
 
 use postern_policy::types::FileMode;
-use postern_policy::{Code, Denied};
 use postern_proto::root::v1::ExtendedAttribute;
-use postern_root::{Error, Fault};
+use postern_root::{Code, Denied, Error, Fault};
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
 /// Most bytes of names, and of names and values together.
@@ -15,9 +13,9 @@ const ACL: &[u8] = b"system.posix_acl_access";
 const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 const LABEL: &[u8] = b"security.selinux";
 
-/// Values by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ExtendedAttributes(BTreeMap<Vec<u8>, Vec<u8>>);
+/// The attributes of a file, sorted by name, as a journal holds them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ExtendedAttributes(pub Vec<ExtendedAttribute>);
 
 fn refused(why: String) -> Error {
     Denied::new(Code::SpecialFile, why).into()
@@ -45,7 +43,7 @@ impl ExtendedAttributes {
     /// `special_file` for one that cannot be kept, and for more than 64 KiB.
     pub fn of(file: impl AsFd, of: &str) -> Result<Self, Error> {
         let file = file.as_fd();
-        let (mut all, mut room) = (BTreeMap::new(), MAX);
+        let (mut all, mut room) = (Vec::new(), MAX);
         for name in names(file)? {
             if !(name == ACL || name == DEFAULT_ACL || name == LABEL || name.starts_with(b"user.")) {
                 let name = String::from_utf8_lossy(&name);
@@ -58,21 +56,10 @@ impl ExtendedAttributes {
             room = room
                 .checked_sub(name.len().saturating_add(length))
                 .ok_or_else(|| refused(format!("{of:?} has more than 64 KiB of extended attributes")))?;
-            all.insert(name, value);
+            all.push(ExtendedAttribute { name, value });
         }
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(Self(all))
-    }
-
-    /// The form that a journal holds.
-    #[must_use]
-    pub fn into_journal(self) -> Vec<ExtendedAttribute> {
-        self.0.into_iter().map(|(name, value)| ExtendedAttribute { name, value }).collect()
-    }
-
-    /// Reads the form that a journal holds.
-    #[must_use]
-    pub fn from_journal(kept: Vec<ExtendedAttribute>) -> Self {
-        Self(kept.into_iter().map(|ExtendedAttribute { name, value }| (name, value)).collect())
     }
 
     /// Gives a new file these attributes and no others, not even an inherited ACL. The ACL already has the mode in it, so that
@@ -83,18 +70,20 @@ impl ExtendedAttributes {
     pub fn set(&self, file: impl AsFd, of: &str, mode: FileMode) -> Result<(), Error> {
         let file = file.as_fd();
         let mut wanted = self.clone();
-        if let Some(acl) = wanted.0.get_mut(ACL) {
-            put_mode(acl, mode);
+        for acl in wanted.0.iter_mut().filter(|attribute| attribute.name == ACL) {
+            put_mode(&mut acl.value, mode);
         }
         let not_taken = |name: &[u8]| {
             let name = String::from_utf8_lossy(name).into_owned();
             move |errno: Errno| refused(format!("{name:?} of {of:?} cannot be kept: {errno}"))
         };
         let has = Self::of(file, of)?;
-        for name in has.0.keys().filter(|name| !wanted.0.contains_key(*name)) {
-            fremovexattr(file, name).map_err(not_taken(name))?;
+        for ExtendedAttribute { name, .. } in &has.0 {
+            if !wanted.0.iter().any(|wanted| wanted.name == *name) {
+                fremovexattr(file, name).map_err(not_taken(name))?;
+            }
         }
-        for (name, value) in wanted.0.iter().filter(|(name, value)| has.0.get(*name) != Some(value)) {
+        for ExtendedAttribute { name, value } in wanted.0.iter().filter(|wanted| !has.0.contains(wanted)) {
             fsetxattr(file, name, value, XattrFlags::empty()).map_err(not_taken(name))?;
         }
         if Self::of(file, of)? == wanted {

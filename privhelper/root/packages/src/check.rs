@@ -3,10 +3,9 @@
 //! apt-get starts this under its lock, after the download and before dpkg has changed anything
 //! (`DPkg::Pre-Install-Pkgs`, version 3 of the protocol, apt.conf(5)). Anything that is not understood stops it.
 
-use crate::files;
 use crate::host::Host;
 use crate::job::{self, Job, Work};
-use postern_apt::{Action as Asked, Transaction, dpkg, sources};
+use postern_apt::{Action as Asked, dpkg, sources};
 use postern_policy::Facts;
 use postern_policy::facts::{PackageStep as Decided, PackageTransaction};
 use postern_proto::v1::{Action, PackageStep};
@@ -28,7 +27,7 @@ pub const PASSED: &str = "checked";
 pub fn check(host: &Host, id: OrderId, input: impl Read) -> Result<(), Fault> {
     let job = Job::load(host, id)?;
     match compare(host, &job, input) {
-        Ok(()) => files::create(&job.directory, PASSED).map(drop),
+        Ok(()) => store::claim(&job.directory.join(PASSED), &[]).map(drop),
         Err(fault) => {
             let line = one_line(&fault.to_string());
             store::claim(&job.directory.join(CHANGED), &[line.as_bytes()])?;
@@ -51,26 +50,23 @@ fn compare(host: &Host, job: &Job, input: impl Read) -> Result<(), Fault> {
         return Err(Fault::new(text));
     }
     check_removals(host, &real)?;
-    let steps = with_sources(host, &asked, &expected, authority.inverse.is_some())?;
+    let steps = with_sources(host, asked.action, &expected, authority.inverse.is_some())?;
     let transaction = PackageTransaction { steps, ..PackageTransaction::default() };
     authority.decide_facts(grant, &Facts::Packages(transaction)).map(drop).map_err(denied)
 }
 
-/// Adds to the steps whether the request names them, and their sources as root reads them now. The lists may have changed
-/// since the plan: each version must still come from a decided source.
+/// Adds to the steps their sources as root reads them now. The lists may have changed since the plan: each version must
+/// still come from a decided source.
 fn with_sources(
     host: &Host,
-    asked: &Transaction,
+    action: Asked,
     expected: &[PackageStep],
     is_undo: bool,
 ) -> Result<Vec<Decided>, Fault> {
     let mut now = expected.to_vec();
-    let names = asked.names();
-    let all = asked.action == Asked::Upgrade && names.is_empty();
     for step in &mut now {
         step.sources.clear();
-        step.asked = names.contains(&step.name.as_str()) || (all && step.action() == Action::Upgrade);
-        if asked.action == Asked::Purge && step.action() == Action::Remove {
+        if action == Asked::Purge && step.action() == Action::Remove {
             step.action = Action::Purge.into();
         }
     }

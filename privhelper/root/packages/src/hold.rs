@@ -1,7 +1,7 @@
 //! `package.hold` and `package.unhold`, by apt-mark.
 
-use crate::follow::{Follower, lock_holder};
 use crate::host::Host;
+use crate::runner::{Runner, lock_holder};
 use postern_apt::dpkg::{self, Row};
 use postern_apt::{apt_errors, arguments};
 use postern_policy::Code;
@@ -12,7 +12,7 @@ use postern_root::{Fault, failed, unchanged};
 /// Marks the packages that need it, and checks dpkg's state afterwards.
 pub fn mark(
     host: &Host,
-    follower: &mut Follower<'_>,
+    runner: &Runner<'_>,
     holds: bool,
     names: &[PackageName],
 ) -> Result<Completed, Fault> {
@@ -21,9 +21,9 @@ pub fn mark(
         return Ok(failed(denied.code, &denied.message));
     }
     let native = dpkg::native(&host.apt)?;
-    let all: Vec<&str> = names.iter().map(PackageName::as_str).collect();
-    let before = dpkg::rows(&host.apt, &all)?;
-    if let Some(missing) = all.iter().find(|name| installed(&before, &native, name).is_none()) {
+    let texts: Vec<&str> = names.iter().map(PackageName::as_str).collect();
+    let before = dpkg::rows(&host.apt, &texts)?;
+    if let Some(missing) = texts.iter().find(|name| installed(&before, &native, name).is_none()) {
         return Ok(failed(Code::NotFound, &format!("{missing} is not installed")));
     }
     let differs =
@@ -32,12 +32,12 @@ pub fn mark(
     if names.is_empty() {
         return Ok(unchanged(if holds { "held already" } else { "not held" }));
     }
-    follower.run(&host.apt.apt_mark, &arguments::mark(holds, &names))?;
-    let texts: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    runner.run(&host.apt.apt_mark, &arguments::mark(holds, &names))?;
     let rows = dpkg::rows(&host.apt, &texts)?;
-    let after: Vec<&Row> = texts.iter().filter_map(|name| installed(&rows, &native, name)).collect();
+    let after = names.iter().filter_map(|name| installed(&rows, &native, name.as_str()));
+    let after: Vec<&Row> = after.collect();
     if let Some(row) = after.iter().find(|row| row.held != holds) {
-        let written = follower.tail(4096);
+        let written = runner.tail(4096);
         let is_locked = lock_holder(&host.apt.dpkg_lock).is_some();
         let code = if is_locked { Code::Busy } else { Code::PackageFailed };
         let words = if holds { "is not held" } else { "is still held" };

@@ -5,8 +5,7 @@ use postern_apt::Action as Asked;
 use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::{Inverse, PackageFacts};
 use postern_proto::v1::{
-    Action, Completed, Package, PackageHoldRequest, PackageInstallRequest, PackageRemoveRequest, PackageStep,
-    PackageUnholdRequest, Status,
+    Action, Completed, Package, PackageInstallRequest, PackageRemoveRequest, PackageStep, Status,
 };
 use postern_root::{Authority, Key};
 use prost::Message;
@@ -50,14 +49,16 @@ pub fn of(
 
 /// Returns the inverse request, without `meta`.
 fn request(work: &Work, steps: &[PackageStep], names: Vec<String>) -> (VerbId, Vec<u8>) {
-    if let Work::Mark { holds: true, .. } = work {
-        return (VerbId::PackageUnhold, PackageUnholdRequest { meta: None, names }.encode_to_vec());
-    }
-    if let Work::Mark { holds: false, .. } = work {
-        return (VerbId::PackageHold, PackageHoldRequest { meta: None, names }.encode_to_vec());
-    }
-    if steps.iter().all(|step| step.action() == Action::Remove) {
-        return (VerbId::PackageRemove, PackageRemoveRequest { meta: None, names }.encode_to_vec());
+    let verb = match work {
+        Work::Mark { holds: true, .. } => Some(VerbId::PackageUnhold),
+        Work::Mark { holds: false, .. } => Some(VerbId::PackageHold),
+        Work::Update | Work::Transaction(..) => {
+            steps.iter().all(|step| step.action() == Action::Remove).then_some(VerbId::PackageRemove)
+        }
+    };
+    if let Some(verb) = verb {
+        // The messages of these verbs have the same fields.
+        return (verb, PackageRemoveRequest { meta: None, names }.encode_to_vec());
     }
     // The candidate is asked for and must be the recorded version; only an earlier one is asked for by version.
     let package = |step: &PackageStep| Package {

@@ -4,10 +4,12 @@ use crate::host::Host;
 use postern_apt::Transaction;
 use postern_policy::request::Request;
 use postern_policy::types::PackageName;
-use postern_policy::{Code, Denied, Grant, VerbId};
+use postern_policy::{Grant, VerbId};
 use postern_proto::root::v1::{Envelope, PackageFacts, PackageFlags, RootExecute};
 use postern_proto::v1::{Action as StepAction, PackageStep};
-use postern_root::{Accounts, ActivePolicy, Authority, Fault, Key, OrderId, Ordered, Purpose, store};
+use postern_root::{
+    Accounts, ActivePolicy, Authority, Code, Denied, Fault, Key, OrderId, Ordered, Purpose, store,
+};
 use prost::Message;
 use std::path::PathBuf;
 
@@ -51,7 +53,7 @@ impl Job {
     /// It is missing, damaged, or another job's.
     pub fn load(host: &Host, id: OrderId) -> Result<Self, Fault> {
         let directory = host.root.state.join("jobs").join(id.to_string());
-        let corrupt = || Fault::Corrupt("the order of this job");
+        let corrupt = || Fault::corrupt("the order of this job");
         let bytes = store::read(&directory.join("order.pb"), ORDER_MAX)?.ok_or_else(corrupt)?;
         let RootExecute { envelope, order, boot_id, .. } =
             RootExecute::decode(bytes.as_slice()).map_err(|_| corrupt())?;

@@ -1,22 +1,18 @@
 //! One transaction of packages, as root in a unit of its own: `postern-packages@ORDER.service`.
 //!
-//! * [`run`]: runs apt-get, apt-mark or dpkg as the order in `jobs/<order id>/order.pb` says, follows it, and writes
-//!   `outcome.pb` last.
+//! * [`run`]: runs apt-get, apt-mark or dpkg as the order in `jobs/<order id>/order.pb` says, and writes `outcome.pb` last.
 //! * [`check`]: started by apt-get itself under its lock, before dpkg changes anything. Decides what dpkg is about to
 //!   do, and stops apt-get unless it is exactly what was decided before.
 //!
 //! Both decide the order again under the accepted policy. The recorder's envelope carries people's consent.
 
 mod check;
-mod files;
-mod follow;
 mod hold;
 mod host;
 mod inverse;
 mod job;
-mod progress;
 mod run;
-mod states;
+mod runner;
 
 pub use check::check;
 pub use host::Host;

@@ -14,30 +14,25 @@ fn main() -> ExitCode {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let host = match Host::real() {
-        Ok(host) => host,
-        Err(fault) => return end(3, &fault.to_string()),
-    };
-    let [verb, id] = *words.as_slice() else { return end(2, USAGE) };
-    match (verb, OrderId::from_hex(id)) {
-        ("run", Some(_)) if !only_standard_descriptors() => end(2, "started with descriptors beyond stderr"),
-        ("run", Some(id)) => report(3, run(&host, id)),
-        ("check", Some(id)) => report(1, check(&host, id, io::stdin().lock())),
-        _ => end(2, USAGE),
-    }
-}
-
-fn report(code: u8, result: Result<(), postern_root::Fault>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => end(code, &fault.to_string()),
-    }
-}
-
-fn end(code: u8, message: &str) -> ExitCode {
+    let Err((code, message)) = act(&words) else { return ExitCode::SUCCESS };
     // A closed stderr changes nothing about the exit status.
     drop(writeln!(io::stderr(), "postern-packages: {message}"));
     ExitCode::from(code)
+}
+
+fn act(words: &[&str]) -> Result<(), (u8, String)> {
+    let usage = || (2, USAGE.to_owned());
+    let [verb, id] = *words else { return Err(usage()) };
+    let id = OrderId::from_hex(id).ok_or_else(usage)?;
+    let host = Host::real().map_err(|fault| (3, fault.to_string()))?;
+    match verb {
+        "run" if !only_standard_descriptors() => {
+            Err((2, "started with descriptors beyond stderr".to_owned()))
+        }
+        "run" => run(&host, id).map_err(|fault| (3, fault.to_string())),
+        "check" => check(&host, id, io::stdin().lock()).map_err(|fault| (1, fault.to_string())),
+        _ => Err(usage()),
+    }
 }
 
 /// Every other open descriptor would be inherited by maintainer scripts.

@@ -1,20 +1,21 @@
 //! `postern-packages run`: runs the work of an order, as root in a unit of its own, and writes its outcome.
 
-use crate::follow::Follower;
 use crate::host::Host;
 use crate::job::{self, Job, Work};
-use crate::{check, files, hold, inverse, states};
+use crate::runner::{Runner, tail};
+use crate::{check, hold, inverse};
 use nix::sys::stat::{Mode, umask};
 use postern_apt::dpkg::{self, Row};
 use postern_apt::{Action, Transaction, apt_errors, arguments};
-use postern_policy::{Code, Denied, Grant};
 use postern_proto::root::v1::Outcome;
-use postern_proto::v1::{Completed, PackageStep, Phase, Plan, Status};
+use postern_proto::v1::{Action as StepAction, Completed, PackageInfo, PackageStep, Plan, Status};
 use postern_root::store::{self, Durability};
-use postern_root::{Fault, OrderId, failed, one_line, unchanged};
+use postern_root::{Code, Denied, Fault, OrderId, failed, one_line, unchanged};
 use prost::Message;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -29,14 +30,13 @@ pub fn run(host: &Host, id: OrderId) -> Result<(), Fault> {
     umask(Mode::from_bits_truncate(0o022));
     let job = Job::load(host, id)?;
     // Created exclusively: a job that was started once is never started again.
-    let output = files::create(&job.directory, "output")
-        .map_err(|fault| Fault::new(format!("the job has run before: {fault}")))?;
-    // After that wait the policy and the accounts of then decide.
-    let followed = follower(host, &job, output).and_then(|mut follower| {
+    let output = store::create(&job.directory.join("output")).map_err(Fault::io("the job has run before"))?;
+    let ended = wait(host, &job, output).and_then(|(runner, left)| {
+        // After that wait the policy and the accounts of then decide.
         let job = Job::load(host, id).map_err(|fault| package_failed(&fault))?;
-        decided(host, &job, &mut follower)
+        decided(host, &job, &runner, left)
     });
-    let outcome = followed.unwrap_or_else(|denied| Outcome {
+    let outcome = ended.unwrap_or_else(|denied| Outcome {
         completed: Some(failed(denied.code, &denied.message)),
         ..Outcome::default()
     });
@@ -48,62 +48,52 @@ fn package_failed(fault: &Fault) -> Denied {
     Denied::new(Code::PackageFailed, fault.to_string())
 }
 
-/// What follows the work. It has waited for apt's lock in place of programs that do not wait by themselves.
-fn follower<'a>(host: &'a Host, job: &'a Job, output: File) -> Result<Follower<'a>, Denied> {
+/// Waits for apt's lock: not every program waits by itself. If another process takes it after that, apt-get waits for
+/// the rest of the time, and other programs fail as `busy`.
+fn wait<'a>(host: &Host, job: &'a Job, output: File) -> Result<(Runner<'a>, Duration), Denied> {
     let (grant, work) = job::decide(&job.authority()?)?;
-    let (lock, phase, waits_itself) = match &work {
-        Work::Update => (&host.apt.lists_lock, Phase::Update, false),
-        Work::Mark { .. } => (&host.apt.dpkg_lock, Phase::Run, false),
-        Work::Transaction(transaction, _) => {
-            (&host.apt.dpkg_lock, Phase::Download, transaction.action != Action::Repair)
-        }
-    };
-    let mut follower =
-        Follower::new(&job.directory, output, lock, phase).map_err(|fault| package_failed(&fault))?;
-    if !waits_itself {
-        follower.wait_for_lock(grant.timeout());
-    }
-    Ok(follower)
+    let is_update = matches!(work, Work::Update);
+    let lock = if is_update { &host.apt.lists_lock } else { &host.apt.dpkg_lock };
+    let mut runner = Runner::new(&job.directory, output).map_err(|fault| package_failed(&fault))?;
+    let left = runner.wait_for(lock, grant.timeout());
+    Ok((runner, left))
 }
 
 /// Decides, acts, and states what was done.
-fn decided(host: &Host, job: &Job, follower: &mut Follower<'_>) -> Result<Outcome, Denied> {
+fn decided(host: &Host, job: &Job, runner: &Runner<'_>, left: Duration) -> Result<Outcome, Denied> {
     let authority = job.authority()?;
     let (grant, work) = job::decide(&authority)?;
     let mut completed = authority
         .witness(&grant)
-        .and_then(|()| perform(host, &grant, &work, follower))
+        .and_then(|()| perform(host, runner, &work, left))
         .unwrap_or_else(|fault| failed(Code::PackageFailed, &fault.to_string()));
     if authority.inverse.is_some() && completed.code == Code::PlanChanged.as_str() {
         Code::UndoConflict.as_str().clone_into(&mut completed.code);
     }
     let objects = completed.packages.iter().map(|package| package.name.clone()).collect();
-    let detail = String::from_utf8_lossy(&follower.tail(OUTPUT_MAX)).into_owned();
+    let detail = String::from_utf8_lossy(&runner.tail(OUTPUT_MAX)).into_owned();
     let inverse = inverse::of(&authority, &grant, &job.key, &work, &completed);
     let outcome = authority.outcome(&grant, objects, completed);
     Ok(Outcome { inverse, detail, ..outcome })
 }
 
-fn perform(host: &Host, grant: &Grant, work: &Work, follower: &mut Follower<'_>) -> Result<Completed, Fault> {
+fn perform(host: &Host, runner: &Runner<'_>, work: &Work, left: Duration) -> Result<Completed, Fault> {
     match work {
-        Work::Transaction(transaction, expected) => {
-            transact(host, follower, transaction, expected, grant.timeout())
-        }
+        Work::Transaction(transaction, expected) => transact(host, runner, transaction, expected, left),
         Work::Update => {
-            let argv = arguments::update(follower.status_fd()?);
-            let ended = follower.run(&host.apt.apt_get, &argv)?;
-            Ok(completed(follower, &[], ended))
+            let ended = runner.run(&host.apt.apt_get, &arguments::update(runner.status_fd()?))?;
+            Ok(completed(runner, &[], ended))
         }
-        Work::Mark { holds, names } => hold::mark(host, follower, *holds, names),
+        Work::Mark { holds, names } => hold::mark(host, runner, *holds, names),
     }
 }
 
 fn transact(
     host: &Host,
-    follower: &mut Follower<'_>,
+    runner: &Runner<'_>,
     transaction: &Transaction,
     expected: &[PackageStep],
-    wait: Duration,
+    left: Duration,
 ) -> Result<Completed, Fault> {
     let repairs = transaction.action == Action::Repair;
     if expected.is_empty() {
@@ -114,21 +104,19 @@ fn transact(
             return Ok(unchanged(nothing_to_do(transaction.action)));
         }
     }
-    let status_fd = follower.status_fd()?;
+    let status_fd = runner.status_fd()?;
     if repairs {
         // Where it fails for want of another package, apt-get may bring that: the state afterwards counts.
-        follower.run(&host.apt.dpkg, &arguments::configure(status_fd))?;
-        follower.failed = None;
+        runner.run(&host.apt.dpkg, &arguments::configure(status_fd))?;
     }
-    let id = follower.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let run = arguments::Run { status_fd, check: (&host.program, id), lock_timeout_s: wait.as_secs() };
+    let id = runner.directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let run = arguments::Run { status_fd, check: (&host.program, id), lock_timeout_s: left.as_secs() };
     let argv = arguments::transaction(transaction, &run);
-    let ended = follower.run(&host.apt.apt_get, &argv)?;
-    let mut completed = completed(follower, expected, ended);
+    let ended = runner.run(&host.apt.apt_get, &argv)?;
+    let mut completed = completed(runner, expected, ended);
     let was_let_go_on = completed.plan.is_some();
     if (repairs || was_let_go_on)
-        && let Err(fault) =
-            states::add(host, follower.directory, (transaction.action, expected), &mut completed)
+        && let Err(fault) = add_states(host, runner.directory, (transaction.action, expected), &mut completed)
         && !completed.code.is_empty()
     {
         // How it ended is known; the state of the packages is not.
@@ -141,23 +129,22 @@ fn transact(
 }
 
 /// Returns how the work ended, from the strongest evidence.
-fn completed(follower: &mut Follower<'_>, expected: &[PackageStep], ended: ExitStatus) -> Completed {
-    let changed = files::tail(&follower.directory.join(check::CHANGED), OUTPUT_MAX);
-    let failure = apt_errors::failure(&follower.tail(OUTPUT_MAX));
-    let broken = follower.failed.take();
+fn completed(runner: &Runner<'_>, expected: &[PackageStep], ended: ExitStatus) -> Completed {
+    let changed = tail(&runner.directory.join(check::CHANGED), OUTPUT_MAX);
+    let failure = apt_errors::failure(&runner.tail(OUTPUT_MAX));
     let mut completed = if ended.success() {
         Completed { status: Status::Done.into(), ..Completed::default() }
     } else if !changed.is_empty() {
         failed(Code::PlanChanged, &String::from_utf8_lossy(&changed))
     } else if let Some(signal) = ended.signal() {
         failed(Code::PackageFailed, &format!("apt-get was killed by signal {signal}"))
-    } else if let Some(text) = broken.filter(|_| failure.code != Code::NoSpace) {
+    } else if let Some(text) = runner.failed_package().filter(|_| failure.code != Code::NoSpace) {
         failed(Code::PackageFailed, &text)
     } else {
         failed(failure.code, &failure.message)
     };
     // apt-get starts no check if there is nothing to do: then nothing was done.
-    if follower.directory.join(check::PASSED).exists() {
+    if runner.directory.join(check::PASSED).exists() {
         completed.plan = Some(Plan { packages: expected.to_vec(), ..Plan::default() });
     }
     completed
@@ -172,4 +159,57 @@ const fn nothing_to_do(action: Action) -> &'static str {
         Action::Autoremove => "nothing to do",
         Action::Repair => "nothing is left half done",
     }
+}
+
+/// Adds to an outcome the state of each package, and names those that are half-configured.
+fn add_states(
+    host: &Host,
+    directory: &Path,
+    (action, expected): (Action, &[PackageStep]),
+    outcome: &mut Completed,
+) -> Result<(), Fault> {
+    let names: Vec<&str> = expected.iter().map(|step| step.name.as_str()).collect();
+    let rows = dpkg::rows(&host.apt, if action == Action::Repair { &[] } else { &names })?;
+    let half = rows.iter().filter(|row| row.half_done());
+    let half: Vec<String> = half.map(|row| format!("{} is {}", row.name, row.state)).collect();
+    if !half.is_empty() {
+        if outcome.code.is_empty() {
+            outcome.status = Status::Failed.into();
+            Code::PackageFailed.as_str().clone_into(&mut outcome.code);
+        }
+        let and = if outcome.message.is_empty() { "" } else { "; " };
+        outcome.message = one_line(&format!("{}{and}{}", outcome.message, half.join(", ")));
+    }
+    outcome.packages = expected.iter().map(|step| info(step, &rows)).collect();
+    let is_removal = |step: &&PackageStep| matches!(step.action(), StepAction::Remove | StepAction::Purge);
+    let staying = expected.iter().filter(|step| !is_removal(step));
+    let staying: Vec<&str> = staying.map(|step| step.name.as_str()).collect();
+    if staying.is_empty() {
+        return Ok(());
+    }
+    // The order was written just before the start, by the same clock as dpkg's files.
+    let path = directory.join("order.pb");
+    let began = std::fs::metadata(&path).map_err(Fault::io(path.display()))?;
+    let since = (began.ctime(), began.ctime_nsec());
+    for (name, arch, file) in dpkg::kept_conffiles(&host.apt, &staying, since)? {
+        let package = outcome.packages.iter_mut().find(|info| info.name == name && info.arch == arch);
+        if let Some(info) = package {
+            info.conffiles_kept.push(file);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the state after a step; dpkg has no entry of a purged package.
+fn info(step: &PackageStep, rows: &[Row]) -> PackageInfo {
+    let row = rows.iter().find(|row| row.name == step.name && row.arch == step.arch);
+    row.map_or_else(
+        || PackageInfo {
+            name: step.name.clone(),
+            arch: step.arch.clone(),
+            state: "not-installed".to_owned(),
+            ..PackageInfo::default()
+        },
+        Row::info,
+    )
 }

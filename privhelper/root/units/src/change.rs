@@ -1,16 +1,16 @@
 //! `unit.start` and every other change of one unit, by one command of systemctl.
 
-use crate::facts;
 use crate::state::Work;
-use crate::{inverse, systemctl};
+use crate::{facts, systemctl};
 use postern_policy::facts::{UnitFacts, UnitState, unit_info};
 use postern_policy::request::UnitRequest;
 use postern_policy::rules::protect::RESTARTABLE;
-use postern_policy::{Code, Denied, Facts, Grant, VerbId};
-use postern_proto::root::v1::Outcome;
+use postern_policy::{Facts, Grant, VerbId};
+use postern_proto::root::v1::{self as root, Outcome};
 use postern_proto::v1::event::Kind;
-use postern_proto::v1::{Completed, Phase, Progress, Status};
-use postern_root::{Error, Fault, failed};
+use postern_proto::v1::{Completed, Phase, Progress, Status, UnitEnableRequest};
+use postern_root::{Code, Denied, Error, Fault, failed};
+use prost::Message;
 
 /// Decides on root's own facts, changes the unit, and returns the outcome.
 pub fn change(work: &mut Work<'_>, request: &UnitRequest, grant: Grant) -> Result<Outcome, Error> {
@@ -28,10 +28,9 @@ pub fn change(work: &mut Work<'_>, request: &UnitRequest, grant: Grant) -> Resul
     // The recorder may be gone; the change continues.
     drop(work.connection.event(Kind::Progress(progress)));
     let finished = act(work, request, action).map_err(Error::Begun)?;
-    let begun = |error: Error| Error::Begun(Fault::new(error.detail()));
-    let after = facts::state(host, &request.unit).map_err(begun)?;
+    let after = facts::state(host, &request.unit).map_err(Error::begun)?;
     let completed = completed(request, &before, &after, &finished);
-    let inverse = inverse::of_unit(work.state, authority, &grant, request, &before, &completed);
+    let inverse = inverse(work, &grant, request, &before, &completed);
     let undoable = inverse.is_some();
     let outcome = authority.outcome(&grant, vec![after.id], Completed { undoable, ..completed });
     Ok(Outcome { inverse, ..outcome })
@@ -124,8 +123,48 @@ fn has_changed(verb: VerbId, before: &UnitState, after: &UnitState) -> bool {
     };
     let always = matches!(verb, VerbId::UnitRestart | VerbId::UnitReload);
     // systemd forgets a oneshot that succeeded, and its invocation with it.
-    let has_started = verb == VerbId::UnitStart && !inverse::is_up(&before.active);
+    let has_started = verb == VerbId::UnitStart && !is_up(&before.active);
     always || has_started || key(before) != key(after)
+}
+
+/// Returns the inverse of a change of a unit; none if nothing changed, or one request does not restore the state.
+fn inverse(
+    work: &Work<'_>,
+    grant: &Grant,
+    request: &UnitRequest,
+    before: &UnitState,
+    completed: &Completed,
+) -> Option<root::Inverse> {
+    let after = completed.unit.as_ref().filter(|_| completed.status() == Status::Done)?;
+    let is_other = is_up(&before.active) != is_up(&after.active);
+    let is_enabled_other = before.enabled != after.enabled;
+    let inverses = [
+        (VerbId::UnitStart, is_other, VerbId::UnitStop, false),
+        (VerbId::UnitStop, is_other, VerbId::UnitStart, false),
+        (VerbId::UnitEnable, is_enabled_other, VerbId::UnitDisable, is_other),
+        (VerbId::UnitDisable, is_enabled_other, VerbId::UnitEnable, is_other),
+        // Unmasking starts nothing: one request does not restart the unit that masking stopped.
+        (VerbId::UnitMask, !is_other, VerbId::UnitUnmask, false),
+        (VerbId::UnitUnmask, true, VerbId::UnitMask, false),
+    ];
+    let (_, _, verb, now) = inverses.into_iter().find(|(of, has_one, ..)| *of == request.verb && *has_one)?;
+    // Every change of a unit has these fields; where a verb has no `now`, it is not encoded.
+    let body = UnitEnableRequest { meta: None, unit: request.unit.to_string(), now }.encode_to_vec();
+    let left = root::UnitState {
+        id: after.id.clone(),
+        active: after.active.clone(),
+        enabled: after.enabled.clone(),
+        ..root::UnitState::default()
+    };
+    let left = root::UnitFacts { unit: Some(left), affected: Vec::new() };
+    let left = Some(root::Facts { unit: Some(left), ..root::Facts::default() });
+    let inverse = work.authority.inverse_of(grant, verb, body);
+    Some(work.state.key.sign(root::Inverse { left, ..inverse }))
+}
+
+/// Whether a unit of this state is up, or coming up.
+fn is_up(active: &str) -> bool {
+    matches!(active, "active" | "activating" | "reloading" | "refreshing")
 }
 
 /// `unit.daemon-reload`: systemd reads all its units again.

@@ -4,13 +4,14 @@
 //! arguments are in the record that it passes on as a credential.
 
 use crate::state::Work;
-use crate::{inverse, job, paths};
+use crate::{job, paths};
 use postern_policy::request::CommandRequest;
-use postern_policy::{Code, Denied, Grant};
-use postern_proto::root::v1::{CommandJob, Outcome, Sandbox};
-use postern_proto::v1::Completed;
-use postern_root::Error;
+use postern_policy::types::{Arguments, UnitName};
+use postern_policy::{Command, Grant, VerbId};
+use postern_proto::root::v1::{CommandJob, Inverse, Outcome, Sandbox};
+use postern_proto::v1::{CommandRunRequest, Completed, Parameter};
 use postern_root::store::{self, Durability};
+use postern_root::{Code, Denied, Error};
 use prost::Message;
 
 /// Starts the unit, and follows it.
@@ -25,13 +26,13 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     let arguments = request.open_secrets(row, &authority.ordered.secrets)?.arguments;
     row.check(&arguments)?;
     let argv = row.argv(&arguments)?;
-    let owner = host.root.owner_uid;
+    let owner = host.root.root_uid;
     argv.first().map_or(Ok(()), |program| paths::program(program, owner))?;
     row.paths(&arguments).try_for_each(|path| paths::parent(path, owner))?;
     let id = authority.ordered.id;
-    let unit = format!("{}@{id}.service", row.unit());
+    let unit = UnitName::new(&format!("{}@{id}.service", row.unit()))?;
     let objects = vec![row.name.to_string()];
-    let inverse = inverse::of_command(work.state, authority, grant, row, &committed);
+    let inverse = inverse(work, grant, row, &committed);
     let statement = authority.outcome(grant, objects, Completed::default());
     let path = job::begin(host, id, &unit, &Outcome { inverse, ..statement })?;
     let record = CommandJob {
@@ -49,4 +50,21 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     // The record has the secrets, and nothing reads it any more. `Acknowledge` removes it too.
     drop(store::remove(&directory.join("job")));
     Ok(outcome)
+}
+
+/// Returns the inverse of a command: the `reverse` of its row, with the same values except secrets; none if the row has
+/// none, or it needs other values.
+fn inverse(work: &Work<'_>, grant: &Grant, row: &Command, arguments: &Arguments) -> Option<Inverse> {
+    let reverse = work.authority.policy.command(&row.wire.reverse)?;
+    let is_taken =
+        |name: &str| reverse.parameters.iter().any(|(known, _)| known == name) && !row.is_secret(name);
+    let taken = arguments.iter().filter(|(name, _)| is_taken(name));
+    let parameters = taken.map(|(name, value)| Parameter { name: name.to_owned(), value: value.to_owned() });
+    let parameters = parameters.collect::<Vec<_>>();
+    if parameters.len() != reverse.parameters.len() {
+        return None;
+    }
+    let body = CommandRunRequest { meta: None, name: reverse.name.to_string(), parameters };
+    let inverse = work.authority.inverse_of(grant, VerbId::CommandRun, body.encode_to_vec());
+    Some(work.state.key.sign(inverse))
 }

@@ -1,15 +1,15 @@
 //! Facts about a unit from PID 1: its state, and every unit that a change would affect.
 
-use crate::host::Host;
+use crate::state::Host;
 use crate::systemctl;
+use postern_policy::VerbId;
 use postern_policy::facts::affected::{
     Closure, Install, KnownUnits, LOOKUPS_MAX, UnitChange, UnitProperties, affected_units,
 };
 use postern_policy::facts::{UnitFacts, UnitState, is_missing};
 use postern_policy::request::UnitRequest;
 use postern_policy::types::UnitName;
-use postern_policy::{Code, Denied, VerbId};
-use postern_root::{Error, Fault};
+use postern_root::{Code, Denied, Error, Fault};
 use std::collections::BTreeSet;
 
 /// Gathers the facts of a change.

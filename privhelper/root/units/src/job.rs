@@ -1,16 +1,16 @@
 //! Jobs: package transactions and commands in units of their own. They outlive this program; their files have the outcome.
 //!
-//! `jobs/<order id>/` holds `unit` (its name), `statement.pb` (root's statement, decided before the start), `events`
-//! (written by the job) and, of packages, `order.pb` and `outcome.pb`. The recorder's `Acknowledge` removes it.
+//! `jobs/<order id>/` holds `unit` (its name), `statement.pb` (root's statement, decided before the start), of commands
+//! `events`, and of packages `order.pb`, `status` (their progress) and `outcome.pb`. The recorder's `Acknowledge` removes it.
 
-use crate::host::Host;
-use crate::state::Work;
-use crate::systemctl;
-use postern_policy::{Code, Denied};
+use crate::state::{Host, Work};
+use crate::{facts, systemctl};
+use postern_policy::facts::UnitState;
+use postern_policy::types::UnitName;
 use postern_proto::root::v1::{JobEvent, JobOutcome, Outcome};
 use postern_proto::v1::event::Kind;
-use postern_proto::v1::{Completed, ExitInfo, Status};
-use postern_root::{Error, Fault, OrderId, OutcomeState, failed, store};
+use postern_proto::v1::{Completed, ExitInfo, Output, Status, Stream};
+use postern_root::{Code, Denied, Error, Fault, OrderId, OutcomeState, failed, store};
 use prost::Message;
 use std::fs::File;
 use std::io::Read;
@@ -22,6 +22,8 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(5);
 /// How often systemd is asked whether a unit has ended that outlived its systemctl.
 const STILL: Duration = Duration::from_millis(50);
+/// Most bytes of a job's file that are read at once.
+const PART: u64 = 16 * 1024;
 /// Largest event of a job, in bytes: 64 KiB of output and its fields.
 const EVENT_MAX: usize = 128 * 1024;
 /// Largest file of a job that is read as a whole, in bytes.
@@ -41,66 +43,79 @@ pub fn record(host: &Host, id: OrderId) -> PathBuf {
 ///
 /// # Errors
 /// `request_id_conflict`: there is one, so this order was begun before.
-pub fn begin(host: &Host, id: OrderId, unit: &str, statement: &Outcome) -> Result<PathBuf, Error> {
+pub fn begin(host: &Host, id: OrderId, unit: &UnitName, statement: &Outcome) -> Result<PathBuf, Error> {
     let path = directory(host, id);
     store::make_directory(&path)?;
     if !store::claim(&path.join("begun"), &[])? {
         return Err(Denied::new(Code::RequestIdConflict, "this order was begun before").into());
     }
     store::replace(&path.join("statement.pb"), &[&statement.encode_to_vec()], store::Durability::Synced)?;
-    store::replace(&path.join("unit"), &[unit.as_bytes()], store::Durability::Synced)?;
+    store::replace(&path.join("unit"), &[unit.as_str().as_bytes()], store::Durability::Synced)?;
     Ok(path)
 }
 
-/// Starts the unit of a job, forwards its events, and returns the outcome when all its processes have ended.
-pub fn run(work: &mut Work<'_>, unit: &str, path: &Path) -> Result<Outcome, Error> {
-    let child = systemctl::start(&work.state.host, unit)?;
+/// Starts the unit of a job, forwards what it writes, and returns the outcome when all its processes have ended.
+pub fn run(work: &mut Work<'_>, unit: &UnitName, path: &Path) -> Result<Outcome, Error> {
+    let child = systemctl::start(&work.state.host, unit.as_str())?;
     // The job continues if anything fails here; its files give the recorder the outcome.
-    follow(work, child, unit, path).map_err(Error::Begun)
+    follow(work, child, unit, path).map_err(Error::begun)
 }
 
-fn follow(work: &mut Work<'_>, mut child: Child, unit: &str, path: &Path) -> Result<Outcome, Fault> {
-    let host = &work.state.host;
-    let mut events = Events::new(path);
+fn follow(work: &mut Work<'_>, mut child: Child, unit: &UnitName, path: &Path) -> Result<Outcome, Error> {
+    let (mut events, mut status) = (Events::new(path), Tail::new(path.join("status")));
+    let mut forward = || {
+        // The recorder may be gone; the job continues.
+        let mut send = |output| drop(work.connection.event(Kind::Output(output)));
+        events.each(|event| event.output.into_iter().for_each(&mut send));
+        // Progress of apt-get and dpkg: lines that the broker parses.
+        while let Some(data) = status.read() {
+            send(Output { stream: Stream::Unspecified.into(), data, truncated: false });
+        }
+    };
     while child.try_wait().map_err(Fault::io("wait for systemctl"))?.is_none() {
-        events.forward(work);
+        forward();
         std::thread::sleep(TICK);
     }
     // If systemctl was killed, the job may still run.
-    while systemctl::is_running(host, unit)? {
-        events.forward(work);
+    let mut ended = facts::state(&work.state.host, unit)?;
+    while is_running(&ended) {
+        forward();
         std::thread::sleep(STILL);
+        ended = facts::state(&work.state.host, unit)?;
     }
-    events.forward(work);
-    outcome(host, work.authority.ordered.id)
+    forward();
+    Ok(outcome(path, &ended)?)
+}
+
+fn is_running(unit: &UnitState) -> bool {
+    matches!(unit.active.as_str(), "activating" | "active" | "deactivating" | "reloading")
 }
 
 /// Returns the state of a job.
-pub fn state(host: &Host, id: OrderId) -> Result<OutcomeState, Fault> {
+pub fn state(host: &Host, id: OrderId) -> Result<OutcomeState, Error> {
     let path = directory(host, id);
     let Some(unit) = store::read(&path.join("unit"), 1024)? else { return Ok(OutcomeState::Unknown) };
-    if systemctl::is_running(host, &String::from_utf8_lossy(&unit))? {
+    let unit = facts::state(host, &UnitName::new(&String::from_utf8_lossy(&unit))?)?;
+    if is_running(&unit) {
         return Ok(OutcomeState::Running);
     }
-    outcome(host, id).map(|outcome| OutcomeState::Ended(Box::new(outcome)))
+    Ok(OutcomeState::Ended(Box::new(outcome(&path, &unit)?)))
 }
 
 /// Returns the outcome of a job that has ended: the job's own, the last event's, or PID 1's result.
-pub fn outcome(host: &Host, id: OrderId) -> Result<Outcome, Fault> {
-    let path = directory(host, id);
-    let corrupt = || Fault::Corrupt("a job's files");
-    if let Some(bytes) = store::read(&path.join("outcome.pb"), FILE_MAX)? {
-        return Outcome::decode(bytes.as_slice()).map_err(|_| corrupt());
-    }
-    let statement = store::read(&path.join("statement.pb"), FILE_MAX)?.ok_or_else(corrupt)?;
-    let statement = Outcome::decode(statement.as_slice()).map_err(|_| corrupt())?;
-    let ended = match Events::new(&path).last() {
-        Some(outcome) => command_outcome(&outcome),
-        None => without_outcome(host, &path)?,
+fn outcome(path: &Path, unit: &UnitState) -> Result<Outcome, Fault> {
+    let decode = |name: &str| -> Result<Option<Outcome>, Fault> {
+        let bytes = store::read(&path.join(name), FILE_MAX)?;
+        let decoded = bytes.map(|bytes| Outcome::decode(bytes.as_slice())).transpose();
+        decoded.map_err(|_| Fault::corrupt(name))
     };
-    let is_done = ended.status() == Status::Done;
+    if let Some(outcome) = decode("outcome.pb")? {
+        return Ok(outcome);
+    }
+    let statement = decode("statement.pb")?.ok_or_else(|| Fault::corrupt("a job"))?;
+    let ended = Events::new(path).last().map_or_else(|| without_outcome(unit), |last| command_outcome(&last));
     let (rule, decision) = (statement.rule.clone(), statement.decision);
-    let inverse = statement.inverse.filter(|_| is_done);
+    let inverse = statement.inverse.filter(|_| ended.status() == Status::Done);
     let undoable = inverse.is_some();
     Ok(Outcome { completed: Some(Completed { rule, decision, undoable, ..ended }), inverse, ..statement })
 }
@@ -116,13 +131,10 @@ fn command_outcome(outcome: &JobOutcome) -> Completed {
 }
 
 /// Returns the outcome of a unit that ended before it wrote one.
-fn without_outcome(host: &Host, path: &Path) -> Result<Completed, Fault> {
-    let unit = store::read(&path.join("unit"), 1024)?.unwrap_or_default();
-    let property = |name| systemctl::property(host, name, &String::from_utf8_lossy(&unit));
+fn without_outcome(unit: &UnitState) -> Completed {
     // A unit that is not loaded has not run; systemd reports its result as success.
-    let load = property("LoadState")?;
-    let result = if load == "loaded" { property("Result")? } else { load };
-    Ok(match result.as_str() {
+    let result = if unit.load == "loaded" { &unit.result } else { &unit.load };
+    match result.as_str() {
         "timeout" => failed(Code::Timeout, "it did not end within its time (`timeout`) and was killed"),
         "success" => {
             let interrupted = failed(Code::Interrupted, "it ended without an outcome; see the journal");
@@ -131,7 +143,7 @@ fn without_outcome(host: &Host, path: &Path) -> Result<Completed, Fault> {
         other => {
             failed(Code::CommandFailed, &format!("it could not be run to its end: {other}; see the journal"))
         }
-    })
+    }
 }
 
 /// Removes the files of a job, once the recorder has written its end.
@@ -145,25 +157,37 @@ pub fn forget(host: &Host, id: OrderId) {
     }
 }
 
-/// The events that a job has written: `u32` little-endian length, then the message.
-struct Events {
+/// A file of a job that is read while it is written.
+struct Tail {
     path: PathBuf,
     file: Option<File>,
+}
+
+impl Tail {
+    const fn new(path: PathBuf) -> Self {
+        Self { path, file: None }
+    }
+
+    /// Reads bytes that were written since; none if there are none now.
+    fn read(&mut self) -> Option<Vec<u8>> {
+        if self.file.is_none() {
+            self.file = File::open(&self.path).ok();
+        }
+        let mut part = Vec::new();
+        let read = self.file.as_mut()?.take(PART).read_to_end(&mut part);
+        (read.is_ok() && !part.is_empty()).then_some(part)
+    }
+}
+
+/// The events that a command has written: `u32` little-endian length, then the message.
+struct Events {
+    file: Tail,
     partial: Vec<u8>,
 }
 
 impl Events {
     fn new(path: &Path) -> Self {
-        Self { path: path.join("events"), file: None, partial: Vec::new() }
-    }
-
-    /// Forwards the whole events that were written since.
-    fn forward(&mut self, work: &mut Work<'_>) {
-        self.each(|event| {
-            let kind = event.progress.map(Kind::Progress).or(event.output.map(Kind::Output));
-            // The recorder may be gone; the job continues.
-            drop(kind.map(|kind| work.connection.event(kind)));
-        });
+        Self { file: Tail::new(path.join("events")), partial: Vec::new() }
     }
 
     /// The outcome in the last event, if all are whole.
@@ -176,17 +200,10 @@ impl Events {
     /// Reads complete events. A command may have written the file itself: the rest of a damaged one is not read, and the
     /// job then has no outcome in it.
     fn each(&mut self, mut take: impl FnMut(JobEvent)) {
-        if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
-        }
-        let Some(file) = &mut self.file else { return };
-        let mut chunk = [0_u8; 16 * 1024];
-        while self.partial.len() <= EVENT_MAX {
-            let count = file.read(&mut chunk).unwrap_or(0);
-            if count == 0 {
-                return;
-            }
-            self.partial.extend_from_slice(chunk.get(..count).unwrap_or_default());
+        while self.partial.len() <= EVENT_MAX
+            && let Some(part) = self.file.read()
+        {
+            self.partial.extend_from_slice(&part);
             while let Some((len, rest)) = self.partial.split_first_chunk::<4>() {
                 let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
                 let Some((event, after)) = rest.split_at_checked(len) else { break };

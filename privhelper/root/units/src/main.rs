@@ -2,7 +2,7 @@
 //!
 //! Takes no arguments. Exit status 1 and one line in the journal if it cannot serve.
 
-use postern_root::{Fault, server, startup};
+use postern_root::{Fault, server};
 use postern_units::{Host, State};
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> Result<(), Fault> {
-    let (listener, signals) = startup::start(&[])?;
+    let (listener, signals) = server::start(&[])?;
     let host = Host::real()?;
     let peer_uid = host.root.peer_uid;
     let state = State::open(host)?;

@@ -3,6 +3,7 @@
 use crate::job;
 use crate::state::Work;
 use postern_policy::Grant;
+use postern_policy::types::UnitName;
 use postern_proto::root::v1::{Envelope, Outcome, RootExecute};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Output, Status, Stream};
@@ -14,7 +15,7 @@ use prost::Message;
 pub fn start(work: &mut Work<'_>, envelope: &Envelope, grant: &Grant) -> Result<Outcome, Error> {
     let ordered = work.authority.ordered;
     let host = &work.state.host;
-    let unit = format!("postern-packages@{}.service", ordered.id);
+    let unit = UnitName::new(&format!("postern-packages@{}.service", ordered.id))?;
     let statement = work.authority.outcome(grant, Vec::new(), Completed::default());
     let path = job::begin(host, ordered.id, &unit, &statement)?;
     let boot_id = host.root.boot_id.clone();

@@ -1,14 +1,11 @@
 //! Checks that nobody but root can change a program, or a file whose path it is given. Reads only.
 
-use postern_policy::{Code, Denied};
-use postern_root::{Error, Fault};
+use postern_root::{Code, Denied, Error, Fault};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-/// More links than this are a circle.
-const LINKS_MAX: usize = 40;
 /// Most bytes of a script's first line that the kernel reads.
 const LINE_MAX: u64 = 256;
 /// Write permission for anybody but the owner.
@@ -20,32 +17,18 @@ const OTHERS: u32 = 0o022;
 /// # Errors
 /// `unsafe_path`; `not_found`; or it cannot be found out.
 pub fn program(path: &str, owner: u32) -> Result<(), Error> {
-    let found = walk(Path::new(path), owner)?;
-    if !found.metadata().map_err(Fault::io("stat a program"))?.is_file() {
-        return Err(unsafe_path(path, "is no file"));
-    }
-    let start = start(&found)?;
-    let Some(rest) = start.strip_prefix(b"#!") else { return Ok(()) };
-    let line =
-        String::from_utf8_lossy(rest.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
-    match line.split_ascii_whitespace().next() {
-        // The kernel accepts an interpreter that is a script, to some depth; here it is refused.
-        Some(interpreter) if interpreter.starts_with('/') && !is_script(interpreter, owner)? => Ok(()),
+    let start = start(path, owner)?;
+    let Some(line) = start.strip_prefix(b"#!") else { return Ok(()) };
+    let line = String::from_utf8_lossy(line);
+    let interpreter = line.lines().next().and_then(|line| line.split_ascii_whitespace().next());
+    // The kernel accepts an interpreter that is a script, to some depth; here it is refused.
+    match interpreter.filter(|interpreter| interpreter.starts_with('/')) {
+        Some(interpreter) if !self::start(interpreter, owner)?.starts_with(b"#!") => Ok(()),
         Some(_) | None => {
-            Err(unsafe_path(path, "has an interpreter that is a script or has no absolute path"))
+            let why = "has an interpreter that is a script or has no absolute path";
+            Err(unsafe_path(Path::new(path), why))
         }
     }
-}
-
-fn is_script(path: &str, owner: u32) -> Result<bool, Error> {
-    Ok(start(&walk(Path::new(path), owner)?)?.starts_with(b"#!"))
-}
-
-/// The first bytes of a program.
-fn start(path: &Path) -> Result<Vec<u8>, Fault> {
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LINE_MAX).read_to_end(&mut start));
-    read.map(|_| start).map_err(Fault::io("read a program"))
 }
 
 /// Whether only `owner` can change the directory of this path.
@@ -53,64 +36,47 @@ fn start(path: &Path) -> Result<Vec<u8>, Fault> {
 /// # Errors
 /// As [`program`].
 pub fn parent(path: &str, owner: u32) -> Result<(), Error> {
-    walk(Path::new(path).parent().unwrap_or(Path::new("/")), owner).map(drop)
+    check(Path::new(path).parent().unwrap_or(Path::new("/")), owner)
 }
 
-/// Follows a path from `/`, and each link in it: every component belongs to `owner` or root and is writable by nobody else.
-fn walk(path: &Path, owner: u32) -> Result<PathBuf, Error> {
-    let shown = path.to_string_lossy();
-    let mut left: Vec<PathBuf> = parts(path);
-    let (mut at, mut links) = (PathBuf::from("/"), 0_usize);
-    check(&at, owner, &shown)?;
-    while let Some(part) = left.pop() {
-        if part.as_os_str() == ".." {
-            at.pop();
-            continue;
-        }
-        let next = at.join(&part);
-        let metadata = check(&next, owner, &shown)?;
-        if !metadata.is_symlink() {
-            at = next;
-            continue;
-        }
-        links = links.saturating_add(1);
-        if links > LINKS_MAX {
-            return Err(unsafe_path(&shown, "has a loop of symbolic links"));
-        }
-        let target = std::fs::read_link(&next).map_err(Fault::io("read a link"))?;
-        if target.is_absolute() {
-            at = PathBuf::from("/");
-        }
-        left.extend(parts(&target));
+/// Checks a program, and returns its first bytes.
+fn start(path: &str, owner: u32) -> Result<Vec<u8>, Error> {
+    check(Path::new(path), owner)?;
+    if !std::fs::metadata(path).map_err(Fault::io("stat a program"))?.is_file() {
+        return Err(unsafe_path(Path::new(path), "is no file"));
     }
-    Ok(at)
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LINE_MAX).read_to_end(&mut start));
+    read.map_err(Fault::io("read a program"))?;
+    Ok(start)
 }
 
-/// The components of a path, the last one first.
-fn parts(path: &Path) -> Vec<PathBuf> {
-    let wanted = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
-    path.components().filter(wanted).map(|part| PathBuf::from(part.as_os_str())).rev().collect()
-}
-
-fn check(at: &Path, owner: u32, shown: &str) -> Result<std::fs::Metadata, Error> {
-    let metadata = std::fs::symlink_metadata(at).map_err(|error| {
-        if error.kind() == io::ErrorKind::NotFound {
-            return Denied::new(Code::NotFound, "there is no such program or directory").with(shown).into();
+/// Checks every component of an absolute path and of every symbolic link on the way: it belongs to `owner` or root, and
+/// nobody else can write it.
+fn check(path: &Path, owner: u32) -> Result<(), Error> {
+    let failed = |error: io::Error| {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        let missing = || Denied::new(Code::NotFound, format!("{:?} does not exist", path.to_string_lossy()));
+        if is_missing { missing().into() } else { unsafe_path(path, &format!("cannot be followed: {error}")) }
+    };
+    // Fails in a loop of links, so that the recursion below ends.
+    path.canonicalize().map_err(failed)?;
+    for at in path.ancestors() {
+        let metadata = at.symlink_metadata().map_err(failed)?;
+        // Permission bits of a link have no meaning; those of its directory do.
+        let others_write = !metadata.is_symlink() && metadata.mode() & OTHERS != 0;
+        if others_write || ![0, owner].contains(&metadata.uid()) {
+            let why = "can be changed by others than root; make it root's, not writable by group or others";
+            return Err(unsafe_path(at, why));
         }
-        Error::from(Fault::Io { doing: "look at a program", error })
-    })?;
-    // Permission bits of a link have no meaning; those of its directory do.
-    let others_write = !metadata.is_symlink() && metadata.mode() & OTHERS != 0;
-    if others_write || ![0, owner].contains(&metadata.uid()) {
-        let why = format!(
-            "{:?} can be changed by others than root; make it root's, not writable by group or others",
-            at.to_string_lossy()
-        );
-        return Err(unsafe_path(shown, &why));
+        if metadata.is_symlink() {
+            let parent = at.parent().unwrap_or(Path::new("/")).canonicalize().map_err(failed)?;
+            check(&parent.join(at.read_link().map_err(failed)?), owner)?;
+        }
     }
-    Ok(metadata)
+    Ok(())
 }
 
-fn unsafe_path(path: &str, why: &str) -> Error {
-    Denied::new(Code::UnsafePath, format!("{path:?} is refused: {why}")).into()
+fn unsafe_path(path: &Path, why: &str) -> Error {
+    Denied::new(Code::UnsafePath, format!("{:?} is refused: it {why}", path.to_string_lossy())).into()
 }

@@ -1,9 +1,37 @@
-//! The state that all orders share, and the state of one order.
+//! The host as values that tests replace, the state that all orders share, and that of one order.
 
-use crate::host::Host;
-use postern_root::{Authority, Connection, Fault, Key, OrderId, store};
+use postern_root::{Authority, Connection, Fault, Host as RootHost, Key, OrderId, store};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The programs and directories of a machine; `main` builds the real one.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// The accepted policy, accounts, keys and state.
+    pub root: RootHost,
+    /// systemctl(1).
+    pub systemctl: PathBuf,
+    /// Records of commands, with their secrets, on a tmpfs.
+    pub commands: PathBuf,
+    /// Exists where systemd is PID 1 (`sd_booted(3)`).
+    pub systemd: PathBuf,
+}
+
+impl Host {
+    /// The installed host.
+    ///
+    /// # Errors
+    /// As [`RootHost::real`].
+    pub fn real() -> Result<Self, Fault> {
+        Ok(Self {
+            root: RootHost::real("units", "/var/lib/postern-root")?,
+            systemctl: "/usr/bin/systemctl".into(),
+            commands: "/run/postern-jobs".into(),
+            systemd: "/run/systemd/system".into(),
+        })
+    }
+}
 
 /// The state that all orders share.
 #[derive(Debug)]
@@ -11,7 +39,7 @@ pub struct State {
     pub(crate) host: Host,
     pub(crate) key: Key,
     /// The orders under way in this process, also before PID 1 has their units.
-    pub(crate) running: Mutex<Vec<OrderId>>,
+    running: Mutex<Vec<OrderId>>,
 }
 
 /// One order under way.

@@ -1,6 +1,6 @@
 //! Runs systemctl(1): fixed words, then `--`, then units' names of validated types. No shell, no pager, constant environment.
 
-use crate::host::Host;
+use crate::state::Host;
 use postern_root::Fault;
 use std::process::{Child, Command, Stdio};
 
@@ -49,20 +49,4 @@ pub fn start(host: &Host, unit: &str) -> Result<Child, Fault> {
     let mut command = command(host, &["start", "--no-ask-password", "--quiet", "--", unit]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map_err(Fault::io("start systemctl"))
-}
-
-/// Returns one property of a unit.
-pub fn property(host: &Host, name: &str, unit: &str) -> Result<String, Fault> {
-    let property = format!("--property={name}");
-    let finished = run(host, &["show", &property, "--value", "--", unit])?;
-    if !finished.is_success {
-        return Err(Fault::new(format!("systemctl show: {}", finished.stderr.trim())));
-    }
-    Ok(finished.stdout.trim().to_owned())
-}
-
-/// Whether a unit runs or is being started or stopped.
-pub fn is_running(host: &Host, unit: &str) -> Result<bool, Fault> {
-    let state = property(host, "ActiveState", unit)?;
-    Ok(matches!(state.as_str(), "activating" | "active" | "deactivating" | "reloading"))
 }

@@ -3,13 +3,13 @@
 //! `policy apply` wrote the unit of (validator, directory); it mounts the stage of its instance's name over the live
 //! directory. Only the exit status leaves it: sizes and text of the output could reveal secrets.
 
-use crate::host::Host;
+use crate::state::Host;
 use crate::systemctl;
-use postern_policy::{Code, Denied, Policy};
+use postern_policy::Policy;
 use postern_proto::root::v1::{Agreement, Envelope, Outcome, Sandbox};
 use postern_proto::v1::event::Kind;
 use postern_proto::v1::{Completed, Phase, Progress, Status};
-use postern_root::{Connection, Error, Fault, Key, OrderId, Ordered};
+use postern_root::{Code, Connection, Denied, Error, Fault, Key, OrderId, Ordered};
 use std::os::unix::net::UnixStream;
 
 /// Runs the validator's unit.
@@ -24,17 +24,15 @@ pub fn validate(
     ordered: &Ordered,
 ) -> Result<Outcome, Error> {
     let key = Key::read(&host.root.validator_key)?;
-    let key = key.ok_or(Fault::Corrupt("the key of validators (run: postern-admin policy apply)"))?;
+    let key = key.ok_or_else(|| Fault::corrupt("the key of validators (run: postern-admin policy apply)"))?;
     if ordered.order.policy_digest != policy.digest().as_bytes() {
         return Err(Denied::new(Code::PlanChanged, "the policy was replaced; send the request again").into());
     }
     let forged = || Denied::new(Code::InvalidArgument, "postern-files did not make this stage");
     let staged = envelope.staged.as_ref().filter(|staged| key.verifies(*staged)).ok_or_else(forged)?;
-    let required = staged.validators.iter();
-    let mut named = required.filter(|one| one.name == envelope.validator && one.copy == envelope.copy);
-    named.next().ok_or_else(forged)?;
-    let copy = usize::try_from(envelope.copy).ok().and_then(|index| staged.copies.get(index));
-    let copy = copy.ok_or_else(forged)?;
+    let mut required = staged.validators.iter();
+    let live = &envelope.live;
+    required.find(|one| one.name == envelope.validator && one.live == *live).ok_or_else(forged)?;
     let row = policy.command(&envelope.validator).filter(|row| row.wire.sandbox() == Sandbox::Validator);
     let unknown = || Denied::new(Code::Unsupported, "the policy has no validator of this name");
     let row = row.ok_or_else(unknown)?;
@@ -42,7 +40,7 @@ pub fn validate(
     let progress =
         Progress { phase: Phase::Validate.into(), item: row.name.to_string(), ..Progress::default() };
     drop(connection.event(Kind::Progress(progress)));
-    let unit = format!("{}@{stage}.service", row.validator_unit(&copy.live));
+    let unit = format!("{}@{stage}.service", row.validator_unit(live));
     let mut child = systemctl::start(host, &unit)?;
     let ended = child.wait().map_err(Fault::io("wait for systemctl"))?;
     if !ended.success() {
@@ -54,7 +52,7 @@ pub fn validate(
         validator: row.name.to_string(),
         stage_id: staged.stage_id.clone(),
         stage_digest: staged.digest.clone(),
-        copy: envelope.copy,
+        live: live.clone(),
         ..Agreement::default()
     };
     let completed = Completed { status: Status::Done.into(), ..Completed::default() };

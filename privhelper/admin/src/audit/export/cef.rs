@@ -47,7 +47,7 @@ fn extensions(record: &Value, host: &str) -> Vec<(&'static str, String)> {
         ("act", shown(&record["verb"])),
         ("outcome", shown(&outcome["status"])),
         ("reason", shown(&outcome["code"])),
-        ("msg", escape(&view::told(record))),
+        ("msg", escape(&view::summary(record))),
     ];
     let custom = [
         ("cs1", "cs1Label", "rule", shown(&record["rule"])),

@@ -34,7 +34,7 @@ pub fn line(record: &Value, host: &str) -> String {
         let _ = write!(line, " {name}=\"{value}\"");
     }
     let words = [text(&record["verb"]), text(&record["event"])].join(" ");
-    let told = [words.trim(), &view::told(record)].join(": ");
+    let told = [words.trim(), &view::summary(record)].join(": ");
     line.push_str("] \u{feff}");
     line.push_str(escape(&told).trim_end_matches(": "));
     line

@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "certificates",
         Trust,
-        "whoever decides which certificates and keys are trusted can answer in the place of any host that root speaks to",
+        "control over trusted certificates and keys allows impersonating any host that root connects to",
         &[
             "/etc/ssl/**",
             "/etc/pki/**",
@@ -172,7 +172,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "postern-itself",
         Trust,
-        "it is what says what the agent may do, or the record of what it did",
+        "it decides what the agent may do, or records what it did",
         &[
             "/etc/postern/**",
             "/var/lib/postern-*",

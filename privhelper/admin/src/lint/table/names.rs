@@ -5,11 +5,11 @@ use crate::lint::glob;
 
 /// The direction of a change to a unit or package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum Direction {
     /// It is started, enabled or installed.
-    On,
+    Add,
     /// It is stopped, disabled, masked or removed.
-    Off,
+    Remove,
 }
 
 /// One finding about names, with all the patterns that it is about, blanks between them. `*` is any run of characters.
@@ -20,7 +20,7 @@ pub struct Names {
     /// How bad.
     pub class: Class,
     /// Whether it is about bringing or taking away.
-    pub when: When,
+    pub direction: Direction,
     /// How root comes of it: ends the sentence "rule r may start u, and …".
     pub how: &'static str,
     /// Which.
@@ -45,7 +45,7 @@ pub const UNITS: &[Names] = &[
     Names {
         id: "root-shell-unit",
         class: Code,
-        when: When::On,
+        direction: Direction::Add,
         how: "it opens a shell of root, on a console or for one user",
         patterns: "debug-shell.service rescue.* emergency.* single.service runlevel1.target \
                    systemd-sulogin-shell* console-shell.service container-getty@* user@0.service \
@@ -54,7 +54,7 @@ pub const UNITS: &[Names] = &[
     Names {
         id: "container-unit",
         class: Code,
-        when: When::On,
+        direction: Direction::Add,
         how: "whoever reaches its socket or images runs anything as root",
         patterns: "docker* containerd* podman* lxd* incus* lxc* libvirt* virt*d.service virt*d.socket \
                    virt*d-*.socket systemd-nspawn@* machines.target k3s* kubelet* crio* systemd-machined* \
@@ -65,7 +65,7 @@ pub const UNITS: &[Names] = &[
     Names {
         id: "remote-access-unit",
         class: Trust,
-        when: When::On,
+        direction: Direction::Add,
         how: "it lets people or hosts in from outside",
         patterns: "ssh* dropbear* cockpit* webmin* rpcbind* nfs-server* nfs-kernel-server* nfs-mountd* smb* \
                    nmb* samba* telnet* inetd* xinetd* rsync* qemu-guest-agent* systemd-homed* \
@@ -74,21 +74,21 @@ pub const UNITS: &[Names] = &[
     Names {
         id: "vpn-unit",
         class: Code,
-        when: When::On,
+        direction: Direction::Add,
         how: "up and down scripts of its configuration run as root",
         patterns: "openvpn*@* openvpn.service wg-quick@* ifup@*",
     },
     Names {
         id: "console-unit",
         class: Combined,
-        when: When::On,
+        direction: Direction::Add,
         how: "it opens a login that a drop-in makes a shell of root",
         patterns: "getty@* autovt@* serial-getty@* console-getty*",
     },
     Names {
         id: "boot-unit",
         class: Code,
-        when: When::On,
+        direction: Direction::Add,
         how: "it starts another kernel or rebuilds what the host boots from",
         patterns: "kexec* systemd-kexec* systemd-soft-reboot* soft-reboot.target initramfs* dracut* \
                    update-initramfs* grub*",
@@ -96,7 +96,7 @@ pub const UNITS: &[Names] = &[
     Names {
         id: "automation-unit",
         class: Combined,
-        when: When::On,
+        direction: Direction::Add,
         how: "it installs or runs as root what somebody else decides, at the time that the agent chooses",
         patterns: "apt-daily* unattended-upgrades* packagekit* snapd* salt-* puppet* chef* cfengine* \
                    cf-*.service amazon-ssm-agent* walinuxagent* google-guest-agent* google-startup-scripts* \
@@ -105,7 +105,7 @@ pub const UNITS: &[Names] = &[
     Names {
         id: "protection-unit",
         class: Defence,
-        when: When::Off,
+        direction: Direction::Remove,
         how: "the host is then without that protection or without a record of what happens",
         patterns: "auditd* apparmor* ufw* nftables* iptables* netfilter-persistent* firewalld* fail2ban* \
                    crowdsec* systemd-journald* systemd-timesyncd* chrony* ntp* rsyslog* syslog* polkit* \
@@ -118,7 +118,7 @@ pub const PACKAGES: &[Names] = &[
     Names {
         id: "package-hands-out-root",
         class: Combined,
-        when: When::On,
+        direction: Direction::Add,
         how: "it gives members of a group, or whoever reaches its socket, everything that root has",
         patterns: "docker.io docker-ce* podman* containerd* lxd* lxc* incus* libvirt-daemon* virt-manager \
                    kubelet k3s* snapd flatpak packagekit sudo sudo-ldap doas opendoas super userv \
@@ -128,7 +128,7 @@ pub const PACKAGES: &[Names] = &[
     Names {
         id: "package-opens-access",
         class: Combined,
-        when: When::On,
+        direction: Direction::Add,
         how: "its service lets people or hosts in from outside as soon as it is installed",
         patterns: "openssh-server dropbear* telnetd* inetutils-*d rsh-server rsh-redone-server \
                    nfs-kernel-server samba cockpit* webmin usermin rsync vsftpd proftpd* tftpd* xinetd \
@@ -137,7 +137,7 @@ pub const PACKAGES: &[Names] = &[
     Names {
         id: "package-kernel-code",
         class: Combined,
-        when: When::On,
+        direction: Direction::Add,
         how: "it compiles or brings code that runs in the kernel or at boot",
         patterns: "*-dkms dkms linux-image* linux-headers* linux-modules* grub* shim* initramfs-tools* \
                    dracut* systemtap* bpftrace gcc gcc-1* g++ build-essential clang make",
@@ -145,7 +145,7 @@ pub const PACKAGES: &[Names] = &[
     Names {
         id: "package-brings-a-source",
         class: Combined,
-        when: When::On,
+        direction: Direction::Add,
         how: "it makes root trust further keys or sources for packages",
         patterns: "*-archive-keyring *-keyring *-release *-repo ubuntu-advantage* ubuntu-pro* extrepo* \
                    apt-transport-*",
@@ -153,7 +153,7 @@ pub const PACKAGES: &[Names] = &[
     Names {
         id: "package-protection",
         class: Defence,
-        when: When::Off,
+        direction: Direction::Remove,
         how: "the host then lacks its protection, its way in for administrators, or its kernel",
         patterns: "apparmor* auditd ufw nftables iptables* firewalld fail2ban crowdsec unattended-upgrades \
                    needrestart sudo openssh-server linux-image* linux-modules* systemd* libpam-* rsyslog \

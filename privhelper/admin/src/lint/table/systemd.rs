@@ -206,7 +206,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "systemd-network-config",
         Combined,
-        "who decides name servers, time and routes can answer in the place of any host that root trusts by name",
+        "control over name servers, time and routes allows impersonating any host that root trusts by name",
         &[
             "/etc/systemd/resolved.conf",
             "/etc/systemd/resolved.conf.d/**",

@@ -185,7 +185,7 @@ fn reports_a_dangerous_grant_together_with_other_errors() {
     // The helper protects the place, and the id is wrong elsewhere: the lint says its part all the same.
     let policy = MIXED.replace("/etc/logrotate.d", "/etc/cron.d").replace("\"install\"", "\"Install\"");
     let ran = TestHost::new(&policy).run(&["policy", "check"]);
-    for words in ["error[cron]", "is protected: no rule can grant", "\"Install\" is no id"] {
+    for words in ["error[cron]", "is protected: no rule can grant", "\"Install\" is not a valid id"] {
         assert!(ran.out.contains(words), "no {words:?} in {}", ran.out);
     }
 }

@@ -79,7 +79,7 @@ fn an_ask_rule_needs_distinct_approvers_who_are_no_clients() {
     };
     assert_eq!(act(&earlier).unwrap_err(), "not_approved", "an approval of another boot");
     assert_eq!(decide(&world, &ordered, Purpose::Act(None), &start()).unwrap_err(), "not_approved");
-    assert!(decide(&world, &ordered, Purpose::Facts(None), &start()).is_ok(), "facts need no consent");
+    assert!(decide(&world, &ordered, Purpose::Facts, &start()).is_ok(), "facts need no consent");
 }
 
 fn inverse(world: &World, uid: u32) -> Inverse {

@@ -1,8 +1,8 @@
 //! The start of a program: one socket of systemd's, and nothing else that was inherited.
 
 use crate::support::World;
+use postern_root::server;
 use postern_root::server::{Ended, Limits, serve};
-use postern_root::startup;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -40,7 +40,7 @@ fn takes_the_socket_and_closes_every_other_descriptor() {
 }
 
 fn started() {
-    let (listener, signals) = startup::start(&[]).unwrap();
+    let (listener, signals) = server::start(&[]).unwrap();
     let limits =
         Limits { idle: Duration::from_millis(100), connections: 1, patience: Duration::from_secs(5) };
     let answer = |mut stream: UnixStream| {

@@ -116,13 +116,13 @@ fn an_attribute_that_the_kernel_refuses_leaves_the_old_file() {
     let site: Directory = open_granted(&site, world.host.root_uid).unwrap();
     let old = open_target(&site, "a", &[FileKind::File]).unwrap().unwrap();
     let broken = ExtendedAttribute { name: ACL.as_bytes().to_vec(), value: b"no ACL at all".to_vec() };
-    let attributes = ExtendedAttributes::from_journal(vec![broken]);
+    let attributes = ExtendedAttributes(vec![broken]);
     let to = To::Content(b"new".as_slice().into(), Digest::of(&[b"new"]));
     let (name, temporary) = ("a", ".postern-1");
     let (was, attributes, extended) = (Some(&old), old.attributes, Some(&attributes));
     let step = Step { parent: &site, name, temporary, old: was, to: &to, attributes, extended };
     let error = swap::stage(&[step]).unwrap_err();
-    assert_eq!(error.to_client().0.as_str(), "special_file");
+    assert_eq!(error.close().unwrap().code, "special_file");
     // Whoever staged it cleans up.
     swap::remove(&site, temporary).unwrap();
     assert_eq!((fs::read(&path).unwrap(), names(&world.path("site"))), (b"old".to_vec(), vec!["a".into()]));

@@ -52,7 +52,8 @@ fn keeps_owner_and_mode_of_a_replaced_file_and_its_content_for_undo() {
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     let kept = names(&world.path("state/undo"));
     let copy = fs::read(world.path("state/undo").join(&kept[0])).unwrap();
-    assert!(kept.len() == 1 && copy.ends_with(b"old"), "the old content is not kept");
+    let has_content = copy.windows(3).any(|part| part == b"old");
+    assert!(kept.len() == 1 && has_content, "the old content is not kept");
 }
 
 #[test]
@@ -346,9 +347,9 @@ fn rejects_symlink_in_parent_directory_and_directories_that_others_can_write() {
 fn refuses_a_file_system_that_is_not_known_to_be_local() {
     let proc = postern_policy::types::TargetPath::new("/proc/sys/kernel").unwrap();
     let error = postern_files::path::open_granted(&proc, 0).unwrap_err();
-    let (code, message) = error.to_client();
-    assert_eq!(code.as_str(), "unsafe_path");
-    assert!(message.contains("file system"), "{message}");
+    let refused = error.close().unwrap();
+    assert_eq!(refused.code, "unsafe_path");
+    assert!(refused.message.contains("file system"), "{}", refused.message);
 }
 
 #[test]
@@ -471,12 +472,15 @@ mod as_root {
                 .unwrap();
         let mount = postern_files::path::facts(&directory).unwrap().mount;
         let directory = postern_files::path::Directory { fd: directory, mount };
-        let code = |error: postern_root::Error| error.to_client().0.as_str();
+        let code = |error: postern_root::Error| error.close().unwrap().code;
         let own = world.host.root_uid;
-        assert_eq!(directory.open_below("mounted", own).map(drop).map_err(code), Err("unsafe_path"));
+        assert_eq!(
+            directory.open_below("mounted", own).map(drop).map_err(code),
+            Err("unsafe_path".to_owned())
+        );
         let kinds = &[postern_policy::types::FileKind::File];
         let file = postern_files::target::open_target(&directory, "file", kinds);
-        assert_eq!(file.map(drop).map_err(code), Err("special_file"));
+        assert_eq!(file.map(drop).map_err(code), Err("special_file".to_owned()));
         drop(mounted.stdin.take());
         mounted.wait().unwrap();
     }

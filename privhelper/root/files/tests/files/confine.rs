@@ -11,7 +11,7 @@ use nix::sys::stat::Mode;
 use postern_files::{confine, open};
 use postern_proto::root::v1 as root;
 use postern_proto::v1::Status;
-use postern_root::startup;
+use postern_root::server;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -145,7 +145,7 @@ fn every_verb_works_in_the_confinement_with_three_capabilities() {
     };
     let kept = [Capability::CAP_CHOWN, Capability::CAP_DAC_OVERRIDE, Capability::CAP_FOWNER];
     let is_root = nix::unistd::Uid::effective().is_root();
-    startup::drop_power(if is_root { &kept } else { &[] }).unwrap();
+    server::drop_power(if is_root { &kept } else { &[] }).unwrap();
     let world = World::confined(&at);
     let site = |name: &str| world.text(&format!("site/{name}"));
     assert_eq!(world.ask(&write(&site("a"), b"1")).status(), Status::Done);
@@ -255,14 +255,14 @@ mod as_root {
             return;
         };
         let kept = [Capability::CAP_CHOWN, Capability::CAP_DAC_OVERRIDE, Capability::CAP_FOWNER];
-        startup::drop_power(&kept).unwrap();
+        server::drop_power(&kept).unwrap();
         let wanted: CapsHashSet = kept.into_iter().collect();
         let has = |set| caps::read(None, set).unwrap();
         assert_eq!((has(CapSet::Permitted), has(CapSet::Effective)), (wanted.clone(), wanted));
         assert!(has(CapSet::Inheritable).is_empty() && has(CapSet::Ambient).is_empty());
         assert!(!nix::sys::prctl::get_dumpable().unwrap() && nix::sys::prctl::get_no_new_privs().unwrap());
         // What is gone does not come back.
-        assert!(startup::drop_power(&[Capability::CAP_SYS_ADMIN]).is_err());
+        assert!(server::drop_power(&[Capability::CAP_SYS_ADMIN]).is_err());
         assert!(caps::set(None, CapSet::Permitted, &[Capability::CAP_KILL].into()).is_err());
     }
 }

@@ -204,7 +204,7 @@ fn a_patch_that_fails_at_its_last_file_is_taken_back() {
         ];
         swap::stage(&steps).unwrap();
         let error = swap::swap(&steps).unwrap_err();
-        assert_eq!(error.to_client().0.as_str(), "precondition_failed");
+        assert_eq!(error.close().unwrap().code, "precondition_failed");
         assert!(!take_up(&entries, [&site; 3].into_iter()).unwrap());
         assert_eq!(names(&world.path("site")), ["b", "c"], "nothing new and nothing temporary is left");
         let content = |name: &str| fs::read_to_string(world.path(&format!("site/{name}"))).unwrap();

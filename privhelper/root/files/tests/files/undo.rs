@@ -230,7 +230,7 @@ fn an_operator_undo_needs_no_rule_but_never_touches_protected_paths() {
     assert_eq!(world.undo(done.inverse()).code(), "no_grant");
     let order = world.undo_order(CLIENT, done.inverse());
     let by_client = root::Envelope { by_operator: true, operator_uid: CLIENT, ..whole() };
-    assert_eq!(world.inspect(&order, Some(by_client)).code(), "not_approved");
+    assert_eq!(world.execute(&order, &[], by_client).code(), "not_approved");
     let protect = root::Protect { paths: vec![world.text("site")], ..root::Protect::default() };
     let rules = root::Rules { rules: vec![read_only], protect: Some(protect), ..root::Rules::default() };
     let unprotected = fs::read(&world.host.accepted).unwrap();

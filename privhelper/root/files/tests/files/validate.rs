@@ -38,7 +38,7 @@ pub fn agreements(world: &World, staged: &Staged) -> Vec<Agreement> {
             validator: required.name.clone(),
             stage_id: staged.stage_id.clone(),
             stage_digest: staged.digest.clone(),
-            copy: required.copy,
+            live: required.live.clone(),
             mac: Vec::new(),
         };
         validator_key(world).sign(agreement)
@@ -57,9 +57,12 @@ pub fn commit(world: &World, order: &root::Order, staged: &Staged, agreements: V
     world.execute(order, &[], envelope)
 }
 
-fn copy(world: &World, staged: &Staged, number: usize) -> PathBuf {
+/// The copy of a live directory.
+fn copy(world: &World, staged: &Staged, live: &str) -> PathBuf {
+    assert!(staged.lives.iter().any(|known| known == live), "{live} is not in {:?}", staged.lives);
     let id = postern_policy::types::Digest::from_bytes(&staged.stage_id).unwrap().to_string();
-    world.path("state/stage").join(id).join(&staged.copies[number].copy)
+    let name = postern_policy::types::Digest::of(&[live.as_bytes()]).to_string();
+    world.path("state/stage").join(id).join(name.get(..16).unwrap())
 }
 
 #[test]
@@ -72,11 +75,8 @@ fn stages_the_whole_directory_and_commits_that_copy_once_the_validator_agrees() 
     assert_eq!(fs::read(&path).unwrap(), b"old", "nothing changes before the commit");
     assert_eq!(names(&world.path("site")), ["a", "b"], "nothing is beside the live file");
     assert!(validator_key(&world).verifies(&staged));
-    let live = &staged.copies[0];
-    let name = postern_policy::types::Digest::of(&[live.live.as_bytes()]).to_string();
-    assert_eq!((live.live.clone(), live.copy.len()), (world.text("site"), 16));
-    assert!(name.starts_with(&live.copy));
-    let at = copy(&world, &staged, 0);
+    assert_eq!(staged.lives, [world.text("site")]);
+    let at = copy(&world, &staged, &world.text("site"));
     assert_eq!(
         (fs::read(at.join("a")).unwrap(), fs::read(at.join("b")).unwrap()),
         (b"new".to_vec(), b"beside".to_vec())
@@ -103,7 +103,7 @@ fn a_commit_needs_every_validator_signature_for_this_stage_and_policy() {
         assert_eq!(answer.code(), "validation_failed");
     };
     fails(&|agreement| agreement.mac = vec![0; 32]);
-    fails(&|agreement| agreement.copy = 1);
+    fails(&|agreement| agreement.live = "/elsewhere".to_owned());
     let key = validator_key(&world);
     let signed = |agreement: Agreement| key.sign(agreement);
     fails(&|agreement| *agreement = signed(Agreement { policy_digest: vec![1; 32], ..agreement.clone() }));
@@ -142,15 +142,19 @@ fn a_stage_that_is_changed_or_older_than_ten_minutes_is_not_committed() {
     let mut world = world();
     let path = world.text("site/a");
     let (order, first) = staged(&world, &write(&path, b"good"));
-    fs::write(copy(&world, &first, 0).join("a"), "evil").unwrap();
+    fs::write(copy(&world, &first, &world.text("site")).join("a"), "evil").unwrap();
     let agreed = agreements(&world, &first);
     assert_eq!(commit(&world, &order, &first, agreed).code(), "plan_changed");
     let (order, second) = staged(&world, &write(&path, b"good"));
-    fs::set_permissions(copy(&world, &second, 0).join("a"), fs::Permissions::from_mode(0o666)).unwrap();
+    fs::set_permissions(
+        copy(&world, &second, &world.text("site")).join("a"),
+        fs::Permissions::from_mode(0o666),
+    )
+    .unwrap();
     let agreed = agreements(&world, &second);
     assert_eq!(commit(&world, &order, &second, agreed).code(), "plan_changed");
     let (order, third) = staged(&world, &write(&path, b"good"));
-    let stage = copy(&world, &third, 0).parent().unwrap().to_owned();
+    let stage = copy(&world, &third, &world.text("site")).parent().unwrap().to_owned();
     let age = |seconds: u64| {
         let old = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
         fs::File::open(&stage).unwrap().set_modified(old).unwrap();
@@ -194,7 +198,7 @@ fn the_stage_keeps_symlinks_owners_and_modes_and_no_special_files() {
     let mut world = world;
     world.restart();
     let (_, staged) = staged(&world, &write(&world.text("site/a"), b"new"));
-    let at = copy(&world, &staged, 0);
+    let at = copy(&world, &staged, &world.text("site"));
     let mode = |path: &str| fs::symlink_metadata(at.join(path)).unwrap().mode() & 0o7777;
     assert_eq!((mode(""), mode("a"), mode("inner/key.pem")), (0o750, 0o600, 0o640));
     assert_eq!(fs::read_link(at.join("link")).unwrap(), world.path("secret"));
@@ -262,14 +266,9 @@ fn a_patch_over_two_directories_is_staged_as_a_whole_and_removals_too() {
         to(&world.text("more/c"), b"new"),
     ];
     let (order, both) = staged(&world, &patch(changes));
-    let required = both.validators.iter().map(|one| (one.name.as_str(), one.copy)).collect::<Vec<_>>();
-    let live = |copy: u32| both.copies[usize::try_from(copy).unwrap()].live.clone();
-    assert_eq!(
-        required.iter().map(|(name, copy)| (*name, live(*copy))).collect::<Vec<_>>(),
-        [("agrees", world.text("site")), ("other", world.text("more")),]
-    );
-    let site = copy(&world, &both, usize::try_from(required[0].1).unwrap());
-    assert_eq!(names(&site), ["a"]);
+    let required = both.validators.iter().map(|one| (one.name.as_str(), one.live.clone()));
+    assert_eq!(required.collect::<Vec<_>>(), [("agrees", world.text("site")), ("other", world.text("more"))]);
+    assert_eq!(names(&copy(&world, &both, &world.text("site"))), ["a"]);
     let agreed = agreements(&world, &both);
     assert_eq!(commit(&world, &order, &both, agreed[..1].to_vec()).code(), "validation_failed");
     let (order, both) = staged(
@@ -287,15 +286,7 @@ fn a_patch_over_two_directories_is_staged_as_a_whole_and_removals_too() {
     let mut undo = world.undo_order(CLIENT, done.inverse());
     undo.facts = world.inspect(&undo, None).facts;
     let staged = world.execute(&undo, &[], whole()).outcome.unwrap().staged.unwrap();
-    assert_eq!(
-        fs::read(copy(&world, &staged, 0).join(if staged.copies[0].live.ends_with("site") {
-            "b"
-        } else {
-            "c"
-        }))
-        .unwrap(),
-        b"old"
-    );
+    assert_eq!(fs::read(copy(&world, &staged, &world.text("site")).join("b")).unwrap(), b"old");
     assert_eq!(commit(&world, &undo, &staged, agreements(&world, &staged)).status(), Status::Done);
     assert_eq!(fs::read(world.path("site/b")).unwrap(), b"old");
     let removed = world.ask(&remove(&world.text("site/b")));
@@ -322,9 +313,8 @@ fn the_validator_of_every_rule_that_grants_a_path_must_agree() {
     let (order, staged) = staged(&world, &patch(vec![away(&world.text("site/inner/a"))]));
     let required = &staged.validators[0];
     assert_eq!((staged.validators.len(), required.name.as_str()), (1, "agrees"));
-    let number = usize::try_from(required.copy).unwrap();
-    assert_eq!(staged.copies[number].live, world.text("site"));
-    assert!(names(&copy(&world, &staged, number).join("inner")).is_empty());
+    assert_eq!(required.live, world.text("site"));
+    assert!(names(&copy(&world, &staged, &required.live).join("inner")).is_empty());
     assert_eq!(commit(&world, &order, &staged, Vec::new()).code(), "validation_failed");
     assert!(world.path("site/inner/a").exists());
 }

@@ -44,10 +44,11 @@ fn replace_policy(bed: &Bed, job: &Job) {
 
 #[test]
 fn a_policy_that_is_replaced_while_a_lock_is_waited_for_stops_the_job() {
-    let verbs = ["package.update", "package.hold", "package.repair"];
-    for (verb, program) in verbs.into_iter().zip(["apt-get", "apt-mark", "apt-get"]) {
+    let verbs = ["package.update", "package.hold", "package.repair", "package.install"];
+    for (verb, program) in verbs.into_iter().zip(["apt-get", "apt-mark", "apt-get", "apt-get"]) {
         let bed = Bed::new();
-        let names: &[&str] = if verb == "package.hold" { &["hello"] } else { &[] };
+        let is_named = ["package.hold", "package.install"].contains(&verb);
+        let names: &[&str] = if is_named { &["hello"] } else { &[] };
         let job = Job { expected: Vec::new(), ..transaction(verb, names) };
         bed.record(&job);
         let lock = if verb == "package.update" { &bed.host.apt.lists_lock } else { &bed.host.apt.dpkg_lock };
@@ -55,7 +56,7 @@ fn a_policy_that_is_replaced_while_a_lock_is_waited_for_stops_the_job() {
         std::thread::scope(|scope| {
             let ran = scope.spawn(|| postern_packages::run(&bed.host, id()));
             // It says that it waits.
-            while std::fs::read(bed.file("events")).map_or(true, |events| events.is_empty()) {
+            while std::fs::read(bed.file("status")).map_or(true, |status| status.is_empty()) {
                 assert!(!ran.is_finished(), "{verb} did not wait");
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }

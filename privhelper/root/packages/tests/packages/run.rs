@@ -3,57 +3,25 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Bed, Job, has, id, install, progress, step, transaction};
-use postern_proto::v1::{Action, Phase};
+use crate::support::{Bed, Job, has, id, install, step, transaction};
+use postern_proto::v1::Action;
 
 fn update() -> Job {
     Job { expected: Vec::new(), ..transaction("package.update", &[]) }
 }
 
 #[test]
-fn turns_status_lines_into_events() {
+fn leaves_progress_as_apt_get_and_dpkg_write_it() {
     let bed = Bed::new();
+    bed.script("dpkg-query", &has(&["app all half-configured 1"]));
     bed.script(
-        "apt-get",
-        "say 'dlstatus:1:0.0000:Retrieving file 1 of 1'
-         say 'dlstatus:1:0.0000:Retrieving file 1 of 1'
-         say 'dlstatus:1:99.9:Retrieving file 1 of 1'
-         say 'pmstatus:dpkg-exec:0.0000:Running dpkg'
-         say 'pmstatus:hello:20.0000:Unpacking hello (amd64)'
-         say 'pmconffile:/etc/x:20:a b 1 1'
-         say 'nonsense'
-         say 'pmstatus:libc6:amd64:60.5:Configuring libc6:amd64 (amd64)'
-         say 'pmstatus:2048:900.0:Installed: done'",
+        "dpkg",
+        "for word; do case $word in --status-fd=*) status=${word#*=};; esac; done
+         say 'processing: configure: app:amd64'",
     );
-    assert_eq!(bed.run(&install(&["hello"])).code, "");
-    assert_eq!(
-        bed.progress(),
-        [
-            progress(Phase::Download, "", 0, "Retrieving file 1 of 1"),
-            progress(Phase::Download, "", 99, "Retrieving file 1 of 1"),
-            progress(Phase::Unpack, "", 0, "Running dpkg"),
-            progress(Phase::Unpack, "hello", 20, "Unpacking hello (amd64)"),
-            progress(Phase::Configure, "libc6:amd64", 60, "Configuring libc6:amd64 (amd64)"),
-            progress(Phase::Configure, "2048", 100, "Installed: done"),
-        ]
-    );
-}
-
-#[test]
-fn reports_progress_while_apt_get_works() {
-    let bed = Bed::new();
-    let events = bed.file("events");
-    // The fake ends only once its first line has become an event.
-    bed.script(
-        "apt-get",
-        &format!(
-            "say 'pmstatus:hello:20:Unpacking'; n=0
-             while [ ! -s {events} ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done
-             [ -s {events} ] || exit 7",
-            events = events.display()
-        ),
-    );
-    assert_eq!(bed.run(&install(&["hello"])).code, "");
+    bed.script("apt-get", "say 'pmstatus:app:20.0000:Unpacking'; say 'nonsense'");
+    bed.run(&Job { expected: Vec::new(), ..transaction("package.repair", &[]) });
+    assert_eq!(bed.status(), "processing: configure: app:amd64\npmstatus:app:20.0000:Unpacking\nnonsense\n");
 }
 
 #[test]
@@ -170,8 +138,8 @@ fn writes_the_outcome_last_and_for_root_only() {
     let bed = Bed::new();
     bed.script("apt-get", &format!("ls -A {}", bed.file("").display()));
     let outcome = bed.run(&install(&["hello"]));
-    assert_eq!(outcome.output, b"events\norder.pb\noutput\nstatus\n");
-    for name in ["events", "output", "status", "outcome.pb"] {
+    assert_eq!(outcome.output, b"order.pb\noutput\nstatus\n");
+    for name in ["output", "status", "outcome.pb"] {
         assert_eq!(fs::metadata(bed.file(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
     }
     assert!(!bed.file(".outcome.pb.new").exists());
@@ -195,7 +163,7 @@ fn updates_without_naming_packages_or_a_check() {
     assert!(argv.get(3).is_some_and(|word| word.starts_with("APT::Status-Fd=")));
     argv.remove(3);
     assert_eq!(argv, ["-q", "-y", "-o", "-o", "APT::Update::Error-Mode=any", "update"]);
-    assert_eq!(bed.progress(), [progress(Phase::Update, "", 50, "Retrieving file 1 of 2")]);
+    assert_eq!(bed.status(), "dlstatus:1:50:Retrieving file 1 of 2\n");
 }
 
 #[test]
@@ -209,22 +177,24 @@ fn passes_flags_of_the_rule_to_apt_get() {
 }
 
 #[test]
-fn reports_who_holds_the_lock() {
+fn waits_for_the_lock_and_reports_who_holds_it() {
     let bed = Bed::new();
     let mut holder = bed.hold(&bed.host.apt.dpkg_lock);
-    let events = bed.file("events");
-    bed.script(
-        "apt-get",
-        &format!(
-            "n=0; while [ ! -s {} ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done",
-            events.display()
-        ),
-    );
-    bed.run(&install(&["hello"]));
-    holder.kill().unwrap();
-    holder.wait().unwrap();
-    let detail = format!("the lock is held by perl (process {})", holder.id());
-    assert_eq!(bed.progress(), [progress(Phase::Waiting, "", 0, &detail)]);
+    let line = format!("locked:{}:perl\n", holder.id());
+    let status = bed.file("status");
+    let outcome = std::thread::scope(|scope| {
+        let ran = scope.spawn(|| bed.run(&install(&["hello"])));
+        while fs::read_to_string(&status).unwrap_or_default() != line {
+            assert!(!ran.is_finished(), "it has not waited");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(bed.noted("apt-get", "argv").is_empty(), "apt-get is started once the lock is free");
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        ran.join().unwrap()
+    });
+    assert_eq!((outcome.code.as_str(), bed.status()), ("", line));
+    assert!(!bed.noted("apt-get", "argv").is_empty());
 }
 
 #[test]
@@ -333,17 +303,4 @@ fn repair_of_nothing_starts_nothing() {
     let outcome = bed.run(&nothing);
     assert_eq!((outcome.code.as_str(), outcome.detail.as_str()), ("", "nothing is left half done"));
     assert!(bed.noted("apt-get", "argv").is_empty() && bed.noted("dpkg", "argv").is_empty());
-}
-
-#[test]
-fn reads_dpkg_progress() {
-    let bed = Bed::new();
-    bed.script("dpkg-query", &has(&["app all half-configured 1"]));
-    bed.script(
-        "dpkg",
-        "for word; do case $word in --status-fd=*) status=${word#*=};; esac; done
-         say 'processing: configure: app:amd64'; say 'status: app: half-configured'",
-    );
-    bed.run(&Job { expected: Vec::new(), ..transaction("package.repair", &[]) });
-    assert_eq!(bed.progress(), [progress(Phase::Configure, "app:amd64", 0, "")]);
 }

@@ -4,13 +4,13 @@ use postern_packages::Host;
 use postern_policy::types::Digest;
 use postern_proto::link;
 use postern_proto::root::v1::{
-    AcceptedPolicy, Client, Decision, Envelope, Facts, Inverse, JobEvent, Order, Outcome, PackageFacts,
-    RootExecute, Rule, Rules, Step,
+    AcceptedPolicy, Client, Decision, Envelope, Facts, Inverse, Order, Outcome, PackageFacts, RootExecute,
+    Rule, Rules, Step,
 };
 use postern_proto::v1::{
     Action, Package, PackageAutoremoveRequest, PackageHoldRequest, PackageInfo, PackageInstallRequest,
     PackagePurgeRequest, PackageRemoveRequest, PackageRepairRequest, PackageStep, PackageUnholdRequest,
-    PackageUpdateRequest, PackageUpgradeRequest, Phase, Progress, RequestUndoRequest,
+    PackageUpdateRequest, PackageUpgradeRequest, RequestUndoRequest,
 };
 use postern_root::OrderId;
 use prost::Message;
@@ -197,7 +197,6 @@ impl Bed {
                 passwd: at("passwd"),
                 group: at("group"),
                 boot_id: "this boot".to_owned(),
-                owner_uid: uid,
                 root_uid: uid,
                 peer_uid: uid,
                 now: SystemTime::now,
@@ -311,16 +310,9 @@ impl Bed {
         }
     }
 
-    /// The progress that a run wrote.
-    pub fn progress(&self) -> Vec<Progress> {
-        let mut bytes = fs::read(self.file("events")).unwrap();
-        let mut events = Vec::new();
-        while let Some((len, rest)) = bytes.split_first_chunk::<4>() {
-            let (message, rest) = rest.split_at(u32::from_le_bytes(*len).try_into().unwrap());
-            events.push(JobEvent::decode(message).unwrap().progress.unwrap());
-            bytes = rest.to_vec();
-        }
-        events
+    /// The lines about progress that a run left for postern-units.
+    pub fn status(&self) -> String {
+        fs::read_to_string(self.file("status")).unwrap()
     }
 }
 
@@ -340,9 +332,4 @@ pub fn has(rows: &[&str]) -> String {
 pub fn step(action: Action, name: &str, arch: &str, old: &str, new: &str) -> PackageStep {
     let [name, arch, old, new] = [name, arch, old, new].map(str::to_owned);
     PackageStep { action: action.into(), name, arch, old, new, sources: Vec::new(), asked: false }
-}
-
-/// A message of progress.
-pub fn progress(phase: Phase, item: &str, percent: u32, detail: &str) -> Progress {
-    Progress { phase: phase.into(), item: item.to_owned(), percent, detail: detail.to_owned() }
 }

@@ -2,7 +2,8 @@
 
 use crate::support::{AGENT, World, hex, rule};
 use postern_proto::root::v1::{Decision, Order, Outcome, RootExecute, Rule};
-use postern_proto::v1::{Completed, Package, PackageInstallRequest, Status};
+use postern_proto::v1::event::Kind;
+use postern_proto::v1::{Completed, Package, PackageInstallRequest, Status, Stream};
 use prost::Message;
 
 fn world() -> (World, Order) {
@@ -43,6 +44,21 @@ fn starts_the_unit_of_the_order_and_answers_with_the_outcome_of_the_job() {
     assert_eq!(world.acts(), [format!("start --no-ask-password --quiet -- postern-packages@{id}.service")]);
     let record = std::fs::read(directory(&world, &order).join("order.pb")).unwrap();
     assert_eq!(RootExecute::decode(record.as_slice()).unwrap().order, order.encode_to_vec());
+}
+
+#[test]
+fn passes_progress_on_while_the_job_runs_as_it_was_written() {
+    let (world, order) = world();
+    writes_outcome(&world, &order);
+    let act = std::fs::read_to_string(world.path("act.sh")).unwrap();
+    let status = directory(&world, &order).join("status");
+    world.act(&format!("printf 'pmstatus:a:1:b\\nhalf a line' >{}; {act}", status.display()));
+    let sent = world.execute(&order).events.into_iter().map(|event| {
+        let Kind::Output(output) = event else { panic!("{event:?}") };
+        assert_eq!(output.stream(), Stream::Unspecified);
+        output.data
+    });
+    assert_eq!(sent.collect::<Vec<_>>().concat(), b"pmstatus:a:1:b\nhalf a line");
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! Validators: only over stages that postern-files made, and only their exit status counts.
 
 use crate::support::{AGENT, World, rule};
-use postern_proto::root::v1::{
-    Command, Decision, Envelope, Order, RequiredValidator, Sandbox, Staged, StagedCopy, Step,
-};
+use postern_proto::root::v1::{Command, Decision, Envelope, Order, RequiredValidator, Sandbox, Staged, Step};
 use postern_root::Key;
 
 fn world() -> (World, Key, Order) {
@@ -26,15 +24,15 @@ fn staged() -> Staged {
     Staged {
         stage_id: vec![5; 32],
         digest: vec![6; 32],
-        copies: vec![StagedCopy { copy: "0".to_owned(), live: "/etc/nginx".to_owned() }],
-        validators: vec![RequiredValidator { name: "check".to_owned(), copy: 0 }],
+        lives: vec!["/etc/nginx".to_owned()],
+        validators: vec![RequiredValidator { name: "check".to_owned(), live: "/etc/nginx".to_owned() }],
         ..Staged::default()
     }
 }
 
 fn envelope(staged: Staged) -> Envelope {
-    let validator = "check".to_owned();
-    Envelope { step: Step::Validate.into(), staged: Some(staged), validator, ..Envelope::default() }
+    let (validator, live) = ("check".to_owned(), "/etc/nginx".to_owned());
+    Envelope { step: Step::Validate.into(), staged: Some(staged), validator, live, ..Envelope::default() }
 }
 
 #[test]
@@ -68,7 +66,7 @@ fn rejects_a_stage_that_files_did_not_sign_and_validators_that_it_does_not_name(
     assert_eq!(world.execute_as(envelope(forged), &order, None).code(), "invalid_argument");
     let other = Envelope { validator: "other".to_owned(), ..envelope(signed.clone()) };
     assert_eq!(world.execute_as(other, &order, None).code(), "invalid_argument");
-    let elsewhere = Envelope { copy: 1, ..envelope(signed.clone()) };
+    let elsewhere = Envelope { live: "/etc/other".to_owned(), ..envelope(signed.clone()) };
     assert_eq!(world.execute_as(elsewhere, &order, None).code(), "invalid_argument");
     let old = Order { policy_digest: vec![0; 32], ..order };
     assert_eq!(world.execute_as(envelope(signed), &old, None).code(), "plan_changed");

@@ -11,9 +11,9 @@ pub const WAITING: usize = 8;
 
 /// Limits how many threads run at once; a limited number of others wait.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct ConcurrencyLimit {
     counts: Mutex<Counts>,
-    left: Condvar,
+    released: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -24,23 +24,23 @@ struct Counts {
 
 /// The right to run, until it is dropped.
 #[derive(Debug)]
-pub struct Pass<'a>(&'a Gate);
+pub struct Permit<'a>(&'a ConcurrencyLimit);
 
-impl Gate {
+impl ConcurrencyLimit {
     fn locked(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it may run. None: too many wait already, or others ran for all of `patience`.
+    /// Waits until it may run. None: too many wait already, or others ran for all of `max_wait`.
     #[must_use]
-    pub fn enter(&self, patience: Duration) -> Option<Pass<'_>> {
+    pub fn acquire(&self, max_wait: Duration) -> Option<Permit<'_>> {
         let mut counts = self.locked();
         if counts.running >= RUNNING {
             if counts.waiting >= WAITING {
                 return None;
             }
             counts.waiting = counts.waiting.saturating_add(1);
-            let waited = self.left.wait_timeout_while(counts, patience, |counts| counts.running >= RUNNING);
+            let waited = self.released.wait_timeout_while(counts, max_wait, |now| now.running >= RUNNING);
             (counts, _) = waited.unwrap_or_else(PoisonError::into_inner);
             counts.waiting = counts.waiting.saturating_sub(1);
             if counts.running >= RUNNING {
@@ -48,15 +48,15 @@ impl Gate {
             }
         }
         counts.running = counts.running.saturating_add(1);
-        Some(Pass(self))
+        Some(Permit(self))
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut counts = self.0.locked();
         counts.running = counts.running.saturating_sub(1);
         drop(counts);
-        self.0.left.notify_one();
+        self.0.released.notify_one();
     }
 }

@@ -1,6 +1,6 @@
 //! `pause`, `resume` and `undo`: what goes on is named, and nothing is undone that was not shown.
 
-use crate::desk::{Typist, expect, run};
+use crate::approvals_support::{Typist, expect, run};
 use crate::support::{FakeHelper, GOOD, Ran, TestHost, end, event};
 use clap::Parser;
 use postern_admin::approvals::{self, UndoArgs};
@@ -145,7 +145,7 @@ fn undo_without_confirmation_changes_nothing() {
         assert!(requests(helper).iter().all(|request| request.dry_run), "{answer}");
     }
     let helper = undoing(&host, &["a"], "");
-    expect(&host.run(&["undo", "a"]), Exit::Usage, "nobody is there to answer");
+    expect(&host.run(&["undo", "a"]), Exit::Usage, "there is no terminal to ask on");
     expect(&host.run(&["undo", "--since", "soon", "--yes"]), Exit::Usage, "--since");
     assert_eq!(requests(helper), []);
 }

@@ -2,12 +2,12 @@
 
 use super::glob::{Star, meet};
 use super::grant::{Grant, LintFinding, shorten};
-use super::table::{Names, When};
+use super::table::{Direction, Names};
 use postern_policy::VerbId;
 
 /// The verbs of one direction, with the word for them.
-pub(super) struct Doing {
-    pub(super) when: When,
+pub(super) struct VerbGroup {
+    pub(super) direction: Direction,
     pub(super) verbs: &'static [VerbId],
     pub(super) word: &'static str,
 }
@@ -17,11 +17,12 @@ pub(super) fn check(
     rule: &Grant<'_>,
     granted: &[String],
     star: Star,
-    (table, doings): (&'static [Names], &[Doing]),
+    (table, groups): (&'static [Names], &[VerbGroup]),
     found: &mut Vec<LintFinding>,
 ) {
     for row in table {
-        let Some(doing) = doings.iter().find(|doing| doing.when == row.when && rule.has_verb(doing.verbs))
+        let Some(group) =
+            groups.iter().find(|group| group.direction == row.direction && rule.has_verb(group.verbs))
         else {
             continue;
         };
@@ -30,7 +31,7 @@ pub(super) fn check(
         let hits: Vec<_> = granted.iter().filter_map(|name| Some((name, such_as(name)?))).collect();
         if let Some((first, _)) = hits.first() {
             let shown: Vec<_> = hits.iter().map(|(name, example)| show(name, example)).collect();
-            let what = format!("{} {}", doing.word, shorten(&shown));
+            let what = format!("{} {}", group.word, shorten(&shown));
             found.push(rule.finding(row.id, row.class, first, &what, row.how));
         }
     }

@@ -1,6 +1,6 @@
 //! The question on a real terminal: only what is typed after it stood there is an answer.
 
-use crate::desk::{Desk, approve, decisions, digest, expect, hex, id};
+use crate::approvals_support::{Desk, approve, decisions, digest, expect, hex, id};
 use crate::support::{GOOD, Ran, TestHost};
 use clap::Parser;
 use nix::pty::{Winsize, openpty};
