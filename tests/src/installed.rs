@@ -94,7 +94,12 @@ impl Installed {
         Self::in_machine(Machine::boot(release), &deb())
     }
 
-    fn in_machine(machine: Machine, deb: &Path) -> Self {
+    /// The same in a machine that is running, from this package.
+    ///
+    /// # Panics
+    /// When the package does not install.
+    #[must_use]
+    pub fn in_machine(machine: Machine, deb: &Path) -> Self {
         let _ = machine.install_deb(deb).ok();
         let _ = machine.root(&["useradd", "--create-home", "--groups", "postern-users", VISITOR]).ok();
         Self { machine }

@@ -26,7 +26,9 @@ end
 
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -s V -l version -d 'Print version'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "init" -d 'Set Postern up: people, packs, model, audit key, and a first task'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "policy" -d 'Check, compare, explain and accept policies'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pack" -d 'Add reviewed rules for a service to the policy'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'State of the recorder, and whether the policy files match the accepted policy'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pending" -d 'What waits for a person to agree'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "show" -d 'Show what would be agreed to'
@@ -37,6 +39,23 @@ complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pause" 
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "resume" -d 'Let requests begin again'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "undo" -d 'Undo a request, all of a task or all since a time, newest first'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "audit" -d 'Read and verify the audit log'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l tasks -d 'Who gives the agent tasks: users with commas between them, or `none`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l approve -d 'Who approves, undoes and pauses: users, or `none`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l look -d 'Who only reads the policy and the audit log: users, or `none`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l packs -d 'Which packs the policy gets, or `none`; see `pack list`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l set -d 'A value of a pack\'s variable' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l model -d 'Which model makes the steps of a task' -r -f -a "none\t'No model: the built-in planner, which understands plain orders'
+ollama\t'Ollama on this host'
+llama.cpp\t'llama.cpp\'s server on this host'
+openai\t'An endpoint with the chat completions of `OpenAI`'
+anthropic\t'Anthropic\'s'"
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l model-name -d 'The model\'s name there [default: the first that the endpoint names]' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l model-url -d 'Where the endpoint answers [default: the provider\'s address, or its usual port on loopback]' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l model-key -d 'The file with the endpoint\'s key: root\'s or the agent\'s, mode 0600' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l key -d 'Whether the audit log\'s key is made now, which takes a terminal' -r -f -a "now\t'It is shown once, and typed back in part'
+later\t'By `audit keygen`'"
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l yes -d 'Do not ask whether the policy is to be applied'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "check" -d 'Check the files without changing anything'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report" -f -a "facts" -d 'Print what the lint knows of this host, as JSON for `check --facts`'
@@ -75,6 +94,31 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and 
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -f -a "list" -d 'Every pack: whether it is added, on which releases it was run, and whether this host has what it is for'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -f -a "show" -d 'What a pack asks, grants and leaves out'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -f -a "add" -d 'Ask for a pack\'s values, write its rules to /etc/postern/policy.d, and apply the policy'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -f -a "remove" -d 'Remove a pack\'s file and apply the policy'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -f -a "diff" -d 'How a pack\'s file differs from what the installed pack makes of the same values'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and not __fish_seen_subcommand_from list show add remove diff update" -f -a "update" -d 'Take up what the installed packs say now, and apply the policy'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from list" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from show" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from add" -l set -d 'A variable\'s value; several with commas between them. With several packs: PACK.NAME=VALUE' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from add" -l yes -d 'Do not ask: defaults for what --set does not give, and the policy is applied'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from add" -l discard-edits -d 'Write over a pack\'s file that was edited; it stays beside it as FILE.before'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from remove" -l set -d 'A variable\'s value; several with commas between them. With several packs: PACK.NAME=VALUE' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from remove" -l yes -d 'Do not ask: defaults for what --set does not give, and the policy is applied'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from remove" -l discard-edits -d 'Write over a pack\'s file that was edited; it stays beside it as FILE.before'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from diff" -l json -d 'One JSON object'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from update" -l set -d 'A variable\'s value; several with commas between them. With several packs: PACK.NAME=VALUE' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from update" -l yes -d 'Do not ask: defaults for what --set does not give, and the policy is applied'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from update" -l discard-edits -d 'Write over a pack\'s file that was edited; it stays beside it as FILE.before'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand pack; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand status" -s h -l help -d 'Print help'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand pending" -l json -d 'One JSON object'

@@ -5,8 +5,10 @@ use crate::audit;
 use crate::diff;
 use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
+use crate::init::{self, InitArgs};
 use crate::io::{Exit, Io};
 use crate::lint::command::{self, CheckArgs, FactsArgs};
+use crate::packs;
 use crate::policy::apply::{self, Consent, Format};
 use crate::report::{self, ReportArgs};
 use crate::status;
@@ -30,9 +32,17 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Set Postern up: people, packs, model, audit key, and a first task
+    ///
+    /// Each question is also a flag, and each answer takes effect before the next question: a run that was interrupted goes on
+    /// where it ended. Without a terminal all flags are needed.
+    Init(InitArgs),
     /// Check, compare, explain and accept policies
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Add reviewed rules for a service to the policy
+    #[command(subcommand)]
+    Pack(packs::Command),
     /// State of the recorder, and whether the policy files match the accepted policy
     Status {
         /// One JSON object
@@ -87,6 +97,7 @@ enum PolicyCommand {
 pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     let format = |json: bool| if json { Format::Json } else { Format::Text };
     match &cli.command {
+        Command::Init(args) => init::run(host, args, io),
         Command::Policy(PolicyCommand::Check(args)) => command::run_check(host, args, io),
         Command::Policy(PolicyCommand::Facts(args)) => command::run_facts(host, args, io),
         Command::Policy(PolicyCommand::Apply { accepted: true, .. }) => apply::run_accepted(host, io),
@@ -94,6 +105,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
             apply::run_apply(host, if *yes { Consent::Given } else { Consent::Ask }, io)
         }
         Command::Policy(PolicyCommand::Diff(args)) => diff::command::run(host, args, io),
+        Command::Pack(command) => packs::run(command, host, io),
         Command::Approvals(command) => approvals::run(command, host, io),
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),

@@ -1,6 +1,7 @@
 //! Paths and accounts of this host, as a value that tests replace.
 
 use crate::lint::gather::Probes;
+use crate::programs::Programs;
 use nix::unistd::{Uid, User};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,8 @@ pub struct Host {
     pub etc: PathBuf,
     /// The directory of `accepted.pb`.
     pub accepted: PathBuf,
+    /// The policy packs that the package brings.
+    pub packs: PathBuf,
     /// The recorder's state: the seed of its seal.
     pub state: PathBuf,
     /// The audit log's directory.
@@ -59,6 +62,8 @@ pub struct Host {
     pub login_uid: fn() -> Option<u32>,
     /// The users whose primary group this is: a group does not list them.
     pub primary: fn(u32) -> Vec<u32>,
+    /// Programs that `init` runs.
+    pub programs: Programs,
     /// How facts about this host are gathered; none in tests, which bring their own.
     pub probes: Option<Probes>,
 }
@@ -70,6 +75,7 @@ impl Host {
         Self {
             etc: "/etc/postern".into(),
             accepted: "/var/lib/postern-policy".into(),
+            packs: "/usr/share/postern/packs".into(),
             seal: "/run/postern-audit/seal".into(),
             name: kernel("hostname").unwrap_or_default(),
             boot_id: kernel("random/boot_id"),
@@ -91,6 +97,7 @@ impl Host {
             },
             login_uid,
             primary,
+            programs: Programs::real(),
             probes: Some(Probes::default()),
         }
     }

@@ -20,6 +20,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
 use std::path::Path;
 
+/// How many characters of the key are typed back.
+const TYPED_BACK: usize = 8;
+/// How often.
+const TRIES: u32 = 3;
+
 /// `audit keygen`. `person`: who sits at the terminal; nobody does in a script.
 ///
 /// # Errors
@@ -49,10 +54,7 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Console>, io: &mut Io<'_>) ->
          {number}{}\n\n",
         epoch.seed_hex()
     ))?;
-    if !matches!(
-        person.ask("Have you stored the key? Sealing begins when you type yes [yes/No] ")?.as_str(),
-        "yes" | "YES" | "Yes"
-    ) {
+    if !is_kept(person, &epoch.seed_hex())? {
         return fail(io, Exit::NotApproved, "nothing was written; discard that key");
     }
     if let Err(error) = write(&next, &epoch) {
@@ -70,6 +72,22 @@ pub fn keygen(host: &Host, person: Option<&mut dyn Console>, io: &mut Io<'_>) ->
          clear this terminal and its scrollback"
     )?;
     Ok(Exit::Done)
+}
+
+/// Asks for the key's last digits, which only a copy of it still shows once the terminal is cleared.
+fn is_kept(person: &mut dyn Console, key: &str) -> io::Result<bool> {
+    let last = key.get(key.len().saturating_sub(TYPED_BACK)..).unwrap_or(key);
+    for _ in 0..TRIES {
+        let question = format!(
+            "Have you stored the key? Then type its last {TYPED_BACK} characters, from where you stored it [Enter: no key] "
+        );
+        match person.ask(&question)? {
+            answer if answer.is_empty() => return Ok(false),
+            answer if answer == last => return Ok(true),
+            _ => person.show("The key ends otherwise.\n")?,
+        }
+    }
+    Ok(false)
 }
 
 /// The last epoch that the log names, if it can be read.

@@ -1,6 +1,7 @@
 //! Reading a policy with all its findings, and `policy apply`.
 
 use super::accepted::{self, Accepted, Store};
+use super::edit::{self, Edit};
 use super::finding::{self, Finding, Findings};
 use super::source::{Owner, Source};
 use super::{Compiled, Purpose, check, files};
@@ -52,8 +53,20 @@ pub fn load_with(
     host: &Host,
     facts: impl FnOnce(&root::Rules) -> Option<Facts>,
 ) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
+    load_edited(path, &[], (owner, purpose), host, facts)
+}
+
+/// As [`load_with`], with edits that are not on the disk yet.
+#[must_use]
+pub fn load_edited(
+    path: &Path,
+    edits: &[Edit],
+    (owner, purpose): (Owner, Purpose),
+    host: &Host,
+    facts: impl FnOnce(&root::Rules) -> Option<Facts>,
+) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
     let mut findings = Findings::default();
-    let sources = files::read(path, owner, &mut findings);
+    let sources = edit::overlay(files::read(path, owner, &mut findings), edits, path);
     let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
     let is_policy = is_fine(&findings);
     let facts = facts(&compiled.rules);
@@ -102,6 +115,15 @@ pub enum Consent {
 /// # Errors
 /// The output cannot be written.
 pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
+    run_edited(host, &[], consent, io)
+}
+
+/// As [`run_apply`], with edits of the files: they are on the disk only once a person has agreed, and are taken back if the
+/// policy is not accepted.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn run_edited(host: &Host, edits: &[Edit], consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
     if let Some(exit) = not_root(host, io)? {
         return Ok(exit);
     }
@@ -109,7 +131,7 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
     let facts = |rules: &root::Rules| {
         host.probes.as_ref().map(|probes| gather::live(rules, gather::UnitScope::All, probes))
     };
-    let (sources, findings, compiled) = load_with(&host.etc, owner, Purpose::Apply, host, facts);
+    let (sources, findings, compiled) = load_edited(&host.etc, edits, (owner, Purpose::Apply), host, facts);
     for finding in findings.iter().filter(|finding| finding.accepted.is_none()) {
         writeln!(io.err, "{finding}")?;
     }
@@ -141,7 +163,15 @@ pub fn run_apply(host: &Host, consent: Consent, io: &mut Io<'_>) -> io::Result<E
     if differs && let Some(exit) = refused(consent, io)? {
         return Ok(exit);
     }
+    let replaced = match edit::write(&host.etc, edits) {
+        Ok(replaced) => replaced,
+        Err(error) => return fail(io, &format!("not applied: {}: {error}", host.etc.display())),
+    };
     if let Err(why) = accept(host, &store, &plan, old.as_ref(), (&compiled, &sources)) {
+        let why = match edit::revert(&host.etc, replaced) {
+            Ok(()) => why,
+            Err(error) => format!("{why}; and the files could not be put back: {error}"),
+        };
         return fail(io, &why);
     }
     writeln!(io.out, "accepted: {}", summary(&compiled, &sources))?;

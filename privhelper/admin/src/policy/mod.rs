@@ -7,6 +7,7 @@ pub mod accepted;
 pub mod apply;
 mod client;
 mod commands;
+pub mod edit;
 mod examples;
 mod files;
 pub mod finding;

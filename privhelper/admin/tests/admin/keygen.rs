@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
-/// Somebody who reads what is shown and answers so.
+/// Somebody who reads what is shown and answers so; `yes` types the end of the key back.
 struct Reader {
     answer: &'static str,
     shown: String,
@@ -28,8 +28,11 @@ impl Console for Reader {
     }
 
     fn ask(&mut self, question: &str) -> io::Result<String> {
+        let key =
+            self.shown.lines().find_map(|line| line.strip_prefix("    ")).unwrap_or_default().to_owned();
         self.shown.push_str(question);
-        Ok(self.answer.to_owned())
+        let typed = if self.answer == "yes" { key.get(key.len() - 8..).unwrap() } else { self.answer };
+        Ok(typed.to_owned())
     }
 }
 

@@ -14,10 +14,12 @@ mod explain;
 mod export;
 mod files;
 mod follow;
+mod init;
 mod keygen;
 mod language;
 mod lint;
 mod log;
+mod packs;
 #[cfg(feature = "browser")]
 mod page;
 mod pause_undo;

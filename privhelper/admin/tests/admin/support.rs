@@ -5,6 +5,7 @@ use postern_admin::cli::{self, Cli};
 use postern_admin::host::Accounts;
 use postern_admin::host::Host;
 use postern_admin::io::{Answers, Exit, Io};
+use postern_admin::programs::Programs;
 use postern_policy::Identity;
 use postern_proto::frame::{self, HEAD, Head};
 use postern_proto::link::{self, Kind};
@@ -85,6 +86,7 @@ impl TestHost {
         let host = Host {
             etc: at("etc"),
             accepted: at("state").join("policy"),
+            packs: at("packs"),
             state: at("state"),
             log: at("log"),
             operator_socket: at("operator.sock"),
@@ -109,6 +111,7 @@ impl TestHost {
             },
             login_uid: || None,
             primary: |gid| if gid == 991 { vec![1001] } else { Vec::new() },
+            programs: programs(directory.path()),
             probes: None,
         };
         let host = Self { host, _directory: directory };
@@ -254,6 +257,23 @@ pub fn event(message: &impl prost::Message) -> Vec<u8> {
 /// An end frame.
 pub fn end(code: u8, text: &str) -> Vec<u8> {
     frame::encode(1, frame::END, &[&[code], text.as_bytes()].concat()).unwrap()
+}
+
+/// Programs that write down how they were called, below this directory.
+fn programs(directory: &Path) -> Programs {
+    let at = |name: &str| {
+        let path = directory.join(name);
+        let script = format!("#!/bin/sh\necho \"{name} $*\" >> '{}'\n", directory.join("called").display());
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    Programs {
+        usermod: at("usermod"),
+        runuser: at("runuser"),
+        systemctl: at("systemctl"),
+        postern: at("postern"),
+    }
 }
 
 /// User `postern`, as the account files of such a host have it.

@@ -1,0 +1,42 @@
+//! The packs of this host: those that are installed, and the files of those that were added.
+
+use super::added::{self, Added};
+use super::pack::{self, Pack};
+use super::stop::{Stop, failed, usage};
+use crate::host::Host;
+use crate::io::Io;
+
+/// The installed packs; what is no pack is said.
+pub(super) fn installed(host: &Host, io: &mut Io<'_>) -> Result<Vec<Pack>, Stop> {
+    let (packs, wrong) =
+        pack::all(host).map_err(|error| failed(format!("{}: {error}", host.packs.display())))?;
+    for why in wrong {
+        writeln!(io.err, "{}", crate::text::escape(&why))?;
+    }
+    Ok(packs)
+}
+
+/// The pack of this name.
+pub(super) fn find<'a>(packs: &'a [Pack], name: &str) -> Result<&'a Pack, Stop> {
+    let names = packs.iter().map(|pack| pack.about.name.as_str());
+    let found = packs.iter().find(|pack| pack.about.name == name);
+    found.ok_or_else(|| usage(crate::text::unknown("pack", name, names)))
+}
+
+/// Names of the packs that are added, or made for a package or unit of this host.
+///
+/// # Errors
+/// The packs cannot be read.
+pub fn fitting(host: &Host, io: &mut Io<'_>) -> Result<Vec<String>, Stop> {
+    let added = added::all(host).map_err(|error| failed(error.to_string()))?;
+    let fits = |pack: &Pack| {
+        let is_for_something = !pack.about.offers.packages.is_empty() || !pack.about.offers.units.is_empty();
+        added.iter().any(|added| added.name == pack.about.name) || (is_for_something && pack.is_offered(host))
+    };
+    Ok(installed(host, io)?.into_iter().filter(fits).map(|pack| pack.about.name).collect())
+}
+
+/// The pack's file in the policy, if it was added.
+pub(super) fn read_added(host: &Host, name: &str) -> Result<Option<Added>, Stop> {
+    added::read(host, name).map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,26 @@
+//! Options of every command that changes packs.
+
+use crate::policy::apply::Consent;
+use clap::Args;
+
+/// What every change of packs is told.
+#[derive(Debug, Clone, Default, Args)]
+pub struct With {
+    /// A variable's value; several with commas between them. With several packs: PACK.NAME=VALUE
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Do not ask: defaults for what --set does not give, and the policy is applied
+    #[arg(long)]
+    pub yes: bool,
+    /// Write over a pack's file that was edited; it stays beside it as FILE.before
+    #[arg(long)]
+    pub discard_edits: bool,
+}
+
+impl With {
+    /// Whether a person must agree to the policy.
+    #[must_use]
+    pub const fn consent(&self) -> Consent {
+        if self.yes { Consent::Given } else { Consent::Ask }
+    }
+}

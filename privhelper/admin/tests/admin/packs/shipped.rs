@@ -1,0 +1,236 @@
+//! Every shipped pack is a policy that lints clean and whose power was read by a person.
+
+use super::{STARTER, shipped};
+use crate::support::TestHost;
+use postern_admin::finding::Class;
+use postern_admin::finding::Severity;
+use postern_admin::host::Host;
+use postern_admin::packs::{
+    Values, file_name,
+    pack::{self, Pack},
+    text,
+};
+use postern_admin::policy::Compiled;
+use postern_admin::policy::Purpose;
+use postern_admin::policy::apply::load;
+use postern_admin::policy::finding::Finding;
+use postern_admin::policy::source::Owner;
+use postern_proto::root::v1::{Command, Decision, Sandbox};
+use std::collections::BTreeSet;
+
+fn packs() -> Vec<Pack> {
+    let host = TestHost::new(STARTER);
+    let (packs, wrong) = pack::all(&Host { packs: shipped(), ..host.host.clone() }).unwrap();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(packs.len() >= 8);
+    packs
+}
+
+/// The values that a pack is tested with.
+fn examples(pack: &Pack) -> Values {
+    pack.variables.iter().map(|variable| (variable.name.clone(), variable.examples().to_vec())).collect()
+}
+
+/// The starter policy with these packs, filled with their examples.
+fn compiled(packs: &[&Pack], change: impl Fn(&Pack, &mut Values)) -> (Vec<Finding>, Compiled) {
+    let host = TestHost::new(STARTER);
+    for pack in packs {
+        let mut values = examples(pack);
+        change(pack, &mut values);
+        host.write(&format!("policy.d/{}", file_name(&pack.about.name)), text(pack, &values).unwrap());
+    }
+    let (_, findings, compiled) = load(&host.host.etc, Owner::Anybody, Purpose::Review, &host.host);
+    let shown = findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    (findings, compiled.unwrap_or_else(|| panic!("{shown}")))
+}
+
+/// The commands of a policy that the packs bring.
+fn own<'a>(compiled: &'a Compiled, pack: &Pack) -> impl Iterator<Item = &'a Command> {
+    let prefix = format!("{}-", pack.about.name.split('-').next().unwrap());
+    compiled.rules.commands.iter().filter(move |command| command.name.starts_with(&prefix))
+}
+
+fn is_unaccepted(finding: &Finding) -> bool {
+    finding.accepted.is_none() && finding.severity != Severity::Note
+}
+
+#[test]
+fn lints_without_a_finding_that_is_not_accepted_with_a_reason() {
+    for pack in packs() {
+        let (findings, _) = compiled(&[&pack], |_, _| {});
+        let left = findings
+            .iter()
+            .filter(|finding| is_unaccepted(finding))
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
+        assert!(left.is_empty(), "{}:\n{}", pack.about.name, left.join("\n"));
+        for reason in findings.iter().filter_map(|finding| finding.accepted.as_ref()) {
+            assert!(reason.split(' ').count() >= 4, "{}: {reason:?} is no reason", pack.about.name);
+        }
+    }
+}
+
+#[test]
+fn all_packs_together_are_one_policy_without_a_new_finding() {
+    let packs = packs();
+    let (findings, _) = compiled(&packs.iter().collect::<Vec<_>>(), |_, _| {});
+    let left =
+        findings.iter().filter(|finding| is_unaccepted(finding)).map(ToString::to_string).collect::<Vec<_>>();
+    assert!(left.is_empty(), "{}", left.join("\n"));
+}
+
+#[test]
+fn a_pack_works_with_each_of_its_choices() {
+    for pack in packs() {
+        for variable in &pack.variables {
+            for word in &variable.values {
+                let (findings, _) = compiled(&[&pack], |_, values| {
+                    values.insert(variable.name.clone(), vec![word.clone()]);
+                });
+                let left = findings
+                    .iter()
+                    .filter(|finding| is_unaccepted(finding))
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>();
+                assert!(
+                    left.is_empty(),
+                    "{} {}={word}:\n{}",
+                    pack.about.name,
+                    variable.name,
+                    left.join("\n")
+                );
+            }
+        }
+    }
+}
+
+/// Grants without a person's approval that the table of the lint knows as root or as trust, each read and found bounded by
+/// what its reason says. Everything else of these classes asks.
+const BOUNDED: &[(&str, &str)] = &[
+    ("updates-restarts-due", "command-as-root"),
+    ("tls-certbot-look", "command-as-root"),
+    ("tls-certbot-issue", "command-as-root"),
+    ("firewall-nft-look", "command-as-root"),
+    ("firewall-nft-look", "command-capabilities"),
+    ("logs-look", "command-as-root"),
+    ("logs-journal-vacuum", "command-as-root"),
+    ("logs-rotation", "logrotate"),
+    ("diagnostics-journal-of-the-host", "command-as-root"),
+];
+
+#[test]
+fn nothing_that_amounts_to_root_is_allowed_without_a_person() {
+    let mut seen: BTreeSet<&(&str, &str)> = BTreeSet::new();
+    for pack in packs() {
+        let (findings, compiled) = compiled(&[&pack], |_, _| {});
+        let decision = |id: &str| compiled.rules.rules.iter().find(|rule| rule.id == id).unwrap().decision();
+        for finding in &findings {
+            let is_root = matches!(finding.class, Some(Class::Code | Class::Trust));
+            let Some(rule) = finding.rules.first().filter(|_| is_root) else { continue };
+            if decision(rule) == Decision::Allow {
+                let known = BOUNDED.iter().find(|known| **known == (rule.as_str(), finding.id));
+                assert!(known.is_some(), "{rule} allows without a person: {finding}");
+                seen.extend(known);
+            }
+        }
+        // What is known to become root through a service's configuration asks as well, whatever its class.
+        for rule in compiled.rules.rules.iter().filter(|rule| rule.decision() == Decision::Allow) {
+            let writes = rule.verbs.iter().any(|verb| verb == "file.write" || verb == "file.patch");
+            let is_outside = rule.directories.iter().any(|place| place.starts_with("/etc/"));
+            assert!(
+                !writes || !is_outside || !rule.lines.is_empty(),
+                "{} writes {:?} freely",
+                rule.id,
+                rule.directories
+            );
+        }
+    }
+    let stale = BOUNDED.iter().filter(|known| !seen.contains(known)).collect::<Vec<_>>();
+    assert!(stale.is_empty(), "these are allowed by no pack any more: {stale:?}");
+}
+
+#[test]
+fn every_rule_has_examples_and_every_command_a_rule() {
+    for pack in packs() {
+        let (_, compiled) = compiled(&[&pack], |_, _| {});
+        let rules = pack.body.split("[[rule]]").skip(1).collect::<Vec<_>>();
+        for rule in &rules {
+            let speaks_of_something =
+                !["package.update", "package.autoremove", "package.repair", "users-keys-read"]
+                    .iter()
+                    .any(|verb| rule.contains(verb));
+            let has = rule.contains("\nmatches = ") || rule.contains("\ndoes_not_match = ");
+            assert!(has || !speaks_of_something, "{}: a rule without examples:{rule}", pack.about.name);
+        }
+        for command in own(&compiled, &pack) {
+            let is_granted = compiled
+                .rules
+                .rules
+                .iter()
+                .any(|rule| rule.commands.contains(&command.name) || rule.validate == command.name);
+            assert!(is_granted, "{}: nothing grants {}", pack.about.name, command.name);
+        }
+        let clients = compiled.rules.rules.iter().filter(|rule| rule.client != "agent").count();
+        assert_eq!(clients, 0, "{}", pack.about.name);
+    }
+}
+
+#[test]
+fn commands_are_programs_of_the_distribution_with_fixed_arguments() {
+    const PLACES: [&str; 4] = ["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/"];
+    const SHELLS: [&str; 12] = [
+        "sh",
+        "bash",
+        "dash",
+        "env",
+        "python3",
+        "perl",
+        "awk",
+        "sed",
+        "xargs",
+        "find",
+        "systemd-run",
+        "sudo",
+    ];
+    for pack in packs() {
+        let (_, compiled) = compiled(&[&pack], |_, _| {});
+        for command in own(&compiled, &pack) {
+            let program = command.argv.first().unwrap();
+            let name = program.rsplit('/').next().unwrap();
+            assert!(PLACES.iter().any(|place| program.starts_with(place)), "{program}");
+            assert!(!SHELLS.contains(&name), "{program}");
+            let is_validator = command.sandbox() == Sandbox::Validator;
+            assert!(command.env.is_empty() || is_validator, "{}: an environment of its own", command.name);
+            if command.sandbox() == Sandbox::None {
+                assert!(command.capabilities.is_empty() && command.write.is_empty(), "{}", command.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_of_rules_and_commands_begin_with_the_packs() {
+    for pack in packs() {
+        let (_, compiled) = compiled(&[&pack], |_, _| {});
+        let prefix = pack.about.name.split('-').next().unwrap();
+        let starters = ["look-at-units", "look-at-packages"];
+        let rules = compiled.rules.rules.iter().map(|rule| rule.id.as_str());
+        let names = compiled.rules.commands.iter().map(|command| command.name.as_str());
+        let sources = compiled.rules.sources.iter().map(|source| source.name.as_str());
+        for name in rules.chain(names).chain(sources).filter(|name| !starters.contains(name)) {
+            assert!(name.starts_with(prefix), "{}: {name}", pack.about.name);
+        }
+    }
+}
+
+#[test]
+fn a_listed_line_has_no_wildcard_before_its_last_word() {
+    // `*` in a line takes anything, `;` and `/etc/shadow` included: only the rest of a line that begins as data may be free.
+    for pack in packs() {
+        let (_, compiled) = compiled(&[&pack], |_, _| {});
+        for line in compiled.rules.rules.iter().flat_map(|rule| &rule.lines) {
+            let stars = line.matches('*').count();
+            assert!(stars == 0 || (stars == 1 && line.ends_with('*')), "{}: {line:?}", pack.about.name);
+        }
+    }
+}

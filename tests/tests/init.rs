@@ -1,0 +1,175 @@
+//! The first hour: from the package to a first change by the agent, at a terminal, without an edit of any file.
+
+use std::time::{Duration, Instant};
+
+use postern_tests::{Machine, Output, Release, deb, on_each_release};
+use serde_json::{Value, json};
+
+on_each_release!(from_the_package_to_a_validated_change_of_a_site_in_three_commands);
+
+/// Runs a command at a terminal where a person answers (`tests/models/person.py`).
+fn at_a_terminal(machine: &Machine, answers: &Value, command: &str) -> Output {
+    let script = format!(
+        "cat > /var/tmp/answers.json <<'END'\n{answers}\nEND\n\
+         exec python3 /var/tmp/person.py /var/tmp/answers.json sh -c '{}'",
+        command.replace('\'', "'\\''")
+    );
+    machine.root(&["sh", "-ec", &script])
+}
+
+fn host(release: Release) -> Machine {
+    let machine = Machine::boot(release);
+    let person = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/person.py");
+    machine.copy_in(&person, "/var/tmp/person.py");
+    machine.copy_in(&deb(), "/var/tmp/postern.deb");
+    let _ = machine
+        .shell(
+            "DEBIAN_FRONTEND=noninteractive apt-get -q -y install nginx-light >&2
+            useradd --create-home --shell /bin/bash ann
+            useradd --create-home --shell /bin/bash bob",
+        )
+        .ok();
+    machine
+}
+
+const QUESTIONS: [(&str, &str); 10] = [
+    ("1/5 Who gives the agent tasks?", "ann"),
+    ("2/5 Who approves", "ann"),
+    ("3/5 Who else reads", "bob"),
+    ("4/5 Which packs", ""),
+    ("Which directories hold the sites' content?", ""),
+    ("Does a person approve each change", ""),
+    ("Apply this policy? [y/N]", "y"),
+    ("5/5 Which model", ""),
+    ("Make it now? [Y/n]", ""),
+    ("type its last 8 characters", "key:8"),
+];
+
+fn from_the_package_to_a_validated_change_of_a_site_in_three_commands(release: Release) {
+    let machine = host(release);
+    let begun = Instant::now();
+    let files = "find /etc/postern /etc/nginx -newer /var/tmp/begun -type f | sort";
+
+    // 1
+    let _ = machine.shell("touch /var/tmp/begun").ok();
+    let installed =
+        machine.shell("DEBIAN_FRONTEND=noninteractive apt-get -q -y install /var/tmp/postern.deb").ok();
+    assert!(installed.trim_end().ends_with("postern: next: postern-admin init"), "{installed}");
+
+    // An interruption after the third answer: what was answered is done.
+    let answers = json!([QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], ["4/5", "^C"]]);
+    let interrupted = at_a_terminal(&machine, &answers, "postern-admin init");
+    assert_eq!(interrupted.code, 128 + 2, "{interrupted}");
+    assert!(machine.shell("id -nG ann").ok().contains("postern-users"));
+    assert_eq!(machine.shell("ls /etc/postern/policy.d").ok(), "");
+
+    // 2: what was answered is proposed, so Enter is an answer.
+    let mut answers = QUESTIONS.to_vec();
+    answers[0].1 = "";
+    answers[1].1 = "";
+    answers[2].1 = "";
+    let init = at_a_terminal(&machine, &json!(answers), "postern-admin init");
+    assert_eq!(init.code, 0, "{init}");
+    for words in [
+        "postern-users: ann (was there)",
+        "[web-nginx]",
+        "hazard: nginx opens logs",
+        "public key: ",
+        "done: status of dbus.service",
+        "next, as ann: log in again, or: sg postern-users",
+    ] {
+        assert!(init.stdout.contains(words), "{words}: {init}");
+    }
+
+    // 3: at a new login. The change is validated, and the person agrees to exactly its text.
+    let task =
+        "write 'server { listen 8090; root /var/www/html; }' to /etc/nginx/conf.d/site.conf and reload nginx";
+    let _ = machine.shell(&format!("cat > /home/ann/task <<'END'\npostern run \"{task}\"\nEND")).ok();
+    let login = "exec runuser -l ann --session-command 'sh ~/task'";
+    let ran = at_a_terminal(&machine, &json!([["its last digits, to agree", "digest:4"]]), login);
+    assert_eq!(ran.code, 0, "{ran}");
+    let took = begun.elapsed();
+    let _ =
+        machine.shell("sleep 1; curl -sf -o /dev/null http://localhost:8090/index.nginx-debian.html").ok();
+    // On a machine that does nothing else it is a quarter of this.
+    assert!(took < Duration::from_secs(120), "{took:?}");
+    println!("{took:?} from the package to the change");
+    // Postern wrote all of these, and nobody else any.
+    assert_eq!(
+        machine.shell(files).ok(),
+        "/etc/nginx/conf.d/site.conf\n/etc/postern/policy.d/pack-web-nginx.toml\n",
+        "the package's own files are older"
+    );
+
+    the_session_of_before_reaches_the_agent_by_sg(&machine);
+    a_second_run_changes_nothing(&machine);
+    without_a_terminal_the_missing_flags_are_named(&machine);
+    a_bad_configuration_is_not_written(&machine);
+}
+
+fn the_session_of_before_reaches_the_agent_by_sg(machine: &Machine) {
+    // A session without the new group, as one that began before it.
+    let old = machine.shell("setpriv --reuid ann --regid ann --clear-groups postern can");
+    assert_ne!(old.code, 0, "the control: {old}");
+    let new =
+        machine.shell("setpriv --reuid ann --regid ann --clear-groups sg postern-users -c 'postern can'");
+    assert_eq!(new.code, 0, "{new}");
+}
+
+/// Everything that `init` may change.
+const STATE: &str = "getent group | grep ^postern; cat /etc/postern/agent.toml /etc/postern/policy.d/*; \
+                     sha256sum /var/lib/postern-policy/accepted.pb";
+
+fn a_second_run_changes_nothing(machine: &Machine) {
+    let before = machine.shell(STATE).ok();
+    let again = machine.root(&[
+        "postern-admin",
+        "init",
+        "--tasks=ann",
+        "--approve=ann",
+        "--look=bob",
+        "--packs=web-nginx",
+        "--model=none",
+        "--key=later",
+        "--yes",
+    ]);
+    assert_eq!(again.code, 0, "{again}");
+    let without_time = |state: String| {
+        state.lines().filter(|line| !line.contains("accepted.pb")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(without_time(machine.shell(STATE).ok()), without_time(before));
+}
+
+fn without_a_terminal_the_missing_flags_are_named(machine: &Machine) {
+    let before = machine.shell(STATE).ok();
+    let asked = machine.root(&["postern-admin", "init", "--tasks=bob", "--model=none"]);
+    assert_eq!(asked.code, 2, "{asked}");
+    assert!(asked.stderr.contains("--approve --look --packs --key later --yes"), "{asked}");
+    for wrong in ["--tasks=mallory", "--tasks=postern", "--packs=nothing", "--set=web-nginx.root=x"] {
+        let flags = [
+            "--tasks=bob",
+            "--approve=ann",
+            "--look=none",
+            "--packs=web-nginx",
+            "--model=none",
+            "--key=later",
+            "--yes",
+        ];
+        let flags = flags.iter().filter(|flag| flag.split('=').next() != wrong.split('=').next()).copied();
+        let argv = ["postern-admin", "init"].into_iter().chain(flags).chain([wrong]).collect::<Vec<_>>();
+        let refused = machine.root(&argv);
+        assert_eq!(refused.code, 2, "{refused}");
+    }
+    assert_eq!(machine.shell(STATE).ok(), before);
+}
+
+fn a_bad_configuration_is_not_written(machine: &Machine) {
+    let task = "write 'server { lisen 8090; }' to /etc/nginx/conf.d/bad.conf and reload nginx";
+    let _ = machine.shell(&format!("cat > /home/ann/task <<'END'\npostern run \"{task}\"\nEND")).ok();
+    let login = "exec runuser -l ann --session-command 'sh ~/task'";
+    let ran = at_a_terminal(machine, &json!([["its last digits, to agree", "digest:4"]]), login);
+    assert_eq!(ran.code, 1, "{ran}");
+    let _ = machine
+        .shell("test ! -e /etc/nginx/conf.d/bad.conf; curl -sf -o /dev/null http://localhost:8090/index.nginx-debian.html")
+        .ok();
+}

@@ -1,0 +1,449 @@
+//! Each pack on a real Debian: its rules and commands do what they say, and refuse what they leave out.
+//!
+//! All stories of a release run on one machine. Afterwards every command of every pack has run there, or its pack says
+//! that it is untested.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use postern_tests::{Installed, Machine, Output, Package, Release};
+
+/// Packages of Debian's that the stories need besides those of every machine.
+const PACKAGES: &[&str] = &[
+    "nginx-light",
+    "needrestart",
+    "certbot",
+    "pebble",
+    "postgresql",
+    "nftables",
+    "logrotate",
+    "openssl",
+    "openssh-server",
+    "redis-server",
+];
+
+#[test]
+fn every_pack_does_what_it_says_on_trixie() {
+    stories(Release::Trixie);
+}
+
+#[cfg(feature = "long")]
+#[test]
+fn every_pack_does_what_it_says_on_bookworm() {
+    stories(Release::Bookworm);
+}
+
+/// A pack, and what is done with it.
+type Story = (&'static str, fn(&Host));
+
+/// A machine, the person who gives tasks, and an operator who agrees to everything that asks.
+struct Host {
+    machine: Installed,
+    release: Release,
+}
+
+impl Host {
+    /// Adds a pack with these values.
+    fn add(&self, pack: &str, set: &[&str]) {
+        let mut argv = vec!["postern-admin", "pack", "add", pack, "--yes"];
+        for set in set {
+            argv.extend(["--set", set]);
+        }
+        let added = self.machine.root(&argv);
+        assert_eq!(added.code, 0, "{added}");
+        assert!(!added.stderr.contains("warning"), "a finding on this host: {added}");
+    }
+
+    /// What the person asks for is done.
+    #[track_caller]
+    fn done(&self, argv: &[&str]) -> Output {
+        let answer = self.machine.visitor(&[&["postern"], argv].concat());
+        assert_eq!(answer.code, 0, "{answer}\n{}", self.machine.journal("postern-command*"));
+        answer
+    }
+
+    /// What the person asks for ends with this exit code.
+    #[track_caller]
+    fn ends(&self, argv: &[&str], code: i32) -> Output {
+        let answer = self.machine.visitor(&[&["postern"], argv].concat());
+        assert_eq!(answer.code, code, "{answer}\n{}", self.machine.journal("postern-command*"));
+        answer
+    }
+
+    /// The state of the host.
+    #[track_caller]
+    fn is(&self, script: &str) {
+        let checked = self.machine.shell(script);
+        assert_eq!(checked.code, 0, "{checked}");
+    }
+}
+
+/// An operator who agrees to each request that waits; the packs keep the decisions that they ship with.
+const OPERATOR: &str = r#"
+useradd --groups postern-operators oper
+cat > /usr/local/bin/agree <<'E'
+#!/bin/sh
+while sleep 0.2; do
+    for id in $(postern-admin pending --json | grep -o '"approval_id":"[0-9a-f]*' | cut -d'"' -f4); do
+        digest=$(postern-admin show "$id" --json | grep -o '"sha256":"[0-9a-f]*' | head -n 1 | cut -d'"' -f4)
+        postern-admin approve "$id" --digest "$digest"
+    done
+done
+E
+chmod 0755 /usr/local/bin/agree
+systemd-run --quiet --unit agree --uid oper /usr/local/bin/agree
+"#;
+
+fn stories(release: Release) {
+    let machine = Installed::in_machine(
+        Machine::boot_offering(release, &[PACKAGES, &["apache2"]].concat()),
+        &postern_tests::deb(),
+    );
+    let _ = machine.shell(OPERATOR).ok();
+    let _ = machine
+        .shell(&format!(
+            "DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install {} >&2",
+            PACKAGES.join(" ")
+        ))
+        .ok();
+    let host = Host { machine, release };
+    let stories: &[Story] = &[
+        ("updates", updates),
+        ("web-nginx", web_nginx),
+        ("tls-certbot", tls_certbot),
+        ("postgres", postgres),
+        ("firewall-nft", firewall_nft),
+        ("users-and-keys", users_and_keys),
+        ("logs", logs),
+        ("diagnostics", diagnostics),
+        ("sshd-options", sshd_options),
+        ("sysctl", sysctl),
+        ("host-settings", host_settings),
+        ("redis", redis),
+        // Last: it takes port 80 from nginx.
+        ("web-apache", web_apache),
+    ];
+    let only = std::env::var("POSTERN_PACK").ok();
+    let mut failed = Vec::new();
+    for (pack, story) in stories {
+        if only.as_deref().is_none_or(|only| only == *pack) {
+            let begun = std::time::Instant::now();
+            // A failure does not keep the other stories from running.
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(&host))).is_err() {
+                failed.push(*pack);
+            }
+            println!("{pack}: {:.1} s", begun.elapsed().as_secs_f32());
+        }
+    }
+    assert!(failed.is_empty(), "failed: {}", failed.join(", "));
+    if only.is_none() {
+        every_command_has_run(&host, &stories.iter().map(|(pack, _)| *pack).collect());
+    }
+}
+
+/// Holds the commands of the packs against those that the audit log says were run.
+fn every_command_has_run(host: &Host, packs: &BTreeSet<&str>) {
+    let log = host.machine.shell("cat /var/log/postern/audit.jsonl").ok();
+    let records = log.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let ran = records
+        .filter(|record| record["event"] == "begin" && record["verb"] == "command.run")
+        .filter_map(|record| record["args"]["name"].as_str().map(str::to_owned))
+        .collect::<BTreeSet<_>>();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/packs");
+    for entry in std::fs::read_dir(directory).expect("the packs") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a pack");
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let is_tested = text.contains("\ntested = [\"");
+        assert_eq!(is_tested, packs.contains(name.as_str()), "{name}: `tested` and the stories here differ");
+        for command in text.split("[[command]]").skip(1).filter(|_| is_tested) {
+            let id = command.split('"').nth(1).expect("a name");
+            let is_validator = command.split("[[").next().is_some_and(|row| row.contains("\"validator\""));
+            assert!(
+                is_validator || ran.contains(id),
+                "{name}: command {id} has not run; these have: {ran:?}"
+            );
+        }
+    }
+}
+
+fn updates(host: &Host) {
+    let machine = &host.machine;
+    machine.publish_all(&[
+        Package::new("app-lib", "1.0"),
+        Package::new("app-used", "1.0").field("Depends: app-lib"),
+    ]);
+    let _ = machine
+        .shell(
+            "systemd-run --quiet --unit archive python3 -m http.server --bind localhost --directory /var/lib/local-repo 8001
+            sed -i 's#^URIs:.*#URIs: http://localhost:8001/#' /etc/apt/sources.list.d/local.sources
+            curl -s --retry 50 --retry-connrefused --retry-delay 1 -o /dev/null http://localhost:8001/
+            apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -q -y install app-used hello >&2",
+        )
+        .ok();
+    host.add("updates", &["security_entries=/etc/apt/sources.list.d/local.sources"]);
+    machine.publish_all(&[Package::new("app-lib", "1.1")]);
+    // Publishing names the repository by its file again.
+    host.is("sed -i 's#^URIs:.*#URIs: http://localhost:8001/#' /etc/apt/sources.list.d/local.sources");
+    host.done(&["package", "update"]);
+    // The archive is another host than security.debian.org.
+    host.ends(&["package", "upgrade", "app-lib"], 3);
+    host.add("updates", &["security_hosts=localhost"]);
+    host.done(&["package", "upgrade", "app-lib"]);
+    host.is("dpkg-query -W -f '${Version}' app-lib | grep -qx 1.1");
+    host.ends(&["package", "install", "etckeeper"], 3);
+    host.done(&["package", "hold", "app-lib"]);
+    host.is("apt-mark showhold | grep -qx app-lib");
+    host.done(&["package", "unhold", "app-lib"]);
+    host.is("! apt-mark showhold | grep -q app-lib && apt-mark auto hello");
+    host.done(&["package", "autoremove"]);
+    host.is("! dpkg -s hello");
+    host.done(&["package", "repair"]);
+    let due = host.done(&["command", "updates-restarts-due"]);
+    assert!(due.stdout.contains("NEEDRESTART-VER"), "{due}");
+}
+
+fn web_nginx(host: &Host) {
+    host.is("install -d /srv/shop");
+    host.add("web-nginx", &["root=/var/www/html,/srv/shop"]);
+    host.ends(&["file", "write", "/etc/nginx/conf.d/bad.conf", "--content", "server { lisen 80; }\n"], 1);
+    host.is("test ! -e /etc/nginx/conf.d/bad.conf");
+    host.ends(&["file", "write", "/etc/nginx/nginx.conf", "--content", "user root;\n"], 3);
+    host.done(&["file", "write", "/srv/shop/index.html", "--content", "open\n"]);
+    host.ends(&["file", "write", "/srv/shop/shell.php", "--content", "<?php\n"], 3);
+    let site = "server { listen 8090; root /srv/shop; }\n";
+    let written = host.done(&["file", "write", "/etc/nginx/conf.d/shop.conf", "--content", site, "--json"]);
+    host.done(&["service", "restart", "nginx"]);
+    host.done(&["service", "reload", "nginx"]);
+    host.is("sleep 1; test \"$(curl -sf http://localhost:8090/)\" = open");
+    host.done(&["undo", written.json()["request_id"].as_str().expect("an id")]);
+    host.is("test ! -e /etc/nginx/conf.d/shop.conf");
+    host.done(&["service", "status", "nginx", "--lines", "20"]);
+    host.done(&["file", "read", "/etc/nginx/nginx.conf"]);
+}
+
+/// The authority is Pebble, the test server of Let's Encrypt, on loopback; it fetches the challenge from nginx.
+fn tls_certbot(host: &Host) {
+    let _ = host
+        .machine
+        .shell(
+            r#"install -d /srv/pebble /etc/letsencrypt
+            openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout /srv/pebble/key.pem -out /srv/pebble/cert.pem 2>/dev/null
+            cat > /srv/pebble/config.json <<'E'
+{"pebble": {"listenAddress": "127.0.0.1:14000", "managementListenAddress": "127.0.0.1:15000",
+ "certificate": "/srv/pebble/cert.pem", "privateKey": "/srv/pebble/key.pem", "httpPort": 80, "tlsPort": 443, "ocspResponderURL": ""}}
+E
+            systemd-run --quiet --unit names pebble-challtestsrv -defaultIPv4 127.0.0.1 -defaultIPv6 '' -http01 '' -https01 '' -tlsalpn01 ''
+            systemd-run --quiet --unit pebble -E PEBBLE_VA_NOSLEEP=1 -E PEBBLE_WFE_NONCEREJECT=0 pebble -config /srv/pebble/config.json -dnsserver 127.0.0.1:8053
+            printf 'server = https://localhost:14000/dir\nno-verify-ssl = true\n' > /etc/letsencrypt/cli.ini
+            systemctl start nginx.service
+            certbot certificates
+            curl -ks --retry 50 --retry-connrefused --retry-delay 1 -o /dev/null https://localhost:14000/dir"#,
+        )
+        .ok();
+    host.add("tls-certbot", &["domains=shop.example.org", "email=admin@example.org"]);
+    host.done(&["command", "tls-certbot-list"]);
+    host.ends(&["command", "tls-certbot-issue", "domain=bank.example.com"], 2);
+    host.done(&["command", "tls-certbot-issue", "domain=shop.example.org"]);
+    host.is("test -e /etc/letsencrypt/live/shop.example.org/privkey.pem");
+    let list = host.done(&["command", "tls-certbot-list"]);
+    assert!(list.stdout.contains("shop.example.org"), "{list}");
+    host.done(&["command", "tls-certbot-renew"]);
+    host.done(&["command", "tls-certbot-renew-trial"]);
+    host.done(&["file", "read", "/etc/letsencrypt/renewal/shop.example.org.conf"]);
+    host.ends(&["file", "read", "/etc/letsencrypt/live/shop.example.org/privkey.pem"], 3);
+    host.done(&["service", "enable", "certbot.timer"]);
+    host.done(&["service", "status", "certbot.timer"]);
+    let _ = host.machine.shell("systemctl stop pebble.service names.service").ok();
+}
+
+fn postgres(host: &Host) {
+    host.add("postgres", &[]);
+    let unit = match host.release {
+        Release::Bookworm => "postgresql@15-main",
+        Release::Trixie => "postgresql@17-main",
+    };
+    host.done(&["service", "restart", unit]);
+    host.done(&["command", "postgres-create-role", "role=app"]);
+    host.done(&["command", "postgres-create-database", "role=app", "database=app"]);
+    host.ends(&["command", "postgres-create-role", "role=mallory"], 3);
+    let roles = host.done(&["command", "postgres-roles"]);
+    assert!(roles.stdout.contains(" app "), "{roles}");
+    let databases = host.done(&["command", "postgres-databases"]);
+    assert!(databases.stdout.contains(" app "), "{databases}");
+    host.done(&["command", "postgres-activity"]);
+    let access = host.done(&["command", "postgres-access"]);
+    assert!(access.stdout.contains("peer"), "{access}");
+    host.done(&["command", "postgres-dump", "database=app", "file=app.dump"]);
+    host.is("runuser -u postgres -- pg_restore --list /var/lib/postgresql/app.dump >/dev/null");
+    host.ends(&["command", "postgres-dump", "database=app", "file=17"], 3);
+    host.ends(&["command", "postgres-dump", "database=postgresql://evil", "file=x.dump"], 3);
+    host.done(&["command", "postgres-analyze", "database=app"]);
+    host.done(&["command", "postgres-drop-database", "database=app"]);
+    host.done(&["command", "postgres-drop-role", "role=app"]);
+    let role = host.done(&["command", "postgres-create-role", "role=app2", "--json"]).json();
+    host.done(&["command", "postgres-drop-role", "role=app2"]);
+    assert_eq!(role["status"], "done");
+    host.is("! runuser -u postgres -- psql -tAc 'SELECT rolname FROM pg_roles' | grep -q app");
+}
+
+fn firewall_nft(host: &Host) {
+    let _ = host
+        .machine
+        .shell(
+            "install -d /etc/nftables.d
+            printf '#!/usr/sbin/nft -f\\nflush ruleset\\ninclude \"/etc/nftables.d/*.nft\"\\n' > /etc/nftables.conf",
+        )
+        .ok();
+    host.add("firewall-nft", &[]);
+    let rules = "table inet web {\n  chain input {\n    type filter hook input priority 0;\n    tcp dport 8099 drop\n  }\n}\n";
+    host.ends(&["file", "write", "/etc/nftables.d/20-web.nft", "--content", "tabel inet web {\n"], 1);
+    host.is("test ! -e /etc/nftables.d/20-web.nft");
+    host.done(&["file", "write", "/etc/nftables.d/20-web.nft", "--content", rules]);
+    host.done(&["service", "start", "nftables"]);
+    host.done(&["service", "reload", "nftables"]);
+    let list = host.done(&["command", "firewall-nft-list"]);
+    assert!(list.stdout.contains("tcp dport 8099 drop"), "{list}");
+    host.ends(&["file", "write", "/etc/nftables.conf", "--content", "flush ruleset\n"], 3);
+    host.ends(&["service", "stop", "nftables"], 3);
+    host.is("nft flush ruleset");
+}
+
+fn users_and_keys(host: &Host) {
+    host.is("install -d /etc/ssh/authorized_keys.d");
+    host.add("users-and-keys", &["names=dev-*", "groups=users,www-data"]);
+    host.done(&["command", "users-add", "name=dev-ann"]);
+    host.is("id dev-ann && test -d /home/dev-ann");
+    host.ends(&["command", "users-add", "name=mallory"], 3);
+    host.ends(&["command", "users-disable", "name=root"], 3);
+    host.done(&["command", "users-group-add", "name=dev-ann", "group=www-data"]);
+    host.is("id -nG dev-ann | grep -qw www-data");
+    host.ends(&["command", "users-group-add", "name=dev-ann", "group=sudo"], 2);
+    host.done(&["command", "users-group-remove", "name=dev-ann", "group=www-data"]);
+    let disabled = host.done(&["command", "users-disable", "name=dev-ann", "--json"]).json();
+    host.is("chage --list dev-ann | grep -q 'Account expires.*1970'");
+    host.done(&["undo", disabled["request_id"].as_str().expect("an id")]);
+    host.is("chage --list dev-ann | grep -q 'Account expires.*never'");
+    host.done(&["command", "users-enable", "name=dev-ann"]);
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ann@laptop\n";
+    let path = "/etc/ssh/authorized_keys.d/dev-ann";
+    host.ends(&["file", "write", path, "--content", &format!("command=\"id\" {key}")], 3);
+    host.done(&["file", "write", path, "--content", key]);
+    host.is("test \"$(stat -c '%U %a' /etc/ssh/authorized_keys.d/dev-ann)\" = 'root 644'");
+    host.ends(&["file", "write", "/etc/ssh/authorized_keys.d/root", "--content", key], 3);
+    assert!(host.done(&["command", "users-list"]).stdout.contains("dev-ann"));
+    host.done(&["command", "users-groups-list"]);
+    host.done(&["command", "users-remove", "name=dev-ann"]);
+    host.is("! id dev-ann && test -d /home/dev-ann");
+}
+
+fn logs(host: &Host) {
+    let _ = host
+        .machine
+        .shell("install -d /var/log/app; echo one > /var/log/app/app.log; chmod 0640 /var/log/app/app.log")
+        .ok();
+    host.add("logs", &["logs=/var/log/app/app.log"]);
+    let path = "/etc/logrotate.d/site-app";
+    let rotation = "/var/log/app/app.log {\n    daily\n    rotate 4\n    missingok\n}\n";
+    host.ends(&["file", "write", path, "--content", "/etc/shadow {\n    daily\n}\n"], 3);
+    host.ends(&["file", "write", path, "--content", "/var/log/app/app.log /etc/shadow {\n}\n"], 3);
+    host.done(&["file", "write", path, "--content", rotation]);
+    let trial = host.done(&["command", "logs-rotation-trial"]);
+    assert!(trial.to_string().contains("/var/log/app/app.log"), "{trial}");
+    host.done(&["service", "start", "logrotate"]);
+    host.done(&["service", "status", "logrotate", "--lines", "20"]);
+    host.is("journalctl --rotate; sleep 1");
+    host.done(&["command", "logs-journal-usage"]);
+    host.done(&["command", "logs-journal-vacuum-size", "keep=200M"]);
+    host.done(&["command", "logs-journal-vacuum-time", "keep=7d"]);
+    host.ends(&["command", "logs-journal-vacuum-size", "keep=1K"], 2);
+    host.done(&["file", "read", "/etc/logrotate.d/dpkg"]);
+}
+
+fn diagnostics(host: &Host) {
+    host.add("diagnostics", &[]);
+    host.is(
+        "systemd-run --quiet --unit listens python3 -m http.server --bind 127.0.0.1 8077; sleep 1; logger -p daemon.err a fault",
+    );
+    host.done(&["service", "status", "postern-audit", "--lines", "50"]);
+    host.done(&["file", "read", "/var/log/dpkg.log"]);
+    host.ends(&["file", "read", "/var/log/btmp"], 3);
+    let sockets = host.done(&["command", "diagnostics-sockets"]);
+    assert!(sockets.stdout.contains("127.0.0.1:8077"), "{sockets}");
+    let errors = host.done(&["command", "diagnostics-errors"]);
+    assert!(errors.stdout.contains("a fault"), "{errors}");
+    for command in
+        ["kernel", "boots", "connections", "addresses", "routes", "memory", "disks", "inodes", "load"]
+    {
+        let said = host.done(&["command", &format!("diagnostics-{command}")]);
+        assert!(!said.stdout.is_empty(), "{said}");
+    }
+    let resolved = host.done(&["command", "diagnostics-resolve", "name=localhost"]);
+    assert!(resolved.stdout.contains("127.0.0.1") || resolved.stdout.contains("::1"), "{resolved}");
+}
+
+fn sshd_options(host: &Host) {
+    host.add("sshd-options", &[]);
+    let path = "/etc/ssh/sshd_config.d/10-options.conf";
+    host.ends(&["file", "write", path, "--content", "PermitRootLogin yes\n"], 3);
+    host.ends(&["file", "write", path, "--content", "AuthorizedKeysCommand /usr/bin/id\n"], 3);
+    host.done(&["file", "write", path, "--content", "PasswordAuthentication no\nPermitRootLogin no\n"]);
+    host.done(&["service", "reload", "ssh"]);
+    host.is("sshd -T | grep -qx 'passwordauthentication no'");
+    host.done(&["file", "read", "/etc/ssh/sshd_config"]);
+    host.ends(&["file", "read", "/etc/ssh/ssh_host_ed25519_key"], 3);
+}
+
+/// Settings of the network: all others belong to the host of the machine.
+fn sysctl(host: &Host) {
+    host.add("sysctl", &[]);
+    let path = "/etc/sysctl.d/60-postern.conf";
+    host.ends(&["file", "write", path, "--content", "kernel.core_pattern = |/srv/x\n"], 3);
+    host.done(&[
+        "file",
+        "write",
+        path,
+        "--content",
+        "net.core.somaxconn = 1024\nnet.ipv4.tcp_syncookies = 1\n",
+    ]);
+    host.done(&["command", "sysctl-load"]);
+    host.is("test \"$(cat /proc/sys/net/core/somaxconn)\" = 1024");
+    let shown = host.done(&["command", "sysctl-show"]);
+    assert!(shown.stdout.contains("net.core.somaxconn = 1024"), "{shown}");
+}
+
+fn host_settings(host: &Host) {
+    host.add("host-settings", &[]);
+    assert!(host.done(&["command", "host-settings-time"]).stdout.contains("Time zone"));
+    assert!(host.done(&["command", "host-settings-host"]).stdout.contains("hostname"));
+    host.done(&["command", "host-settings-timezone", "zone=Europe/Berlin"]);
+    host.is("readlink /etc/localtime | grep -q Europe/Berlin");
+    host.ends(&["command", "host-settings-timezone", "zone=../shadow"], 2);
+    host.done(&["command", "host-settings-hostname", "name=web1"]);
+    host.is("test \"$(hostname)\" = web1");
+}
+
+fn redis(host: &Host) {
+    host.add("redis", &[]);
+    host.done(&["service", "restart", "redis-server"]);
+    assert!(host.done(&["command", "redis-info"]).stdout.contains("redis_version"));
+    assert!(host.done(&["command", "redis-clients"]).stdout.contains("addr=127.0.0.1"));
+    host.done(&["command", "redis-memory"]);
+    host.done(&["command", "redis-snapshot"]);
+}
+
+fn web_apache(host: &Host) {
+    host.is(
+        "systemctl stop nginx.service; DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install apache2 >&2",
+    );
+    host.add("web-apache", &["root=/srv/apache"]);
+    let site = "Listen 8092\n<VirtualHost *:8092>\n  DocumentRoot /var/www/html\n</VirtualHost>\n";
+    host.done(&["file", "write", "/etc/apache2/sites-available/shop.conf", "--content", site]);
+    host.done(&["command", "web-apache-enable", "site=shop"]);
+    host.done(&["service", "restart", "apache2"]);
+    host.is("sleep 1; curl -s -o /dev/null http://localhost:8092/");
+    host.ends(&["file", "write", "/etc/apache2/envvars", "--content", "id\n"], 3);
+    host.done(&["command", "web-apache-disable", "site=shop"]);
+    host.done(&["service", "reload", "apache2"]);
+    host.done(&["service", "status", "apache2", "--lines", "20"]);
+}
