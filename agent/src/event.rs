@@ -101,7 +101,7 @@ messages! {
     /// What would happen, or did.
     Plan {
         packages: Vec<PackageStep>, download_bytes: u64, disk_bytes: i64, units: Vec<UnitStep>, files: Vec<FileStep>,
-        command: Option<CommandStep>, kept_back: Vec<String>,
+        command: Option<CommandStep>, kept_back: Vec<String>, not_undoable: bool,
     }
     /// One package of a plan.
     PackageStep {

@@ -1,11 +1,10 @@
 //! The helper's client: gRPC over its Unix socket.
 
-use crate::ask::{Ask, Lost, Mode, new_id};
+use crate::ask::{Ask, Effect, Lost, Mode, new_id};
 use crate::event::{Event, Fault, Phase, Progress};
 use crate::hook::Hook;
 use crate::rates::{Kind, Rates};
 use crate::request::Request;
-use crate::task::Effect;
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;

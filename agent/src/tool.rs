@@ -1,15 +1,16 @@
 //! What a step of a task can be, and what it says of itself to people.
 
 pub(crate) mod families;
+mod words;
 
 pub use families::{FileTool, PackageTool};
 
 use crate::request::Request;
-use crate::show;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use words::{brief, written};
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -236,7 +237,7 @@ impl Tool {
             }
             Self::Undo { request_id } if request_id == "last" => "undo the last change".to_owned(),
             Self::Undo { request_id } => format!("undo {request_id}"),
-            Self::Shell { cmd } => format!("run {}", show::line(cmd)),
+            Self::Shell { cmd } => format!("run {}", postern_text::line(cmd)),
             Self::Request(request) => {
                 format!("{} {}", request.verb(), request.target()).trim_end().to_owned()
             }
@@ -250,20 +251,6 @@ pub(crate) const LINES: u32 = 50;
 fn lines() -> u32 {
     LINES
 }
-
-/// The step that writes a file, in words.
-fn written(path: &str, content: &str) -> String {
-    format!("write {} bytes to {path}", content.len())
-}
-
-/// A value in a line of several: as it is, or its beginning.
-fn brief(value: &str) -> String {
-    let value = show::line(value);
-    if value.chars().count() <= VALUE { value } else { value.chars().take(VALUE).chain(['…']).collect() }
-}
-
-/// As many characters of a parameter's value stand in a line.
-const VALUE: usize = 60;
 
 /// The kinds of units, as their suffixes.
 const SUFFIXES: &[&str] = &[

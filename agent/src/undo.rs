@@ -1,7 +1,8 @@
 //! Which changes can be taken back: those with a state before them to return to, whose undo the policy grants.
 
 use crate::args::{Nothing, Of};
-use crate::ask::{Ask, Door, Mode, Outcome, new_id};
+use crate::ask::{Ask, Mode, Outcome, new_id};
+use crate::door::Door;
 use crate::event::{Completed, Decision, Description, Event, Status, UnitInfo};
 use crate::request::Request;
 use serde::{Deserialize, Serialize};

@@ -37,6 +37,7 @@ fn upgrade() -> v1::Plan {
         ],
         download_bytes: 3 << 20,
         disk_bytes: -(5 << 10),
+        not_undoable: true,
         ..v1::Plan::default()
     }
 }
@@ -53,6 +54,7 @@ would remove 1:
   nginx-light  1.22.1-9  (needed by it)
 would purge 1:
   telnetd  0.17  (needed by it)
+this cannot be undone
 to download: 3.00 MiB
 on disk: 5.00 KiB less
 ";

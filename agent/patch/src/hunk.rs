@@ -1,6 +1,7 @@
 //! Reads one hunk: its header, and as many lines as that says.
 
-use crate::parse::{Fault, Reader, bare};
+use crate::lines::bare;
+use crate::parse::{Fault, Reader};
 use crate::{Hunk, Mark};
 
 impl Reader<'_> {

@@ -48,3 +48,9 @@ pub fn shown(line: &[u8]) -> String {
     let more = if cut.len() < text.len() { "…" } else { "" };
     format!("{cut:?}{more}{end}")
 }
+
+/// A line without its end.
+pub(crate) fn bare(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

@@ -1,6 +1,6 @@
 //! Paths in the headers of diffs.
 
-use crate::parse::bare;
+use crate::lines::bare;
 
 /// The name in a `---` or `+++` line: up to a tab, or quoted as C does.
 pub fn name(text: &[u8]) -> Result<Vec<u8>, String> {

@@ -1,5 +1,6 @@
 //! Reads unified diffs, also git's.
 
+use crate::lines::bare;
 use crate::names::{absolute, name};
 use crate::{FileDiff, Kind, Mark};
 use std::fmt;
@@ -184,10 +185,4 @@ impl<'a> Reader<'a> {
         self.files.push(file);
         Ok(())
     }
-}
-
-/// A line without its end.
-pub(crate) fn bare(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -304,6 +304,28 @@ proptest! {
     }
 
     #[test]
+    fn difference_is_applied_by_diffy_to_the_same_content(old in contents(), new in contents()) {
+        let made = difference("/srv/x", Some(&old), Some(&new));
+        if old != new {
+            let theirs = diffy::Patch::from_bytes(&made.text).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let done = diffy::apply_bytes(&old, &theirs).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(done, new);
+        }
+    }
+
+    #[test]
+    fn difference_that_diffy_makes_is_applied_to_the_same_content(old in contents(), new in contents()) {
+        if old != new {
+            let mut options = diffy::DiffOptions::new();
+            options.set_original_filename("a/srv/x").set_modified_filename("b/srv/x");
+            let theirs = options.create_patch_bytes(&old, &new).to_bytes();
+            let files = parse(&theirs).map_err(|e| TestCaseError::fail(format!("{e}\n{theirs:?}")))?;
+            let done = apply(&files[0], Some(&old)).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(done.content, new);
+        }
+    }
+
+    #[test]
     fn a_difference_makes_and_removes_files(content in contents()) {
         let made = difference("/srv/x", None, Some(&content));
         let files = parse(&made.text).map_err(|e| TestCaseError::fail(format!("{e}\n{made:?}")))?;

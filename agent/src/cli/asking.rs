@@ -1,9 +1,10 @@
 //! One typed command: ask, show the way there, print how it ended.
 
-use super::Session;
 use super::options::Json;
+use super::session::Session;
 use super::view::{Leave, View};
-use crate::ask::{Ask, Door, Mode, Outcome, left, new_id, reason};
+use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
+use crate::door::Door;
 use crate::event::{Completed, Event, Status};
 use crate::exit::Exit;
 use crate::report::Report;

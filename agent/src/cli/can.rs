@@ -1,7 +1,7 @@
 //! `can`: what may be asked, and whether one request would be let through. Nothing is done.
 
 use super::options::{Command, Global};
-use super::{Session, usage};
+use super::session::{Session, usage};
 use crate::args::Nothing;
 use crate::ask::{Mode, Outcome};
 use crate::event::{Decision, Event, Fault};

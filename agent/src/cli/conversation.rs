@@ -1,7 +1,7 @@
 //! `postern` alone on a terminal: a prompt, where each line is a task and all of them are one session.
 
-use super::Session;
 use super::options::Tasks;
+use super::session::Session;
 use super::tasks::Going;
 use super::view::{Leave, Signals};
 use crate::args::Of;

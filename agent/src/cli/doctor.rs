@@ -1,10 +1,11 @@
 //! `doctor`: what works, and what mends the rest.
 
-use super::Session;
+use super::session::Session;
 use crate::agent_client::AgentClient;
 use crate::args::Nothing;
-use crate::ask::{Door, Lost, Mode};
+use crate::ask::{Lost, Mode};
 use crate::doctor::{Check, State, groups, host};
+use crate::door::Door;
 use crate::event::Event;
 use crate::exit::Exit;
 use crate::helper::Helper;

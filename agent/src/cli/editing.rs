@@ -1,6 +1,6 @@
 //! `file edit`: the person's editor on a private copy, then a write that holds only if nobody else wrote meanwhile.
 
-use super::Session;
+use super::session::Session;
 use super::typed::{content_of, write};
 use crate::ask::Mode;
 use crate::event::{Event, Fault, Status};

@@ -1,6 +1,6 @@
 //! Ids of requests as people give them: whole, by their beginning, or `last`.
 
-use super::Session;
+use super::session::Session;
 use crate::agent_client::AgentClient;
 use crate::event::Fault;
 use hyper::Method;

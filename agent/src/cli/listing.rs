@@ -1,7 +1,7 @@
 //! `tasks`: what the agent knows of one's tasks.
 
-use super::Session;
 use super::options::Tasks;
+use super::session::Session;
 use crate::agent_client::AgentClient;
 use crate::event::Fault;
 use crate::exit::Exit;

@@ -15,7 +15,9 @@ mod plans;
 mod progress;
 mod question;
 mod reading;
+mod session;
 mod shell;
+mod subcommands;
 mod tasks;
 mod terminal;
 mod typed;
@@ -27,31 +29,24 @@ pub use console::Console;
 
 use crate::agent_client::AgentClient;
 use crate::args::Of;
-use crate::ask::Door;
+use crate::door::Door;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::host::Host;
 use crate::request::Request;
 use crate::shell::Rules;
 use crate::trace::{self, Trace};
-use crate::{Host, config, operators, serve};
+use crate::{config, operators, serve};
 use clap::{CommandFactory, Parser};
 use hyper::Method;
-use options::{Cli, Command, Config, Global, Tasks};
+use options::{Cli, Command, Config, Tasks};
 use serde_json::json;
+use session::{Session, usage};
 use std::ffi::OsString;
 use std::io::Read;
 use tasks::Going;
 use verbs::File;
-
-/// One run of the command line.
-struct Session<'a> {
-    host: &'a Host,
-    console: &'a mut Console,
-    global: Global,
-    /// The session that the lines of a prompt are.
-    conversation: Option<String>,
-}
 
 /// The grammar, for manual pages and completions.
 #[must_use]
@@ -80,17 +75,6 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
         return Exit::Failed;
     }
     exit
-}
-
-/// Help that was asked for is a result; what is wrong is a message.
-fn usage(error: &clap::Error, console: &mut Console) -> Exit {
-    let text = error.render().to_string();
-    if error.use_stderr() {
-        console.say_lines(&text);
-        return Exit::Usage;
-    }
-    console.raw(text.as_bytes());
-    Exit::Done
 }
 
 impl Session<'_> {
@@ -198,23 +182,6 @@ impl Session<'_> {
         if health["helper"] == "ok" { Exit::Done } else { Exit::Unreachable }
     }
 
-    fn door(&self) -> Door {
-        if self.global.direct {
-            Door::Helper(Helper::new(&self.host.helper_socket))
-        } else {
-            Door::Agent(AgentClient::new(&self.host.agent_socket))
-        }
-    }
-
-    fn wait_ms(&self) -> u32 {
-        self.global.timeout.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX))
-    }
-
-    /// Nothing is shown on the way.
-    fn is_silent(&self) -> bool {
-        self.global.quiet || self.global.json.is_some()
-    }
-
     /// `config check` and `config show`.
     fn config(&mut self, command: Config) -> Exit {
         match (config::read(&self.host.config), command) {
@@ -251,15 +218,5 @@ impl Session<'_> {
             }
             Err(why) => self.fail(&Fault::new("failed", why)),
         }
-    }
-
-    /// Reports what went wrong before there was an outcome.
-    fn fail(&mut self, fault: &Fault) -> Exit {
-        if self.global.json.is_some() {
-            self.console.json(&json!({ "error": fault }));
-        } else {
-            self.complain(&fault.code, &fault.message);
-        }
-        Exit::of_code(&fault.code)
     }
 }

@@ -1,7 +1,7 @@
 //! `postern model`.
 
-use super::Session;
-use crate::config::values::{BaseUrl, Provider, SecretRef, Value as _};
+use super::session::Session;
+use super::subcommands::{Endpoint, Model};
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::model::endpoint::{Format, ToolCalls};
@@ -9,40 +9,10 @@ use crate::model::reader::{self, Code, Reading};
 use crate::model::tools::{Call, TOOLS};
 use crate::model::trial::{Asked, trial};
 use crate::{config, model};
-use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::PathBuf;
-
-#[derive(Debug, Subcommand)]
-pub enum Model {
-    /// What is made of a model's reply, taken from stdin: a call or an error's code
-    Read {
-        /// Read a JSON Lines file of rows {id, text, expect, multiple} instead and count the rows that hold
-        #[arg(long, value_name = "FILE")]
-        corpus: Option<PathBuf>,
-    },
-    /// Try the endpoint of [model] in agent.toml and say what it can do
-    Test(Endpoint),
-}
-
-/// Over agent.toml and the environment.
-#[derive(Args, Debug)]
-pub struct Endpoint {
-    /// The kind of endpoint
-    #[arg(long)]
-    provider: Option<Provider>,
-    /// Where it answers
-    #[arg(long, value_name = "URL", value_parser = BaseUrl::from_text)]
-    base_url: Option<BaseUrl>,
-    /// The model's name there
-    #[arg(long)]
-    name: Option<String>,
-    /// Where its key is kept, as in agent.toml
-    #[arg(long, value_name = "WHERE", value_parser = SecretRef::from_text)]
-    key: Option<SecretRef>,
-}
 
 /// A reading as it is printed.
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! `file patch`: a diff, applied to what may be read, and sent as one request.
 
-use super::Session;
+use super::session::Session;
 use super::typed::{content_of, limited};
 use super::verbs::Patch;
 use crate::args::Changes;

@@ -1,6 +1,6 @@
 //! `plan TASK` and `run --plan FILE`.
 
-use super::Session;
+use super::session::Session;
 use super::tasks::{Going, Wish, not_understood};
 use crate::config;
 use crate::config::values::Provider;

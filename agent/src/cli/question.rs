@@ -1,6 +1,6 @@
 //! What a task asks its person: how it is shown, and what the person's words answer.
 
-use super::Session;
+use super::session::Session;
 use super::terminal::Asked;
 use crate::agent_client::AgentClient;
 use crate::event::Fault;

@@ -1,6 +1,6 @@
 //! What files hold now, as far as the client may read them: for diffs, and for what a patch is applied to.
 
-use super::Session;
+use super::session::Session;
 use crate::args::{ChangeKind, FileChange};
 use crate::ask::Mode;
 use crate::event::{Completed, Decision, Event, Status};

@@ -1,6 +1,7 @@
 //! `postern shell`: what would be said of a command before it runs, and running it as the agent does.
 
-use super::Session;
+use super::session::Session;
+use super::subcommands::{Shell, ShellCommand};
 use super::tasks::{Going, Wish};
 use super::typed::limited;
 use crate::event::Fault;
@@ -8,48 +9,15 @@ use crate::exit::Exit;
 use crate::shell::{Level, Rules};
 use crate::task::Work;
 use crate::tool::Tool;
-use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::PathBuf;
-
-/// The grammar of `postern shell`.
-#[derive(Debug, Args)]
-pub struct Shell {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK
-    Check {
-        /// The command as `sh -c` would get it
-        #[arg(allow_hyphen_values = true)]
-        cmd: String,
-        /// Rules in place of /etc/postern/shell-rules.yaml
-        #[arg(long, value_name = "FILE")]
-        rules: Option<PathBuf>,
-    },
-    /// Print the rules that commands are judged by, the built-in ones and those of the file, as a file of rules
-    Rules {
-        /// Rules in place of /etc/postern/shell-rules.yaml
-        #[arg(long, value_name = "FILE")]
-        rules: Option<PathBuf>,
-    },
-    /// Run a command in the agent's sandbox; `sudo` and its like in it become requests
-    Run {
-        /// The command as `sh -c` would get it; - reads it from stdin
-        #[arg(allow_hyphen_values = true)]
-        cmd: String,
-    },
-}
 
 impl Session<'_> {
     pub(super) async fn shell(&mut self, shell: Shell) -> Exit {
         match shell.command {
-            Command::Check { cmd, rules } => self.check(&cmd, rules),
-            Command::Rules { rules } => self.rules(rules),
-            Command::Run { cmd } => self.run_command(cmd).await,
+            ShellCommand::Check { cmd, rules } => self.check(&cmd, rules),
+            ShellCommand::Rules { rules } => self.rules(rules),
+            ShellCommand::Run { cmd } => self.run_command(cmd).await,
         }
     }
 

@@ -1,12 +1,13 @@
 //! `run`, `plan` and `tasks`: tasks in plain words, through the agent or with `--direct` in this process.
 
-use super::Session;
 use super::ids::only_whole;
 use super::listing::word;
+use super::session::Session;
 use super::view::{Leave, Note, View};
 use crate::agent_client::{AgentClient, Answer};
-use crate::ask::{Door, Lost, Mode, new_id, reason};
+use crate::ask::{Lost, Mode, new_id, reason};
 use crate::config;
+use crate::door::Door;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;

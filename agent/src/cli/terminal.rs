@@ -1,6 +1,6 @@
 //! A question on the person's terminal, wherever the streams go.
 
-use super::Session;
+use super::session::Session;
 use crate::event::Fault;
 use crate::show;
 use nix::fcntl::OFlag;

@@ -1,6 +1,6 @@
 //! `undo`: what is taken back is shown before it is, stays within one task, and is not left in the memory of a service.
 
-use super::Session;
+use super::session::Session;
 use crate::agent_client::AgentClient;
 use crate::args::{Of, Unit};
 use crate::ask::{Mode, Outcome};

@@ -1,9 +1,9 @@
 //! Follows work to its end and shows it. While an operator is asked on this terminal, nothing is shown.
 
-use super::Session;
 use super::options::Json;
 use super::progress::Meter;
 use super::question::{self, Put};
+use super::session::Session;
 use super::terminal::WithoutMessages;
 use crate::event::{Event, Waiting};
 use crate::operators;

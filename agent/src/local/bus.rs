@@ -6,7 +6,7 @@
 
 mod wire;
 
-use super::Blind;
+use super::blind::Blind;
 use nix::unistd::geteuid;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,9 @@
 //! File systems and the space on them.
 
+use super::blind::Blind;
+use super::found::{Found, Places};
 use super::list::List;
 use super::system::text;
-use super::{Blind, Found, Places};
 use nix::sys::statvfs::statvfs;
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -1,8 +1,9 @@
 //! Reading a file or a directory.
 
+use super::blind::Blind;
+use super::found::{Found, Places};
 use super::list::List;
 use super::roots::{Roots, same};
-use super::{Blind, Found, Places};
 use crate::model::excerpt::{Line, Pem};
 use crate::model::redact::{self, MARK};
 use crate::task::StepStatus;

@@ -1,6 +1,6 @@
 //! Lists that end where a result is full.
 
-use super::Found;
+use super::found::Found;
 use crate::task::StepStatus;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Interfaces, addresses, routes, name servers, and who listens, from /proc and /sys: the agent's unit has no
 //! netlink.
 
+use super::found::{Found, Places};
 use super::list::List;
 use super::system::text;
-use super::{Found, Places};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,7 +1,8 @@
 //! What dpkg knows of packages, from its status file.
 
+use super::blind::Blind;
+use super::found::{Found, Places};
 use super::list::List;
-use super::{Blind, Found, Places};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};

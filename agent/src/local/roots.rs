@@ -5,7 +5,7 @@
 //! can be put in its way between a check and its use. (The agent's unit has `RestrictSUIDSGID=`, under which
 //! there is no `openat2`.)
 
-use super::Blind;
+use super::blind::Blind;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{Mode, SFlag, fstat};

@@ -1,9 +1,10 @@
 //! Finding a text in files, literally. No link is followed, no other file system entered.
 
+use super::blind::Blind;
 use super::files::{entries, failed};
+use super::found::{Found, Places};
 use super::list::List;
 use super::roots::opened;
-use super::{Blind, Found, Places};
 use crate::model::excerpt::{Line, Pem};
 use crate::model::redact;
 use serde_json::{Value, json};

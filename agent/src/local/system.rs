@@ -1,6 +1,6 @@
 //! What the host is and how it does.
 
-use super::{Found, Places};
+use super::found::{Found, Places};
 use nix::sys::utsname::uname;
 use serde_json::{Map, Value, json};
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! Units, timers and processes, as systemd tells them over the system bus.
 
+use super::blind::Blind;
 use super::bus::Bus;
+use super::found::{Found, Places};
 use super::list::List;
-use super::{Blind, Found, Places};
 use crate::model::redact::{self, MARK};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

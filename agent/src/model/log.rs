@@ -2,7 +2,7 @@
 //! is anything new.
 
 use super::claims::{Known, names_of};
-use super::task::{Done, Went};
+use super::done::{Done, Went};
 use super::tools::Call;
 use postern_text::is_hostile;
 use serde_json::{Value, json};

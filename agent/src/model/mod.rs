@@ -9,6 +9,7 @@ pub mod budget;
 pub mod claims;
 pub mod compaction;
 pub mod conversation;
+pub mod done;
 pub mod endpoint;
 pub mod excerpt;
 pub mod guard;

@@ -5,7 +5,7 @@
 //! what is kept is used up.
 
 use super::conversation::Reply;
-use super::task::Done;
+use super::done::Done;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Results as a model is shown them: of limited length each, and all of one request together.
 
 use super::conversation::{CallResult, Turn};
-use super::task::{Done, Went};
+use super::done::{Done, Went};
 use super::tools::{REQUEST_OUTPUT, Time};
 use serde_json::{Value, json};
 use std::time::Duration;

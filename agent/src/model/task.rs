@@ -5,6 +5,7 @@ use super::breaker::{Breaker, Next, not_run};
 use super::budget::Budget;
 use super::compaction;
 use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
+use super::done::{Done, Went};
 use super::endpoint::failure::Failure;
 use super::endpoint::{Endpoint, Heard};
 use super::guard::{Guard, Outcome};
@@ -18,37 +19,11 @@ use super::{redact, repairs, results};
 use crate::config::tables::Limits;
 use crate::plan::{Expected, changes};
 use crate::secrets::Secrets;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::LazyLock;
 
 /// The most checks that a model may name as proof.
 const VERIFY_LIMIT: usize = 10;
-
-/// What came of a call that was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Done {
-    /// What the model is told, as an object.
-    pub told: Value,
-    /// How it went.
-    pub went: Went,
-}
-
-/// How a call went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Went {
-    /// Something is different now.
-    Changed,
-    /// It went well, nothing is different.
-    Well,
-    /// It failed or was refused.
-    Badly,
-    /// The person ended the task meanwhile.
-    Cancelled,
-    /// The call was all that was wanted.
-    Over,
-}
 
 /// What carries out the calls of a task.
 pub trait Hands {

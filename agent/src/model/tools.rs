@@ -5,7 +5,9 @@
 //! understood may be a limit that the model relies on.
 
 mod arguments;
+mod call;
 mod registry;
+mod table;
 
 pub use arguments::{
     ApplyPatch, AskPerson, Checkpoint, File, Finish, FinishOutcome, GetNetwork, GetSystemInfo, ListDisks,
@@ -13,170 +15,9 @@ pub use arguments::{
     SearchFiles, SearchLogs, Service, Shell, Text, Undo, UnitJournal, UnitsReload, WriteFile,
 };
 
+pub use call::Call;
 pub(crate) use registry::whole;
 pub use registry::{
     Arguments, LOOK_TIME, NoCall, OUTPUT, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check,
 };
-
-use crate::tool::Action;
-use serde::Serialize;
-use std::num::NonZeroUsize;
-
-macro_rules! tools {
-    ($($(#[doc = $about:literal])+ $args:ident = $name:literal, $time:expr, $output:expr, $redaction:expr;)+) => {
-        /// A call whose arguments were checked.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-        #[serde(tag = "tool", content = "args")]
-        pub enum Call {
-            $($(#[doc = $about])+ #[serde(rename = $name)] $args($args),)+
-        }
-
-        $(impl Arguments for $args {
-            const NAME: &'static str = $name;
-            const ABOUT: &'static str = concat!($($about),+);
-            const TIME: Time = $time;
-            const OUTPUT: NonZeroUsize = $output;
-            const REDACTION: Redaction = $redaction;
-            fn call(self) -> Call {
-                Call::$args(self)
-            }
-        })+
-
-        impl Call {
-            /// The tool that it is a call of.
-            #[must_use]
-            pub fn of(&self) -> &'static Tool {
-                match self { $(Self::$args(_) => const { &Tool::of::<$args>() },)+ }
-            }
-        }
-
-        /// All tools.
-        pub const ALL: &[Tool] = &[$(Tool::of::<$args>(),)+];
-    };
-}
-
-// The first five are those that every agent of this kind has; a new ability is a new tool at the end.
-tools! {
-    /// Run a shell command without any privilege.
-    Shell = "shell", Time::Task, OUTPUT, Redaction::Excerpt;
-    /// Look at a systemd unit or change its state.
-    Service = "service", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Install one Debian package.
-    PkgInstall = "pkg_install", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Make a file hold exactly this content.
-    WriteFile = "write_file", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Read a file, or a part of it.
-    ReadFile = "read_file", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Do something with Debian packages, or look at them.
-    Package = "package", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Read the end of a unit's journal.
-    UnitJournal = "unit_journal", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Let systemd read its unit files again, after they changed.
-    UnitsReload = "units_reload", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Do with a file or directory what the other tools cannot.
-    File = "file", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Change files by a unified diff, all of it or nothing.
-    ApplyPatch = "apply_patch", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Find a text in the files below a directory.
-    SearchFiles = "search_files", TIME, OUTPUT, Redaction::Whole;
-    /// Find a text in the files below /var/log, newest lines first.
-    SearchLogs = "search_logs", TIME, OUTPUT, Redaction::Whole;
-    /// Look at release, kernel, memory, load, time since boot.
-    GetSystemInfo = "get_system_info", TIME, OUTPUT, Redaction::Whole;
-    /// List the loaded units with their states.
-    ListUnits = "list_units", TIME, OUTPUT, Redaction::Whole;
-    /// List the timers with their last and next time.
-    ListTimers = "list_timers", TIME, OUTPUT, Redaction::Whole;
-    /// List the processes by unit.
-    ListProcesses = "list_processes", TIME, OUTPUT, Redaction::Whole;
-    /// Look at interfaces, addresses, routes, name servers and listening ports.
-    GetNetwork = "get_network", TIME, OUTPUT, Redaction::Whole;
-    /// List the file systems with their free space.
-    ListDisks = "list_disks", TIME, OUTPUT, Redaction::Whole;
-    /// List packages by a part of their name, or those in no usual state.
-    ListPackages = "list_packages", TIME, OUTPUT, Redaction::Whole;
-    /// Run a command that the policy names.
-    RunCommand = "run_command", Time::Rule, OUTPUT, Redaction::Excerpt;
-    /// Take an earlier change back.
-    Undo = "undo", Time::Rule, OUTPUT, Redaction::Whole;
-    /// Ask the person what only they can answer.
-    AskPerson = "ask_person", Time::Task, OUTPUT, Redaction::Whole;
-    /// End the task. Always the last call.
-    Finish = "finish", TIME, OUTPUT, Redaction::Whole;
-    /// Say how far the task is. Only when asked for it, at the end of a run.
-    Checkpoint = "checkpoint", TIME, OUTPUT, Redaction::Whole;
-    /// Give the plan: it is shown to a person and carried out later, or says why there is none.
-    MakePlan = "plan", Time::Task, OUTPUT, Redaction::Whole;
-}
-
-/// The tools with the names that every agent of this kind has: what `postern model read` goes by.
-pub const TOOLS: &[Tool] = ALL.split_at(5).0;
-
-/// The tools of a task.
-pub const TASK: &[Tool] = ALL.split_at(ALL.len() - 2).0;
-
-/// Those of a task where no commands are run.
-pub const TASK_WITHOUT_SHELL: &[Tool] = TASK.split_at(1).1;
-
-/// The one tool at the end of a run.
-pub const CHECKPOINT: &[Tool] = &[Tool::of::<Checkpoint>()];
-
-/// The tools while a plan is made: those that only look, and the plan.
-pub const PLANNING: &[Tool] = &[
-    Tool::of::<Service>(),
-    Tool::of::<ReadFile>(),
-    Tool::of::<File>(),
-    Tool::of::<Package>(),
-    Tool::of::<UnitJournal>(),
-    Tool::of::<SearchFiles>(),
-    Tool::of::<SearchLogs>(),
-    Tool::of::<GetSystemInfo>(),
-    Tool::of::<ListUnits>(),
-    Tool::of::<ListTimers>(),
-    Tool::of::<ListProcesses>(),
-    Tool::of::<GetNetwork>(),
-    Tool::of::<ListDisks>(),
-    Tool::of::<ListPackages>(),
-    Tool::of::<MakePlan>(),
-];
-
-impl Call {
-    /// The tool's name.
-    #[must_use]
-    pub fn tool(&self) -> &'static str {
-        self.of().name
-    }
-
-    /// It changes the host.
-    #[must_use]
-    pub fn is_effect(&self) -> bool {
-        match self {
-            Self::Service(service) => service.action != Action::Status,
-            Self::Package(package) => package.is_effect(),
-            Self::File(file) => file.is_effect(),
-            Self::PkgInstall(_)
-            | Self::WriteFile(_)
-            | Self::ApplyPatch(_)
-            | Self::UnitsReload(_)
-            | Self::RunCommand(_)
-            | Self::Undo(_) => true,
-            // What its programs ask for counts by itself.
-            Self::Shell(_)
-            | Self::ReadFile(_)
-            | Self::UnitJournal(_)
-            | Self::SearchFiles(_)
-            | Self::SearchLogs(_)
-            | Self::GetSystemInfo(_)
-            | Self::ListUnits(_)
-            | Self::ListTimers(_)
-            | Self::ListProcesses(_)
-            | Self::GetNetwork(_)
-            | Self::ListDisks(_)
-            | Self::ListPackages(_)
-            | Self::AskPerson(_)
-            | Self::Finish(_)
-            | Self::Checkpoint(_)
-            | Self::MakePlan(_) => false,
-        }
-    }
-}
+pub use table::{ALL, CHECKPOINT, PLANNING, TASK, TASK_WITHOUT_SHELL, TOOLS};

@@ -1,7 +1,8 @@
 //! Whether a plan of commands can be carried out as it says.
 
 use super::command::{Check, CommandPlan, Step};
-use super::{Code, Meaning, Unfit, unfit};
+use super::meaning::Meaning;
+use super::unfit::{Code, Unfit, unfit};
 use crate::shell::{Level, Rules};
 use crate::task::request;
 use crate::tool::Tool;

@@ -2,7 +2,7 @@
 
 use super::command::{Check, PlannedCall, Step};
 use super::fit::only_look;
-use super::{Code, Unfit, unfit};
+use super::unfit::{Code, Unfit, unfit};
 use crate::tool::{FileTool, Tool};
 use postern_patch::{FileDiff, Kind, parse};
 use schemars::JsonSchema;

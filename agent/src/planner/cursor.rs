@@ -1,6 +1,6 @@
 //! A place among the tokens of a task, and how far a name, a list or a phrase reaches from it.
 
-use super::NotUnderstood;
+use super::not_understood::NotUnderstood;
 use super::vocabulary::{FOREIGN, KINDS, LEADING, NO_NAMES, NOUNS, TRAILING, VERBS, Verb};
 use super::words::{Kind, Token};
 

@@ -8,39 +8,23 @@
 mod changes;
 mod cursor;
 mod names;
+mod not_understood;
 mod orders;
 mod paths;
 mod texts;
 mod vocabulary;
 mod words;
 
+pub use not_understood::NotUnderstood;
+
 use crate::tool::Tool;
 use cursor::Cursor;
 use orders::Orders;
-use std::fmt;
 
 /// More steps than this are not one task.
 const STEPS_LIMIT: usize = 25;
 /// Most words outside quotes of one task.
 const WORDS_LIMIT: usize = 1000;
-
-/// Words that the planner can make nothing of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotUnderstood {
-    /// The words, as they stood.
-    pub words: String,
-    /// What could be said instead; may be empty.
-    pub hint: String,
-}
-
-impl fmt::Display for NotUnderstood {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "does not understand {:?}", self.words)?;
-        if self.hint.is_empty() { Ok(()) } else { write!(f, ": {}", self.hint) }
-    }
-}
-
-impl std::error::Error for NotUnderstood {}
 
 /// Splits a task into steps.
 ///

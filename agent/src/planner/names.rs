@@ -1,7 +1,7 @@
 //! Names in orders: what a package, a unit and a path look like, and what "it" stands for.
 
-use super::NotUnderstood;
 use super::cursor::Cursor;
+use super::not_understood::NotUnderstood;
 use super::orders::{Orders, Subject};
 use super::vocabulary::NOUNS;
 use super::words::{Kind, Token};

@@ -1,7 +1,7 @@
 //! One order after the other: its verb, what it is about, and the steps that it comes to.
 
-use super::NotUnderstood;
 use super::cursor::Cursor;
+use super::not_understood::NotUnderstood;
 use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
 use super::words::Token;
 use crate::tool::{Action, PackageTool, Tool};

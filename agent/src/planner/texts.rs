@@ -1,7 +1,7 @@
 //! Orders that write: the text, as it stood, and where it goes.
 
-use super::NotUnderstood;
 use super::names::is_path;
+use super::not_understood::NotUnderstood;
 use super::orders::{Orders, Understood};
 use super::vocabulary::{REFERRING, TEXT_NOUNS};
 use super::words::{Kind, Token};

@@ -1,8 +1,9 @@
 //! The child: it takes its order, confines itself, and becomes the program. Whatever goes wrong before is said on
 //! the descriptor that the order came by, and nothing is run.
 
+use super::job::Program;
 use super::wire::{self, Order};
-use super::{Program, calls, paths, workspace};
+use super::{calls, paths, workspace};
 use crate::event::Fault;
 use crate::shell::Profile;
 use landlock::{

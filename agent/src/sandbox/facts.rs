@@ -1,7 +1,7 @@
 //! What holds here: looked at, not assumed. The unit's part is read from what it made of this process.
 
+use super::job::{Control, Holder};
 use super::wire::Ask;
-use super::{Control, Holder};
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use std::net::UdpSocket;
 use std::{fs, io};

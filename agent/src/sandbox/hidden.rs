@@ -1,7 +1,7 @@
 //! What the sandbox kept from a command: files that it names, or that its programs could not open, outside of what the
 //! profile and the unit show. A command that finds nothing there has not shown that there is nothing.
 
-use super::Program;
+use super::job::Program;
 use super::paths::shown;
 use crate::shell::Profile;
 use std::path::{Path, PathBuf};

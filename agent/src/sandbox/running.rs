@@ -1,9 +1,9 @@
 //! The child while it runs: what it writes is kept, and it ends at its limits, or when the agent leaves.
 
+use super::job::{CONFINED, Ended};
 use super::kept::Kept;
 use super::wire::{self, Order};
 use super::workspace::{self, Size, Workspace};
-use super::{CONFINED, Ended};
 use crate::event::Fault;
 use crate::shell::Profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

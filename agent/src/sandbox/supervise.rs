@@ -2,11 +2,12 @@
 //! and ends it at its limits or when the agent leaves. When it exits itself, the unit kills all that is left.
 
 use super::facts::{Facts, SIGNALS};
+use super::job::{Control, Enforced, Holder, Record, Unenforced};
+use super::paths;
 use super::quota::Reservation;
 use super::running::Running;
 use super::wire::{self, Answer, Ask, Order};
 use super::workspace::{self, Size, Workspace};
-use super::{Control, Enforced, Holder, Record, Unenforced, paths};
 use crate::event::Fault;
 use crate::shell::Profile;
 use nix::unistd::{Uid, User};

@@ -1,8 +1,8 @@
 //! What goes over the socket: a first byte, with which a descriptor may come, then a frame each way. A frame
 //! is a length of four bytes and that much JSON.
 
+use super::job::{Program, Record, Unenforced};
 use super::quota::TOTAL;
-use super::{Job, Program, Record, Sandbox, Unenforced};
 use crate::event::Fault;
 use crate::shell::Profile;
 use serde::de::DeserializeOwned;
@@ -33,22 +33,6 @@ pub struct Ask {
 
 fn total() -> u64 {
     TOTAL
-}
-
-impl Ask {
-    pub fn new(job: &Job, sandbox: &Sandbox) -> Self {
-        Self {
-            program: job.program.clone(),
-            profile: job.profile,
-            task: job.task.clone(),
-            time_ms: u64::try_from(job.time.as_millis()).unwrap_or(u64::MAX),
-            output: job.output,
-            ports: job.ports.clone(),
-            read_roots: sandbox.read_roots.clone(),
-            unenforced: sandbox.unenforced,
-            total: sandbox.total,
-        }
-    }
 }
 
 /// What comes back.

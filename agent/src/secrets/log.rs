@@ -1,6 +1,6 @@
 //! A log that holds no credentials: each line loses them on its way.
 
-use super::Secrets;
+use super::held::Secrets;
 use std::io::{self, Write};
 use std::sync::{Arc, PoisonError, RwLock};
 use tracing_subscriber::fmt::MakeWriter;
@@ -8,9 +8,12 @@ use tracing_subscriber::fmt::MakeWriter;
 /// What a log of this process must not hold. One list, since a process has one log.
 static HELD: RwLock<Vec<Arc<Secrets>>> = RwLock::new(Vec::new());
 
-pub fn add(secrets: Arc<Secrets>) {
-    if !secrets.is_empty() {
-        HELD.write().unwrap_or_else(PoisonError::into_inner).push(secrets);
+impl Secrets {
+    /// Keeps them out of this process's log from now on.
+    pub fn keep_out_of_log(self: &Arc<Self>) {
+        if !self.is_empty() {
+            HELD.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(self));
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Connections: who is behind each, how many they may have, and how long each may take its time.
 
+use super::app::{Caller, Peer, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
+use super::failure::{Failure, fault};
 use super::limits::{Limit, Permit};
-use super::{Caller, Failure, Peer, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT, fault};
 use crate::event::Fault;
 use crate::trace::{self, Trace};
 use axum::Router;

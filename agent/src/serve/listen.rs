@@ -1,6 +1,6 @@
 //! The listening socket: systemd's, or one made by hand under the same path.
 
-use super::Peer;
+use super::app::Peer;
 use crate::task::Owner;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Group, chown};

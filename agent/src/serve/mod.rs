@@ -1,6 +1,8 @@
 //! `postern serve`: the HTTP service on agent.sock, and the worker that runs the tasks.
 
+mod app;
 mod connections;
+mod failure;
 mod health;
 mod limits;
 mod listen;
@@ -10,35 +12,30 @@ mod routes;
 mod schemas;
 mod tasks;
 mod tcp;
+mod told_health;
 mod worker;
 
-use crate::ask::Door;
-use crate::config::tables::Limits;
-use crate::event::Fault;
+use crate::config;
+use crate::door::Door;
 use crate::helper::Helper;
 use crate::hook::Hook;
+use crate::host::Host;
 use crate::local::Local;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
 use crate::task::{Commands, Owner, Queue, Store};
-use crate::{Host, config};
-use axum::body::to_bytes;
-use axum::extract::connect_info::ConnectInfo;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use app::{App, Model, Peer};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
-use axum::response::{IntoResponse, Response};
+use failure::as_json;
 use health::Health;
 pub(crate) use health::probe;
 use limits::Limit;
 pub use routes::ROUTES;
-use serde::Serialize;
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixListener;
-use utoipa::ToSchema;
 use worker::Worker;
 
 /// Connections at a time, of all people and of each.
@@ -47,34 +44,6 @@ const CONNECTIONS: (usize, usize) = (512, 64);
 const REQUESTS: (usize, usize) = (32, 8);
 /// Bytes of bodies that are being read, likewise.
 const BODIES: (usize, usize) = (64 << 20, 26 << 20);
-/// A task's text and what goes with it.
-const TASK_BODY_LIMIT: usize = 1 << 20;
-/// A `file.patch` of 8 MiB in base64, and some.
-const REQUEST_BODY_LIMIT: usize = 12 << 20;
-
-/// What the handlers share.
-struct App {
-    door: Arc<Door>,
-    store: Arc<Store>,
-    queue: Arc<Queue>,
-    health: Health,
-    requests: Arc<Limit>,
-    /// Makes the steps of tasks; without one the offline planner does.
-    model: Option<Arc<Model>>,
-}
-
-/// A model's endpoint, and what a task with it may cost.
-struct Model {
-    endpoint: Endpoint,
-    limits: Limits,
-}
-
-/// Who is behind a connection.
-#[derive(Clone, Copy, Debug)]
-struct Peer(Owner);
-
-type Caller = ConnectInfo<Peer>;
-
 /// Serves on the socket that systemd passed, or on one that it binds itself, until it is told to stop.
 ///
 /// # Errors
@@ -190,48 +159,5 @@ async fn stop_signal() {
     tokio::select! {
         _ = term.recv() => {}
         _ = int.recv() => {}
-    }
-}
-
-/// An error.
-#[derive(Serialize, ToSchema)]
-struct Failure {
-    error: Fault,
-}
-
-/// What axum says in words of its own, as an error of ours.
-async fn as_json(response: Response) -> Response {
-    let status = response.status();
-    let is_ours = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-    if is_ours || !(status.is_client_error() || status.is_server_error()) {
-        return response;
-    }
-    let code = match status {
-        StatusCode::NOT_FOUND => "not_found",
-        StatusCode::METHOD_NOT_ALLOWED => "unsupported",
-        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
-        status if status.is_client_error() => "invalid_argument",
-        _ => "internal",
-    };
-    let body = to_bytes(response.into_body(), TASK_BODY_LIMIT).await.unwrap_or_default();
-    fault(status, code, &String::from_utf8_lossy(&body))
-}
-
-/// An error as JSON.
-fn fault(status: StatusCode, code: &str, message: &str) -> Response {
-    (status, axum::Json(Failure { error: Fault::new(code, message) })).into_response()
-}
-
-/// A body that axum could not read, as an error of ours.
-fn bad_body(rejection: &axum::extract::rejection::JsonRejection) -> Response {
-    match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            fault(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this route takes")
-        }
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            let message = "the body must be JSON, and Content-Type application/json say so";
-            fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_argument", message)
-        }
-        _ => fault(StatusCode::BAD_REQUEST, "invalid_argument", &rejection.body_text()),
     }
 }

@@ -1,6 +1,6 @@
 //! What an order is to come to: words for a planner, a plan that is given, or a plan that is wanted.
 
-use super::fault;
+use super::failure::fault;
 use crate::plan::{Plan, Unfit};
 use crate::planner;
 use crate::task::Work;

@@ -1,13 +1,14 @@
 //! `POST /requests`: one typed request, for people who have no grant of their own. The helper's client
 //! is the agent; whom it asks for goes along as a claim.
 
+use super::app::{App, Caller};
 use super::connections::named_trace;
+use super::failure::{Failure, bad_body, fault};
 use super::tasks::find as find_task;
-use super::{App, Caller, Failure, bad_body, fault};
-use crate::ask::{Ask, Mode, new_id, reason};
+use crate::ask::{Ask, Effect, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
 use crate::request::Request;
-use crate::task::{Asked, Effect, Group, NotOne, Owner, Part, Right};
+use crate::task::{Asked, Group, NotOne, Owner, Part, Right};
 use crate::trace::{self, Trace};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;

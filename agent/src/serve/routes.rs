@@ -1,6 +1,8 @@
 //! The routes, from one list: what is served, and what the `OpenAPI` document says.
 
-use super::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT, fault, health, requests, tasks};
+use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
+use super::failure::fault;
+use super::{requests, tasks, told_health};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -49,7 +51,7 @@ routes! {
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests" requests::list;
     get "/requests/{id}" requests::find;
-    get "/health" health::health;
+    get "/health" told_health::health;
     get "/openapi.json" document;
 }
 

@@ -1,7 +1,8 @@
 //! The routes about tasks. A task belongs to whom it came from: to all others it does not exist.
 
+use super::app::{App, Caller, Peer};
+use super::failure::{Failure, bad_body, fault};
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
-use super::{App, Caller, Failure, Peer, bad_body, fault};
 use crate::ask::{Mode, new_id};
 use crate::event::Fault;
 use crate::planner;

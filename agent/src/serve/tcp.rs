@@ -4,7 +4,7 @@
 //! have the token, and name this host: a page that makes its own name point here (DNS rebinding) does not. No
 //! other page may read answers, since nothing here says so (CORS).
 
-use super::fault;
+use super::failure::fault;
 use crate::config::secret;
 use crate::config::tables::Http;
 use axum::extract::{Request, State};

@@ -1,9 +1,9 @@
 //! Runs the tasks of the queue beside each other. Whatever becomes of one, the others go on.
 
-use super::Model;
+use super::app::Model;
 use crate::Host;
-use crate::ask::Door;
 use crate::config::tables::Limits;
+use crate::door::Door;
 use crate::local::Local;
 use crate::model::budget::Budget;
 use crate::operators;

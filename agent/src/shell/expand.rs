@@ -5,29 +5,6 @@ use super::script::{Certainty, Fact, Flow, Word};
 use brush_parser::ast;
 use brush_parser::word::{self, Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 
-/// Programs whose output comes from elsewhere.
-const DOWNLOADERS: &[&str] = &[
-    "curl", "wget", "fetch", "aria2c", "nc", "ncat", "netcat", "socat", "ftp", "tftp", "sftp", "scp", "lynx",
-    "links", "w3m", "http", "https", "httpie", "ssh", "telnet",
-];
-/// Programs whose output no longer looks like what it is.
-const DECODERS: &[&str] =
-    &["base64", "base32", "basenc", "xxd", "openssl", "uudecode", "gpg", "rev", "tr", "zcat", "gunzip"];
-
-/// What the words of a command say of its output. A name anywhere counts: it may stand behind a wrapper or
-/// in a script of its own.
-pub fn flow(words: &[Word]) -> Flow {
-    let mut flow = words.iter().fold(Flow::default(), |flow, word| flow | word.flow);
-    for word in words {
-        let edges = |c: char| c.is_whitespace() || "/;|&()`'\"<>$=".contains(c);
-        for name in word.text.split(edges) {
-            flow.is_downloaded |= DOWNLOADERS.contains(&name);
-            flow.is_decoded |= DECODERS.contains(&name);
-        }
-    }
-    flow
-}
-
 /// A word as it is put together.
 struct Building {
     text: String,

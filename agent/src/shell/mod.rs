@@ -4,16 +4,20 @@
 //! that start others, meets every rule, and the strictest wins. `SAFE` is a proof: each command is known with
 //! all its options, and no word of it is left to chance. What nobody knows is `CONFIRM`.
 
+mod ahead;
 mod decision;
 mod expand;
-#[expect(clippy::disallowed_methods, reason = "it starts this program again, to read one text")]
+mod flow;
 mod guard;
 mod judge;
+mod judging;
 mod level;
 mod options;
 mod paths;
 mod plain;
 mod read;
+#[expect(clippy::disallowed_methods, reason = "it starts this program again, to read one text")]
+mod reader;
 mod rule;
 mod rules;
 mod script;
@@ -23,10 +27,10 @@ mod wrap;
 mod wrappers;
 
 pub use decision::{Decision, Hit};
+pub use guard::LONGEST;
 pub(crate) use guard::is_bad;
-pub use guard::{LONGEST, READER, main as reader_main, read_in_processes};
 pub use level::{Capability, Level, Profile};
-pub use plain::words;
+pub use reader::{READER, main as reader_main, read_in_processes, words};
 pub use rule::RuleText;
 pub use rules::{Rules, RulesFile};
 pub use shebang::interpreter;

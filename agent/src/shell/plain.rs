@@ -1,6 +1,5 @@
 //! A text that needs no shell: one program and its words.
 
-use super::guard::{self, Answer, How, Job, is_bad};
 use super::read::{Reader, options};
 use super::script::{Certainty, Power, Script, Word};
 use brush_parser::{Parser, SourceInfo, ast};
@@ -12,20 +11,9 @@ const BUILTINS: &[&str] = &[
     "times", "trap", "type", "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
-/// The words of a text that is one command of plain words; `None` where a shell has to read it.
-#[must_use]
-pub fn words(text: &str) -> Option<Vec<String>> {
-    if is_bad(text) || text.contains(['$', '`', '(', '{']) {
-        return None;
-    }
-    match guard::read(Job::Words(text.to_owned()), How::AsSet) {
-        Some(Answer::Words(words)) => words,
-        Some(Answer::Judging(_)) | None => None,
-    }
-}
-
-/// The same of a text that may hang its reader.
-pub(super) fn one(text: &str) -> Option<Vec<String>> {
+/// The words of a text that is one command of plain words; `None` where a shell has to read it. The text may hang its
+/// reader.
+pub fn one(text: &str) -> Option<Vec<String>> {
     let program = Parser::new(text.as_bytes(), &options(), &SourceInfo::default()).parse_program().ok()?;
     let [ast::CompoundList(items)] = program.complete_commands.as_slice() else { return None };
     let [ast::CompoundListItem(list, ast::SeparatorOperator::Sequence)] = items.as_slice() else {

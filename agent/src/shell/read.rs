@@ -3,7 +3,7 @@
 //! The grammar is bash's, as a superset of what `sh` runs. Where the two read a text differently it is marked
 //! as a dialect, and both readings' commands are judged.
 
-use super::expand;
+use super::flow::flow as flow_of;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
 use brush_parser::ast;
 use brush_parser::{Parser, ParserOptions, SourceInfo};
@@ -60,7 +60,7 @@ pub fn rough(text: &str, power: Power, depth: usize, into: &mut Script) -> Flow 
         let words: Vec<Word> = bare.split_whitespace().map(Word::literal).collect();
         if !words.is_empty() {
             let simple = Simple { words, input: Input::default(), power, depth };
-            flow = flow | expand::flow(&simple.words);
+            flow = flow | flow_of(&simple.words);
             into.commands.push(simple);
         }
     }
@@ -233,7 +233,7 @@ impl Reader<'_> {
         for item in suffix {
             input = self.item(item, &mut words, has_program).unwrap_or(input);
         }
-        flow = flow | input.flow | expand::flow(&words);
+        flow = flow | input.flow | flow_of(&words);
         if !words.is_empty() {
             self.push(words, input);
         }
@@ -348,5 +348,5 @@ fn echoed(commands: &[Simple]) -> Option<Word> {
     let certainty = command.arguments().iter().map(|w| w.certainty).max().unwrap_or(Certainty::Literal);
     let words = command.arguments().iter().filter(|w| !matches!(w.text.as_str(), "-n" | "-e" | "--"));
     let text = words.map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ").replace("\\n", "\n");
-    Some(Word { text, certainty, flow: expand::flow(&command.words) })
+    Some(Word { text, certainty, flow: flow_of(&command.words) })
 }

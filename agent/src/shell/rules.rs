@@ -1,6 +1,6 @@
 //! The rules in force: the built-in ones, and a file of root's that replaces or adds some.
 
-use super::guard::How;
+use super::reader::How;
 use super::rule::{Rule, RuleText};
 use serde::Deserialize;
 use std::collections::HashSet;

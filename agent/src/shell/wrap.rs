@@ -2,7 +2,7 @@
 
 use super::options::{Order, Parsed};
 use super::script::{Certainty, Flow, Input, Power, Simple, Word};
-use super::wrappers::{Holds, WRAPPERS, Wrapper};
+use super::wrappers::{Frame, Holds, WRAPPERS, Wrapper};
 
 /// What stands inside a command.
 pub enum Inside {
@@ -14,15 +14,6 @@ pub enum Inside {
     Scripts(Frame, Vec<(Word, Power)>),
     /// Something, but its options do not tell where it begins.
     Unclear,
-}
-
-/// What the outer command adds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frame {
-    /// Nothing that a rule need look at.
-    Transparent,
-    /// It is a command of its own, for rules to judge.
-    Judged,
 }
 
 /// Whether a program is a shell.

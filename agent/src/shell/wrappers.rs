@@ -2,9 +2,17 @@
 
 use super::options::Options;
 use super::script::Power;
-use super::wrap::Frame;
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+/// What the outer command adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// Nothing that a rule need look at.
+    Transparent,
+    /// It is a command of its own, for rules to judge.
+    Judged,
+}
 
 /// Where a wrapper's command stands.
 #[derive(Clone, Copy)]

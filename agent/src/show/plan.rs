@@ -42,6 +42,9 @@ fn packages(plan: &Plan, width: Option<usize>, text: &mut String) {
             let _ = write!(text, "{would} {}:\n{}", table.len(), table.render("  ", width));
         }
     }
+    if plan.not_undoable {
+        text.push_str("this cannot be undone\n");
+    }
     if plan.download_bytes > 0 {
         let _ = writeln!(text, "to download: {}", size(plan.download_bytes));
     }

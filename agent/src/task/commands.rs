@@ -1,6 +1,6 @@
 //! What the agent needs for commands of its own: the judge, the sandbox, and what people allowed for a session.
 
-use super::Allowed;
+use super::allowed::Allowed;
 use crate::Host;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};

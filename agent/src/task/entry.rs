@@ -1,10 +1,10 @@
 //! One task with its events, and how the database learns of them.
 
 use super::database::{Database, Wait};
+use super::live::Live;
 use super::question::{Answer, Person};
-use super::store::word;
-use super::{Live, Order, Task, TaskStatus};
-use crate::model::memory::Memory;
+use super::record::{Order, Task, TaskStatus};
+use crate::model::memory::{Earlier, Memory};
 use crate::model::past::Said;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
@@ -361,4 +361,21 @@ pub(super) fn text(value: &impl Serialize) -> String {
 
 fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A status as the database has it.
+pub(super) fn word(status: TaskStatus) -> String {
+    text(&status).trim_matches('"').to_owned()
+}
+
+/// A task as the next one knows it.
+pub(super) fn earlier(task: &Task, remaining: String) -> Earlier {
+    let changes = task.changes.iter().map(|change| format!("{} {}", change.verb, change.target));
+    Earlier {
+        task: task.task.clone(),
+        status: word(task.status),
+        summary: task.summary.clone(),
+        changes: changes.collect(),
+        remaining,
+    }
 }

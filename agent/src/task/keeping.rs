@@ -1,9 +1,13 @@
 //! What a task's runner tells of, on its way into the store.
 
+use super::entry::{Entry, earlier};
+use super::record::Task;
 use super::requests::{Part, Sent};
-use super::{Effect, Entry, Store, Task};
+use super::step::StepResult;
+use super::store::Store;
+use crate::ask::Effect;
 use crate::event::Event;
-use crate::model::memory::{Earlier, Memory};
+use crate::model::memory::Memory;
 use crate::model::past::Said;
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,7 +20,7 @@ pub struct Left {
     /// The dialogue with the model.
     pub said: Vec<Said>,
     /// Results that the dialogue does not know yet, the oldest first.
-    pub results: VecDeque<super::StepResult>,
+    pub results: VecDeque<StepResult>,
     /// What was under way, in words: a step, and perhaps a request of a program in it.
     pub begun: Vec<String>,
     /// The requests of that step, the oldest first.
@@ -146,17 +150,5 @@ impl Keeper<'_> {
         self.entry.update(task);
         self.entry.close();
         self.store.tidy();
-    }
-}
-
-/// A task as the next one knows it.
-pub(super) fn earlier(task: &Task, remaining: String) -> Earlier {
-    let changes = task.changes.iter().map(|change| format!("{} {}", change.verb, change.target));
-    Earlier {
-        task: task.task.clone(),
-        status: super::store::word(task.status),
-        summary: task.summary.clone(),
-        changes: changes.collect(),
-        remaining,
     }
 }

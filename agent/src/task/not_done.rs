@@ -1,7 +1,8 @@
 //! Changes that were asked for and did not happen, by the record of a task's steps and nobody's words.
 
+use super::record::Task;
 use super::run::request;
-use super::{StepResult, StepStatus, Task};
+use super::step::{StepResult, StepStatus};
 use crate::request::Request;
 use crate::tool::Tool;
 use postern_patch::parse;

@@ -1,7 +1,10 @@
 //! The tasks that wait to be run. Those of one session run one after the other: each finds what the one before
 //! it left. All others run beside each other, as far as there are slots.
 
-use super::{Entry, Owner, Slots, TaskStatus};
+use super::entry::Entry;
+use super::owner::Owner;
+use super::record::TaskStatus;
+use super::slots::Slots;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;

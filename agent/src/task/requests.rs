@@ -1,8 +1,9 @@
 //! Whose request is whose: to the helper all of them are the agent's.
 
-use super::Owner;
 use super::database::{Database, Wait};
 use super::entry::text;
+use super::owner::Owner;
+use crate::ask::Effect;
 use crate::event::{Event, Fault, Status};
 use crate::undo::{Follower, followers, has_inverse};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -51,17 +52,6 @@ pub enum NotOne {
     Unreadable(String),
     /// Nothing of the person's last task can be taken back, or is not taken back already.
     NoneLeft(String),
-}
-
-/// Whether a request may change something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// It looks, or shows what would be.
-    #[default]
-    None,
-    /// It may.
-    Possible,
 }
 
 impl NotOne {

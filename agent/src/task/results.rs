@@ -1,6 +1,6 @@
 //! What came of a task's steps, and what of a model's replies was no step.
 
-use super::StepResult;
+use super::step::StepResult;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::{Deref, DerefMut};

@@ -1,9 +1,11 @@
 //! The tasks that the service knows: all of them in the database, those that have not ended also here.
 
+use super::allowed::Allowed;
 use super::database::{Database, Wait};
-use super::entry::{Entry, head, text};
-use super::keeping::earlier;
-use super::{Allowed, Order, Owner, Requests, Right, Task, TaskStatus};
+use super::entry::{Entry, earlier, head, text, word};
+use super::owner::{Owner, Right};
+use super::record::{Order, Task, TaskStatus};
+use super::requests::Requests;
 use crate::model::memory::Memory;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
@@ -308,9 +310,4 @@ impl Store {
         self.requests.tidy();
         self.database.shrink();
     }
-}
-
-/// A status as the database has it.
-pub(super) fn word(status: TaskStatus) -> String {
-    text(&status).trim_matches('"').to_owned()
 }

@@ -2,7 +2,7 @@
 //!
 //! Each action has exactly the arguments that it needs: what does not belong to it is an error, not left out.
 
-use super::written;
+use super::words::written;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -1,9 +1,9 @@
 //! What every tool is bounded by, and how a result is brought within it.
 
 use postern_agent::model::conversation::{CallResult, Turn};
+use postern_agent::model::done::{Done, Went};
 use postern_agent::model::excerpt;
 use postern_agent::model::results::{fit, shown, within};
-use postern_agent::model::task::{Done, Went};
 use postern_agent::model::tools::{ALL, REQUEST_OUTPUT, TOOLS, Time};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

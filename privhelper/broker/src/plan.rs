@@ -4,14 +4,18 @@ use crate::client::Client;
 use crate::order::Order;
 use crate::visible::{own_words, unit_steps};
 use postern_policy::facts::{
-    FileFacts, OldFile, Origin, PackageStep, PackageTransaction, UnitFacts, UnitState,
+    Action, FileFacts, OldFile, Origin, PackageStep, PackageTransaction, UnitFacts, UnitState,
 };
-use postern_policy::request::{FileChange, NewState};
+use postern_policy::request::{FileChange, NewState, PackagesRequest};
 use postern_policy::types::{Arguments, Digest, FileKind, FileMode, PackageName, TargetPath, UserName};
 use postern_policy::{Command, Decision, Denied, Facts, Grant, Policy, Request, VerbId};
 use postern_proto::root::v1::{Content, Sandbox};
 use postern_proto::v1 as wire;
 use postern_record::Json;
+use std::collections::BTreeSet;
+
+/// Most packages that one request names.
+const NAMES_MAX: usize = 64;
 
 /// A complete plan.
 #[derive(Debug, Default)]
@@ -35,7 +39,7 @@ impl Plan {
             Facts::None => Self::default(),
             Facts::Files(files) => of_files(order, files),
             Facts::Unit(unit) => of_unit(order, unit),
-            Facts::Packages(packages) => of_packages(packages),
+            Facts::Packages(packages) => of_packages(order, packages),
         })
     }
 
@@ -151,7 +155,19 @@ fn of_unit(order: &Order, unit: &UnitFacts) -> Plan {
     Plan { wire: wire::Plan::default(), json: Json::new().objects("units", own.chain(others).map(json)) }
 }
 
-fn of_packages(packages: &PackageTransaction) -> Plan {
+/// Whether a request can take all of it back: postern-packages issues an inverse for the same steps.
+fn is_undoable(order: &Order, packages: &PackageTransaction) -> bool {
+    let Request::Packages(PackagesRequest { verb, .. }) = &order.request else { return false };
+    let asked = if *verb == VerbId::PackageAutoremove { VerbId::PackageRemove } else { *verb };
+    let is_inverted = |step: &&PackageStep| {
+        step.action.verb() == asked && !matches!(step.action, Action::Downgrade | Action::Reinstall)
+    };
+    let names = packages.steps.iter().filter(is_inverted).map(|step| &step.name).collect::<Vec<_>>();
+    let is_distinct = names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    is_distinct && (1..=NAMES_MAX).contains(&names.len()) && *verb != VerbId::PackageRepair
+}
+
+fn of_packages(order: &Order, packages: &PackageTransaction) -> Plan {
     let json = |step: &PackageStep| {
         let sources = step.sources.iter().map(Origin::to_string).collect::<Vec<_>>();
         let json = Json::new().text("action", step.action.done()).text("name", step.name.as_str());
@@ -168,6 +184,7 @@ fn of_packages(packages: &PackageTransaction) -> Plan {
             download_bytes: packages.download_bytes,
             disk_bytes: packages.disk_bytes,
             kept_back: packages.kept_back.iter().map(ToString::to_string).collect(),
+            not_undoable: !packages.steps.is_empty() && !is_undoable(order, packages),
             ..wire::Plan::default()
         },
         json: Json::new().objects("packages", packages.steps.iter().map(json)).texts("kept_back", kept_back),

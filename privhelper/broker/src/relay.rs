@@ -49,53 +49,34 @@ pub fn follow(call: &mut Call, mut stream: UnixStream, limit: Duration) -> Resul
             stream = reattach(call)?;
             continue;
         };
-        match kind {
-            Kind::Event => {
-                let event: wire::Event = decode(&payload)?;
-                match event.kind {
-                    Some(event::Kind::Output(lines)) if lines.stream() == wire::Stream::Unspecified => {
-                        let new = progress.take(&lines.data).into_iter().map(event::Kind::Progress);
-                        new.for_each(|kind| call.sender.event(kind));
-                    }
-                    kind => kind.into_iter().for_each(|kind| call.sender.event(kind)),
+        if kind == Kind::Event {
+            match decode::<wire::Event>(&payload)?.kind {
+                Some(event::Kind::Output(lines)) if lines.stream() == wire::Stream::Unspecified => {
+                    let new = progress.take(&lines.data).into_iter().map(event::Kind::Progress);
+                    new.for_each(|kind| call.sender.event(kind));
                 }
+                kind => kind.into_iter().for_each(|kind| call.sender.event(kind)),
             }
-            Kind::Parked => {
-                let Parked { approval_id, expires_unix_s } = decode(&payload)?;
-                if approval_id.is_empty() {
-                    call.resume();
-                    deadline = until();
-                } else {
-                    call.park(approval_id, expires_unix_s);
-                    deadline = None;
-                }
+        } else if kind == Kind::Parked {
+            let Parked { approval_id, expires_unix_s } = decode(&payload)?;
+            if approval_id.is_empty() {
+                call.resume();
+                deadline = until();
+            } else {
+                call.park(approval_id, expires_unix_s);
+                deadline = None;
             }
-            Kind::Recalled => match known(decode::<Recalled>(&payload)?)? {
+        } else if kind == Kind::Recalled {
+            match known(decode::<Recalled>(&payload)?)? {
                 Known::Running => call.attach(),
                 Known::Ended(recalled) => return Ok(replayed(*recalled)),
                 Known::New => return Err(lost("the recorder ended before it began").into()),
-            },
-            Kind::Recorded => {
-                let recorded: Recorded = decode(&payload)?;
-                return Ok(recorded.completed.unwrap_or_default());
             }
-            Kind::Close
-            | Kind::Hello
-            | Kind::Recall
-            | Kind::Note
-            | Kind::RecorderInspect
-            | Kind::RecorderExecute
-            | Kind::RootInspect
-            | Kind::RootExecute
-            | Kind::Outcomes
-            | Kind::Acknowledge
-            | Kind::Content
-            | Kind::Secrets
-            | Kind::ProbeUnit
-            | Kind::ProbePackages
-            | Kind::Outcome
-            | Kind::OutcomesReply
-            | Kind::Facts => return Err(closed(kind, &payload)),
+        } else if kind == Kind::Recorded {
+            let recorded: Recorded = decode(&payload)?;
+            return Ok(recorded.completed.unwrap_or_default());
+        } else {
+            return Err(closed(kind, &payload));
         }
     }
 }

@@ -514,6 +514,10 @@ pub struct Plan {
     /// Packages that an upgrade keeps back: held, or their upgrade needs more than the rule permits.
     #[prost(string, repeated, tag = "7")]
     pub kept_back: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Of packages: this cannot be undone. A request that takes it back would have to name none, more than 64, or one of
+    /// them on two architectures.
+    #[prost(bool, tag = "8")]
+    pub not_undoable: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PackageStep {

@@ -173,6 +173,9 @@ impl Processes {
     /// Starts them on a new world; `program` is the binary `corridor-program`.
     pub fn new(program: &str, world: World) -> Self {
         let (at, program) = (world.path(""), Path::new(program));
+        // Its own programs make their keys: two at once would take each other's temporary file away.
+        let has_key = |state: &str| world.path(state).join("key").exists();
+        crate::eventually("its own programs have started", || has_key("files") && has_key("root"));
         // Other sockets, and a log of their own.
         for name in ["recorder", "files", "units", "probe", "asked"] {
             std::fs::remove_file(at.join(format!("{name}.sock"))).unwrap();

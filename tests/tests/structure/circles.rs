@@ -1,9 +1,10 @@
 //! No crate has an import circle between its modules.
 
 use crate::source::Source;
-use crate::workspace::packages;
+use crate::workspace::{root, workspace};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 /// The modules that import themselves by way of others, each with its imports that are part of a circle.
 fn circles(source: &Source) -> Vec<(String, Vec<String>)> {
@@ -33,7 +34,10 @@ fn circles(source: &Source) -> Vec<(String, Vec<String>)> {
 #[test]
 fn no_crate_has_an_import_circle() {
     let mut wrong = Vec::new();
-    for package in packages() {
+    let of_the_product = |directory: &Path| {
+        ["agent", "privhelper", "proto"].iter().any(|part| directory.starts_with(root().join(part)))
+    };
+    for package in workspace().iter().filter(|package| of_the_product(&package.directory)) {
         let found = circles(&Source::read(&package.directory));
         wrong.extend(
             found.iter().map(|(from, to)| format!("{from} imports {} ({})", to.join(", "), package.name)),

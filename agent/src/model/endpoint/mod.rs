@@ -4,6 +4,7 @@ mod abilities;
 mod calls;
 pub mod chat;
 pub mod failure;
+mod heard;
 mod http;
 pub mod messages;
 pub mod retry;
@@ -12,6 +13,7 @@ pub mod sse;
 mod wire;
 
 pub use abilities::{Abilities, Format, ToolCalls};
+pub use heard::Heard;
 
 use self::http::{Answer, body_text, content_type, headers, refusal};
 use super::conversation::{Prompt, Reply};
@@ -36,15 +38,6 @@ use tracing::Instrument;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// More is no answer of a model.
 const ANSWER_LIMIT: usize = 16 << 20;
-
-/// What is heard while an answer comes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard<'t> {
-    /// More words.
-    Words(&'t str),
-    /// The answer begins anew: what was heard of it is void.
-    Again,
-}
 
 /// An endpoint.
 #[derive(Debug)]

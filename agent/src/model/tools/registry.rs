@@ -1,6 +1,6 @@
 //! What a tool is: a type that says all of it.
 
-use super::Call;
+use super::call::Call;
 use crate::model::{excerpt, redact};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

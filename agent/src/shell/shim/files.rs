@@ -1,25 +1,12 @@
 //! `tee`, `install`, `cp`, `mv`, `rm` and `sed -i`: what a file is to hold.
 
-use super::owners::mode_of;
-use super::{Place, Step, Steps, Voice, parse, program, step};
+use super::call::{Place, Step, Steps, parse, program, step};
+use super::operands::{absolute, mode_of, option};
+use super::voice::Voice;
 use crate::args::{Change, ChangeKind, FileChange, NewDirectory, OneChange, RemoveFile, any};
 use crate::request::Request;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
-
-/// An absolute path without `..`, which a symbolic link on the way would make another.
-pub fn absolute(path: &str, place: &dyn Place) -> Result<String, String> {
-    let joined = if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        format!("{}/{path}", place.directory().trim_end_matches('/'))
-    };
-    let parts: Vec<&str> = joined.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    if path.is_empty() || parts.contains(&"..") {
-        return Err(format!("name {path:?} by its absolute path"));
-    }
-    Ok(format!("/{}", parts.join("/")))
-}
 
 /// Whether all files that a call would change are the tool's own. Then no request is needed.
 pub fn is_local(argv: &[String], place: &dyn Place) -> bool {
@@ -126,11 +113,6 @@ fn pairs(
             Ok((source, path))
         })
         .collect()
-}
-
-fn option<'a>(options: &'a [(String, Option<String>)], names: &[&str]) -> Option<&'a str> {
-    let mut given = options.iter().rev().filter(|(name, _)| names.contains(&name.as_str()));
-    given.find_map(|(_, value)| value.as_deref())
 }
 
 pub fn copy(argv: &[String], place: &mut dyn Place) -> Steps {
@@ -251,9 +233,4 @@ pub fn sed(argv: &[String], place: &mut dyn Place) -> Steps {
         Ok(step(Request::FileWrite(Change { change: OneChange(change) }), Voice::Sed))
     });
     edited.collect()
-}
-
-/// The mode that `mkdir -m` gives.
-pub fn given_mode(options: &[(String, Option<String>)]) -> Result<String, String> {
-    option(options, &["m", "mode"]).map_or(Ok(String::new()), mode_of)
 }

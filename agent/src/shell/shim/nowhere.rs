@@ -1,7 +1,7 @@
 //! Places for commands that are translated before anything runs: one has no input and no files, in the other all that
 //! only running shows is taken to go well.
 
-use super::Place;
+use super::call::Place;
 
 /// The place, with what is said of whoever would read there.
 #[derive(Clone, Copy, Debug)]

@@ -1,21 +1,10 @@
 //! `mkdir`, `chmod`, `chown` and `chgrp`.
 
-use super::files::{absolute, given_mode};
-use super::{Place, Step, Steps, Voice, parse, program, step};
+use super::call::{Place, Step, Steps, parse, program, step};
+use super::operands::{absolute, given_mode, mode_of};
+use super::voice::Voice;
 use crate::args::{NewDirectory, Ownership, Permissions};
 use crate::request::Request;
-
-/// An octal mode with four digits and no power of its own.
-pub fn mode_of(text: &str) -> Result<String, String> {
-    let digits = text.trim_start_matches('0');
-    if text.is_empty() || !text.bytes().all(|b| (b'0'..=b'7').contains(&b)) {
-        return Err(format!("give the mode in octal, such as 0644, not {text:?}"));
-    }
-    if digits.len() > 3 {
-        return Err("setuid, setgid and sticky are refused always".into());
-    }
-    Ok(format!("0{digits:0>3}"))
-}
 
 pub fn mkdir(argv: &[String], place: &mut dyn Place) -> Steps {
     let (options, operands) = parse(argv, "p v m: --parents --verbose --mode=")?;

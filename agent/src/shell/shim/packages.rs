@@ -1,6 +1,7 @@
 //! `apt-get`, `apt`, `apt-mark` and `dpkg`.
 
-use super::{Step, Steps, Voice, parse, step};
+use super::call::{Step, Steps, parse, step};
+use super::voice::Voice;
 use crate::args::{All, Names, Nothing, Package, Packages};
 use crate::request::Request;
 

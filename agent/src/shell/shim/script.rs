@@ -1,8 +1,11 @@
 //! `sudo sh -c '…'`: a list of plain commands, each of which is a request of its own, or a text that goes into
 //! a file. All of it is translated, or nothing is.
 
-use super::files::{absolute, append, overwrite};
-use super::{Place, Step, Steps, Then, Voice, command, step};
+use super::call::{Place, Step, Steps, Then, step};
+use super::files::{append, overwrite};
+use super::operands::absolute;
+use super::table::command;
+use super::voice::Voice;
 use crate::shell::guard::{LONGEST, bounded};
 use crate::shell::read::{Reader, options};
 use crate::shell::script::{Certainty, Power, Script, Word};

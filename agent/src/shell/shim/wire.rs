@@ -4,7 +4,7 @@
 //! agent reads no shell text of anybody's here, and a program that speaks on the descriptor without being a shim
 //! gets what the task's own typed tools would get, and nothing more.
 
-use super::State;
+use super::look::State;
 use crate::request::Request;
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,11 @@
 //! One request of a step: asked when it is the task's turn, told as it goes on.
 
-use super::Runner;
-use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
+use super::runner::Runner;
+use crate::ask::{Ask, Effect, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Fault};
 use crate::request::Request;
 use crate::secrets::Secrets;
-use crate::task::{Effect, Slot, Task, TaskStatus, Waits};
+use crate::task::{Slot, Task, TaskStatus, Waits};
 use crate::tool::Tool;
 use serde_json::{Value, json};
 

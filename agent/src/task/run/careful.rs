@@ -4,7 +4,7 @@
 //! Where nobody is there, the first change goes on, since the policy decides on it; the other two are not
 //! made: the model is told why, and can read the file first or change less of it.
 
-use super::{Runner, step_status};
+use super::runner::{Runner, step_status};
 use crate::args::{Change, FileChange, OneChange, any};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Completed, Decision, Event, Fault, Status};

@@ -1,6 +1,6 @@
 //! Steps that are taken and told one by one, and checks: steps whose result must say something.
 
-use super::{Runner, status_word};
+use super::runner::{Runner, status_word};
 use crate::plan::Expected;
 use crate::task::{StepResult, StepStatus, Task};
 use crate::tool::Tool;

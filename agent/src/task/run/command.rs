@@ -3,8 +3,8 @@
 //! `systemctl restart nginx` in a plan needs no shim and no sandbox: its words are read here, so that a dry run
 //! shows what the policy says of it.
 
-use super::Runner;
 use super::commands::Line;
+use super::runner::Runner;
 use super::step::{result, unit_of};
 use crate::ask::Mode;
 use crate::plan::Meaning;

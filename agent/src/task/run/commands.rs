@@ -1,7 +1,7 @@
 //! A command of the agent's own as a step: judged, asked about, run in the sandbox.
 
-use super::step::cut;
-use super::{OUTPUT_LIMIT, Runner};
+use super::output::{OUTPUT_LIMIT, cut};
+use super::runner::Runner;
 use crate::ask::Mode;
 use crate::event::Fault;
 use crate::sandbox::{Ended, Job, Program, Record, View, hidden};

@@ -1,6 +1,6 @@
 //! Steps that find out first what they ask for: a diff becomes changes, the beginning of an id the whole.
 
-use super::{Runner, step_status};
+use super::runner::{Runner, step_status};
 use crate::args::{Changes, FileChange, Of, any};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault};

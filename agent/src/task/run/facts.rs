@@ -1,6 +1,6 @@
 //! What a model is told of the host before its first call: facts as the agent finds them, so that it need not guess.
 
-use super::Runner;
+use super::runner::Runner;
 use crate::local::Local;
 use crate::tool::Tool;
 use serde_json::{Map, Value, json};

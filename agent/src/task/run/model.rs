@@ -1,8 +1,8 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
 use super::outcome::{counts, of_finished, with_record};
+use super::runner::{Runner, status_word};
 use super::telling::told;
-use super::{Runner, status_word};
 use crate::args::Nothing;
 use crate::ask::{Ask, Mode, new_id};
 use crate::config::model_extra::Price;
@@ -11,11 +11,12 @@ use crate::event::{Decision, Description, Event};
 use crate::local::is_unread;
 use crate::model::answer;
 use crate::model::conversation::Usage;
+use crate::model::done::{Done, Went};
 use crate::model::endpoint::Endpoint;
 use crate::model::endpoint::Heard;
 use crate::model::past::{Past, Said};
 use crate::model::results::UNREAD;
-use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
+use crate::model::task::{End, Hands, Task as Dialogue};
 use crate::model::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
 use crate::patching::sha256;
 use crate::plan::Expected;

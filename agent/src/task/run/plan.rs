@@ -4,7 +4,8 @@
 use super::commands::Line;
 use super::model::guard_answer;
 use super::outcome::{counts, of_failure, with_changes};
-use super::{Runner, planning};
+use super::planning;
+use super::runner::Runner;
 use crate::ask::Mode;
 use crate::config::tables::Limits;
 use crate::model::endpoint::Endpoint;

@@ -1,11 +1,12 @@
 //! Plans of the model's: asked for while it only looks, and again when one failed.
 
-use super::Runner;
 use super::model::{tool, went};
+use super::runner::Runner;
 use super::telling::told;
 use crate::config::tables::Limits;
+use crate::model::done::{Done, Went};
 use crate::model::endpoint::{Endpoint, Heard};
-use crate::model::task::{Done, End, Hands, Task as Dialogue, Went};
+use crate::model::task::{End, Hands, Task as Dialogue};
 use crate::model::tools::{Call, PLANNING};
 use crate::plan::{self, Check, Code, Expected, Plan, Step, Unfit};
 use crate::task::question::{Answer, Choice, Kind};

@@ -1,7 +1,7 @@
 //! A question to the person behind a task, put in the middle of it.
 
-use super::Runner;
-use crate::model::task::{Done, Went};
+use super::runner::Runner;
+use crate::model::done::{Done, Went};
 use crate::task::question::{Answer, Choice, Kind, Question};
 use crate::task::{Task, TaskStatus};
 use serde_json::json;

@@ -1,7 +1,8 @@
 //! A step that was under way when an earlier process ended: what became of it is asked, not tried again.
 
+use super::requests::request;
+use super::runner::Runner;
 use super::step::result;
-use super::{Runner, requests::request};
 use crate::args::Of;
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Status};

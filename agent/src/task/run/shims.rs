@@ -3,8 +3,9 @@
 //! Whoever speaks on the descriptor is not believed: a packet is a typed request of the kinds that a shim makes, or
 //! nothing. Descriptors that come along are never received.
 
+use super::output::OUTPUT_LIMIT;
+use super::runner::{Runner, status_word};
 use super::step::result;
-use super::{OUTPUT_LIMIT, Runner, status_word};
 use crate::ask::Mode;
 use crate::event::{Event, Fault};
 use crate::request::Request;

@@ -1,6 +1,6 @@
 //! A model's situation in its prompt: the time, the person who asks, who could answer or approve, and the view of the sandbox.
 
-use super::Runner;
+use super::runner::Runner;
 use crate::config::values::Profile;
 use crate::task::Owner;
 use crate::task::question::Person;

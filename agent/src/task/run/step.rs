@@ -1,8 +1,9 @@
 //! What each tool comes to: the requests it makes and how they become its result.
 
 use super::commands::Line;
+use super::output::cut;
 use super::requests::{install, request, status_of, upgrade, written};
-use super::{OUTPUT_LIMIT, Runner, step_status};
+use super::runner::{Runner, step_status};
 use crate::args::{Names, Unit};
 use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
@@ -161,8 +162,8 @@ fn is_no_grant(outcome: &Outcome) -> bool {
 pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
     let clean = |text: String| secrets.values(&text).0;
     let diff: String = outcome.views.iter().map(FileView::text).collect();
-    let (stdout, cut) = cut(clean(show::found(outcome, None) + &diff));
-    let status = step_status(&outcome.end, outcome.truncated || cut);
+    let (stdout, is_cut) = cut(clean(show::found(outcome, None) + &diff));
+    let status = step_status(&outcome.end, outcome.truncated || is_cut);
     let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
     let (exit_code, error) = match &outcome.end {
         Event::Completed(done) => {
@@ -175,7 +176,7 @@ pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Se
         Event::Error(fault) => (None, Some(error(&fault.code, &fault.message))),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => (None, None),
     };
-    let stderr = self::cut(clean(String::from_utf8_lossy(&outcome.stderr).into_owned())).0;
+    let stderr = cut(clean(String::from_utf8_lossy(&outcome.stderr).into_owned())).0;
     StepResult {
         exit_code,
         stdout: Some(stdout).filter(|text| !text.is_empty()),
@@ -213,11 +214,4 @@ fn refusal(status: StepStatus, outcome: &Outcome, secrets: &Secrets) -> Option<R
 fn error(code: &str, message: &str) -> String {
     let code = if code.is_empty() { "failed" } else { code };
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
-}
-
-pub(super) fn cut(mut text: String) -> (String, bool) {
-    let end = (0..=OUTPUT_LIMIT.min(text.len())).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
-    let is_cut = end < text.len();
-    text.truncate(end);
-    (text, is_cut)
 }

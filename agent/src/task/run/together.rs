@@ -2,9 +2,11 @@
 //!
 //! Only calls whose order does not matter: once it is approved, each runs by itself.
 
+use super::ahead::Ahead;
 use super::asking::Telling;
 use super::model::tool;
-use super::{Runner, request as request_of};
+use super::requests::request as request_of;
+use super::runner::Runner;
 use crate::ask::{Ask, Mode, Outcome, left};
 use crate::event::{Decision, Event, Fault, Phase, Status};
 use crate::model::tools::Call;
@@ -15,17 +17,6 @@ use futures_util::future::join_all;
 use serde_json::json;
 use std::pin::pin;
 use tokio::sync::mpsc;
-
-/// What came of a call before its turn.
-#[derive(Debug)]
-pub struct Ahead {
-    /// The step that it is.
-    pub number: usize,
-    /// What was asked for.
-    pub request: Request,
-    /// How it ended.
-    pub outcome: Outcome,
-}
 
 /// A call that may be sent with others.
 struct Candidate {

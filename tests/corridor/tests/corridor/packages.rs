@@ -419,3 +419,54 @@ fn shows_what_dpkg_and_apt_know_of_a_package() {
     assert_eq!(world.ask("Helper/PackageShow", &denied).refused().code, "no_grant");
     assert_eq!((world.count("served"), world.count("refused"), world.count("begin")), (1, 1, 0));
 }
+
+/// Row 11: as many packages as one request names can be taken back, and the plan says before it happens what cannot be.
+#[test]
+fn of_64_packages_the_plan_says_that_they_can_be_taken_back_and_of_65_that_they_cannot() {
+    for count in [64, 65] {
+        let world = World::new(|at| {
+            all_ways(at).into_iter().map(|rule| root::Rule { max_new_packages: 100, ..rule }).collect()
+        });
+        let names = (0..count).map(|number| format!("p{number:02}")).collect::<Vec<_>>();
+        let steps = |action| names.iter().map(|name| step(action, name)).collect::<Vec<_>>();
+        apt(&world, &steps(Action::Install), &steps(Action::Install), "installed", "");
+        let request = install(&["p00"]);
+        let look = wire::PackageInstallRequest { meta: meta(Mode::Preview), ..request.clone() };
+        let planned = world.ask("Helper/PackageInstall", &look).completed().plan.clone().unwrap();
+        assert_eq!((planned.packages.len(), planned.not_undoable), (count, count > 64));
+        let answer = world.ask("Helper/PackageInstall", &request);
+        let completed = answer.completed();
+        assert_eq!((completed.status(), completed.undoable), (Status::Done, count <= 64), "{count}");
+        apt(&world, &steps(Action::Remove), &steps(Action::Remove), "config-files", "");
+        let undone = world.ask("Helper/RequestUndo", &back(&request.meta.unwrap().request_id));
+        if count > 64 {
+            assert_eq!(undone.refused().code, "undo_gone");
+        } else {
+            assert_eq!(undone.completed().status(), Status::Done, "{:?}", undone.completed());
+        }
+    }
+}
+
+/// The plan knows what postern-packages does: an upgrade that also installs is undone but for what it installed.
+#[test]
+fn the_plan_promises_an_undo_exactly_where_one_is_issued() {
+    let both = |name: &str| {
+        let arm = wire::PackageStep { arch: "arm64".to_owned(), ..step(Action::Install, name) };
+        vec![step(Action::Install, name), arm]
+    };
+    for (steps, is_undoable) in [
+        (vec![step(Action::Install, "a1"), step(Action::Upgrade, "b1")], true),
+        (vec![step(Action::Upgrade, "b1")], false),
+        (both("a1"), false),
+    ] {
+        let world = World::new(all_ways);
+        apt(&world, &steps, &steps, "installed", "");
+        let request = install(&["a1"]);
+        let look = wire::PackageInstallRequest { meta: meta(Mode::Preview), ..request.clone() };
+        let look = world.ask("Helper/PackageInstall", &look);
+        let plan = look.completed().plan.as_ref().unwrap();
+        let answer = world.ask("Helper/PackageInstall", &request);
+        let told = (!plan.not_undoable, answer.completed().undoable);
+        assert_eq!(told, (is_undoable, is_undoable), "{steps:?}: {:?}", answer.completed());
+    }
+}

@@ -1,0 +1,60 @@
+//! One run of the command line.
+
+use super::console::Console;
+use super::options::Global;
+use crate::agent_client::AgentClient;
+use crate::door::Door;
+use crate::event::Fault;
+use crate::exit::Exit;
+use crate::helper::Helper;
+use crate::host::Host;
+use serde_json::json;
+
+/// One run of the command line.
+pub struct Session<'a> {
+    pub host: &'a Host,
+    pub console: &'a mut Console,
+    pub global: Global,
+    /// The session that the lines of a prompt are.
+    pub conversation: Option<String>,
+}
+
+/// Help that was asked for is a result; what is wrong is a message.
+pub fn usage(error: &clap::Error, console: &mut Console) -> Exit {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        console.say_lines(&text);
+        return Exit::Usage;
+    }
+    console.raw(text.as_bytes());
+    Exit::Done
+}
+
+impl Session<'_> {
+    pub fn door(&self) -> Door {
+        if self.global.direct {
+            Door::Helper(Helper::new(&self.host.helper_socket))
+        } else {
+            Door::Agent(AgentClient::new(&self.host.agent_socket))
+        }
+    }
+
+    pub fn wait_ms(&self) -> u32 {
+        self.global.timeout.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX))
+    }
+
+    /// Nothing is shown on the way.
+    pub fn is_silent(&self) -> bool {
+        self.global.quiet || self.global.json.is_some()
+    }
+
+    /// Reports what went wrong before there was an outcome.
+    pub fn fail(&mut self, fault: &Fault) -> Exit {
+        if self.global.json.is_some() {
+            self.console.json(&json!({ "error": fault }));
+        } else {
+            self.complain(&fault.code, &fault.message);
+        }
+        Exit::of_code(&fault.code)
+    }
+}

@@ -1,0 +1,66 @@
+//! The grammar of `postern model` and `postern shell`.
+
+use crate::config::values::{BaseUrl, Provider, SecretRef, Value as _};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum Model {
+    /// What is made of a model's reply, taken from stdin: a call or an error's code
+    Read {
+        /// Read a JSON Lines file of rows {id, text, expect, multiple} instead and count the rows that hold
+        #[arg(long, value_name = "FILE")]
+        corpus: Option<PathBuf>,
+    },
+    /// Try the endpoint of [model] in agent.toml and say what it can do
+    Test(Endpoint),
+}
+
+/// Over agent.toml and the environment.
+#[derive(Args, Debug)]
+pub struct Endpoint {
+    /// The kind of endpoint
+    #[arg(long)]
+    pub provider: Option<Provider>,
+    /// Where it answers
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::from_text)]
+    pub base_url: Option<BaseUrl>,
+    /// The model's name there
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Where its key is kept, as in agent.toml
+    #[arg(long, value_name = "WHERE", value_parser = SecretRef::from_text)]
+    pub key: Option<SecretRef>,
+}
+
+/// The grammar of `postern shell`.
+#[derive(Debug, Args)]
+pub struct Shell {
+    #[command(subcommand)]
+    pub command: ShellCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ShellCommand {
+    /// Say what would be done with a command, run nothing: exit 0 SAFE, 4 CONFIRM, 3 BLOCK
+    Check {
+        /// The command as `sh -c` would get it
+        #[arg(allow_hyphen_values = true)]
+        cmd: String,
+        /// Rules in place of /etc/postern/shell-rules.yaml
+        #[arg(long, value_name = "FILE")]
+        rules: Option<PathBuf>,
+    },
+    /// Print the rules that commands are judged by, the built-in ones and those of the file, as a file of rules
+    Rules {
+        /// Rules in place of /etc/postern/shell-rules.yaml
+        #[arg(long, value_name = "FILE")]
+        rules: Option<PathBuf>,
+    },
+    /// Run a command in the agent's sandbox; `sudo` and its like in it become requests
+    Run {
+        /// The command as `sh -c` would get it; - reads it from stdin
+        #[arg(allow_hyphen_values = true)]
+        cmd: String,
+    },
+}

@@ -1,0 +1,68 @@
+//! Where things are on a host.
+
+use std::path::PathBuf;
+
+/// Where this program finds the others. A value, so that tests have a world of their own.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The socket of `postern serve`.
+    pub agent_socket: PathBuf,
+    /// The helper's socket for its clients.
+    pub helper_socket: PathBuf,
+    /// The sandbox's socket.
+    pub tool_socket: PathBuf,
+    /// Where /proc, /run and so on are.
+    pub root: PathBuf,
+    /// What the agent keeps: its database and the workspaces of tasks.
+    pub state: PathBuf,
+    /// The helper's socket for operators: who may open it may approve.
+    pub operator_socket: PathBuf,
+    /// `postern-admin`, which shows an operator what waits and asks.
+    pub admin: PathBuf,
+    /// The root directory of what `postern doctor` looks at.
+    pub system: PathBuf,
+    /// The agent's configuration.
+    pub config: PathBuf,
+    /// The group whose members may approve.
+    pub operators: String,
+    /// Where terminals stand.
+    pub terminals: Vec<PathBuf>,
+    /// The person's editor and its arguments.
+    pub editor: Vec<String>,
+}
+
+impl Host {
+    /// The site's rules for commands of the agent's own.
+    #[must_use]
+    pub fn shell_rules(&self) -> PathBuf {
+        self.config.with_file_name("shell-rules.yaml")
+    }
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            agent_socket: "/run/postern/agent.sock".into(),
+            helper_socket: "/run/postern/helper.sock".into(),
+            tool_socket: "/run/postern/tool.sock".into(),
+            root: "/".into(),
+            state: "/var/lib/postern".into(),
+            operator_socket: "/run/postern/operator.sock".into(),
+            admin: "/usr/bin/postern-admin".into(),
+            system: "/".into(),
+            config: "/etc/postern/agent.toml".into(),
+            operators: "postern-operators".to_owned(),
+            terminals: vec!["/dev/pts".into(), "/dev".into()],
+            editor: editor(),
+        }
+    }
+}
+
+/// `$VISUAL`, `$EDITOR` or Debian's choice, parted at blanks: no shell reads it.
+fn editor() -> Vec<String> {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| {
+        let words: Vec<String> = std::env::var(name).ok()?.split_whitespace().map(str::to_owned).collect();
+        (!words.is_empty()).then_some(words)
+    });
+    named.unwrap_or_else(|| vec!["editor".to_owned()])
+}

@@ -1,0 +1,68 @@
+//! What a look goes by, and what it found.
+
+use super::roots::Roots;
+use crate::model::results::UNREAD;
+use crate::task::{StepResult, StepStatus};
+use crate::tool::Tool;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// What a look may go by.
+#[derive(Debug)]
+pub struct Places {
+    pub roots: Roots,
+    /// Where /proc, /sys, /etc, /run and /var are.
+    pub base: PathBuf,
+}
+
+/// What a look found.
+#[derive(Debug)]
+pub struct Found {
+    /// How it ended.
+    pub status: StepStatus,
+    /// What a model is told, as an object.
+    pub told: Value,
+    /// What a person is shown, if not that.
+    pub text: Option<String>,
+    /// `CODE: message`.
+    pub error: Option<String>,
+}
+
+/// Whether there is something that was not read: what is missing, or failed, holds nothing to guess at.
+pub fn is_unread(status: StepStatus) -> bool {
+    matches!(status, StepStatus::Truncated | StepStatus::Timeout | StepStatus::Denied)
+}
+
+impl Found {
+    /// Nothing was found; the code and why.
+    #[must_use]
+    pub fn failed(status: StepStatus, code: &str, why: &str) -> Self {
+        Self { status, told: json!({}), text: None, error: Some(format!("{code}: {why}")) }
+    }
+
+    /// What a model is told: what was found, and not to make up the rest.
+    #[must_use]
+    pub fn shown(&self) -> Value {
+        let mut told = self.told.clone();
+        told["status"] = json!(self.status);
+        if let Some(error) = &self.error {
+            told["error"] = json!(error);
+        }
+        if is_unread(self.status) {
+            told["unread"] = json!(UNREAD);
+        }
+        told
+    }
+
+    /// The result of the step that it is.
+    #[must_use]
+    pub fn result(&self, number: usize, tool: &Tool) -> StepResult {
+        let is_found = matches!(self.status, StepStatus::Ok | StepStatus::Truncated);
+        let text = || self.text.clone().unwrap_or_else(|| self.told.to_string());
+        StepResult {
+            stdout: is_found.then(text),
+            error: self.error.clone(),
+            ..StepResult::new(number, tool.clone(), self.status)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which look each tool is, bounded in time and number.
+
+use super::blind::Blind;
+use super::found::{Found, Places};
+use super::roots::Roots;
+use super::{disks, files, network, packages, search, system, units};
+use crate::config::Config;
+use crate::config::values::SecretRef;
+use crate::host::Host;
+use crate::model::tools::LOOK_TIME;
+use crate::task::StepStatus;
+use crate::tool::{FileTool, Tool};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Semaphore;
+
+/// Looks at a time. One that hangs, on a dead file server perhaps, keeps its place.
+const LOOKS: usize = 8;
+
+/// The agent's own eyes.
+#[derive(Clone, Debug)]
+pub struct Local {
+    places: Arc<Places>,
+    slots: Arc<Semaphore>,
+}
+
+impl Local {
+    /// Looks as the configuration allows.
+    #[must_use]
+    pub fn new(config: &Config, host: &Host) -> Self {
+        let keys = [&config.model.key, &config.http.token];
+        let rows = config.secrets.values().map(|row| &row.source);
+        let keys = keys.into_iter().flatten().chain(rows).filter_map(|key| match key {
+            SecretRef::File(path) => Some(path.clone()),
+            SecretRef::Credential(_) | SecretRef::Env(_) => None,
+        });
+        // By its own name and, where a link leads to it, by the other.
+        let keys = keys.flat_map(|path| [path.canonicalize().unwrap_or_else(|_| path.clone()), path]);
+        let hidden = keys.chain([host.state.clone(), host.config.clone()]).collect();
+        let roots = config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect();
+        let places = Places { roots: Roots::new(roots, hidden), base: host.root.clone() };
+        Self { places: Arc::new(places), slots: Arc::new(Semaphore::new(LOOKS)) }
+    }
+
+    /// Sees nothing: everything is the helper's to answer.
+    #[must_use]
+    pub fn blind() -> Self {
+        Self::new(&Config::default(), &Host::default())
+    }
+
+    /// Carries out a step that is the agent's own; `None` where it is the helper's.
+    pub async fn look(&self, tool: &Tool) -> Option<Found> {
+        let look = look(tool)?;
+        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+            return Some(Found::failed(StepStatus::Error, "busy", "too many looks hang; try again later"));
+        };
+        let places = Arc::clone(&self.places);
+        // It ends itself a little earlier, with what it has.
+        let until = Instant::now() + LOOK_TIME.mul_f32(0.9);
+        let looking = tokio::task::spawn_blocking(move || {
+            let found = look(&places, until);
+            drop(slot);
+            found
+        });
+        let found = match tokio::time::timeout(LOOK_TIME, looking).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) => Err(Blind::Failed("the look broke off".to_owned())),
+            Err(_) => {
+                let why = format!("nothing was found within {} s", LOOK_TIME.as_secs());
+                return Some(Found::failed(StepStatus::Timeout, "timeout", &why));
+            }
+        };
+        match found {
+            Ok(found) => Some(found),
+            Err(Blind::Elsewhere) => None,
+            Err(Blind::Denied(why)) => Some(Found::failed(StepStatus::Denied, "denied", &why)),
+            Err(Blind::Failed(why)) => Some(Found::failed(StepStatus::Error, "failed", &why)),
+        }
+    }
+}
+
+type Look = Box<dyn FnOnce(&Places, Instant) -> Result<Found, Blind> + Send>;
+
+/// What a step looks at; `None` where it is the helper's alone.
+fn look(tool: &Tool) -> Option<Look> {
+    Some(match tool.clone() {
+        Tool::ReadFile { path, offset, limit } => {
+            Box::new(move |places, _| files::read(places, &path, offset.unwrap_or_default(), limit))
+        }
+        Tool::File(FileTool::List { path }) => Box::new(move |places, _| files::list(places, &path)),
+        Tool::SearchFiles { path, text, max_matches } => {
+            Box::new(move |places, until| search::files(places, &path, &text, max_matches, until))
+        }
+        Tool::SearchLogs { text, max_matches } => {
+            Box::new(move |places, until| search::logs(places, &text, max_matches, until))
+        }
+        Tool::GetSystemInfo {} => Box::new(|places, _| Ok(system::info(places))),
+        Tool::ListUnits { contains, state } => {
+            Box::new(move |places, _| units::units(places, contains.as_deref(), state.as_deref()))
+        }
+        Tool::ListTimers {} => Box::new(|places, _| units::timers(places)),
+        Tool::ListProcesses { contains } => {
+            Box::new(move |places, _| units::processes(places, contains.as_deref()))
+        }
+        Tool::GetNetwork {} => Box::new(|places, _| Ok(network::facts(places))),
+        Tool::ListDisks {} => Box::new(|places, _| disks::disks(places)),
+        Tool::ListPackages { contains } => {
+            Box::new(move |places, _| packages::list(places, contains.as_deref()))
+        }
+        Tool::Shell { .. }
+        | Tool::Request(_)
+        | Tool::PkgInstall { .. }
+        | Tool::Package(_)
+        | Tool::EnsureInstalled { .. }
+        | Tool::Service { .. }
+        | Tool::UnitJournal { .. }
+        | Tool::UnitsReload {}
+        | Tool::EnsureRunning { .. }
+        | Tool::WriteFile { .. }
+        | Tool::ApplyPatch { .. }
+        | Tool::File(_)
+        | Tool::RunCommand { .. }
+        | Tool::Undo { .. } => return None,
+    })
+}

@@ -1,0 +1,38 @@
+//! What the handlers share.
+
+use super::health::Health;
+use super::limits::Limit;
+use crate::config::tables::Limits;
+use crate::door::Door;
+use crate::model::endpoint::Endpoint;
+use crate::task::{Owner, Queue, Store};
+use axum::extract::connect_info::ConnectInfo;
+use std::sync::Arc;
+
+/// A task's text and what goes with it.
+pub const TASK_BODY_LIMIT: usize = 1 << 20;
+/// A `file.patch` of 8 MiB in base64, and some.
+pub const REQUEST_BODY_LIMIT: usize = 12 << 20;
+
+/// What the handlers share.
+pub struct App {
+    pub door: Arc<Door>,
+    pub store: Arc<Store>,
+    pub queue: Arc<Queue>,
+    pub health: Health,
+    pub requests: Arc<Limit>,
+    /// Makes the steps of tasks; without one the offline planner does.
+    pub model: Option<Arc<Model>>,
+}
+
+/// A model's endpoint, and what a task with it may cost.
+pub struct Model {
+    pub endpoint: Endpoint,
+    pub limits: Limits,
+}
+
+/// Who is behind a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub Owner);
+
+pub type Caller = ConnectInfo<Peer>;

@@ -1,0 +1,110 @@
+//! What a script's commands come to is looked at before the first of them runs: half a script is not run.
+
+use super::script::{Certainty, Power, Simple, Word};
+use super::shim::{self, Foreseen, Translation};
+
+/// What a command for a shim comes to, as far as its words tell before anything of the text runs.
+enum Ahead {
+    /// No request does it; the command and why.
+    Untranslatable(String),
+    /// A change of the host.
+    Change,
+    /// Only running it shows, or it changes nothing of the host.
+    Unknown,
+}
+
+/// The shims translate at run time what they are called with; their own refusals are known from the words alone.
+fn ahead(command: &Simple, directory: Directory) -> Ahead {
+    if let [sign, target] = command.words.as_slice()
+        && sign.is(">")
+    {
+        return redirected(target);
+    }
+    if !shim::PROGRAMS.contains(&command.program())
+        || !command.is_found_by_name()
+        || command.words.iter().any(|word| word.certainty != Certainty::Literal)
+    {
+        return Ahead::Unknown;
+    }
+    let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
+    match shim::translate(&argv, &mut Foreseen) {
+        Translation::Advice(why, _) if directory == Directory::Start || is_the_same_everywhere(&argv) => {
+            Ahead::Untranslatable(format!("`{}`: {why}", argv.join(" ")))
+        }
+        Translation::Steps(steps) if steps.iter().any(|step| step.request.is_effect()) => Ahead::Change,
+        Translation::Advice(..) | Translation::Steps(_) | Translation::Local(_) => Ahead::Unknown,
+    }
+}
+
+/// A redirection is the shell's own, so no shim sees it: below these directories the sandbox's user cannot write.
+const OTHERS: &[&str] = &["/etc/", "/usr/", "/opt/", "/srv/", "/boot/", "/root/", "/home/", "/var/"];
+
+fn redirected(target: &Word) -> Ahead {
+    let path = target.text.as_str();
+    let is_others = target.certainty == Certainty::Literal
+        && OTHERS.iter().any(|directory| path.starts_with(directory))
+        && !["/var/tmp/", "/var/lib/postern-tool/"].iter().any(|own| path.starts_with(own));
+    if is_others {
+        let why = "a redirection writes as the sandbox's own user; use `| sudo tee FILE`, or `| sudo tee -a FILE` for `>>`";
+        Ahead::Untranslatable(format!("`> {path}`: {why}"))
+    } else {
+        Ahead::Unknown
+    }
+}
+
+/// Programs whose operands are files, but for the first one of some.
+const FILE_PROGRAMS: &[(&str, usize)] = &[
+    ("tee", 0),
+    ("install", 0),
+    ("cp", 0),
+    ("mv", 0),
+    ("rm", 0),
+    ("sed", 1),
+    ("mkdir", 0),
+    ("chmod", 1),
+    ("chown", 1),
+    ("chgrp", 1),
+];
+
+/// Whether a command names the same files in every directory: it works on none, or all are named from the root.
+fn is_the_same_everywhere(argv: &[String]) -> bool {
+    let found = argv.iter().enumerate().find_map(|(at, word)| {
+        let known = FILE_PROGRAMS.iter().find(|(name, _)| name == word);
+        known.map(|(_, others)| (at, *others))
+    });
+    // `apt-get install` is about packages.
+    let Some((at, others)) = found.filter(|_| !argv.iter().any(|word| word.starts_with("apt"))) else {
+        return true;
+    };
+    let operands = argv.iter().skip(at + 1).filter(|word| !word.starts_with('-'));
+    operands.skip(others).all(|word| word.starts_with('/'))
+}
+
+/// Where a script stands when it comes to a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    /// Where every command begins: the task's own directory.
+    Start,
+    /// The script changes its directory somewhere, so that a relative name may be any file.
+    Changed,
+}
+
+/// Lists the commands that no request does, beside others that would change something.
+pub fn untranslatable(commands: &[Simple]) -> Vec<String> {
+    let changes_directory = commands.iter().any(|command| is_cd(command.program()));
+    let directory = if changes_directory { Directory::Changed } else { Directory::Start };
+    let (mut wrong, mut has_change) = (Vec::new(), false);
+    for command in commands.iter().filter(|command| command.power == Power::Own) {
+        match ahead(command, directory) {
+            Ahead::Untranslatable(why) if !wrong.contains(&why) => wrong.push(why),
+            Ahead::Change => has_change = true,
+            Ahead::Untranslatable(_) | Ahead::Unknown => {}
+        }
+    }
+    if has_change { wrong } else { Vec::new() }
+}
+
+/// Whether a program changes the directory of those after it.
+pub fn is_cd(program: &str) -> bool {
+    matches!(program, "cd" | "pushd" | "chdir")
+}

@@ -1,0 +1,94 @@
+//! A call of a shimmed program: its words, the place where it was called, and the requests that it comes to.
+
+use super::look::Look;
+use super::voice::Voice;
+use crate::request::Request;
+use crate::shell::options::{Options, Order, Parsed};
+use crate::shell::script::Word;
+
+/// What the place tells where a shimmed program was called. What it reads, it reads as the tool's own user.
+pub trait Place {
+    /// The directory of the call, absolute.
+    fn directory(&self) -> String;
+    /// All of standard input.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn input(&mut self) -> Result<Vec<u8>, String>;
+    /// What a file holds.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Whether there is a directory of this name.
+    fn is_directory(&self, path: &str) -> bool;
+    /// Whether the file is the tool's own to change: in its workspace.
+    fn is_own(&self, path: &str) -> bool;
+    /// What `sed` with these arguments makes of a text, run without power.
+    ///
+    /// # Errors
+    /// What it says.
+    fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String>;
+}
+
+/// Whether the next step is taken after one has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The next operand of the same command; a failure is remembered.
+    GoOn,
+    /// `a && b`, and all under `-e`; also after one before it that failed.
+    Stop,
+    /// `a; b` in a script: what came of `a` is forgotten.
+    Forget,
+}
+
+/// One request, and how a script hears of its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What is asked of the helper.
+    pub request: Request,
+    /// As which program its end is told.
+    pub voice: Voice,
+    /// Codes that count as done, such as `already_exists` for `mkdir -p`.
+    pub excused: &'static [&'static str],
+    /// After a failure.
+    pub then: Then,
+    /// What the program would have written to its standard output.
+    pub echo: Vec<u8>,
+    /// How what was found is told, where the request only looks; quietly or not.
+    pub look: Option<(Look, bool)>,
+    /// A file of the tool's own that is gone once the step is done: what `mv` moved.
+    pub moved: Option<String>,
+}
+
+/// Why there is no request: what to say.
+pub type Refusal = String;
+pub type Steps = Result<Vec<Step>, Refusal>;
+/// Options with their values.
+pub type Given = Vec<(String, Option<String>)>;
+
+/// The program's name without a directory.
+pub fn program(argv: &[String]) -> String {
+    argv.first().map_or("", |word| word.rsplit('/').next().unwrap_or_default()).to_owned()
+}
+
+pub fn words(argv: &[String]) -> Vec<Word> {
+    argv.iter().map(Word::literal).collect()
+}
+
+/// Options and operands of a call, as an option line describes them.
+pub fn parse(argv: &[String], line: &str) -> Result<(Given, Vec<String>), Refusal> {
+    let words = words(argv);
+    let arguments = words.get(1..).unwrap_or_default();
+    let Some(Parsed { options, operands }) = Options::new(line).parse(arguments, Order::Any) else {
+        let known = if line.is_empty() { "none".to_owned() } else { line.replace([':', '='], "") };
+        return Err(format!("an option that no request has; known here: {known}"));
+    };
+    let options = options.into_iter().map(|(name, value)| (name, value.map(str::to_owned))).collect();
+    let operands = operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
+    Ok((options, operands))
+}
+
+pub fn step(request: Request, voice: Voice) -> Step {
+    Step { request, voice, excused: &[], then: Then::GoOn, echo: Vec::new(), look: None, moved: None }
+}

@@ -1,0 +1,25 @@
+//! Which translation a program has.
+
+use super::call::{Place, Steps, program};
+use super::{files, owners, packages, units};
+
+/// A program whose work is a request.
+pub fn command(argv: &[String], place: &mut dyn Place) -> Steps {
+    match program(argv).as_str() {
+        "apt-get" | "apt" => packages::apt(argv),
+        "apt-mark" => packages::mark(argv),
+        "dpkg" => packages::dpkg(argv),
+        "systemctl" => units::systemctl(argv),
+        "service" => units::service(argv),
+        "tee" => files::tee(argv, place),
+        "install" => files::install(argv, place),
+        "cp" => files::copy(argv, place),
+        "mv" => files::rename(argv, place),
+        "rm" => files::remove(argv, place),
+        "sed" => files::sed(argv, place),
+        "mkdir" => owners::mkdir(argv, place),
+        "chmod" => owners::chmod(argv, place),
+        "chown" | "chgrp" => owners::chown(argv, place),
+        name => Err(format!("{name} has no request of its own; see what is granted with `postern can`")),
+    }
+}

@@ -1,0 +1,127 @@
+//! From a call of a shimmed program to requests, to the real program, or to one line that says what to use.
+
+use super::call::{Place, Refusal, Step, program, words};
+use super::table::command;
+use super::voice::Voice;
+use super::{files, script};
+use crate::shell::options::{Options, Order};
+
+/// What a shimmed program stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Translation {
+    /// Requests, in this order.
+    Steps(Vec<Step>),
+    /// Nothing that needs root: the real program runs in the sandbox, with these words.
+    Local(Vec<String>),
+    /// No request does this. One line for stderr, and the exit code.
+    Advice(String, u8),
+}
+
+/// Every program that has a shim, in the order of the table.
+pub const PROGRAMS: &[&str] = &[
+    "sudo",
+    "apt-get",
+    "apt",
+    "apt-mark",
+    "dpkg",
+    "systemctl",
+    "service",
+    "tee",
+    "install",
+    "cp",
+    "mv",
+    "rm",
+    "sed",
+    "mkdir",
+    "chmod",
+    "chown",
+    "chgrp",
+];
+
+/// Translates a call of a shimmed program.
+#[must_use]
+pub fn translate(argv: &[String], place: &mut dyn Place) -> Translation {
+    let name = program(argv);
+    let translated = if name == "sudo" { sudo(argv, place) } else { plain(argv, place) };
+    translated.unwrap_or_else(|why| Translation::Advice(format!("{name}: {why}"), Voice::of(&name).failure()))
+}
+
+/// Without sudo: what a program does with the tool's own files needs nobody.
+fn plain(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
+    let name = program(argv);
+    if !PROGRAMS.contains(&name.as_str()) || looks(argv) || files::is_local(argv, place) {
+        return Ok(Translation::Local(argv.to_vec()));
+    }
+    command(argv, place).map(Translation::Steps)
+}
+
+/// `sudo [-n] COMMAND…`. What only reads goes on without it.
+fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
+    let options = Options::new(
+        "n S E H k v A u: g: --validate --non-interactive --stdin --preserve-env --set-home --user= --group=",
+    );
+    let words = words(argv);
+    let parsed = options
+        .parse(words.get(1..).unwrap_or_default(), Order::OptionsFirst)
+        .ok_or("this option is not known here; use `sudo COMMAND`, without a shell of root's")?;
+    let other = |name: &str| matches!(name, "u" | "user");
+    if parsed.options.iter().any(|(name, value)| other(name) && *value != Some("root")) {
+        return Err(
+            "nothing runs as another user here; use a command that the policy names: `postern can`".into()
+        );
+    }
+    let renews = parsed.options.iter().any(|(name, _)| matches!(name.as_str(), "v" | "validate"));
+    if renews && parsed.operands.is_empty() {
+        // Nothing asks for a password here, so there is nothing to renew.
+        return Ok(Translation::Local(vec!["true".to_owned()]));
+    }
+    let mut inner: Vec<String> = parsed.operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
+    while inner.first().is_some_and(|word| crate::shell::wrap::is_assignment(word)) {
+        inner.remove(0);
+    }
+    match program(&inner).as_str() {
+        "" => Err("say what to run; there is no shell of root's here".into()),
+        "env" => sudo_env(&inner, place),
+        "sh" | "bash" | "dash" => script::translate(&inner, place).map(Translation::Steps),
+        name if looks(&inner) || !name.starts_with("ch") && files::is_local(&inner, place) => {
+            Ok(Translation::Local(inner))
+        }
+        name if PROGRAMS.contains(&name) => command(&inner, place).map(Translation::Steps),
+        name => Err(format!(
+            "{name} has no request of its own; see what is granted with `postern can`, or run it without sudo"
+        )),
+    }
+}
+
+/// `sudo env NAME=value COMMAND`.
+fn sudo_env(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
+    let rest = argv.iter().skip(1).skip_while(|word| crate::shell::wrap::is_assignment(word)).cloned();
+    let mut again = vec!["sudo".to_owned()];
+    again.extend(rest);
+    if again.get(1).is_none_or(|word| word.starts_with('-') || word == "env") {
+        return Err("env takes only NAME=value and a command here".into());
+    }
+    sudo(&again, place)
+}
+
+/// Whether a command only looks, which needs no root: the real program runs.
+pub fn looks(argv: &[String]) -> bool {
+    let first = argv.iter().skip(1).find(|word| !word.starts_with('-')).map_or("", String::as_str);
+    let has = |flags: &[&str]| argv.iter().any(|word| flags.contains(&word.as_str()));
+    match program(argv).as_str() {
+        "systemctl" => has(&["--version", "--help", "-h"]) || first == "help",
+        "apt-get" | "apt" => {
+            has(&["-s", "--simulate", "--just-print", "--dry-run", "--version", "--help"])
+                || matches!(first, "list" | "show" | "search" | "policy" | "depends" | "rdepends" | "")
+                || matches!(first, "changelog" | "download" | "check" | "indextargets" | "madison")
+        }
+        "apt-mark" => first.starts_with("show"),
+        "dpkg" => !has(&["--configure", "-i", "--install", "-r", "--remove", "-P", "--purge", "--unpack"]),
+        "sed" => !files::is_in_place(argv),
+        "cat" | "ls" | "head" | "tail" | "grep" | "id" | "whoami" | "test" | "stat" | "true" | "find"
+        | "echo" | "journalctl" | "ss" | "ps" | "df" | "du" | "wc" | "which" | "dpkg-query" | "apt-cache" => {
+            true
+        }
+        _ => has(&["--help", "--version"]),
+    }
+}

@@ -1,0 +1,260 @@
+//! A task: an order of a person, and the record of it.
+
+use super::owner::Owner;
+use super::question::Question;
+use super::results::{self, Results};
+use super::step::StepResult;
+use crate::ask::Mode;
+use crate::config::model_extra::Price;
+use crate::model::conversation::Usage;
+use crate::plan::Plan;
+use crate::tool::Tool;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// A task's record, as the HTTP service shows it.
+#[expect(clippy::struct_field_names, reason = "the names of the HTTP interface")]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Task {
+    /// A UUID of version 7.
+    pub id: String,
+    /// What the person calls the tasks that belong together; may be empty.
+    pub session: String,
+    /// The order.
+    pub task: String,
+    /// What it is found by in logs and in the audit: a W3C trace id; empty where none was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace_id: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// What it waits for, while somebody must approve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waits>,
+    /// Other requests of the same reply that wait for approval too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_waiting: Vec<Waits>,
+    /// What its person is asked now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
+    /// One line for people.
+    pub summary: String,
+    /// One entry a step that was tried.
+    #[schema(value_type = Vec<results::Entry>)]
+    pub results: Results,
+    /// What was changed on the host.
+    pub changes: Vec<Change>,
+    /// What a person should know besides.
+    pub warnings: Vec<String>,
+    /// The plan that it carries out or was to make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub plan: Option<Plan>,
+    /// What a model used; empty without one.
+    pub usage: Map<String, Value>,
+}
+
+/// A request that waits for somebody's approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Waits {
+    /// 32 hex digits.
+    pub approval_id: String,
+    /// Until when, in seconds since 1970.
+    pub expires_unix_s: u64,
+    /// The step, from 1.
+    pub step: usize,
+    /// The helper's record of it.
+    pub request_id: String,
+    /// The verb.
+    pub verb: String,
+    /// What it is about.
+    pub target: String,
+    /// The rule that wants it approved.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Others run before it.
+    Queued,
+    /// At work.
+    Running,
+    /// Until somebody approves or answers, or says no.
+    Waiting,
+    /// All steps are done.
+    Completed,
+    /// Some steps changed something, a later one did not succeed.
+    Partial,
+    /// Nothing was changed.
+    Failed,
+    /// Nothing was changed: the policy does not let it.
+    Refused,
+    /// Its person ended it.
+    Cancelled,
+    /// What a task may cost is used up.
+    OutOfBudget,
+}
+
+impl TaskStatus {
+    /// Whether nothing more will happen.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Queued | Self::Running | Self::Waiting => false,
+            Self::Completed
+            | Self::Partial
+            | Self::Failed
+            | Self::Refused
+            | Self::Cancelled
+            | Self::OutOfBudget => true,
+        }
+    }
+}
+
+/// Something that is different on the host now.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Change {
+    /// The helper's record of it.
+    pub request_id: String,
+    /// The verb.
+    pub verb: String,
+    /// What was changed.
+    pub target: String,
+    /// The id to undo it by.
+    pub undo: Option<String>,
+}
+
+/// An order with its plan and how it is to be carried out. It is kept: what is added needs a default.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The person's words.
+    pub task: String,
+    /// What the person calls the tasks that belong together.
+    pub session: String,
+    /// The plan.
+    pub steps: Vec<Tool>,
+    /// Do it, or show what would be done.
+    pub mode: Mode,
+    /// Why; empty = each step's own words.
+    pub reason: String,
+    /// How long to wait in each step; 0 = as the rule says.
+    pub wait_ms: u32,
+    /// Who gave it.
+    pub owner: Owner,
+    /// That person is there to be asked.
+    pub interactive: bool,
+    /// The task whose memory it goes on with.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// What is wanted.
+    #[serde(default)]
+    pub work: Work,
+}
+
+/// What is wanted of an order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// That it is done.
+    #[default]
+    Task,
+    /// A plan, and nothing else.
+    MakePlan,
+    /// That this plan is carried out.
+    CarryOut(Box<Plan>),
+}
+
+impl Task {
+    /// A task that has not begun.
+    #[must_use]
+    pub fn new(id: String, order: &Order) -> Self {
+        Self {
+            id,
+            session: order.session.clone(),
+            task: order.task.clone(),
+            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
+            status: TaskStatus::Queued,
+            waiting: None,
+            also_waiting: Vec::new(),
+            question: None,
+            summary: String::new(),
+            results: Results::default(),
+            changes: Vec::new(),
+            warnings: Vec::new(),
+            plan: None,
+            usage: Map::new(),
+        }
+    }
+
+    /// A task of which no more can be read than its id.
+    #[must_use]
+    pub fn unreadable(id: String, why: String) -> Self {
+        let order = Order {
+            task: String::new(),
+            session: String::new(),
+            steps: Vec::new(),
+            mode: Mode::Execute,
+            reason: String::new(),
+            wait_ms: 0,
+            owner: Owner::Token,
+            interactive: false,
+            after: None,
+            work: Work::Task,
+        };
+        Self { status: TaskStatus::Failed, summary: why, trace_id: String::new(), ..Self::new(id, &order) }
+    }
+
+    /// All that waits for approval.
+    pub fn waits(&self) -> impl Iterator<Item = &Waits> {
+        self.waiting.iter().chain(&self.also_waiting)
+    }
+
+    /// Waits for one more approval. Said again after a lost connection, it is the same.
+    pub fn begin_waiting(&mut self, waits: Waits) {
+        self.end_waiting(&waits.request_id);
+        match &self.waiting {
+            None => self.waiting = Some(waits),
+            Some(_) => self.also_waiting.push(waits),
+        }
+    }
+
+    /// A request waits no longer; true if it was the last one.
+    pub fn end_waiting(&mut self, request_id: &str) -> bool {
+        let was_waiting = self.waits().any(|waits| waits.request_id == request_id);
+        self.also_waiting.retain(|waits| waits.request_id != request_id);
+        if self.waiting.as_ref().is_some_and(|waits| waits.request_id == request_id) {
+            self.waiting = (!self.also_waiting.is_empty()).then(|| self.also_waiting.remove(0));
+        }
+        was_waiting && self.waiting.is_none()
+    }
+
+    /// Adds what a model used, and what all of it costs where that is known.
+    pub fn add_usage(&mut self, usage: Usage, price: Option<&Price>) {
+        let mut add = |name: &str, tokens: u64| {
+            let sum = self.usage.get(name).and_then(Value::as_u64).unwrap_or_default().saturating_add(tokens);
+            // Most endpoints have no cache.
+            if sum > 0 || name != "cached_input_tokens" {
+                self.usage.insert(name.to_owned(), sum.into());
+            }
+            sum
+        };
+        let [input, cached, output] = [
+            add("input_tokens", usage.input),
+            add("cached_input_tokens", usage.cached_input),
+            add("output_tokens", usage.output),
+        ];
+        if let Some(price) = price {
+            self.usage.insert("cost".to_owned(), price.of(input, cached, output).into());
+        }
+    }
+
+    /// The code that its exit code goes by: that of the first change which was not made, or else of the first error.
+    #[must_use]
+    pub fn deciding_code(&self) -> Option<&str> {
+        let not_made = self.not_done().first().map(|result| result.code());
+        not_made.or_else(|| self.results.iter().map(StepResult::code).find(|code| !code.is_empty()))
+    }
+}
