@@ -46,7 +46,7 @@ pub(super) fn apply(input: &Input<'_>, found: &mut Vec<LintFinding>) {
                     rule.id
                 );
                 remarks.push(remark("accepts-everything", Severity::Note, message));
-            } else if hit == 0 && !is_for_a_host(&acceptance.id, input) {
+            } else if hit == 0 && !is_for_a_host(&acceptance.id) {
                 let message = if catalog::kind(&acceptance.id).is_some() {
                     format!("`accept_risk` names {:?}, and this rule has no such finding", acceptance.id)
                 } else {
@@ -63,7 +63,7 @@ pub(super) fn apply(input: &Input<'_>, found: &mut Vec<LintFinding>) {
     found.extend(remarks);
 }
 
-/// Whether the finding could be one on another host, or only of a rule that is checked with facts.
-fn is_for_a_host(id: &str, input: &Input<'_>) -> bool {
-    id != files::OUTSIDE && input.facts.is_none() && catalog::kind(id).is_some_and(|kind| kind.is_of_host)
+/// Whether the finding depends on a host: it may come with the next package or rule, so its acceptance is never idle.
+fn is_for_a_host(id: &str) -> bool {
+    id != files::OUTSIDE && catalog::kind(id).is_some_and(|kind| kind.is_of_host)
 }

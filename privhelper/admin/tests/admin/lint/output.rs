@@ -139,11 +139,20 @@ fn warns_about_an_unknown_finding_id_with_the_nearest_one() {
 }
 
 #[test]
-fn accept_risk_of_a_host_finding_needs_no_facts() {
+fn accept_risk_of_a_host_finding_is_never_idle() {
     let accept = "{ nginx-load-module = \"an operator reads it\", composition = \"an operator reads it\" }";
-    let policy = MIXED.replace("{ nginx-load-module = \"an operator reads it\" }", accept);
-    let ran = TestHost::new(&policy).run(&["policy", "check"]);
-    assert!(!ran.out.contains("no finding of this rule"), "{}", ran.out);
+    let host = TestHost::new(&MIXED.replace("{ nginx-load-module = \"an operator reads it\" }", accept));
+    // A pack accepts what comes with the next package or pack, on a host where it is not so yet.
+    let facts = serde_json::to_string(&Facts { version: 1, ..Facts::default() }).unwrap();
+    let file = host.write("facts.json", facts);
+    for argv in [&["policy", "check"][..], &["policy", "check", "--facts", file.to_str().unwrap()]] {
+        let ran = host.run(argv);
+        assert!(!ran.out.contains("has no such finding"), "{}", ran.out);
+    }
+    let idle =
+        MIXED.replace("{ nginx-load-module =", "{ logrotate = \"an operator reads it\", nginx-load-module =");
+    let ran = TestHost::new(&idle).run(&["policy", "check"]);
+    assert!(ran.out.contains("has no such finding"), "the control: {}", ran.out);
 }
 
 #[test]
