@@ -18,7 +18,7 @@ pub enum Door {
 /// How long a lost connection is tried again, and how long a socket where nobody has answered yet.
 const PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_PATIENCE: Duration = Duration::from_secs(2);
-/// What the client waits beyond the time it gave the helper.
+/// The time that the client waits beyond the time it gave the helper.
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Door {

@@ -56,7 +56,7 @@ words! {
     Decision { Allow, Ask, Deny }
     /// How a request ended.
     Status { Done, Unchanged, Failed, Partly, Interrupted, Previewed }
-    /// What is going on.
+    /// The current activity.
     Phase { Waiting, Update, Download, Unpack, Configure, Run, Validate }
     /// Whose bytes they are.
     Stream { Stdout, Stderr, Content }
@@ -144,7 +144,7 @@ messages! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Progress {
-    /// What is going on.
+    /// The current activity.
     #[serde(skip_serializing_if = "is_default")]
     pub phase: Phase,
     /// The package, unit or path in work.

@@ -13,7 +13,7 @@ pub struct Host {
     pub tool_socket: PathBuf,
     /// Where /proc, /run and so on are.
     pub root: PathBuf,
-    /// What the agent keeps: its database and the workspaces of tasks.
+    /// The state of the agent: its database and the workspaces of tasks.
     pub state: PathBuf,
     /// The helper's socket for operators: who may open it may approve.
     pub operator_socket: PathBuf,

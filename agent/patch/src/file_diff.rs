@@ -1,17 +1,17 @@
 //! A diff of one file, read.
 
-/// What a diff does to one file.
+/// The change of one file in a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
     /// The file, absolute.
     pub path: String,
-    /// What becomes of it.
+    /// The kind of change.
     pub kind: Kind,
     /// Its parts, in the diff's order.
     pub hunks: Vec<Hunk>,
 }
 
-/// What becomes of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It must not be there, and is there afterwards.
@@ -32,7 +32,7 @@ pub struct Hunk {
     pub lines: Vec<(Mark, Vec<u8>)>,
 }
 
-/// What a line of a hunk is.
+/// The kind of a line in a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// It stays.

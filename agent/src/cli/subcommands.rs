@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum Model {
-    /// What is made of a model's reply, taken from stdin: a call or an error's code
+    /// Parse a model's reply from stdin, and print its call or the error's code
     Read {
         /// Read a JSON Lines file of rows {id, text, expect, multiple} instead and count the rows that hold
         #[arg(long, value_name = "FILE")]

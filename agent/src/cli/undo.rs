@@ -19,7 +19,7 @@ use std::collections::HashSet;
 const PASSED_OVER: &[&str] =
     &["denied", "limit_exceeded", "no_grant", "protected", "undo_gone", "unsupported"];
 
-/// What a preview says where a newer change of the same object is in the way.
+/// The words of a preview when a newer change of the same object is in the way.
 const IN_THE_WAY: &[&str] = &["precondition_failed", "undo_conflict"];
 
 /// What came of the changes of a task.

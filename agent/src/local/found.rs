@@ -1,4 +1,4 @@
-//! What a look goes by, and what it found.
+//! The directories that read-only tools read, and the result of one.
 
 use super::roots::Roots;
 use crate::model::results::UNREAD;
@@ -7,7 +7,7 @@ use crate::tool::Tool;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What a look may go by.
+/// The directories that read-only tools read.
 #[derive(Debug)]
 pub struct Places {
     pub roots: Roots,
@@ -15,7 +15,7 @@ pub struct Places {
     pub base: PathBuf,
 }
 
-/// What a look found.
+/// The result of a read-only tool.
 #[derive(Debug)]
 pub struct Found {
     /// How it ended.

@@ -825,7 +825,7 @@ complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_se
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -f -a "read" -d 'What is made of a model\'s reply, taken from stdin: a call or an error\'s code'
+complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -f -a "read" -d 'Parse a model\'s reply from stdin, and print its call or the error\'s code'
 complete -c postern -n "__fish_postern_using_subcommand model; and not __fish_seen_subcommand_from read test" -f -a "test" -d 'Try the endpoint of [model] in agent.toml and say what it can do'
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l corpus -d 'Read a JSON Lines file of rows {id, text, expect, multiple} instead and count the rows that hold' -r -F
 complete -c postern -n "__fish_postern_using_subcommand model; and __fish_seen_subcommand_from read" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''

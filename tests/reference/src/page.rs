@@ -103,7 +103,7 @@ impl State {
     fn block(&mut self, head: &str) {
         let text = std::mem::take(&mut self.line);
         if !text.is_empty() {
-            let _ = writeln!(self.roff, "{head}\n{}", at_line_starts(&text));
+            let _ = writeln!(self.roff, "{head}\n{text}");
         }
     }
 
@@ -119,14 +119,6 @@ impl State {
         });
         let notes = notes.collect::<Vec<_>>().join("; ");
         let notes = if notes.is_empty() { notes } else { format!(" ({notes})") };
-        let _ = writeln!(self.roff, ".TP\n{}{notes}\n{}", at_line_starts(first), at_line_starts(last));
+        let _ = writeln!(self.roff, ".TP\n{first}{notes}\n{last}");
     }
-}
-
-/// Text that no line of which is read as a request of roff.
-fn at_line_starts(text: &str) -> String {
-    text.lines()
-        .map(|line| if line.starts_with('.') { format!("\\&{line}") } else { line.to_owned() })
-        .collect::<Vec<_>>()
-        .join("\n")
 }

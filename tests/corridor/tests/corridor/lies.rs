@@ -247,7 +247,7 @@ fn packages_and_sources_that_a_captured_probe_conceals_are_found_under_apts_lock
     );
     let lies: [(&[&str], wire::PackageStep); 2] = [
         (&["hello", "extra"], step("hello", &[])),
-        (&["hello"], step("hello", &["/etc/apt/sources.list:1 http://deb.debian.org/debian -"])),
+        (&["hello"], step("hello", &["/etc/apt/sources.list:1 http://deb.example.org/debian -"])),
     ];
     for (names, lie) in lies {
         real(names);

@@ -29,7 +29,7 @@ fn lets_values_of_the_kind_through_and_no_others() {
         (Kind::Name, &["app", "data-1"], &["-x", ".x", "a/b", "a b"]),
         (Kind::Pattern, &["app*", "dev-*", "deploy"], &["-x", "a/b", "app?", "[a]", "a b"]),
         (Kind::User, &["alice", "www-data"], &["Alice!", "0"]),
-        (Kind::Hostname, &["localhost", "deb.debian.org"], &["Deb", "127.0.0.1", "a_b"]),
+        (Kind::Hostname, &["localhost", "deb.example.org"], &["Deb", "127.0.0.1", "a_b"]),
         (Kind::Domain, &["example.org"], &["localhost", "example.org."]),
         (Kind::Email, &["admin@example.org", "a.b+c@example.org"], &["admin", "a@b", "a b@example.org"]),
         (Kind::Port, &["1", "65535"], &["0", "65536", "080", "x"]),
