@@ -141,7 +141,7 @@ fn ends(host: &Installed, arguments: &[&str], exit: i32, status: &str, code: &st
     let answer = ask(host, arguments);
     let json = answer.json();
     let said = (answer.code, json["status"].as_str().unwrap_or(""), json["code"].as_str().unwrap_or(""));
-    assert_eq!(said, (exit, status, code), "{answer}\n{}", host.journal("postern-*"));
+    assert_eq!(said, (exit, status, code), "{arguments:?}\n{}\n{answer}", host.journal("postern-*"));
     json
 }
 
