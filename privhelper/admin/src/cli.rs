@@ -3,6 +3,7 @@
 use crate::approvals;
 use crate::audit;
 use crate::diff;
+use crate::doctor;
 use crate::explain::{self, ExplainArgs};
 use crate::host::Host;
 use crate::init::{self, InitArgs};
@@ -10,6 +11,7 @@ use crate::io::{Exit, Io};
 use crate::lint::command::{self, CheckArgs, FactsArgs};
 use crate::packs;
 use crate::policy::apply::{self, Consent, Format};
+use crate::policy::sign_off::{self, SignOffArgs};
 use crate::report::{self, ReportArgs};
 use crate::status;
 use clap::{Parser, Subcommand};
@@ -45,6 +47,15 @@ enum Command {
     Pack(packs::Command),
     /// State of the recorder, and whether the policy files match the accepted policy
     Status {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// What of this host is not as Postern needs it, and the command that mends it
+    ///
+    /// Sockets, units, groups of this session, policy, log, dpkg, clock, Landlock, and powers that the agent's users have beside the
+    /// policy. Changes nothing, and works while no service of Postern's runs. As root it sees all. Exit status 1 if something is wrong.
+    Doctor {
         /// One JSON object
         #[arg(long)]
         json: bool,
@@ -88,6 +99,10 @@ enum PolicyCommand {
     Explain(ExplainArgs),
     /// What the agent can do on this host: every grant with risk, limits, use, and who may approve
     Report(ReportArgs),
+    /// Say that you have read the policy: its digest and your name are kept
+    ///
+    /// `status` and `doctor` tell when what is active was not signed off. It decides nothing.
+    SignOff(SignOffArgs),
 }
 
 /// Does what the command line says.
@@ -110,6 +125,8 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
+        Command::Doctor { json } => doctor::run(host, *json, io),
+        Command::Policy(PolicyCommand::SignOff(args)) => sign_off::run(host, args, io),
         Command::Audit(command) => audit::run(command, host, io),
     }
 }

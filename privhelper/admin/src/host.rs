@@ -24,6 +24,8 @@ pub struct Host {
     pub etc: PathBuf,
     /// The directory of `accepted.pb`.
     pub accepted: PathBuf,
+    /// What this program itself keeps: sign-offs, and when the log was verified last.
+    pub own: PathBuf,
     /// The policy packs that the package brings.
     pub packs: PathBuf,
     /// The recorder's state: the seed of its seal.
@@ -62,7 +64,7 @@ pub struct Host {
     pub login_uid: fn() -> Option<u32>,
     /// The users whose primary group this is: a group does not list them.
     pub primary: fn(u32) -> Vec<u32>,
-    /// Programs that `init` runs.
+    /// Programs that `init` and `doctor` run.
     pub programs: Programs,
     /// How facts about this host are gathered; none in tests, which bring their own.
     pub probes: Option<Probes>,
@@ -75,6 +77,7 @@ impl Host {
         Self {
             etc: "/etc/postern".into(),
             accepted: "/var/lib/postern-policy".into(),
+            own: "/var/lib/postern-admin".into(),
             packs: "/usr/share/postern/packs".into(),
             seal: "/run/postern-audit/seal".into(),
             name: kernel("hostname").unwrap_or_default(),

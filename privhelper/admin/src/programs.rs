@@ -1,4 +1,4 @@
-//! Programs of this host that `init` runs: with fixed arguments, a constant environment, and names of people that exist.
+//! Programs of this host that `init` and `doctor` run: with fixed arguments, a constant environment, and names of people that exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +12,8 @@ pub struct Programs {
     pub runuser: PathBuf,
     /// `systemctl(1)`.
     pub systemctl: PathBuf,
+    /// `timedatectl(1)`.
+    pub timedatectl: PathBuf,
     /// The agent's command line.
     pub postern: PathBuf,
 }
@@ -24,6 +26,7 @@ impl Programs {
             usermod: "/usr/sbin/usermod".into(),
             runuser: "/usr/sbin/runuser".into(),
             systemctl: "/usr/bin/systemctl".into(),
+            timedatectl: "/usr/bin/timedatectl".into(),
             postern: "/usr/bin/postern".into(),
         }
     }

@@ -8,6 +8,7 @@ use crate::operator::{self, CallError};
 use crate::policy::Purpose;
 use crate::policy::accepted::{self, Accepted};
 use crate::policy::apply::{Format, load, short};
+use crate::policy::sign_off::{self, SignOff};
 use crate::policy::source::Owner;
 use crate::text::{count, escape, time};
 use postern_policy::types::Digest;
@@ -24,6 +25,19 @@ enum Files {
     Wrong(usize),
     /// This user may not read them.
     Unreadable,
+}
+
+/// The state of the files in `/etc/postern` beside the policy that is active, as a word and in words.
+#[must_use]
+pub fn files(host: &Host, active: Option<&str>) -> (&'static str, String) {
+    let (sources, findings, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    let files = match compiled {
+        Some(compiled) => Files::Compiled(compiled.digest),
+        None if sources.is_empty() => Files::Unreadable,
+        None => Files::Wrong(errors),
+    };
+    compare(files, active)
 }
 
 /// Compares the files with the accepted policy.
@@ -56,24 +70,18 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         operator::call(&host.operator_socket, host.owner_uid, "Operator/Status", &OperatorStatusRequest {});
     // Only root can read it; everybody else goes by what the recorder says.
     let accepted = accepted::read(&host.accepted_dir()).ok().flatten();
-    let (sources, findings, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let files = match compiled {
-        Some(compiled) => Files::Compiled(compiled.digest),
-        None if sources.is_empty() => Files::Unreadable,
-        None => Files::Wrong(errors),
-    };
     let active = match (&answer, &accepted) {
         (Ok(status), _) => Some(status.policy_digest.clone()),
         (Err(_), Some(accepted)) => Some(accepted.digest.to_string()),
         (Err(_), None) => None,
     };
-    let (state, words) = compare(files, active.as_deref());
+    let (state, words) = files(host, active.as_deref());
     let exit = match &answer {
         Ok(_) => Exit::Done,
         Err(CallError::Unreachable(_)) => Exit::Unreachable,
         Err(CallError::Refused(..) | CallError::Disconnected | CallError::Malformed(_)) => Exit::Failed,
     };
+    let signed = active.as_deref().and_then(|digest| signed(host, digest));
     if format == Format::Json {
         let recorder = match &answer {
             Ok(status) => as_json(status),
@@ -85,7 +93,7 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         writeln!(
             io.out,
             "{}",
-            json!({ "v": 1, "recorder": recorder, "accepted": accepted, "files": state })
+            json!({ "v": 1, "recorder": recorder, "accepted": accepted, "files": state, "sign_off": signed })
         )?;
         return Ok(exit);
     }
@@ -94,7 +102,16 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         Err(error) => writeln!(io.err, "{error}")?,
     }
     writeln!(io.out, "files        {words}")?;
+    if active.is_some_and(|digest| !digest.is_empty()) {
+        writeln!(io.out, "sign-off     {}", escape(&sign_off::words(signed.as_ref())))?;
+    }
     Ok(exit)
+}
+
+/// The sign-off of a policy. One that cannot be read is none.
+fn signed(host: &Host, digest: &str) -> Option<SignOff> {
+    let all = sign_off::read(&host.own).unwrap_or_default();
+    sign_off::of(&all, digest).cloned()
 }
 
 fn as_json(status: &OperatorStatus) -> Value {

@@ -27,7 +27,7 @@ pub struct FilterArgs {
     #[arg(long)]
     boot: bool,
     /// Only records of this event, such as begin, end or refused
-    #[arg(long)]
+    #[arg(long, value_parser = event)]
     event: Option<String>,
     /// Only records of this client: its name, or the uid that the kernel reported
     #[arg(long)]
@@ -53,6 +53,34 @@ pub struct FilterArgs {
     /// Only records that ended so: a status such as done or failed, or a code such as `no_grant`
     #[arg(long)]
     outcome: Option<String>,
+}
+
+/// The events of records (`privhelper/audit/AUDIT.md`).
+pub const EVENTS: [&str; 19] = [
+    "start",
+    "stop",
+    "policy_applied",
+    "served",
+    "previewed",
+    "refused",
+    "malformed",
+    "pending",
+    "approval",
+    "paused",
+    "resumed",
+    "begin",
+    "end",
+    "interrupted",
+    "torn",
+    "rotated",
+    "suppressed",
+    "sealed",
+    "tampered",
+];
+
+/// An event's name.
+fn event(text: &str) -> Result<String, String> {
+    permitted("event", text, &EVENTS)
 }
 
 /// A verb's name.

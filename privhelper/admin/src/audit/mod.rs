@@ -19,7 +19,8 @@ pub(crate) mod storage;
 mod summary;
 mod tips;
 pub mod uses;
-mod verify;
+pub mod verified;
+pub(crate) mod verify;
 mod view;
 mod witness;
 
@@ -27,6 +28,7 @@ pub use chain::{Extent, Verdict, verify};
 pub use chain_error::{ChainError, Kind};
 pub(crate) use files::chosen;
 pub use files::files;
+pub use filter::EVENTS;
 pub use keygen::keygen;
 pub use proof::{KnownRecord, Proof, ProofState, Source};
 pub use statements::Difference;

@@ -6,6 +6,7 @@ use super::proof::Proof;
 use super::statements::Difference;
 use super::storage::keeps_old;
 use super::tips;
+use super::verified::LastVerification;
 use super::witness::{self, Witness};
 use crate::host::Host;
 use crate::io::{Exit, Io};
@@ -67,42 +68,54 @@ pub fn run(host: &Host, args: &VerifyArgs, io: &mut Io<'_>) -> io::Result<Exit> 
         notes.extend(add_known_records(host, &mut proof));
     }
     proof.known.sort_by_key(|known| known.seq);
-    for attempt in 1.. {
-        let files = match chosen(host, &args.files) {
-            Ok(files) => files,
-            Err(why) => {
-                writeln!(io.err, "{}", escape(&why))?;
-                return Ok(Exit::Failed);
-            }
-        };
+    let (verdict, files) = match settled(host, &args.files, extent, &proof) {
+        Ok(settled) => settled,
+        Err(why) => {
+            writeln!(io.err, "{}", escape(&why))?;
+            return Ok(Exit::Failed);
+        }
+    };
+    let witness = match args.journal.then(|| witness::compare(host, &files)).transpose() {
+        Ok(witness) => witness,
+        Err(why) => {
+            writeln!(io.err, "--journal: {}", escape(&why))?;
+            return Ok(Exit::Failed);
+        }
+    };
+    let found = Verified { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
+    let is_root = nix::unistd::geteuid().as_raw() == host.owner_uid;
+    if let Some(seq) = verdict.last_seq.filter(|_| is_installed && is_root && found.is_right())
+        && let Err(error) = LastVerification::new(seq, proof.epoch.is_some()).write(&host.own)
+    {
+        notes.push(format!("that the log was verified is not noted for `doctor`: {error}"));
+    }
+    print(&found, &proof, args, &notes, io)
+}
+
+/// Verifies the log, again if it was written to or put away meanwhile.
+///
+/// # Errors
+/// There is no log, or a file cannot be read; in words.
+pub(crate) fn settled(
+    host: &Host,
+    named: &[PathBuf],
+    extent: Extent,
+    proof: &Proof,
+) -> Result<(Verdict, Vec<PathBuf>), String> {
+    let mut attempt = 1;
+    loop {
+        let files = chosen(host, named)?;
         let before = size(&files);
-        let verdict = chain::verify(&files, extent, &proof);
-        let is_live = is_installed && attempt < TRIES;
+        let verdict = chain::verify(&files, extent, proof);
+        let is_live = extent == Extent::Installed && attempt < TRIES;
         let has_moved = || before != size(&files) || chosen(host, &[]).is_ok_and(|now| now != files);
         match verdict {
-            // Written to or put away under our eyes: what seems to be wrong may be only half there.
-            Ok(Verdict { bad: Some(_), .. }) | Err(_) if is_live && has_moved() => {}
-            Ok(verdict) => {
-                let witness = args.journal.then(|| witness::compare(host, &files)).transpose();
-                return match witness {
-                    Ok(witness) => {
-                        let found =
-                            Verified { verdict: &verdict, witness: witness.as_ref(), files: files.len() };
-                        print(&found, &proof, args, &notes, io)
-                    }
-                    Err(why) => {
-                        writeln!(io.err, "--journal: {}", escape(&why))?;
-                        Ok(Exit::Failed)
-                    }
-                };
-            }
-            Err((file, error)) => {
-                writeln!(io.err, "{}: {error}", escape(&file.display().to_string()))?;
-                return Ok(Exit::Failed);
-            }
+            // What seems to be wrong may be only half there.
+            Ok(Verdict { bad: Some(_), .. }) | Err(_) if is_live && has_moved() => attempt += 1,
+            Ok(verdict) => return Ok((verdict, files)),
+            Err((file, error)) => return Err(format!("{}: {error}", file.display())),
         }
     }
-    Ok(Exit::Failed)
 }
 
 /// How long the file is that may still be written.
@@ -111,7 +124,7 @@ fn size(files: &[PathBuf]) -> Option<u64> {
 }
 
 /// Adds this host's knowledge of its own log; returns notes about missing sources.
-fn add_known_records(host: &Host, proof: &mut Proof) -> Vec<String> {
+pub(crate) fn add_known_records(host: &Host, proof: &mut Proof) -> Vec<String> {
     let mut notes = Vec::new();
     match tips::journal(host) {
         Ok(tips) => proof.known.extend(tips),

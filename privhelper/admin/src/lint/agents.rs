@@ -8,11 +8,12 @@ use super::reach::is_below;
 use crate::finding::{Class, Location, Severity};
 
 /// Paths that only root may change, with their parents.
-pub(super) const POSTERN: [&str; 17] = [
+pub(super) const POSTERN: [&str; 18] = [
     "/etc/postern",
     "/etc/postern/policy.toml",
     "/etc/postern/policy.d",
     "/var/lib/postern-policy",
+    "/var/lib/postern-admin",
     "/var/lib/postern-broker",
     "/var/lib/postern-audit",
     "/var/lib/postern-files",
@@ -37,11 +38,16 @@ pub(super) fn check(input: &Input<'_>, facts: &Facts, found: &mut Vec<LintFindin
             continue;
         };
         let location = input.clients.get(index).copied().unwrap_or_default();
-        let agent = Agent { user, location };
-        agent.groups(found);
-        agent.sudoers(facts, found);
-        agent.inodes(facts, found);
+        Agent { user, location }.check(facts, found);
     }
+}
+
+/// What a user of these facts can do to this host without any rule, and the id of each finding.
+#[must_use]
+pub fn powers(user: &User, facts: &Facts) -> Vec<LintFinding> {
+    let mut found = Vec::new();
+    Agent { user, location: Location::default() }.check(facts, &mut found);
+    found
 }
 
 struct Agent<'a> {
@@ -50,6 +56,12 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
+    fn check(&self, facts: &Facts, found: &mut Vec<LintFinding>) {
+        self.groups(found);
+        self.sudoers(facts, found);
+        self.inodes(facts, found);
+    }
+
     fn add(&self, id: &'static str, class: Class, why: &str, found: &mut Vec<LintFinding>) {
         let User { client, name, .. } = self.user;
         found.push(LintFinding {

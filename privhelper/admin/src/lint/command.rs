@@ -213,7 +213,7 @@ fn after_packages(host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
 }
 
 /// A warning of a system daemon, as syslog(3) sends it; journald listens there too.
-fn log(socket: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn log(socket: &Path, text: &str) -> io::Result<()> {
     const DAEMON_WARNING: u8 = 3 * 8 + 4;
     let line = format!("<{DAEMON_WARNING}>postern-admin: {text}");
     UnixDatagram::unbound()?.send_to(line.as_bytes(), socket).map(drop)

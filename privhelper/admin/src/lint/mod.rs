@@ -25,6 +25,7 @@ mod table;
 mod unit_paths;
 mod units;
 
+pub use agents::powers;
 pub use catalog::{Kind, kind, kinds};
 pub use grant::LintFinding;
 pub use input::{Acceptance, Input, RuleText};

@@ -21,6 +21,7 @@ mod reach;
 mod rule;
 mod rule_text;
 mod settings;
+pub mod sign_off;
 pub mod source;
 mod table;
 pub(crate) mod values;

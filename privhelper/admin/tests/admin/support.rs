@@ -86,6 +86,7 @@ impl TestHost {
         let host = Host {
             etc: at("etc"),
             accepted: at("state").join("policy"),
+            own: at("own"),
             packs: at("packs"),
             state: at("state"),
             log: at("log"),
@@ -272,6 +273,7 @@ fn programs(directory: &Path) -> Programs {
         usermod: at("usermod"),
         runuser: at("runuser"),
         systemctl: at("systemctl"),
+        timedatectl: at("timedatectl"),
         postern: at("postern"),
     }
 }

@@ -102,3 +102,12 @@ fn command_line_errors_list_the_permitted_words_and_the_nearest_one() {
 fn an_unknown_word_without_permitted_ones_says_so() {
     assert_eq!(unknown("source", "debian", []), "unknown source \"debian\" (none is defined)");
 }
+
+#[test]
+fn event_filter_permits_the_recorders_events_and_lists_them() {
+    let events = postern_audit::log::Event::ALL.iter().map(|event| event.as_str()).collect::<Vec<_>>();
+    assert_eq!(postern_admin::audit::EVENTS.to_vec(), events);
+    let error = Cli::try_parse_from(["postern-admin", "audit", "show", "--event", "refusde"]).unwrap_err();
+    let words = "unknown event \"refusde\": did you mean `refused`? (permitted: start, stop, ";
+    assert!(error.to_string().contains(words), "{error}");
+}
