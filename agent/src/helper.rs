@@ -1,7 +1,7 @@
 //! The helper's client: gRPC over its Unix socket.
 
 use crate::ask::{Ask, Effect, Lost, Mode, new_id};
-use crate::event::{Event, Fault, Phase, Progress};
+use crate::event::{Event, Fault, Phase, Progress, Waiting};
 use crate::hook::Hook;
 use crate::rates::{Kind, Rates};
 use crate::request::Request;
@@ -78,6 +78,9 @@ impl Helper {
                         (Event::Waiting(waiting), Some(hook)) => hook.tell(ask, &rule, waiting),
                         _ => {}
                     }
+                    if let Event::Waiting(Waiting { plan: Some(plan), .. }) = &event {
+                        download.bytes = plan.download_bytes;
+                    }
                     on(&event);
                 }
                 Ok(None) => return Err(Lost::Midway("the answer ended without an outcome".to_owned())),
@@ -86,13 +89,14 @@ impl Helper {
         }
     }
 
-    /// Fills in how large a download is. The plan tells; it is asked for beside the work once something is downloaded, since
-    /// an order that is let through at once comes without one.
+    /// Fills in how large a download is, by the plan. People who are asked get one with the question. An order that is let
+    /// through at once comes without: its plan is asked for beside the work, once something is downloaded.
     async fn size_up(&self, ask: &Ask, progress: &mut Progress, download: &mut Download) {
         if progress.phase != Phase::Download || ask.mode != Mode::Execute {
             return;
         }
         if !std::mem::replace(&mut download.is_begun, true)
+            && download.bytes == 0
             && matches!(ask.request, Request::PackageInstall(_) | Request::PackageUpgrade(_))
             && let Ok(channel) = self.connect().await
         {

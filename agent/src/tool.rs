@@ -10,7 +10,8 @@ use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use words::{brief, written};
+pub(crate) use words::brief;
+use words::written;
 
 /// One tool with its arguments: `{"tool": …, "args": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

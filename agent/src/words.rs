@@ -67,6 +67,17 @@ impl Request {
         }
     }
 
+    /// The parameters of a command with their values, each `NAME=VALUE`. One may be a secret.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<String> {
+        match self {
+            Self::CommandRun(args) => {
+                args.parameters.iter().map(|one| format!("{}={}", one.name, one.value)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// What besides the objects the policy looks at.
     fn limits(&self) -> Vec<String> {
         let (bytes, mode, owner, group) = match self {

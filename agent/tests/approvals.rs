@@ -5,10 +5,10 @@
 mod common;
 
 use common::{
-    FakeHelper, Place, Play, Ran, Streams, accepted, approval, completed, ended, in_seconds, progress, unit,
-    until, waiting,
+    ENDED_WHILE_ASKED, FakeHelper, Kept, Place, Play, Ran, Streams, accepted, approval, completed, debug_log,
+    ended, in_seconds, progress, unit, until, waiting,
 };
-use postern_agent::Exit;
+use postern_agent::{Exit, log};
 use postern_proto::v1::{self, Status};
 use serde_json::Value;
 use std::os::unix::net::UnixListener;
@@ -298,7 +298,9 @@ async fn nothing_is_printed_while_asked(place: &Place, args: &[&str]) -> Ran {
     let done = place.path("done");
     let (_socket, streams) =
         operator(place, &format!("while [ ! -e {} ]; do sleep 0.02; done", done.display()));
-    let go = Arc::new(Notify::new());
+    let (go, log) = (Arc::new(Notify::new()), Kept::default());
+    let to = log.clone();
+    let _logging = tracing::subscriber::set_default(log::subscriber(&debug_log(), move || to.clone()));
     let hostile = "\u{1b}[2Jtype 1234 now";
     let after = vec![
         progress(hostile, 10),
@@ -311,7 +313,7 @@ async fn nothing_is_printed_while_asked(place: &Place, args: &[&str]) -> Ran {
         until("postern-admin is asked", || !asked(place).is_empty()).await;
         let before = (streams.out.text(), streams.err.text());
         go.notify_one();
-        tokio::time::sleep(Duration::from_millis(400)).await;
+        until("the outcome has come", || log.text().contains(ENDED_WHILE_ASKED)).await;
         let after = (streams.out.text(), streams.err.text());
         assert_eq!(before, after, "something was printed beside the question");
         std::fs::write(&done, "").unwrap();

@@ -8,10 +8,11 @@ mod common;
 mod server;
 
 use common::{
-    FakeHelper, Place, Play, approval, completed, ended, in_seconds, output, progress, unit, until, waiting,
+    ENDED_WHILE_ASKED, FakeHelper, Place, Play, approval, completed, debug_log, ended, in_seconds, output,
+    progress, unit, until, waiting,
 };
 use nix::pty::{Winsize, openpty};
-use postern_agent::{Host, cli};
+use postern_agent::{Host, cli, log};
 use postern_proto::v1::{self, Status};
 use std::fs::{File, Permissions, set_permissions};
 use std::io::{Read, Write};
@@ -48,6 +49,8 @@ async fn command_line() {
     let arguments = std::env::var(ARGUMENTS).expect("arguments");
     let args = ["postern"].into_iter().chain(arguments.split('\n')).filter(|word| !word.is_empty());
     let args = args.map(Into::into);
+    let to = std::sync::Mutex::new(File::create(place.join("log")).expect("create"));
+    tracing::subscriber::set_global_default(log::subscriber(&debug_log(), to)).expect("the only log");
     let exit = cli::run(args, &host(&place), &mut cli::Console::standard()).await;
     std::fs::write(place.join("exit"), format!("{}", exit.number())).expect("write");
 }
@@ -163,7 +166,9 @@ async fn nothing_stands_beside_the_question() {
     let mut terminal = Terminal::start(unit(Status::Done, "nginx.service", "active", "running"));
     terminal.shows("QUESTION ").await;
     terminal.go.notify_one();
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    let log = terminal.place.path("log");
+    let has_ended = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(ENDED_WHILE_ASKED));
+    until("the outcome has come", has_ended).await;
     assert!(terminal.text().ends_with("QUESTION "), "{}", terminal.text());
     terminal.master.write_all(b"beef\n").unwrap();
     terminal.shows("nginx.service is active (running)").await;
@@ -208,8 +213,11 @@ async fn an_interrupt_while_nobody_is_asked_ends_the_command_and_says_what_goes_
     terminal.shows("QUESTION ").await;
     terminal.master.write_all(b"\x03").unwrap();
     terminal.shows("this terminal may be closed").await;
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    terminal.master.write_all(b"\x03").unwrap();
+    // One that comes right after the question's end is taken for a late one of the question's.
+    while !terminal.place.path("exit").exists() {
+        terminal.master.write_all(b"\x03").unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let (exit, screen) = terminal.end().await;
     assert_eq!(exit, "1", "{screen}");
     assert!(screen.contains("cancelled: it still waits and is done if somebody approves"), "{screen}");
@@ -285,6 +293,23 @@ async fn download_of_known_size_shows_its_rate_and_the_time_that_is_left() {
     {
         assert!(screen.contains(part), "{part}: {screen:?}");
     }
+}
+
+#[tokio::test]
+async fn download_that_was_approved_has_the_size_of_the_plan_that_was_shown() {
+    let place = Place::new();
+    let plan = v1::Plan { download_bytes: 40 << 20, ..v1::Plan::default() };
+    let asked = v1::Waiting { approval_id: approval("a"), expires_unix_s: in_seconds(60), plan: Some(plan) };
+    let events = vec![
+        common::accepted(),
+        v1::event::Kind::Waiting(asked),
+        phase(v1::Phase::Download, "", 1, ""),
+        ended(Status::Done, ""),
+    ];
+    let helper = place.helper(vec![Play::Events(events)]);
+    let ran = place.run(&["package", "install", "nginx", "--direct"]).await;
+    assert!(ran.err.contains("downloading 40.00 MiB\n"), "{ran:?}");
+    assert_eq!(helper.seen().len(), 1, "nobody is asked for the plan again");
 }
 
 #[tokio::test]

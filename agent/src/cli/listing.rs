@@ -7,6 +7,7 @@ use crate::event::Fault;
 use crate::exit::Exit;
 use crate::show;
 use crate::task::{Task, TaskStatus};
+use crate::tool::brief;
 use hyper::Method;
 
 impl Session<'_> {
@@ -51,7 +52,10 @@ impl Session<'_> {
             ));
             for waits in task.waits() {
                 let until = show::clock(waits.expires_unix_s);
-                let what = format!("{} {}", waits.verb, waits.target);
+                let target = std::iter::once(waits.target.clone());
+                let target: Vec<String> =
+                    target.chain(waits.parameters.iter().map(|one| brief(one))).collect();
+                let what = format!("{} {}", waits.verb, target.join(" "));
                 let text = format!("  step {} waits for approval until {until}: {what}", waits.step);
                 self.console.result(&show::line(&text));
                 let text = format!("  with: postern-admin approve {}", waits.approval_id);

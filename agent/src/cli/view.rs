@@ -135,7 +135,10 @@ impl<'a, 'b> View<'a, 'b> {
                     }
                     asking = self.show(&note);
                 }
-                result = &mut working, if ended.is_none() => ended = Some(result),
+                result = &mut working, if ended.is_none() => {
+                    tracing::debug!(is_asking = asking.is_some(), "the work has ended");
+                    ended = Some(result);
+                }
                 leave = signals.next() => {
                     let is_for_it = leave == Leave::Interrupt
                         && (matches!(asking, Some(Asking::Operator(_))) || asked.is_some_and(|at| at.elapsed() < ECHO));

@@ -69,6 +69,9 @@ pub struct Waits {
     pub verb: String,
     /// What it is about.
     pub target: String,
+    /// The values of a command, each `NAME=VALUE`, without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<String>,
     /// The rule that wants it approved.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rule: String,

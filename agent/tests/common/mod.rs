@@ -5,6 +5,8 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use postern_agent::config::tables::Log;
+use postern_agent::config::values::LogLevel;
 use postern_agent::{Exit, Host, cli};
 use postern_proto::v1;
 use prost::Message;
@@ -466,6 +468,14 @@ pub fn waiting(id: &str, expires_unix_s: u64) -> Vec<v1::event::Kind> {
 /// Seconds since 1970, some from now.
 pub fn in_seconds(seconds: u64) -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs() + seconds
+}
+
+/// How the log says that a request or task has ended while an operator is still asked: all that it tells has come.
+pub const ENDED_WHILE_ASKED: &str = "the work has ended is_asking=true";
+
+/// The settings of a log that holds everything.
+pub fn debug_log() -> Log {
+    Log { level: LogLevel::Debug, ..Log::default() }
 }
 
 /// Waits until something is so, at most 10 s.

@@ -146,6 +146,54 @@ async fn calls_whose_order_matters_or_that_need_no_approval_are_asked_for_in_tur
     assert_eq!((ran.exit, helper.seen().len()), (Exit::Done, 5), "{ran:?}");
 }
 
+/// The steps that wait at the same time, so many, where the policy asks about packages, holds and entries of directories.
+async fn waiting_together(first: &[(&str, Value)], count: usize) -> Vec<u64> {
+    let verbs = ["package.install", "package.hold", "package.unhold", "file.mkdir", "file.set-mode"];
+    let held = (0..count).map(|at| waits(&at.to_string(), done()).0);
+    let checks = (0..count).map(|_| decided(Decision::Ask));
+    let plays = std::iter::once(describes(&verbs)).chain(checks).chain(held).collect();
+    let (place, _helper, _server) = world(first, plays).await;
+    let id = give(&place, &json!({ "task": "do it" })).await;
+    stands(&place, &id, "waiting").await;
+    let record = task(&place, &id).await;
+    let also = record["also_waiting"].as_array().cloned().unwrap_or_default();
+    [record["waiting"].clone()].iter().chain(&also).filter_map(|one| one["step"].as_u64()).collect()
+}
+
+#[tokio::test]
+async fn all_independent_calls_of_a_reply_wait_together_wherever_they_are_in_it() {
+    let file = |action: &str, path: &str| ("file", json!({ "action": action, "path": path, "mode": "0750" }));
+    let mkdir = |path: &str| ("file", json!({ "action": "mkdir", "path": path }));
+    let hold = |action: &str, name: &str| ("package", json!({ "action": action, "names": [name] }));
+    let restart = ("service", json!({ "action": "restart", "name": "cron" }));
+    for (first, together) in [
+        // Verbs of one kind.
+        (vec![mkdir("/srv/a"), file("set_mode", "/srv/b")], vec![1, 2]),
+        (vec![hold("hold", "nginx"), hold("unhold", "curl")], vec![1, 2]),
+        // One between them that depends on the first waits for its turn; those after it that depend on none do not.
+        (vec![mkdir("/srv/a"), file("set_mode", "/srv/a"), mkdir("/srv/b")], vec![1, 3]),
+        (vec![mkdir("/srv/a"), file("set_mode", "/srv/a"), mkdir("/srv/a/b"), mkdir("/srv/b")], vec![1, 4]),
+        // Of another kind: what comes after it may depend on it.
+        (vec![install("a"), install("b"), mkdir("/srv/a")], vec![1, 2]),
+        (vec![install("a"), install("b"), restart, install("c")], vec![1, 2]),
+    ] {
+        assert_eq!(waiting_together(&first, together.len()).await, together, "{first:?}");
+    }
+}
+
+#[tokio::test]
+async fn list_of_what_waits_shows_the_values_of_a_command_without_secrets() {
+    let asked = waiting(&approval("a"), in_seconds(600));
+    let plays = vec![describes(&["command.run"]), Play::Hold(asked, Arc::new(Notify::new()), done())];
+    let params = json!({ "name": "db-allow", "params": { "database": "app", "password": "hunter2!" } });
+    let (place, _helper, _server) = world(&[("run_command", params)], plays).await;
+    let id = give(&place, &json!({ "task": "let the app in" })).await;
+    stands(&place, &id, "waiting").await;
+    let shown = place.run(&["tasks"]).await;
+    assert!(shown.out.contains(": command.run db-allow database=app password=[REDACTED]\n"), "{shown:?}");
+    assert!(!shown.out.contains("hunter2"), "{shown:?}");
+}
+
 #[tokio::test]
 async fn request_beyond_the_limit_of_waiting_ones_is_asked_for_again_in_its_turn() {
     let (one, go_one) = waits("a", done());

@@ -110,6 +110,11 @@ pub(super) struct Telling<'a> {
 }
 
 impl Telling<'_> {
+    /// The values of a command, for people: those that are held or look like a credential are taken out.
+    fn parameters(&self) -> Vec<String> {
+        self.ask.request.parameters().iter().map(|one| self.secrets.text(one).0).collect()
+    }
+
     pub(super) fn tell(&mut self, task: &mut Task, event: &Event) {
         match event {
             // Said again after a lost connection, while it still waits.
@@ -124,6 +129,7 @@ impl Telling<'_> {
                     request_id: self.ask.id.clone(),
                     verb: self.ask.request.verb().to_owned(),
                     target: self.ask.request.target(),
+                    parameters: self.parameters(),
                     rule: self.rule.clone(),
                 });
                 self.slot.give();

@@ -37,8 +37,8 @@ impl Runner<'_> {
         self.ahead.iter().any(|ahead| ahead.number == number)
     }
 
-    /// Asks for the first calls of a reply that need approval, where there are several. What came of them is kept for
-    /// their turns.
+    /// Asks for the calls of a reply that need approval and do not depend on the calls before them, where there are
+    /// several. What came of them is kept for their turns.
     pub(super) async fn ask_together(&mut self, task: &mut Task, calls: &[&Call]) {
         if self.order.mode != Mode::Execute || self.asking_verbs.is_empty() {
             return;
@@ -71,22 +71,26 @@ impl Runner<'_> {
         self.send_together(task, group).await;
     }
 
-    /// The changes at the beginning of a reply that do not depend on each other. What only looks may stand between them.
+    /// The changes of a reply that may be sent before their turns: each is independent of every change before it. What only
+    /// looks may stand between them.
     fn candidates(&self, first: usize, calls: &[&Call]) -> Vec<Candidate> {
         let mut found: Vec<Candidate> = Vec::new();
+        let mut earlier: Vec<Request> = Vec::new();
         for (number, call) in (first..).zip(calls) {
             let Ok(tool) = tool(call) else { break };
             if !call.is_effect() && !matches!(tool, Tool::Shell { .. }) {
                 continue;
             }
+            // Before its turn nobody knows what a command line or an edit changes: nothing after it is sent ahead of it.
             let Some(request) = plain(&tool) else { break };
-            let may_stand = self.asking_verbs.contains(request.verb())
+            let may_join = self.asking_verbs.contains(request.verb())
                 && self.secrets.check_call(call.tool(), &json!(call)).is_ok()
-                && self.secrets.check(&tool.name(), &request).is_ok();
-            if !may_stand || !found.iter().all(|other| is_independent(&other.request, &request)) {
-                break;
+                && self.secrets.check(&tool.name(), &request).is_ok()
+                && earlier.iter().all(|other| is_independent(other, &request));
+            earlier.push(request.clone());
+            if may_join {
+                found.push(Candidate { number, tool, request });
             }
-            found.push(Candidate { number, tool, request });
         }
         found
     }
@@ -249,14 +253,27 @@ fn plain(tool: &Tool) -> Option<Request> {
     }
 }
 
-/// Whether two requests come to the same in either order: the same verb for other objects, neither within the other.
+/// Whether two requests come to the same in either order: verbs of one kind for other objects, neither within the other.
+/// A package brings units and files and a command may change anything, so that across kinds the order counts.
 fn is_independent(one: &Request, other: &Request) -> bool {
     let is_within = |a: &String, b: &String| a == b || a.starts_with(&format!("{b}/"));
     let share = |a: &String| other.objects().iter().any(|b| is_within(a, b) || is_within(b, a));
     match (one, other) {
         // One command with other values.
         (Request::CommandRun(a), Request::CommandRun(b)) => a.name == b.name && a.parameters != b.parameters,
-        _ => one.verb() == other.verb() && !one.objects().iter().any(share),
+        _ => kind(one) == kind(other) && !one.objects().iter().any(share),
+    }
+}
+
+/// Verbs of which the order does not count among different objects; others are a kind by themselves.
+fn kind(request: &Request) -> &'static str {
+    match request {
+        Request::FileMkdir(_)
+        | Request::FileSetMode(_)
+        | Request::FileSetOwner(_)
+        | Request::FileRemove(_) => "entries of directories",
+        Request::PackageHold(_) | Request::PackageUnhold(_) => "holds",
+        other => other.verb(),
     }
 }
 

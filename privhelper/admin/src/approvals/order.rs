@@ -54,7 +54,7 @@ pub(super) fn decode(replies: &[OperatorShown]) -> Result<Decoded, String> {
         task: meta.task.clone(),
         claimed_uid: meta.claimed_uid,
         verb: order.verb.clone(),
-        target: target(&grants),
+        target: target(&grants, &request),
         rule: order.rule.clone(),
         risk_score: risk.score,
         capabilities: risk.capabilities.iter().map(ToString::to_string).collect(),
@@ -81,10 +81,13 @@ fn contents(order: &Order, mut bytes: &[u8]) -> Result<Vec<Arc<[u8]>>, String> {
     if bytes.is_empty() { Ok(contents) } else { Err("more content than the order's".to_owned()) }
 }
 
-/// Returns the names of its objects, each once.
-fn target(grants: &[RequiredGrant]) -> String {
-    let mut targets = grants.iter().map(|(_, object)| object.name()).collect::<Vec<_>>();
+/// Returns the names of its objects, each once, and the values of a command.
+fn target(grants: &[RequiredGrant], request: &Request) -> String {
+    let mut targets = grants.iter().map(|(_, object)| object.name().to_owned()).collect::<Vec<_>>();
     targets.dedup();
+    if let Request::Command(command) = request {
+        targets.extend(command.arguments.iter().map(|(name, value)| format!("{name}={value:?}")));
+    }
     targets.join(" ")
 }
 

@@ -9,6 +9,7 @@ use crate::operator::CallError;
 use crate::operator::{REPLY_TIMEOUT, Replies};
 use crate::policy::apply::Format;
 use crate::text::{count, escape_json, time};
+use postern_policy::VerbId;
 use postern_policy::types::Digest;
 use postern_proto::v1::{
     Approval, OperatorPending, OperatorPendingRequest, OperatorShowRequest, OperatorShown,
@@ -193,7 +194,13 @@ pub fn pending(
     format: Format,
     io: &mut Io<'_>,
 ) -> CommandResult {
-    let waiting = all(host)?;
+    let mut waiting = all(host)?;
+    for approval in waiting.iter_mut().filter(|approval| approval.verb == VerbId::CommandRun.name()) {
+        // The values are in the order alone. A request that was decided meanwhile keeps the command's name.
+        if let Ok(shown) = WaitingRequest::fetch(host, &approval.approval_id) {
+            approval.target = shown.approval.target;
+        }
+    }
     if format == Format::Json {
         let approvals: Vec<Value> = waiting.iter().map(as_json).collect();
         writeln!(io.out, "{}", escape_json(&json!({ "v": 1, "pending": approvals }).to_string()))?;

@@ -8,8 +8,8 @@ use postern_admin::io::{Exit, Io};
 use postern_proto::link;
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{
-    Approval, ChangeKind, FileChange, FileWriteRequest, Meta, Mode, OperatorDecideRequest, OperatorDecided,
-    OperatorPending, OperatorShowRequest, OperatorShown,
+    Approval, ChangeKind, CommandRunRequest, FileChange, FileWriteRequest, Meta, Mode, OperatorDecideRequest,
+    OperatorDecided, OperatorPending, OperatorShowRequest, OperatorShown, Parameter,
 };
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -45,7 +45,7 @@ pub fn boot_id() -> String {
     "6b2f8a0e-0000-4000-8000-000000000000".to_owned()
 }
 
-/// The order of an approval: it writes `text`.
+/// The order of an approval: it writes `text`, or runs the command of its target.
 pub fn order(approval: &Approval, text: &[u8]) -> Vec<u8> {
     let meta = Meta {
         request_id: approval.request_id.clone(),
@@ -58,12 +58,23 @@ pub fn order(approval: &Approval, text: &[u8]) -> Vec<u8> {
     let change =
         FileChange { path: path.clone(), kind: ChangeKind::Write.into(), expect, ..FileChange::default() };
     let facts = root::FileFacts { path, ..root::FileFacts::default() };
+    let (body, contents) = if approval.verb == "command.run" {
+        let (name, value) = ("database".to_owned(), "app".to_owned());
+        let parameters = vec![Parameter { name, value }];
+        (
+            CommandRunRequest { meta: Some(meta), name: approval.target.clone(), parameters }.encode_to_vec(),
+            vec![],
+        )
+    } else {
+        let content = root::Content { size: text.len() as u64, sha256: sha256(text).to_vec() };
+        (FileWriteRequest { meta: Some(meta), change: Some(change) }.encode_to_vec(), vec![content])
+    };
     let order = root::Order {
         order_id: link::order_id(approval.uid, &approval.request_id).to_vec(),
         uid: approval.uid,
         verb: approval.verb.clone(),
-        body: FileWriteRequest { meta: Some(meta), change: Some(change) }.encode_to_vec(),
-        contents: vec![root::Content { size: text.len() as u64, sha256: sha256(text).to_vec() }],
+        body,
+        contents,
         facts: Some(root::Facts { files: vec![facts], ..root::Facts::default() }),
         rule: approval.rule.clone(),
         policy_digest: vec![7; 32],

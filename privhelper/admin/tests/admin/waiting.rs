@@ -36,6 +36,19 @@ fn lists_waiting_requests() {
 }
 
 #[test]
+fn lists_the_values_of_a_command_from_its_order() {
+    let host = TestHost::new(GOOD);
+    let desk = Desk::default();
+    let mut command = approval(&id("3f9a"));
+    (command.verb, command.target) = ("command.run".to_owned(), "pg-hba-allow".to_owned());
+    desk.add(command, b"");
+    let helper = desk.helper(&host);
+    let ran = run(|io| approvals::pending(&host.host, 1_763_709_942, Screen::PIPE, Format::Text, io));
+    assert!(ran.out.ends_with(" pg-hba-allow database=\"app\"\n"), "{}", ran.out);
+    helper.finish();
+}
+
+#[test]
 fn a_long_target_does_not_start_a_new_row() {
     let host = TestHost::new(GOOD);
     let desk = Desk::default();
