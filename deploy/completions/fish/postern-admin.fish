@@ -57,14 +57,15 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l key
 later\t'By `audit keygen`'"
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -l yes -d 'Do not ask whether the policy is to be applied'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -s h -l help -d 'Print help'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "check" -d 'Check the files without changing anything'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "facts" -d 'Print what the lint knows of this host, as JSON for `check --facts`'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "apply" -d 'Accept the files in /etc/postern, all or nothing'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "diff" -d 'What one policy grants and the other does not, each with an example'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "explain" -d 'What the helper would decide about a request, by which rule, and what the nearest rules lack'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "report" -d 'What the agent can do on this host: every grant with risk, limits, use, and who may approve'
-complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report sign-off" -f -a "sign-off" -d 'Say that you have read the policy: its digest and your name are kept'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -s h -l help -d 'Print help'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "check" -d 'Check the files without changing anything'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "facts" -d 'Print what the lint knows of this host, as JSON for `check --facts`'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "apply" -d 'Accept the files in /etc/postern, all or nothing'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "diff" -d 'What one policy grants and the other does not, each with an example'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "explain" -d 'What the helper would decide about a request, by which rule, and what the nearest rules lack'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "report" -d 'What the agent can do on this host: every grant with risk, limits, use, and who may approve'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "suggest" -d 'Rules for what the audit log says was refused for lack of one, to be read, narrowed and added by a person'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and not __fish_seen_subcommand_from check facts apply diff explain report suggest sign-off" -f -a "sign-off" -d 'Say that you have read the policy: its digest and your name are kept'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l facts -d 'Check against this host, as `policy facts` described it' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l strict -d 'Warnings are errors'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from check" -l json -d 'One JSON object'
@@ -96,6 +97,19 @@ complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and 
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l policy -d 'A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]' -r -F
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -l json -d 'One JSON object'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l since -d 'Only records since then: 90s, 10m, 1h or 2d ago, or a time in UTC such as 2026-11-21 or "2026-11-21 04:13"' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l until -d 'Only records before then' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l event -d 'Only records of this event, such as begin, end or refused' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l client -d 'Only records of this client: its name, or the uid that the kernel reported' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l person -d 'Only records that are for this person, by name or uid, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l verb -d 'Only records of this verb' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l rule -d 'Only records in which this rule decided' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l request -d 'Only records of this request; the beginning of an id will do' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l task -d 'Only records of this task, as the client claims' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l decision -d 'Only records with this decision: allow, ask or deny' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l outcome -d 'Only records that ended so: a status such as done or failed, or a code such as `no_grant`' -r
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -l boot -d 'Only records of this boot'
+complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from suggest" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from sign-off" -l note -d 'What was looked at, or a ticket' -r
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from sign-off" -l files -d 'Sign the files in /etc/postern before they are applied, instead of the accepted policy'
 complete -c postern-admin -n "__fish_postern_admin_using_subcommand policy; and __fish_seen_subcommand_from sign-off" -l yes -d 'Do not ask'

@@ -14,6 +14,7 @@ use crate::policy::apply::{self, Consent, Format};
 use crate::policy::sign_off::{self, SignOffArgs};
 use crate::report::{self, ReportArgs};
 use crate::status;
+use crate::suggest::{self, SuggestArgs};
 use clap::{Parser, Subcommand};
 use std::io;
 
@@ -99,6 +100,11 @@ enum PolicyCommand {
     Explain(ExplainArgs),
     /// What the agent can do on this host: every grant with risk, limits, use, and who may approve
     Report(ReportArgs),
+    /// Rules for what the audit log says was refused for lack of one, to be read, narrowed and added by a person
+    ///
+    /// Prints, never installs. Each rule is as narrow as the requests were; changes ask a person. Nothing is suggested of what a person or a
+    /// deny rule refused. Names the packs that cover it.
+    Suggest(SuggestArgs),
     /// Say that you have read the policy: its digest and your name are kept
     ///
     /// `status` and `doctor` tell when what is active was not signed off. It decides nothing.
@@ -126,6 +132,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
         Command::Doctor { json } => doctor::run(host, *json, io),
+        Command::Policy(PolicyCommand::Suggest(args)) => suggest::run(host, args, io),
         Command::Policy(PolicyCommand::SignOff(args)) => sign_off::run(host, args, io),
         Command::Audit(command) => audit::run(command, host, io),
     }

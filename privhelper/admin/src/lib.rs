@@ -23,4 +23,5 @@ pub mod policy;
 pub mod programs;
 pub mod report;
 pub mod status;
+pub mod suggest;
 pub mod text;

@@ -1,6 +1,7 @@
 //! Remarks that a reviewer should read first.
 
 use super::grants::is_unused;
+use super::idle::DAYS;
 use super::model::{Attention, Grant, Log, Person, Report};
 use crate::finding::Severity;
 use crate::limits::Breadth;
@@ -55,6 +56,9 @@ fn of_grant(grant: &Grant) -> Option<Attention> {
     why.extend(wide.map(|limit| limit.words.clone()));
     if is_unused(grant) {
         why.push("granted, never used".to_owned());
+    }
+    if grant.idle {
+        why.push(format!("granted, not used in {DAYS} days"));
     }
     let words = format!("{}.", why.join("; "));
     (!why.is_empty()).then(|| Attention { rule: Some(grant.id.clone()), words })

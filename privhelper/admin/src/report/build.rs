@@ -3,6 +3,7 @@
 use super::attention::attention;
 use super::grants::{client, command, is_unused};
 use super::model::{Client, Log, PolicyFacts, PolicyStatus, Report, Summary};
+use super::overview::overview;
 use super::people;
 use crate::audit::uses::{self, RecordedPolicy, Uses};
 use crate::audit::{self, Extent, Proof, chain};
@@ -25,6 +26,7 @@ pub fn build(loaded: &LoadedPolicy, host: &Host, name: String) -> Report {
         written: time(now),
         policy: policy(loaded, host, uses.as_ref().and_then(|uses| uses.in_force.as_ref())),
         summary: summary(&clients),
+        overview: Vec::new(),
         attention: Vec::new(),
         clients,
         commands: loaded.rules.commands.iter().map(command).collect(),
@@ -32,6 +34,7 @@ pub fn build(loaded: &LoadedPolicy, host: &Host, name: String) -> Report {
         log,
         findings: loaded.findings.clone(),
     };
+    report.overview = overview(&report);
     report.attention = attention(&report);
     report
 }
@@ -118,5 +121,6 @@ fn summary(clients: &[Client]) -> Summary {
         deny: number(Decision::Deny),
         highest_risk: granting().filter_map(|grant| grant.risk).max().unwrap_or_default(),
         never_used: has_log.then(|| granting().filter(|grant| is_unused(grant)).count()),
+        idle: has_log.then(|| granting().filter(|grant| grant.idle).count()),
     }
 }

@@ -1,5 +1,6 @@
 //! Rules as grants: what a client may do, how far, at what risk, and how often it did.
 
+use super::idle::is_idle;
 use super::model::{AcceptedRisk, Client, Command, Grant, Group, Objects, RefusalCount};
 use crate::audit::uses::{RuleUse, Uses};
 use crate::host::Host;
@@ -58,6 +59,7 @@ fn grant(loaded: &LoadedPolicy, index: usize, rule: &root::Rule, uses: Option<&U
     let verbs = rule.verbs.iter().filter_map(|name| VerbId::from_name(name)).collect::<Vec<_>>();
     let risk = risk(rule, &verbs);
     let grants = decision != Decision::Deny;
+    let counted = uses.map(|uses| uses.rules.get(&rule.id).cloned().unwrap_or_default());
     let people =
         if rule.approvers == 1 { "1 operator".to_owned() } else { format!("{} operators", rule.approvers) };
     let remarks = loaded.remarks(&rule.id);
@@ -75,7 +77,8 @@ fn grant(loaded: &LoadedPolicy, index: usize, rule: &root::Rule, uses: Option<&U
             .then(|| format!("{people} within {}", duration(rule.approval_ttl_s))),
         justification: remarks.justification,
         accepted_risks: accepted.collect(),
-        uses: uses.map(|uses| uses.rules.get(&rule.id).cloned().unwrap_or_default()),
+        idle: grants && counted.as_ref().zip(uses).is_some_and(|(own, uses)| is_idle(own, uses)),
+        uses: counted,
     }
 }
 

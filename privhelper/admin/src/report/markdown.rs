@@ -1,7 +1,7 @@
 //! The report as Markdown (GitHub's, for tickets and repositories).
 
 use super::model::{Client, Grant, Report};
-use super::text::{facts, level, people, used};
+use super::text::{facts, level, parts, people, used};
 use crate::limits::Breadth;
 use crate::text::escape;
 use postern_policy::Decision;
@@ -20,6 +20,18 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n| allow | ask | deny | never used | highest risk |\n|---:|---:|---:|---:|---:|")?;
     let (allow, ask, deny, risk) = (summary.allow, summary.ask, summary.deny, summary.highest_risk);
     writeln!(out, "| {allow} | {ask} | {deny} | {unused} | {risk} of 100 |")?;
+    for of in &report.overview {
+        writeln!(out, "\n## In short: {}\n\n{}\n", plain(&of.client), plain(&of.who))?;
+        for (title, lines) in parts(of) {
+            let items = lines.iter().map(|line| {
+                let rule = line.rule.as_ref().map_or_else(String::new, |rule| format!("{} ", code(rule)));
+                format!("{rule}{}", plain(&line.words))
+            });
+            let items = items.collect::<Vec<_>>();
+            let items = if items.is_empty() { "nothing".to_owned() } else { items.join("; ") };
+            writeln!(out, "- **{title}** {items}")?;
+        }
+    }
     writeln!(out, "\n## Look at first\n")?;
     if report.attention.is_empty() {
         writeln!(out, "Nothing needs attention.")?;

@@ -7,8 +7,10 @@ mod attention;
 mod build;
 mod grants;
 mod html;
+mod idle;
 mod markdown;
 pub mod model;
+mod overview;
 mod people;
 mod text;
 

@@ -19,6 +19,8 @@ pub struct Report {
     pub policy: PolicyFacts,
     /// In numbers.
     pub summary: Summary,
+    /// The first screen, a part for each client.
+    pub overview: Vec<Overview>,
     /// Remarks that a reviewer should read first.
     pub attention: Vec<Attention>,
     /// Every client with all it is granted.
@@ -105,6 +107,34 @@ pub struct Summary {
     /// Rules that allow or ask and were never used; none without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_used: Option<usize>,
+    /// Rules that allow or ask and were used, but not in the log's last 90 days; none without a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<usize>,
+}
+
+/// A client in short.
+#[derive(Debug, Serialize)]
+pub struct Overview {
+    /// Its name.
+    pub client: String,
+    /// Who it is on this host.
+    pub who: String,
+    /// What it may do without asking.
+    pub may: Vec<Line>,
+    /// What a person must approve.
+    pub asks: Vec<Line>,
+    /// What amounts to root.
+    pub root: Vec<Line>,
+}
+
+/// One line of a client in short.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The rule that it is about; none for a line that says how many more there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// In words.
+    pub words: String,
 }
 
 /// Something to look at first.
@@ -180,6 +210,8 @@ pub struct Grant {
     /// Its uses according to the log; none without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<RuleUse>,
+    /// It was used, but not in the log's last 90 days.
+    pub idle: bool,
 }
 
 /// Patterns of one kind.

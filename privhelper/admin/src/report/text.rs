@@ -1,7 +1,8 @@
 //! The report for a terminal.
 
 use super::grants::is_unused;
-use super::model::{Client, Grant, Log, People, Person, PolicyFacts, Report};
+use super::idle::DAYS;
+use super::model::{Client, Grant, Line, Log, Overview, People, Person, PolicyFacts, Report};
 use crate::limits::Breadth;
 use crate::policy::apply::short;
 use crate::text::{count, escape};
@@ -21,12 +22,16 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         lines.line(&format!("{name:<10} {words}"))?;
     }
     let summary = &report.summary;
-    let unused = summary.never_used.map_or_else(String::new, |unused| format!(", {unused} never used"));
+    let mut unused = summary.never_used.map_or_else(String::new, |unused| format!(", {unused} never used"));
+    if let Some(idle) = summary.idle.filter(|idle| *idle > 0) {
+        unused = format!("{unused}, {idle} not in {DAYS} days");
+    }
     let numbers = format!(
         "{} allow, {} ask, {} deny{unused}; highest risk {} of 100",
         summary.allow, summary.ask, summary.deny, summary.highest_risk
     );
     lines.line(&format!("{:<10} {numbers}", "rules"))?;
+    report.overview.iter().try_for_each(|of| overview(of, &mut lines))?;
     lines.title("Look at first")?;
     if report.attention.is_empty() {
         lines.line("Nothing needs attention.")?;
@@ -85,6 +90,26 @@ impl Lines<'_> {
         self.line(words)?;
         self.line(&"-".repeat(words.chars().count()))
     }
+}
+
+fn overview(of: &Overview, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.title(&format!("In short: {} ({})", of.client, of.who))?;
+    for (title, list) in parts(of) {
+        lines.line(title)?;
+        if list.is_empty() {
+            lines.line("  nothing")?;
+        }
+        for line in list {
+            let rule = line.rule.as_ref().map_or_else(String::new, |rule| format!("{rule}: "));
+            lines.line(&format!("  {rule}{}", line.words))?;
+        }
+    }
+    Ok(())
+}
+
+/// The three lists of a client in short, for text and Markdown.
+pub fn parts(of: &Overview) -> [(&'static str, &[Line]); 3] {
+    [("May, without asking:", &of.may), ("Needs a person:", &of.asks), ("Amounts to root:", &of.root)]
 }
 
 /// The policy, the log and the time of the report as labelled lines, for every format.
@@ -211,6 +236,9 @@ pub fn used(grant: &Grant) -> (String, Vec<String>) {
     if grant.decision != Decision::Deny {
         if is_unused(grant) {
             words.push("granted, never used".to_owned());
+        }
+        if grant.idle {
+            words.push(format!("granted, not used in {DAYS} days"));
         }
         words.extend(uses.last.as_ref().map(|last| format!("last {}", minute(last))));
         if uses.failed > 0 {

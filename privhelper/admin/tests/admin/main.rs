@@ -34,6 +34,7 @@ mod show;
 mod sign_off;
 mod site;
 mod status;
+mod suggest;
 mod summary;
 mod support;
 mod terminal;

@@ -82,7 +82,7 @@ fn reports_numbers_people_and_status_of_the_policy() {
     let data = data(&host);
     assert_eq!(
         data["summary"],
-        json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "never_used": 2 })
+        json!({ "allow": 5, "ask": 1, "deny": 1, "highest_risk": 80, "never_used": 2, "idle": 0 })
     );
     assert_eq!(data["policy"]["digest"], site::digest(&host));
     assert_eq!(data["policy"]["standing"], "accepted");
@@ -376,4 +376,86 @@ fn describes_every_limit_of_the_language() {
     assert_eq!(data["commands"], command);
     let html = report(&host, &["--format", "html"]).out;
     assert!(html.contains("Programs that rules grant by name") && html.contains("/usr/bin/true"), "{html}");
+}
+
+#[test]
+fn says_first_what_each_client_may_do_what_asks_and_what_amounts_to_root() {
+    let root = "
+[[command]]
+name = \"any-shell\"
+argv = [\"/usr/bin/tar\", \"{what}\"]
+user = \"root\"
+params.what = { kind = \"text\", pattern = \"*\" }
+
+[[rule]]
+id = \"too-much\"
+client = \"agent\"
+verbs = [\"command.run\"]
+commands = [\"any-shell\"]
+decision = \"allow\"
+justification = \"x\"
+accept_risk = { \"*\" = \"known\" }
+";
+    let host = TestHost::new(&format!("{}{root}", site::policy()));
+    let data = data_of_files(&host);
+    let of = data["overview"].as_array().unwrap().iter().find(|of| of["client"] == "agent").unwrap();
+    let words = |list: &str, rule: &str| {
+        let lines = of[list].as_array().unwrap().iter();
+        let found =
+            lines.filter(|line| line["rule"] == rule).map(|line| line["words"].as_str().unwrap().to_owned());
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(words("may", "look-at-units"), ["status *.service, *.timer, *.socket"]);
+    assert_eq!(
+        words("may", "web-content"),
+        ["read, write *.html, *.css below /var/www/html (up to 2 levels)"]
+    );
+    assert_eq!(
+        words("asks", "web-config"),
+        ["write *.conf in /etc/nginx/conf.d (2 operators within 30 minutes)"]
+    );
+    let root = words("root", "too-much");
+    assert!(
+        root.contains(&"a command that the agent may run runs as root (accepted)".to_owned()),
+        "{root:?}"
+    );
+    assert!(words("root", "look-at-units").is_empty());
+    for form in ["text", "md", "html"] {
+        let etc = host.host.etc.display().to_string();
+        let out = report(&host, &["--policy", &etc, "--format", form]).out;
+        let at = |words: &str| out.find(words).unwrap_or_else(|| panic!("{form}: no {words:?}"));
+        assert!(
+            at("May, without asking") < at("Needs a person") && at("Needs a person") < at("Amounts to root")
+        );
+        assert!(at("Amounts to root") < at("Look at first"), "{form}");
+    }
+}
+
+fn data_of_files(host: &TestHost) -> Value {
+    let etc = host.host.etc.display().to_string();
+    serde_json::from_str(&report(host, &["--policy", &etc, "--json"]).out).unwrap()
+}
+
+#[test]
+fn names_rules_that_were_not_used_in_the_last_90_days_of_the_log() {
+    let host = site::host();
+    let text = fs::read_to_string(host.host.log.join("audit.jsonl")).unwrap();
+    let (last, before) = (text.lines().count() - 1, "2026-08-23T04:13:14");
+    // Everything happened 90 days before the last record.
+    let old = text.lines().enumerate().map(|(index, line)| {
+        if index == last {
+            format!("{line}\n")
+        } else {
+            format!("{}\n", line.replace("2026-11-21T04:13:14", before))
+        }
+    });
+    fs::write(host.host.log.join("audit.jsonl"), old.collect::<String>()).unwrap();
+    let found = data(&host);
+    assert_eq!((&found["summary"]["never_used"], &found["summary"]["idle"]), (&json!(2), &json!(4)));
+    assert_eq!(grant(&found, "look-at-units")["idle"], true);
+    assert_eq!(grant(&found, "never-the-way-in")["idle"], false, "a denial is not for use");
+    assert!(report(&host, &[]).out.contains("granted, not used in 90 days"));
+    let text = fs::read_to_string(host.host.log.join("audit.jsonl")).unwrap();
+    fs::write(host.host.log.join("audit.jsonl"), text.replace(before, "2026-08-24T04:13:14")).unwrap();
+    assert_eq!(data(&host)["summary"]["idle"], 0);
 }

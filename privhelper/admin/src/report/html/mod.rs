@@ -5,6 +5,7 @@
 
 mod about;
 mod grants;
+mod overview;
 
 use super::model::{Attention, Report};
 use super::text::{log_words, person};
@@ -40,6 +41,8 @@ fn page(report: &Report) -> Markup {
             }
             body {
                 header { (head(report)) }
+                (PreEscaped("\n"))
+                (overview::overview(&report.overview))
                 (PreEscaped("\n"))
                 nav aria-label="Contents" { (contents(report)) }
                 (PreEscaped("\n"))
@@ -85,6 +88,9 @@ fn head(report: &Report) -> Markup {
             li {
                 strong { (summary.never_used.map_or_else(|| "?".to_owned(), |unused| unused.to_string())) }
                 span { "granted, never used" }
+            }
+            @if let Some(idle) = summary.idle.filter(|idle| *idle > 0) {
+                li { strong { (idle) } span { "granted, not used in 90 days" } }
             }
         }
     }

@@ -1,0 +1,89 @@
+//! The first screen of the report: for each client what it may do, what needs a person, and what amounts to root.
+
+use super::model::{Client, Grant, Line, Overview, Report};
+use crate::finding::Class;
+use crate::lint;
+use crate::policy::finding::Finding;
+use postern_policy::Decision;
+use std::collections::BTreeSet;
+
+/// Most patterns that a line names.
+const PATTERNS: usize = 3;
+/// Most lines of one list; the details have all.
+const LINES: usize = 6;
+
+/// A part for each client.
+pub fn overview(report: &Report) -> Vec<Overview> {
+    report.clients.iter().map(|client| of_client(client, report)).collect()
+}
+
+fn of_client(client: &Client, report: &Report) -> Overview {
+    let grants = || client.groups.iter().flat_map(|group| &group.grants);
+    let decided = |decision: Decision| {
+        let lines = grants().filter(|grant| grant.decision == decision);
+        lines.map(|grant| Line { rule: Some(grant.id.clone()), words: words(grant) }).collect()
+    };
+    let ids = grants().map(|grant| grant.id.as_str()).collect::<BTreeSet<_>>();
+    let is_own = |finding: &&Finding| match finding.rules.first() {
+        Some(first) => ids.contains(first.as_str()),
+        None => finding.message.starts_with(&format!("{} ", client.name)),
+    };
+    let found = report.findings.iter().filter(is_own).filter(|finding| rank(finding).is_some());
+    let mut found = found.collect::<Vec<_>>();
+    // What is root alone before what needs another grant; otherwise in the policy's order.
+    found.sort_by_key(|finding| rank(finding));
+    let mut root = found.into_iter().map(of_finding).collect::<Vec<_>>();
+    root.dedup();
+    Overview {
+        client: client.name.clone(),
+        who: client.who.clone(),
+        may: shortened(decided(Decision::Allow)),
+        asks: shortened(decided(Decision::Ask)),
+        root: shortened(root),
+    }
+}
+
+/// `write, remove *.html in /var/www/html`.
+fn words(grant: &Grant) -> String {
+    let verbs = grant.verbs.iter().filter(|verb| *verb != "request.undo");
+    let verbs = verbs.map(|verb| verb.split_once('.').map_or(verb.as_str(), |(_, action)| action));
+    let mut words = verbs.collect::<Vec<_>>().join(", ");
+    for objects in &grant.objects {
+        let label = match objects.label {
+            "in" | "below" | "with" => format!(" {}", objects.label),
+            _ => String::new(),
+        };
+        let named = objects.patterns.iter().take(PATTERNS).cloned().collect::<Vec<_>>().join(", ");
+        let more = objects.patterns.len().saturating_sub(PATTERNS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        words = format!("{words}{label} {named}{more}");
+    }
+    let approval = grant.approval.as_ref().map_or_else(String::new, |approval| format!(" ({approval})"));
+    format!("{words}{approval}")
+}
+
+/// How near to root a finding's grant is; none for one that is not about that.
+const fn rank(finding: &Finding) -> Option<u8> {
+    match finding.class {
+        Some(Class::Code | Class::Trust) => Some(0),
+        Some(Class::Combined) => Some(1),
+        Some(Class::Defence) | None => None,
+    }
+}
+
+/// Why a finding's grant is as good as root, and whether its rule accepts that.
+fn of_finding(finding: &Finding) -> Line {
+    let why = lint::kind(finding.id).map_or(finding.message.as_str(), |kind| kind.help);
+    let accepted = finding.accepted.as_ref().map_or("", |_| " (accepted)");
+    let with = if rank(finding) == Some(1) { "with another grant or event: " } else { "" };
+    Line { rule: finding.rules.first().cloned(), words: format!("{with}{why}{accepted}") }
+}
+
+fn shortened(mut lines: Vec<Line>) -> Vec<Line> {
+    let more = lines.len().saturating_sub(LINES);
+    lines.truncate(LINES);
+    if more > 0 {
+        lines.push(Line { rule: None, words: format!("and {more} more, below") });
+    }
+    lines
+}

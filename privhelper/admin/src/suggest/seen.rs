@@ -1,0 +1,161 @@
+//! Reads from the log's records which elements of requests were refused for lack of a rule, and which a person refused.
+
+use super::limits::Limits;
+use crate::explain::request::{Element, FileTarget, Target};
+use crate::policy::keys::Kind;
+use postern_policy::VerbId;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most elements that are kept, so that a tampered log cannot fill the memory.
+const MOST: usize = 10_000;
+/// Codes of refusals that a person or a deny rule decided.
+const DENIED: [&str; 3] = ["not_approved", "denied_recently", "denied"];
+
+/// An element of a request of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The client's names, joined by `+`.
+    pub client: String,
+    /// The verb and its object.
+    pub element: Element,
+    /// What the request asked of its limits.
+    pub limits: Limits,
+}
+
+impl Wanted {
+    /// `agent: unit.restart nginx.service`.
+    pub fn words(&self) -> String {
+        let Element { verb, target } = &self.element;
+        format!("{}: {} {}", self.client, verb.name(), target.words()).trim_end().to_owned()
+    }
+
+    fn key(&self) -> (String, &'static str, String, &Limits) {
+        (self.client.clone(), self.element.verb.name(), self.element.target.words(), &self.limits)
+    }
+}
+
+impl Ord for Wanted {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Wanted {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Collects from records.
+#[derive(Debug, Default)]
+pub struct Seen {
+    wanted: BTreeSet<Wanted>,
+    records: u64,
+    /// Client and object of what somebody refused.
+    denied: BTreeSet<(String, String)>,
+    /// The objects of requests that wait, until a person decides.
+    waiting: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl Seen {
+    /// Takes a record. `is_chosen`: the filter lets it through; a denial counts in any case.
+    pub fn take(&mut self, record: &Value, is_chosen: bool) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (event, code) = (text(&record["event"]), text(&record["outcome"]["code"]));
+        let id = text(&record["request_id"]);
+        let objects = |wanted: Vec<Wanted>| {
+            wanted.into_iter().map(|one| (one.client, one.element.target.words())).collect::<Vec<_>>()
+        };
+        match event.as_str() {
+            "refused" if code == "no_grant" && is_chosen => {
+                let wanted = wanted(record);
+                self.records += 1;
+                if self.wanted.len() + wanted.len() <= MOST {
+                    self.wanted.extend(wanted);
+                }
+            }
+            "refused" if DENIED.contains(&code.as_str()) => self.denied.extend(objects(wanted(record))),
+            "pending" if self.waiting.len() < MOST => {
+                self.waiting.insert(id, objects(wanted(record)));
+            }
+            "approval" if text(&record["outcome"]["status"]) == "denied" => {
+                self.denied.extend(self.waiting.remove(&id).unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    /// What was refused for lack of a rule and by nobody, and how many records it is.
+    pub fn refused(self) -> (BTreeSet<Wanted>, u64) {
+        let Self { mut wanted, records, denied, .. } = self;
+        wanted.retain(|one| !denied.contains(&(one.client.clone(), one.element.target.words())));
+        (wanted, records)
+    }
+}
+
+/// The elements of a record's request; none if it is none that this program knows.
+fn wanted(record: &Value) -> Vec<Wanted> {
+    let Some(verb) = record["verb"].as_str().and_then(VerbId::from_name) else { return Vec::new() };
+    let Some(client) = record["client"]["name"].as_str().filter(|name| !name.is_empty()) else {
+        return Vec::new();
+    };
+    let (args, mut limits) = (&record["args"], Limits::default());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let one = |verb, target, limits| Wanted {
+        client: client.to_owned(),
+        element: Element { verb, target },
+        limits,
+    };
+    match Kind::of(verb) {
+        Some(Kind::Packages) if args["all"] == true => vec![one(verb, Target::AllPackages, limits)],
+        Some(Kind::Packages) => {
+            let plain = list(&args["names"]).into_iter().map(|name| Target::Package(text(&name), None));
+            let with_version = list(&args["packages"]).into_iter().map(|package| {
+                let version = Some(text(&package["version"])).filter(|version| !version.is_empty());
+                Target::Package(text(&package["name"]), version)
+            });
+            plain.chain(with_version).map(|target| one(verb, target, limits.clone())).collect()
+        }
+        Some(Kind::Units) => {
+            limits.journal_lines = args["journal_lines"].as_u64().unwrap_or_default();
+            let unit = text(&args["unit"]);
+            let at_once = (args["now"] == true).then_some(match verb {
+                VerbId::UnitEnable => VerbId::UnitStart,
+                _ => VerbId::UnitStop,
+            });
+            let verbs = std::iter::once(verb).chain(at_once);
+            verbs.map(|verb| one(verb, Target::Unit(unit.clone()), limits.clone())).collect()
+        }
+        Some(Kind::Files) => {
+            let changes = list(&args["changes"]);
+            let changes = if changes.is_empty() { vec![args.clone()] } else { changes };
+            let number = changes.len() as u64;
+            changes
+                .iter()
+                .map(|change| one(verb, file(change), Limits::of_file(verb, change, number)))
+                .collect()
+        }
+        Some(Kind::Commands) => {
+            // The log has no values of parameters, since some are secrets.
+            let parameters =
+                list(&args["parameters"]).iter().map(|name| (text(name), String::new())).collect();
+            vec![one(verb, Target::Command(text(&args["name"]), parameters), limits)]
+        }
+        Some(Kind::Nothing) => vec![one(verb, Target::Nothing, limits)],
+        None => Vec::new(),
+    }
+}
+
+fn file(change: &Value) -> Target {
+    let text = |key: &str| change[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    Target::File(FileTarget {
+        path: text("path").unwrap_or_default(),
+        bytes: change["size"].as_u64().unwrap_or_default(),
+        content: None,
+        mode: text("mode"),
+        owner: text("owner"),
+        group: text("group"),
+    })
+}
