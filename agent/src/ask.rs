@@ -103,6 +103,8 @@ pub struct Outcome {
     pub content: Vec<u8>,
     /// Some of it was cut off.
     pub truncated: bool,
+    /// The policy says that the command changes nothing.
+    pub no_effect: bool,
     /// With what an operator can see why it was decided so.
     pub explain: String,
     /// The files of a dry run, as far as the client may read them.
@@ -120,13 +122,23 @@ impl Outcome {
             stderr: Vec::new(),
             content: Vec::new(),
             truncated: false,
+            no_effect: false,
             explain: ask.request.explain(),
             views: Vec::new(),
         }
     }
 
-    /// Takes in what an event put out.
+    /// Whether the policy says of the command that it changes nothing.
+    #[must_use]
+    pub fn has_no_effect(&self) -> bool {
+        self.no_effect || matches!(&self.end, Event::Completed(done) if done.no_effect)
+    }
+
+    /// Takes in what an event put out, and what the policy says of a command.
     pub fn take(&mut self, event: &Event) {
+        if let Event::Accepted(accepted) = event {
+            self.no_effect |= accepted.no_effect;
+        }
         if let Event::Output(output) = event {
             self.truncated |= output.truncated;
             match output.stream {

@@ -85,7 +85,7 @@ macro_rules! messages {
 
 messages! {
     /// The policy lets the request through.
-    Accepted { decision: Decision, rule: String, attached: bool }
+    Accepted { decision: Decision, rule: String, attached: bool, no_effect: bool }
     /// The request waits for a person.
     Waiting { approval_id: String, expires_unix_s: u64, plan: Option<Plan> }
     /// Nothing was done.
@@ -97,6 +97,7 @@ messages! {
         status: Status, code: String, message: String, decision: Decision, rule: String, plan: Option<Plan>,
         replayed: bool, undoable: bool, duration_us: u64, packages: Vec<PackageInfo>, unit: Option<UnitInfo>,
         files: Vec<FileInfo>, exit: Option<ExitInfo>, description: Option<Description>,
+        no_effect: bool,
     }
     /// What would happen, or did.
     Plan {
@@ -115,7 +116,7 @@ messages! {
         mode: String, owner: String, group: String, not_kept: bool,
     }
     /// The command of a plan.
-    CommandStep { name: String, argv: Vec<String>, user: String }
+    CommandStep { name: String, argv: Vec<String>, user: String, description: String }
     /// A package as it is.
     PackageInfo {
         name: String, arch: String, state: String, installed: String, candidate: String, sources: Vec<String>,

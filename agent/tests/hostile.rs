@@ -42,7 +42,12 @@ fn plan() -> v1::Plan {
             group: text(),
             ..v1::FileStep::default()
         }],
-        command: Some(v1::CommandStep { name: text(), argv: vec![text()], user: text() }),
+        command: Some(v1::CommandStep {
+            name: text(),
+            argv: vec![text()],
+            user: text(),
+            description: text(),
+        }),
         ..v1::Plan::default()
     }
 }
@@ -126,7 +131,12 @@ fn before() -> Vec<Kind> {
         })
     };
     vec![
-        Kind::Accepted(v1::Accepted { decision: v1::Decision::Allow.into(), rule: text(), attached: false }),
+        Kind::Accepted(v1::Accepted {
+            decision: v1::Decision::Allow.into(),
+            rule: text(),
+            attached: false,
+            no_effect: false,
+        }),
         progress(v1::Phase::Unpack),
         progress(v1::Phase::Waiting),
         output(v1::Stream::Stdout),

@@ -52,6 +52,9 @@ try state '[ -n "$(ls -A /var/lib/postern-root)" ]'
 try sockets '[ -n "$(ls -A /run/postern)" ]'
 try others 'ls -d /proc/1'
 try namespace 'unshare -m true'
+try one 'curl -s -m 2 --unix-socket /run/probe/one.sock http://x/; [ $? -ne 7 ]'
+try two 'curl -s -m 2 --unix-socket /run/probe/two.sock http://x/; [ $? -ne 7 ]'
+try three 'curl -s -m 2 --unix-socket /srv/probe/three.sock http://x/; [ $? -ne 7 ]'
 touch /dev/shm/probe
 echo "uid $(id -u)"
 echo "powers $(grep CapEff /proc/self/status | tr -d '\t ')"
@@ -60,27 +63,52 @@ echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
     let strong = format!("{argv}\ncapabilities = [\"CAP_DAC_OVERRIDE\"]\nwrite = [\"/srv/probe\"]");
     let validator = format!("{argv}\nsandbox = \"validator\"\nscratch = [\"/srv/probe\"]");
     let control = format!("{argv}\nsandbox = \"none\"\nuser = \"root\"");
+    let talks = format!("{argv}\nsockets = [\"/run/probe/one.sock\"]");
     let host = host(
         release,
         script,
-        &[("bare", argv), ("strong", &strong), ("looks", &validator), ("control", &control)],
+        &[
+            ("bare", argv),
+            ("strong", &strong),
+            ("looks", &validator),
+            ("control", &control),
+            ("talks", &talks),
+        ],
         "command-capabilities = \"a test\", command-as-root = \"a test\", command-without-sandbox = \"a test\"",
     );
     let _ = host
-        .shell("systemd-run --quiet --unit listen --socket-property=ListenStream=127.0.0.1:7777 --socket-property=Accept=yes cat")
+        .shell(
+            "for at in 127.0.0.1:7777 /run/probe/one.sock /run/probe/two.sock /srv/probe/three.sock; do
+                systemd-run --quiet --socket-property=ListenStream=$at --socket-property=Accept=yes cat
+            done",
+        )
         .ok();
-    let names = ["etc", "usr", "listed", "network", "bus", "home", "state", "sockets", "others", "namespace"];
+    let names = [
+        "etc",
+        "usr",
+        "listed",
+        "network",
+        "bus",
+        "home",
+        "state",
+        "sockets",
+        "others",
+        "namespace",
+        "one",
+        "two",
+        "three",
+    ];
     let run = |name: &str| host.visitor(&["postern", "command", name]);
     let of = |output: &Output| names.map(|name| said(output, name) == "yes");
 
     let control = run("control");
     assert_eq!(control.code, 0, "{control}\n{}", host.journal("postern-*"));
-    assert_eq!(of(&control), [true; 10], "the control can do all of it: {control}");
+    assert_eq!(of(&control), [true; 13], "the control can do all of it: {control}");
     assert_eq!(said(&control, "uid"), "0");
     let _ = host.shell("rm /etc/probe /usr/probe /srv/probe/file /dev/shm/probe").ok();
 
     let bare = run("bare");
-    assert_eq!(of(&bare), [false; 10], "{bare}");
+    assert_eq!(of(&bare), [false; 13], "{bare}");
     // What it shares with others is its own and gone with it.
     let _ = host.shell("test ! -e /dev/shm/probe").ok();
     assert_eq!((said(&bare, "powers"), said(&bare, "privileges")), ("CapEff:0000000000000000", "1"));
@@ -92,6 +120,10 @@ echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
     assert_eq!(of(&strong), only_listed, "{strong}");
     assert_eq!(said(&strong, "powers"), "CapEff:0000000000000002");
     let _ = host.shell("rm /srv/probe/file; test ! -e /etc/probe -a ! -e /usr/probe").ok();
+
+    // Of all sockets those that the row names.
+    let talks = run("talks");
+    assert_eq!(of(&talks), names.map(|name| name == "one"), "{talks}\n{}", host.journal("postern-command*"));
 
     // A validator judges changes of files and is no command.
     let looks = run("looks");

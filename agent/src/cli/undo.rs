@@ -52,7 +52,7 @@ impl Session<'_> {
     pub(super) async fn undo(&mut self, id: Option<String>, task: Option<String>) -> Exit {
         match (id.as_deref(), task) {
             (_, Some(task)) => self.undo_task(&task).await,
-            (Some("last"), None) if !self.global.direct => self.undo_last().await,
+            (Some("last"), None) if !self.global.direct => Box::pin(self.undo_last()).await,
             (id, None) => self.undo_one(id.unwrap_or_default()).await,
         }
     }

@@ -27,6 +27,9 @@ pub fn plan(plan: &Plan, views: &[FileView], width: Option<usize>) -> String {
     files(&plan.files, views, width, &mut text);
     if let Some(command) = &plan.command {
         let _ = writeln!(text, "would run {} as {}", command.argv.join(" "), command.user);
+        if !command.description.is_empty() {
+            let _ = writeln!(text, "which: {}", command.description);
+        }
     }
     text
 }

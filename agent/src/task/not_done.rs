@@ -26,7 +26,7 @@ impl Task {
         let mut open = Vec::new();
         for (at, result) in self.results.iter().enumerate() {
             let mut effects = effects(&result.tool);
-            if effects.is_empty() || result.went_well() {
+            if effects.is_empty() || result.went_well() || result.no_effect {
                 continue;
             }
             for later in self.results.iter().skip(at + 1).filter(|later| later.went_well()) {

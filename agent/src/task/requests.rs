@@ -248,6 +248,7 @@ impl Requests {
         let verb = verb.flatten().unwrap_or_default();
         let state = match end {
             Event::Completed(done) if !matches!(done.status, Status::Done | Status::Partly) => State::Nothing,
+            Event::Completed(done) if done.no_effect => State::Nothing,
             Event::Completed(done) if has_inverse(&verb, done) => State::Change,
             Event::Completed(_) => State::Done,
             Event::Refused(_) => State::Nothing,

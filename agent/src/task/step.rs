@@ -18,6 +18,9 @@ pub struct StepResult {
     pub origin: Option<Origin>,
     /// How it ended.
     pub status: StepStatus,
+    /// The policy says of its command that it changes nothing, so it is no change that was made or not made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_effect: bool,
     /// The program's, or 0 where the step succeeded without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -56,6 +59,7 @@ impl StepResult {
             tool,
             origin: None,
             status,
+            no_effect: false,
             exit_code: None,
             stdout: None,
             stderr: None,

@@ -450,6 +450,7 @@ pub fn accepted() -> v1::event::Kind {
         decision: v1::Decision::Allow.into(),
         rule: "web".into(),
         attached: false,
+        no_effect: false,
     })
 }
 
@@ -460,7 +461,12 @@ pub fn approval(digit: &str) -> String {
 
 /// Let through by a rule that wants a person's word, and waiting for it.
 pub fn waiting(id: &str, expires_unix_s: u64) -> Vec<v1::event::Kind> {
-    let ask = v1::Accepted { decision: v1::Decision::Ask.into(), rule: "web-config".into(), attached: false };
+    let ask = v1::Accepted {
+        decision: v1::Decision::Ask.into(),
+        rule: "web-config".into(),
+        attached: false,
+        no_effect: false,
+    };
     let waiting = v1::Waiting { approval_id: id.into(), expires_unix_s, plan: None };
     vec![v1::event::Kind::Accepted(ask), v1::event::Kind::Waiting(waiting)]
 }

@@ -73,6 +73,31 @@ async fn refused_change_before_successful_look_is_refused() {
     );
 }
 
+/// The policy says of the command that it changes nothing: one that runs is no change, one that fails is nothing undone.
+#[tokio::test]
+async fn a_command_without_effect_is_neither_a_change_nor_not_done() {
+    let command = || calls("run_command", &json!({ "name": "queue", "params": {} }));
+    let accepted = || {
+        let decision = v1::Decision::Allow.into();
+        v1::event::Kind::Accepted(v1::Accepted {
+            decision,
+            rule: "look".into(),
+            attached: false,
+            no_effect: true,
+        })
+    };
+    for (end, is_ok) in [(ended(Status::Done, ""), true), (ended(Status::Failed, "command_failed"), false)] {
+        let model = vec![command(), finish("answered", "the queue is empty")];
+        let ran = run("what is in the queue?", model, vec![Play::Events(vec![accepted(), end])]).await;
+        assert_eq!((ran.exit, status(&ran)), (Exit::Done, json!("completed")), "{is_ok} {ran:?}");
+        assert_eq!(record(&ran), "nothing was changed", "{is_ok}");
+        assert_eq!(ran.json()["changes"], json!([]));
+    }
+    let model = vec![command(), finish("answered", "it did not run")];
+    let plain = run("what is in the queue?", model, vec![failed("command_failed")]).await;
+    assert!(record(&plain).contains("NOT done"), "{plain:?}");
+}
+
 #[tokio::test]
 async fn refused_change_beside_another_successful_one_is_partial() {
     let model = vec![install("nginx"), install("nginx-light"), finish("done", "nginx runs")];

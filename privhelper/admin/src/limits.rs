@@ -96,7 +96,8 @@ const LIMITS: &[(&str, Words)] = &[
     ("lines", |rule, _| {
         let lines = rule.lines.iter().map(|line| format!("`{line}`")).collect::<Vec<_>>();
         let is_some = !lines.is_empty();
-        is_some.then(|| narrow(Stage::Request, format!("every line is {}", lines.join(" or "))))
+        let comments = if rule.comments { ", or a comment" } else { "" };
+        is_some.then(|| narrow(Stage::Request, format!("every line is {}{comments}", lines.join(" or "))))
     }),
     ("validate", |rule, _| {
         let command = &rule.validate;

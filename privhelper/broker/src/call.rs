@@ -12,7 +12,7 @@ use crate::order::Order;
 use crate::state::{State, of};
 use postern_peers::{Peer, Permit, locked};
 use postern_policy::types::Digest;
-use postern_policy::{Code, Decision, Denied, Grant, Request, VerbId};
+use postern_policy::{Code, Decision, Denied, Grant, Policy, Request, VerbId};
 use postern_proto::root::v1::Claim;
 use postern_proto::v1::{self as wire, event};
 use std::sync::Arc;
@@ -160,10 +160,15 @@ impl Call {
         Ok(question)
     }
 
-    /// Tells the client that the policy lets its request through.
-    pub fn accepted(&mut self, grant: &Grant) {
+    /// Tells the client that the policy lets its request through, and whether a command has no effect by the operator's
+    /// word. No check depends on that word.
+    pub fn accepted(&mut self, grant: &Grant, policy: &Policy) {
         let (decision, rule) = (grant.decision().wire().into(), grant.rule_id().to_owned());
-        self.sender.event(event::Kind::Accepted(wire::Accepted { decision, rule, attached: false }));
+        let runs = grant.elements().iter().filter(|element| element.verb == VerbId::CommandRun);
+        let mut rows = runs.filter_map(|element| policy.command(element.object.name()));
+        let no_effect = rows.any(|row| row.wire.no_effect);
+        let accepted = wire::Accepted { decision, rule, attached: false, no_effect };
+        self.sender.event(event::Kind::Accepted(accepted));
     }
 
     /// Tells the client that its id is under way already.

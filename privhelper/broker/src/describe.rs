@@ -76,7 +76,8 @@ fn grant(rule: &Rule, commands: &[Command]) -> wire::Grant {
     grant
 }
 
-/// A command as one line: its name, and each parameter with what it may be, as this rule narrows it.
+/// A command as one line: its name, each parameter with what it may be, as this rule narrows it, and what the policy says
+/// that the command does.
 fn usage(command: &Command, narrowed: &[(String, Vec<Pattern>)]) -> String {
     let mut words = vec![command.name.to_string()];
     for (name, kind) in &command.parameters {
@@ -84,6 +85,12 @@ fn usage(command: &Command, narrowed: &[(String, Vec<Pattern>)]) -> String {
         let only =
             narrowed.map_or_else(String::new, |(_, patterns)| format!(": {}", strings(patterns).join("|")));
         words.push(format!("{name}=<{}{only}>", kind.says()));
+    }
+    let description = (!command.wire.description.is_empty()).then_some(command.wire.description.as_str());
+    let said = [description, command.wire.no_effect.then_some("changes nothing")];
+    let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    if !said.is_empty() {
+        words.push(format!("({said})"));
     }
     words.join(" ")
 }

@@ -201,6 +201,7 @@ fn of_command(row: &Command, arguments: &Arguments) -> Result<Plan, Denied> {
     // The additions of the row to its sandbox, one line each.
     let lists = [
         ("may write", &row.wire.write),
+        ("connects to", &row.wire.sockets),
         ("capability", &row.wire.capabilities),
         ("environment", &row.wire.env),
     ];
@@ -214,7 +215,8 @@ fn of_command(row: &Command, arguments: &Arguments) -> Result<Plan, Denied> {
     let json = Json::new().text("name", &name).texts("argv", argv.iter().map(String::as_str));
     let json =
         json.text("user", &user).text("sandbox", sandbox).texts("also", also.iter().map(String::as_str));
-    let command = Some(wire::CommandStep { name, argv, user });
+    let description = row.wire.description.clone();
+    let command = Some(wire::CommandStep { name, argv, user, description });
     Ok(Plan {
         wire: wire::Plan { command, ..wire::Plan::default() },
         json: Json::new().object("command", &json),

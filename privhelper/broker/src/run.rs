@@ -38,7 +38,7 @@ pub fn run(call: &mut Call, verb: &Verb, body: Vec<u8>) -> Result<Outcome, Error
     if meta.mode == Mode::Execute {
         call.may_ask(&grant)?;
     }
-    call.accepted(&grant);
+    call.accepted(&grant, policy);
     order.commit_secrets(policy)?;
     order.decided(policy, &grant);
     let of_verb = table::row(order.verb).facts; // the probe, or root by way of the recorder

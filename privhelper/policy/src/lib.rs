@@ -21,5 +21,7 @@ pub use accounts::Identity;
 pub use error::{Code, Denied, Invalid};
 pub use facts::Facts;
 pub use request::Request;
-pub use rules::{Command, Decision, Element, Grant, Object, Policy, RequiredGrant, Rule, Selector};
+pub use rules::{
+    Command, Decision, Element, Grant, Object, Policy, RequiredGrant, Rule, Selector, is_comment,
+};
 pub use verb_id::VerbId;

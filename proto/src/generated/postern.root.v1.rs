@@ -92,6 +92,15 @@ pub struct Command {
     pub network: bool,
     #[prost(string, repeated, tag = "14")]
     pub write: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// For people and models: what it does.
+    #[prost(string, tag = "15")]
+    pub description: ::prost::alloc::string::String,
+    /// `effect` = false: the operator says that it changes nothing. Clients are told; no check depends on it.
+    #[prost(bool, tag = "16")]
+    pub no_effect: bool,
+    /// Unix sockets that it may connect to in the strict sandbox; empty = none.
+    #[prost(string, repeated, tag = "17")]
+    pub sockets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One parameter of a command. Its kind determines which of the other fields it uses.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -111,6 +120,15 @@ pub struct Parameter {
     pub directories: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "7")]
     pub files: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Networks that an address or network must be part of; empty = any but all addresses.
+    #[prost(string, repeated, tag = "8")]
+    pub within: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// `check` = false: the path is a text to the program, and its directory is not looked at.
+    #[prost(bool, tag = "9")]
+    pub unchecked: bool,
+    /// What each value of an enum means, in the values' order; empty = nothing is said.
+    #[prost(string, repeated, tag = "10")]
+    pub meanings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The values that a rule grants for one parameter of its commands.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -255,6 +273,9 @@ pub struct Rule {
     /// `keep_for_undo` = false: the content that a change replaces is not kept.
     #[prost(bool, tag = "42")]
     pub no_undo_copy: bool,
+    /// Whether lines that begin with `#` pass `lines`.
+    #[prost(bool, tag = "43")]
+    pub comments: bool,
     #[prost(string, repeated, tag = "50")]
     pub commands: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "51")]

@@ -407,6 +407,9 @@ pub struct Accepted {
     /// This request_id was already under way.
     #[prost(bool, tag = "3")]
     pub attached: bool,
+    /// The policy says of the command that it changes nothing (`effect = false`).
+    #[prost(bool, tag = "4")]
+    pub no_effect: bool,
 }
 /// The request waits for a person.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -495,6 +498,9 @@ pub struct Completed {
     pub exit: ::core::option::Option<ExitInfo>,
     #[prost(message, optional, tag = "14")]
     pub description: ::core::option::Option<Description>,
+    /// The policy says of the command that it changes nothing (`effect = false`).
+    #[prost(bool, tag = "15")]
+    pub no_effect: bool,
 }
 /// The effects that a request would have, or had.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -589,6 +595,9 @@ pub struct CommandStep {
     pub argv: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, tag = "3")]
     pub user: ::prost::alloc::string::String,
+    /// What the policy says that it does; may be empty.
+    #[prost(string, tag = "4")]
+    pub description: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PackageInfo {

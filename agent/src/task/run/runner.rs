@@ -162,6 +162,7 @@ impl Runner<'_> {
         if let Event::Completed(done) = &outcome.end
             && matches!(done.status, Status::Done | Status::Partly | Status::Interrupted)
             && request.is_effect()
+            && !outcome.has_no_effect()
         {
             let (done, id) = (done.clone(), outcome.id.clone());
             let undo = self.undo_id(task, request.verb(), &id, &done).await;

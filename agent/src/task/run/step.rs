@@ -184,6 +184,7 @@ pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Se
         error: error.map(clean),
         refusal: refusal(status, outcome, secrets),
         request_id: Some(outcome.id.clone()),
+        no_effect: outcome.has_no_effect(),
         ..StepResult::new(number, tool.clone(), status)
     }
 }

@@ -142,7 +142,11 @@ fn values(
         parameter.files.iter().map(move |file| format!("{directory}/{}", file.replace('*', "x")))
     });
     let numbers = [parameter.min, parameter.max].map(|number| number.to_string());
-    let listed = parameter.values.iter().cloned().chain(numbers).chain(paths);
+    let networks = parameter
+        .within
+        .iter()
+        .flat_map(|network| [network.clone(), network.split('/').next().unwrap_or_default().to_owned()]);
+    let listed = parameter.values.iter().cloned().chain(numbers).chain(paths).chain(networks);
     found.extend(listed.chain(SAMPLES.iter().map(|text| (*text).to_owned())));
     found.retain(|value| is_value(value));
     // One value for each set of grants is enough.

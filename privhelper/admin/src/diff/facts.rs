@@ -91,6 +91,9 @@ fn command(command: &root::Command) -> Vec<Fact> {
         output_bytes,
         network,
         write,
+        description,
+        no_effect,
+        sockets,
     } = command;
     vec![
         ("argv", argv.clone()),
@@ -106,16 +109,21 @@ fn command(command: &root::Command) -> Vec<Fact> {
         ("output", number(*output_bytes)),
         ("network", flag(*network)),
         ("write", write.clone()),
+        ("sockets", sockets.clone()),
+        ("description", some(description)),
+        ("effect", no_effect.then(|| "false".to_owned()).into_iter().collect()),
     ]
 }
 
 fn parameter(parameter: &root::Parameter) -> String {
-    let root::Parameter { name, kind: _, values, min, max, directories, files } = parameter;
+    let root::Parameter { name, kind: _, values, min, max, directories, files, within, unchecked, meanings } =
+        parameter;
     let kind = enum_word(parameter.kind().as_str_name(), "PARAMETER_KIND_");
     let range = if (*min, *max) == (0, 0) { String::new() } else { format!(" {min} to {max}") };
-    let lists =
-        [values, directories, files].map(|list| list.iter().flat_map(|text| [" ", text]).collect::<String>());
-    format!("{name}={kind}{range}{}", lists.concat())
+    let lists = [values, directories, files, within, meanings]
+        .map(|list| list.iter().flat_map(|text| [" ", text]).collect::<String>());
+    let check = if *unchecked { " unchecked" } else { "" };
+    format!("{name}={kind}{range}{}{check}", lists.concat())
 }
 
 fn enum_word(name: &str, prefix: &str) -> String {
@@ -197,6 +205,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         lines,
         validate,
         no_undo_copy,
+        comments,
         commands,
         parameters,
     } = rule;
@@ -237,6 +246,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("sources", sources.clone()),
         ("new_packages", flag(*new_packages)),
         ("lines", lines.clone()),
+        ("comments", flag(*comments)),
         ("validate", some(validate)),
         ("keep_for_undo", no_undo_copy.then(|| "false".to_owned()).into_iter().collect()),
         ("commands", commands.clone()),

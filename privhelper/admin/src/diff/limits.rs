@@ -193,7 +193,7 @@ impl Limits<'_> {
                 }
             })?;
         }
-        if self.vary("lines", |rule| rule.lines.clone()) {
+        if self.vary("lines", |rule| (rule.lines.clone(), rule.comments)) {
             let contents = super::lines::contents(self.rules, budget)?;
             spread(probes, "lines", &contents, budget, |probe, value| {
                 if let Object::File { bytes, content, .. } = &mut probe.object {

@@ -1,6 +1,7 @@
 //! Contents that tell apart which rules grant all of their lines.
 
 use super::automaton::{Alphabet, Budget, Exhausted, MARK, Machine, Star};
+use postern_policy::is_comment;
 use postern_proto::root::v1 as root;
 use std::collections::BTreeSet;
 
@@ -25,10 +26,18 @@ pub fn contents(rules: &[&root::Rule], budget: &mut Budget) -> Result<Vec<String
     // A blank line passes everywhere, and one with a last backslash nowhere.
     let mark = machine.add(&format!("*{MARK}*"), Star::Any, false);
     let joins = machine.add("*\\", Star::Any, false);
+    if rules.iter().any(|rule| rule.comments) {
+        for text in ["#*", " #*", "#!*", "#include*"] {
+            machine.add(text, Star::Any, false);
+        }
+    }
     let mut known: Vec<(BTreeSet<usize>, String)> = Vec::new();
     machine.explore(&LINE, budget, |line, matched| {
         let grants = (0..rules.len()).filter(|place| {
-            rules[*place].lines.is_empty() || matched.iter().any(|id| patterns[*place].contains(id))
+            let rule = rules[*place];
+            rule.lines.is_empty()
+                || (rule.comments && is_comment(line))
+                || matched.iter().any(|id| patterns[*place].contains(id))
         });
         let grants = grants.collect::<BTreeSet<_>>();
         let is_line = matched.contains(&mark) && !matched.contains(&joins);

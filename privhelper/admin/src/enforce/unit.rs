@@ -56,6 +56,9 @@ TasksMax=256
 /// A loopback of its own is all the network of a command without `network`.
 const NO_NETWORK: &str = "PrivateNetwork=yes\nIPAddressDeny=any\n";
 
+/// Directories in which programs put their sockets; home directories are empty in every sandbox.
+const SOCKET_PLACES: [&str; 6] = ["/run", "/var", "/srv", "/opt", "/mnt", "/media"];
+
 /// Taken from validators besides: one may have power to read, and quotes what it cannot read as configuration. The
 /// directory of stages stays visible, since a bind mount below a hidden directory would be left out.
 const VALIDATOR: &str = "\
@@ -107,11 +110,39 @@ pub fn command(row: &Command) -> Result<String, String> {
     if is_boxed {
         unit.add("InaccessiblePaths=-/var/lib/postern-files\n");
         unit.add(if row.wire.network { "" } else { NO_NETWORK });
+        if !row.wire.sockets.is_empty() {
+            sockets(row, &mut unit)?;
+        }
         for path in &row.wire.write {
             unit.set("ReadWritePaths", named_error(row, plain(path))?);
         }
     }
     Ok(unit.0)
+}
+
+/// Lets the command make Unix sockets, and leaves of the places that sockets are in these alone, what it may write, and the
+/// directories of its paths. Abstract sockets belong to the network, of which it has its own.
+fn sockets(row: &Command, unit: &mut Lines) -> Result<(), String> {
+    unit.add("RestrictAddressFamilies=AF_UNIX\n");
+    for place in SOCKET_PLACES {
+        unit.set("TemporaryFileSystem", format_args!("{place}:ro,mode=0755"));
+    }
+    for path in &row.wire.sockets {
+        unit.set("BindReadOnlyPaths", named_error(row, plain(path))?);
+    }
+    let parameters = row.wire.parameters.iter().flat_map(|parameter| &parameter.directories);
+    for path in parameters.filter(|path| is_hidden(path)) {
+        unit.set("BindReadOnlyPaths", format_args!("-{}", named_error(row, plain(path))?));
+    }
+    for path in row.wire.write.iter().filter(|path| is_hidden(path)) {
+        unit.set("BindPaths", named_error(row, plain(path))?);
+    }
+    Ok(())
+}
+
+/// Whether the path is below one of the places that are empty for a command with sockets.
+fn is_hidden(path: &str) -> bool {
+    SOCKET_PLACES.iter().any(|place| path.strip_prefix(place).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// Returns the unit template of a validator over one granted directory. Its instance is a stage's id.

@@ -49,6 +49,9 @@ pub(super) struct RiskFacts {
 pub(super) struct Verdict {
     pub verb: &'static str,
     pub object: String,
+    /// What the policy says of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     pub decision: Outcome,
     #[serde(serialize_with = "code", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,

@@ -51,6 +51,9 @@ fn element(explained: &Explanation, verdict: &Verdict, out: &mut dyn Write) -> i
     let clients = escape(&explained.clients.join("+"));
     let answer = verdict.decision.words().to_uppercase();
     writeln!(out, "{answer}{code}: {}{of} for client {clients}", verdict.verb)?;
+    if let Some(about) = &verdict.about {
+        line(out, "what", about)?;
+    }
     if let Some(message) = &verdict.message {
         line(out, "because", message)?;
     }

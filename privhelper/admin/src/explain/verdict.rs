@@ -81,6 +81,7 @@ fn verdict(
     let mut verdict = Verdict {
         verb: verb.name(),
         object: element.target.words(),
+        about: about(loaded, &element.target),
         decision,
         code: refusal.map(|refusal| refusal.code),
         message: refusal.map(|refusal| refusal.message.clone()),
@@ -122,6 +123,15 @@ fn verdict(
         }
     }
     verdict
+}
+
+/// What the policy says that a command does.
+fn about(loaded: &LoadedPolicy, target: &Target) -> Option<String> {
+    let Target::Command(name, _) = target else { return None };
+    let row = loaded.rules.commands.iter().find(|command| command.name == *name)?;
+    let words = [row.description.as_str(), if row.no_effect { "changes nothing" } else { "" }];
+    let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
+    (!words.is_empty()).then_some(words)
 }
 
 /// Why a rule that matches the object is not the one that decides.
@@ -177,7 +187,10 @@ fn checked(
 /// The condition that every request of this kind must meet on the host, whatever its rule.
 fn on_this_host(target: &Target) -> Option<Limit> {
     let (key, words) = match target {
-        Target::Unit(_) => ("units", "the unit's canonical name and every alias must be granted as well"),
+        Target::Unit(_) => (
+            "units",
+            "if it is an alias, the unit's own name must be granted as well, and no rule may deny another of its names",
+        ),
         Target::File(_) => {
             ("directories", "every directory on the way must be root's, and none a symbolic link")
         }

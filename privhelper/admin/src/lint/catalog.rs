@@ -67,6 +67,11 @@ const OWN: &[Kind] = &[
     ),
     rule("free-text-argument", Combined, "a command takes free text from the agent"),
     rule("path-argument", Combined, "a command takes paths outside the harmless directories from the agent"),
+    rule(
+        "command-socket",
+        Combined,
+        "a command connects to a daemon of root that runs or writes what it is told",
+    ),
     rule("command-environment", Code, "a variable decides which code a command loads"),
     rule("writable-program", Code, "the agent or others can write files that a command runs or reads"),
     rule("command-writes", Combined, "a command may write where it matters to the whole host"),
@@ -103,6 +108,11 @@ const OWN: &[Kind] = &[
     text("accepts-everything", "the rule accepts every finding, including future ones"),
     text("accepts-nothing", "the rule accepts a finding that it does not have"),
     text("many-directories", "each directory in which files may be changed makes postern-files start later"),
+    text("lines-wildcard", "a `*` in `lines` takes any printable characters, `;` and paths too"),
+    text(
+        "unit-alias",
+        "on this host the name is an alias of another unit, and the grant needs the unit's own name",
+    ),
     text("policy-syntax", "the file is not valid TOML"),
     text("policy-error", "the policy has an error"),
     text("policy-warning", "the policy has a likely mistake"),

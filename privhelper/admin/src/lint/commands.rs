@@ -1,5 +1,6 @@
 //! Commands that a rule may run, or that check what it writes.
 
+use super::gather::paths::SOCKETS;
 use super::glob::matches;
 use super::grant::{Grant, LintFinding, shorten};
 use super::input::Input;
@@ -8,6 +9,9 @@ use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS, lists};
 use crate::finding::Class;
 use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
+
+/// Sockets over which everybody may ask something, and root anything.
+const OPEN_SOCKETS: [&str; 3] = ["/run/dbus/system_bus_socket", "/run/snapd.socket", "/run/systemd/private"];
 
 /// Why a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,7 @@ pub(super) fn check<'a>(input: &Input<'a>, rules: &'a [Grant<'a>], found: &mut V
             granted.arguments(found);
             granted.environment(found);
             granted.paths(found);
+            granted.sockets(found);
         }
     }
 }
@@ -110,11 +115,20 @@ impl GrantedCommand<'_> {
         let base = self.program().rsplit('/').next().unwrap_or_default();
         if lists(PROGRAMS, base) {
             let how = format!("{base} runs programs or writes files as its arguments say");
-            if let Some(free) = of(is_free) {
-                let what = format!("with any text or path as {:?}", free.name);
+            let written = used.iter().find(|parameter| self.is_written(parameter));
+            if let Some(free) = of(is_free).or(written) {
+                let what = match free.kind() {
+                    ParameterKind::Path => format!("with a file that the agent writes as {:?}", free.name),
+                    _ => format!("with any text as {:?}", free.name),
+                };
                 self.add("program-runs-programs", Class::Code, &what, &how, found);
             } else if let Some(named) = of(is_name) {
-                let what = format!("with a name of its choice as {:?}", named.name);
+                let what = match named.kind() {
+                    ParameterKind::Path => {
+                        format!("with a path below {} as {:?}", named.directories.join(" or "), named.name)
+                    }
+                    _ => format!("with a name of its choice as {:?}", named.name),
+                };
                 self.add("program-takes-names", Class::Combined, &what, &how, found);
             }
         } else if let Some(text) = of(|kind| kind == ParameterKind::Text) {
@@ -130,6 +144,26 @@ impl GrantedCommand<'_> {
                 let how = format!("what {base} does with a file of the host is not bounded by any file rule");
                 self.add("path-argument", Class::Combined, &what, &how, found);
             }
+        }
+    }
+
+    /// Whether a rule writes files that this parameter can name.
+    fn is_written(&self, parameter: &Parameter) -> bool {
+        let is_here = |directory: &String| {
+            let everything = format!("{directory}/*");
+            self.writers.iter().any(|rule| reach::from(rule.rule, &everything).is_some())
+        };
+        parameter.kind() == ParameterKind::Path && parameter.directories.iter().any(is_here)
+    }
+
+    /// Sockets of daemons that do whatever they are told, as root.
+    fn sockets(&self, found: &mut Vec<LintFinding>) {
+        let real = |path: &str| path.replacen("/var/run/", "/run/", 1);
+        let is_root = |path: &&String| SOCKETS.iter().chain(&OPEN_SOCKETS).any(|known| *known == real(path));
+        if let Some(path) = self.command.sockets.iter().find(is_root) {
+            let what = format!("which connects to {path}");
+            let how = "the daemon behind it does as root what it is told: the arguments alone bound that";
+            self.add("command-socket", Class::Combined, &what, how, found);
         }
     }
 
@@ -183,10 +217,7 @@ impl GrantedCommand<'_> {
 
 /// Kinds whose values say nearly anything.
 fn is_free(kind: ParameterKind) -> bool {
-    matches!(
-        kind,
-        ParameterKind::Text | ParameterKind::Path | ParameterKind::Secret | ParameterKind::Unspecified
-    )
+    matches!(kind, ParameterKind::Text | ParameterKind::Secret | ParameterKind::Unspecified)
 }
 
 /// Kinds whose values are names that the client chooses.
@@ -194,6 +225,7 @@ fn is_name(kind: ParameterKind) -> bool {
     matches!(
         kind,
         ParameterKind::Name
+            | ParameterKind::Path
             | ParameterKind::User
             | ParameterKind::Group
             | ParameterKind::Hostname

@@ -29,6 +29,7 @@ pub(super) fn check(input: &Input<'_>, rule: &Grant<'_>, found: &mut Vec<LintFin
         outside(rule, &hits, found);
         modes(rule, found);
         owners(input, rule, found);
+        wildcards(rule, found);
     }
     if rule.has_verb(&[VerbId::FileRead]) {
         for row in table::SECRETS {
@@ -132,6 +133,18 @@ fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<LintFinding>) {
         );
         let remark = rule.remark(OUTSIDE, Severity::Error, directory, message);
         found.push(LintFinding { class: Some(Class::Combined), ..remark });
+    }
+}
+
+/// A star in `lines` takes more than a value: operators read `listen *;` as one port.
+fn wildcards(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
+    let is_open = |line: &&String| line.contains('*') && *line != "*";
+    let outside = rule.rule.directories.iter().find(|directory| !is_below(directory, &HARMLESS));
+    if let (Some(line), Some(_)) = (rule.rule.lines.iter().find(is_open), outside) {
+        let message = format!(
+            "`*` in {line:?} takes any printable characters, `;`, blanks and paths too: where a line may hold several settings, it lets all of them through"
+        );
+        found.push(rule.remark("lines-wildcard", Severity::Note, line, message));
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod accounts;
 mod apt;
-mod paths;
+pub mod paths;
 mod run;
 mod systemd;
 

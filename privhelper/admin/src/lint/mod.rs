@@ -38,6 +38,7 @@ pub fn run(input: &Input<'_>) -> Vec<LintFinding> {
     for rule in &rules {
         files::check(input, rule, &mut found);
         units::check(rule, &mut found);
+        units::aliases(rule, input.facts, &mut found);
         packages::check(rule, input.facts, &mut found);
     }
     files::published(&rules, &mut found);

@@ -1,11 +1,13 @@
 //! Findings about granted units.
 
+use super::facts::Facts;
 use super::glob::Star;
 use super::grant::{Grant, LintFinding};
 use super::names::{self, VerbGroup};
 use super::table::{Direction, UNITS};
-use crate::finding::Class;
+use crate::finding::{Class, Severity};
 use postern_policy::VerbId;
+use postern_policy::types::Pattern;
 
 /// Verbs after which a unit may run that did not.
 pub(super) const ON: &[VerbId] =
@@ -34,5 +36,22 @@ pub(super) fn check(rule: &Grant<'_>, found: &mut Vec<LintFinding>) {
         let what = "start and stop dependent units that it does not name (allow_cascade)";
         let how = "unit files decide which units those are, not this policy";
         found.push(rule.finding("allow-cascade", Class::Combined, "", what, how));
+    }
+}
+
+/// Names that are aliases on this host, of a unit that the client is not granted by its own name: such a request is refused.
+pub(super) fn aliases(rule: &Grant<'_>, facts: Option<&Facts>, found: &mut Vec<LintFinding>) {
+    let is_listed = |name: &str| {
+        let patterns = rule.rule.units.iter().filter_map(|text| Pattern::new(text).ok());
+        patterns.into_iter().any(|pattern: Pattern| pattern.matches_unit(name))
+    };
+    for unit in facts.into_iter().flat_map(|facts| &facts.units).filter(|unit| !is_listed(&unit.id)) {
+        if let Some(alias) = rule.rule.units.iter().find(|name| unit.names.contains(name)) {
+            let id = &unit.id;
+            let message = format!(
+                "on this host {alias} is an alias of {id}: requests are refused until {id} is granted; write {id:?}"
+            );
+            found.push(rule.remark("unit-alias", Severity::Warning, alias, message));
+        }
     }
 }

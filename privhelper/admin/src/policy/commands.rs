@@ -69,6 +69,9 @@ pub fn parse(table: Table<'_>) -> Option<ParsedCommand<'_>> {
         output_bytes: output,
         network: table.flag("network").unwrap_or(false),
         write: list(table, "write", values::directory).unwrap_or_default(),
+        description: description(table),
+        no_effect: table.flag("effect") == Some(false),
+        sockets: sockets(table),
     };
     let is_whole = table.findings().borrow().errors() == before;
     Some(ParsedCommand { table, name, wire: is_whole.then_some(wire) })
@@ -90,13 +93,31 @@ fn sandbox(table: Table<'_>) -> root::Sandbox {
 /// sandbox nothing is taken away that could be given back.
 fn check_idle(table: Table<'_>, sandbox: root::Sandbox) {
     let idle: &[&str] = match sandbox {
-        root::Sandbox::Validator => &["write", "network"],
-        root::Sandbox::None => &["scratch", "write", "network"],
+        root::Sandbox::Validator => &["write", "network", "sockets"],
+        root::Sandbox::None => &["scratch", "write", "network", "sockets"],
         root::Sandbox::Strict | root::Sandbox::Unspecified => &[],
     };
     for (key, at) in idle.iter().filter_map(|key| Some((key, table.place(key)?))) {
         table.error(at, format!("`{key}` has no effect in this command's `sandbox`: remove it"));
     }
+}
+
+fn description(table: Table<'_>) -> String {
+    let text = table.place("description").and_then(|_| table.required("description"));
+    let text = text.filter(|text| parameters::is_described(table, text.at, text.value));
+    text.map_or_else(String::new, |text| text.value.to_owned())
+}
+
+/// Unix sockets by path. With a network the command would also reach sockets without a path.
+fn sockets(table: Table<'_>) -> Vec<String> {
+    let sockets = list(table, "sockets", values::path).unwrap_or_default();
+    if let Some(at) = table.place("sockets").filter(|_| table.flag("network") == Some(true)) {
+        table.error(
+            at,
+            "`sockets` and `network` exclude each other: with a network all abstract sockets are in reach",
+        );
+    }
+    sockets
 }
 
 fn capability(text: &str) -> Result<(), String> {
@@ -130,7 +151,7 @@ fn environment(table: Table<'_>) -> Vec<String> {
     pairs
 }
 
-/// The program and its arguments: literals, `{p}`, `key={p}` and `{key}={p}`. Every parameter must be used; for a
+/// The program and its arguments: literals, `{p}`, `key={p}`, `--key={p}` and `{key}={p}`. Every parameter must be used; for a
 /// secret the program gets the path of a descriptor.
 fn argv(table: Table<'_>, parameters: &[root::Parameter]) -> Vec<String> {
     let argv = required_list(table, "argv", |_| Ok(()), "nothing is run");
@@ -186,7 +207,7 @@ fn element(text: &str, used: &mut Vec<String>) -> Result<(), String> {
     let names = match text.split_once('=') {
         None => parameter(text).map(|name| vec![name]),
         Some((key, value)) => {
-            let literal = !key.is_empty() && !key.starts_with('-') && !key.contains(['{', '}']);
+            let literal = !key.is_empty() && !key.contains(['{', '}']);
             let keys = if literal { Some(Vec::new()) } else { parameter(key).map(|name| vec![name]) };
             keys.zip(parameter(value)).map(|(mut names, name)| {
                 names.push(name);
@@ -200,7 +221,7 @@ fn element(text: &str, used: &mut Vec<String>) -> Result<(), String> {
             Ok(())
         }
         None => Err(format!(
-            "{text:?}: a parameter fills a whole argument such as \"{{p}}\", or a pair such as \"key={{p}}\", in none that begins with '-'"
+            "{text:?}: a parameter fills a whole argument such as \"{{p}}\", or the value of a pair such as \"key={{p}}\" or \"--key={{p}}\""
         )),
     }
 }

@@ -1,6 +1,7 @@
 //! The limits of an allow or ask rule, with their defaults.
 
 use super::keys::{self, Kind};
+use super::parameters::warn_of_regex;
 use super::table::Table;
 use super::values;
 use postern_policy::VerbId;
@@ -91,15 +92,31 @@ fn files(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
     if some(keys::is_write) {
         wire.max_files = small(table, "max_files", 20);
         wire.allow_create = table.flag("allow_create").unwrap_or(true);
-        wire.lines = list(table, "lines", values::text_pattern).unwrap_or_default();
-        if let Some(at) = table.place("lines").filter(|_| wire.lines.is_empty()) {
-            table.error(at, "`lines` is empty: no file could be written");
-        }
+        lines(table, wire);
     }
     if let Some(command) = table.text("validate") {
         command.value.clone_into(&mut wire.validate);
     }
     wire.no_undo_copy = table.flag("keep_for_undo") == Some(false);
+}
+
+/// The lines that may be written. An empty one is permitted and changes nothing: blank lines always pass.
+fn lines(table: Table<'_>, wire: &mut root::Rule) {
+    let texts = table.texts("lines").unwrap_or_default();
+    for text in texts.iter().filter(|text| !text.value.is_empty()) {
+        if let Err(why) = values::text_pattern(text.value) {
+            table.error(text.at, why);
+        }
+        warn_of_regex(table, text.at, text.value);
+    }
+    wire.lines = texts.iter().map(|text| text.value.to_owned()).filter(|text| !text.is_empty()).collect();
+    wire.comments = table.flag("comments").unwrap_or(false);
+    if let Some(at) = table.place("lines").filter(|_| wire.lines.is_empty()) {
+        table.error(at, "`lines` is empty: no file could be written");
+    }
+    if let Some(at) = table.place("comments").filter(|_| wire.lines.is_empty()) {
+        table.error(at, "`comments` has no effect without `lines`: remove it");
+    }
 }
 
 /// The modes, which have a default for new content and another for directories, and none for `file.set-mode`.

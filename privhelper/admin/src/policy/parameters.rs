@@ -1,12 +1,15 @@
 //! The parameters of a command: the kind of each, and the keys of that kind.
 
 use super::keys::PARAMETER_KINDS;
-use super::limits::required_list;
+use super::limits::{list, required_list};
 use super::table::Table;
 use super::values;
 use crate::text::unknown;
-use postern_policy::types::{Arguments, ParameterKind};
+use postern_policy::types::{Arguments, ParameterKind, bytes_of};
 use postern_proto::root::v1 as root;
+
+/// Longest description of a command or of a value, in bytes: a model pays for each.
+const DESCRIPTION_MAX: usize = 200;
 
 /// Reads `params` of a command and reports what is wrong with it. Sorted by name.
 #[must_use]
@@ -53,8 +56,12 @@ fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
             "units" => parameter.values = required_list(table, key, values::unit_pattern, nothing),
             "directories" => parameter.directories = required_list(table, key, values::directory, nothing),
             "files" => parameter.files = required_list(table, key, values::pattern, nothing),
+            "min" | "max" if *wire == root::ParameterKind::Size => {}
             "min" => parameter.min = integer(table, key, word),
             "max" => parameter.max = integer(table, key, word),
+            "within" => parameter.within = list(table, key, |_| Ok(())).unwrap_or_default(),
+            "check" => parameter.unchecked = table.flag(key) == Some(false),
+            "meanings" => parameter.meanings = meanings(table, &parameter.values),
             _ => {
                 let pattern = table.required(key)?;
                 if let Err(why) = values::text_pattern(pattern.value) {
@@ -64,14 +71,84 @@ fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
             }
         }
     }
+    if *wire == root::ParameterKind::Size {
+        (parameter.min, parameter.max) = sizes(table);
+    }
     if parameter.min > parameter.max {
         table.error(table.at, "`min` is above `max`: nothing is let through");
+    }
+    if let Some(at) = table.place("within").filter(|_| parameter.within.is_empty()) {
+        table.error(at, "`within` is empty: nothing is let through");
+    }
+    for (at, pattern) in table.text("pattern").iter().map(|text| (text.at, text.value)) {
+        warn_of_regex(table, at, pattern);
     }
     // The helper must accept the compiled form.
     if let Err(why) = ParameterKind::new(&parameter) {
         table.error(table.at, format!("parameter `{name}` {why}"));
     }
     Some(parameter)
+}
+
+/// The meaning of each value of an enum, in the values' order; none if nothing is said of any.
+fn meanings(table: Table<'_>, values: &[String]) -> Vec<String> {
+    let Some(inner) = table.table("meanings", "a table such as { on = \"switches it on\" }") else {
+        return Vec::new();
+    };
+    for name in inner.keys().filter(|name| !values.iter().any(|value| value == name.value)) {
+        table.error(name.at, unknown("value", name.value, values.iter().map(String::as_str)));
+    }
+    let meaning = |value: &String| {
+        let text = inner.text(value).filter(|text| is_described(table, text.at, text.value));
+        text.map_or_else(String::new, |text| text.value.to_owned())
+    };
+    values.iter().map(meaning).collect()
+}
+
+/// Checks a text for people and models, and reports what is wrong with it.
+pub(super) fn is_described(table: Table<'_>, at: usize, text: &str) -> bool {
+    let is_fine = (1..=DESCRIPTION_MAX).contains(&text.len()) && !text.chars().any(postern_text::is_hostile);
+    if !is_fine {
+        let why =
+            format!("a description is 1 to {DESCRIPTION_MAX} bytes on one line, without control characters");
+        table.error(at, why);
+    }
+    is_fine
+}
+
+/// The bytes of `min` and `max`. Without both there is no range; without one it is open on that side.
+fn sizes(table: Table<'_>) -> (i64, i64) {
+    let size = |key: &str| {
+        let text = table.text(key)?;
+        let size = bytes_of(text.value);
+        if size.is_none() {
+            let why = format!(
+                "{:?} is not a size: write a whole number, alone or with K, M, G or T, such as \"512M\"",
+                text.value
+            );
+            table.error(text.at, why);
+        }
+        size
+    };
+    match (size("min"), size("max")) {
+        (None, None) => (0, 0),
+        (min, max) => (min.unwrap_or(0), max.unwrap_or(i64::MAX)),
+    }
+}
+
+/// Warns of a pattern that is written as a regular expression: it would match these characters and nothing else.
+pub(super) fn warn_of_regex(table: Table<'_>, at: usize, pattern: &str) {
+    let is_regex = pattern.starts_with('^')
+        || pattern.ends_with('$')
+        || [".*", ".+", "[a-z", "[A-Z", "[0-9", "(?", "\\d", "\\w", "\\s", "\\."]
+            .iter()
+            .any(|part| pattern.contains(part));
+    if is_regex {
+        let why = format!(
+            "{pattern:?} reads like a regular expression: in a pattern only `*` is special, and all else is itself"
+        );
+        table.warn(at, why);
+    }
 }
 
 fn word_of_enum(text: &str) -> Result<(), String> {

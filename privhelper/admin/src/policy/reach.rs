@@ -160,6 +160,7 @@ fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
         && a.max_files >= b.max_files
         && has(a.allow_create, b.allow_create)
         && any(&a.lines, &b.lines)
+        && (a.lines.is_empty() || has(a.comments, b.comments))
         && (a.validate.is_empty() || a.validate == b.validate)
         && has(!a.no_undo_copy, !b.no_undo_copy)
 }

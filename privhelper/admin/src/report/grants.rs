@@ -126,8 +126,20 @@ pub fn command(command: &root::Command) -> Command {
     let network = if command.network { ", with network" } else { "" };
     let reverse =
         if command.reverse.is_empty() { String::new() } else { format!(", undone by {}", command.reverse) };
-    let runs =
-        format!("as {} {sandbox}{network}, at most {}{reverse}", command.user, duration(command.timeout_s));
+    let sockets = match command.sockets.as_slice() {
+        [] => String::new(),
+        sockets => format!(", may connect to {}", sockets.join(", ")),
+    };
+    let described = match command.description.as_str() {
+        "" => String::new(),
+        description => format!("{description}; "),
+    };
+    let effect = if command.no_effect { ", changes nothing by the policy's word" } else { "" };
+    let runs = format!(
+        "{described}as {} {sandbox}{network}{sockets}, at most {}{reverse}{effect}",
+        command.user,
+        duration(command.timeout_s)
+    );
     Command { name: command.name.clone(), argv: command.argv.clone(), runs }
 }
 

@@ -73,8 +73,36 @@ const LINES: &[(&str, &str, &str)] = &[
     ),
     (
         "argv = [\"/x\", \"a={p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"/x\", \"a-{p}\"]\nparams.p = { kind = \"name\" }",
+        "a parameter fills a whole argument",
+    ),
+    (
         "argv = [\"/x\", \"--a={p}\"]\nparams.p = { kind = \"name\" }",
-        "in none that begins with '-'",
+        "argv = [\"/x\", \"--{p}={p}\"]\nparams.p = { kind = \"name\" }",
+        "a parameter fills a whole argument",
+    ),
+    (
+        "argv = [\"/x\", \"--a={p}\"]\nparams.p = { kind = \"name\" }",
+        "argv = [\"/x\", \"--{p}\"]\nparams.p = { kind = \"name\" }",
+        "a parameter fills a whole argument",
+    ),
+    (
+        "description = \"restarts the shop\"",
+        "description = \"restarts\\nthe shop\"",
+        "a description is 1 to 200 bytes on one line",
+    ),
+    ("description = \"x\"", "description = \"\"", "`description` is empty"),
+    ("effect = false", "effect = \"no\"", "must be true or false"),
+    ("sockets = [\"/run/x/x.sock\"]", "sockets = [\"x.sock\"]", "must be absolute"),
+    (
+        "sockets = [\"/run/x/x.sock\"]",
+        "sockets = [\"/run/x/x.sock\"]\nnetwork = true",
+        "`sockets` and `network` exclude each other",
+    ),
+    (
+        "sockets = [\"/run/x/x.sock\"]",
+        "sockets = [\"/run/x/x.sock\"]\nsandbox = \"none\"",
+        "`sockets` has no effect in this command's `sandbox`",
     ),
     (
         "argv = [\"/x\", \"{k}={p}\"]\nparams.p = { kind = \"name\" }\nparams.k = { kind = \"name\" }",
@@ -155,6 +183,28 @@ const PARAMETERS: &[(&str, &str, &str)] = &[
     ("kind = \"text\", pattern = \"v*, [a] b\"", "kind = \"text\", pattern = \"\"", "`pattern` is empty"),
     ("kind = \"text\", pattern = \"v*\"", "kind = \"text\", pattern = \"é\"", "printable ASCII"),
     ("kind = \"size\"", "kind = \"size\", units = [\"a.service\"]", "unknown key \"units\""),
+    (
+        "kind = \"size\", min = \"1M\", max = \"4G\"",
+        "kind = \"size\", max = \"4 GB\"",
+        "\"4 GB\" is not a size",
+    ),
+    ("kind = \"size\", min = \"1M\"", "kind = \"size\", min = \"2M\", max = \"1M\"", "`min` is above `max`"),
+    (
+        "kind = \"cidr\", within = [\"10.0.0.0/8\"]",
+        "kind = \"cidr\", within = [\"10.0.0.0/99\"]",
+        "which is no network",
+    ),
+    ("kind = \"ip\", within = [\"::/0\"]", "kind = \"ip\", within = []", "`within` is empty"),
+    (
+        "kind = \"enum\", values = [\"on\", \"off\"], meanings = { on = \"switches it on\" }",
+        "kind = \"enum\", values = [\"on\", \"off\"], meanings = { onn = \"switches it on\" }",
+        "unknown value \"onn\": did you mean `on`?",
+    ),
+    (
+        "kind = \"path\", directories = [\"/srv\"], files = [\"*\"], check = false",
+        "kind = \"path\", directories = [\"/srv\"], files = [\"*\"], check = 0",
+        "must be true or false",
+    ),
     ("kind = \"group\"", "kind = 5", "`kind` must be a text in quotes, not a whole number"),
 ];
 
@@ -204,6 +254,34 @@ fn a_reverse_command_must_take_the_same_parameters() {
         &secret,
         "command \"drop\" takes \"p\", which is a secret, which is kept nowhere",
     );
+}
+
+#[test]
+fn a_reverse_command_may_take_some_of_the_parameters() {
+    let valid = format!(
+        "{GOOD}\n[[command]]\nname = \"ban\"\nargv = [\"/x\", \"{{ip}}\", \"{{why}}\"]\nreverse = \"unban\"\n\
+         params.ip = {{ kind = \"ip\" }}\nparams.why = {{ kind = \"name\" }}\n\
+         [[command]]\nname = \"unban\"\nargv = [\"/y\", \"{{ip}}\"]\nparams.ip = {{ kind = \"ip\" }}\n"
+    );
+    let broken =
+        valid.replace("[\"/y\", \"{ip}\"]", "[\"/y\", \"{ip}\", \"{x}\"]\nparams.x = { kind = \"name\" }");
+    check(&valid, &broken, "command \"unban\" takes \"x\", which this command does not have alike");
+}
+
+#[test]
+fn a_pattern_that_reads_like_a_regular_expression_is_a_warning() {
+    let with = |pattern: &str| {
+        let parameter = format!("params.p = {{ kind = \"text\", pattern = '{pattern}' }}");
+        TestHost::new(&command(&format!("argv = [\"/x\", \"{{p}}\"]\n{parameter}"))).run(&["policy", "check"])
+    };
+    for pattern in ["^v[0-9]+$", "v.*", "v\\d", "(?i)v"] {
+        let ran = with(pattern);
+        assert!(ran.out.contains("reads like a regular expression"), "{pattern}: {}", ran.out);
+        assert_eq!(ran.exit, Exit::Done, "{pattern}");
+    }
+    for pattern in ["v*", "a (b) [c]", "x.y", "1+1"] {
+        assert!(!with(pattern).out.contains("regular expression"), "{pattern}");
+    }
 }
 
 #[test]

@@ -87,6 +87,39 @@ fn unit_of_a_sandboxed_command() {
 }
 
 #[test]
+fn a_command_with_sockets_sees_these_and_no_other_place_of_sockets() {
+    let path = root::Parameter {
+        name: "to".to_owned(),
+        kind: root::ParameterKind::Path.into(),
+        directories: vec!["/var/backups".to_owned(), "/etc/x".to_owned()],
+        files: vec!["*".to_owned()],
+        ..root::Parameter::default()
+    };
+    let wire = root::Command {
+        sockets: vec!["/run/fail2ban/fail2ban.sock".to_owned()],
+        write: vec!["/srv/data".to_owned()],
+        parameters: vec![path],
+        ..row("ban", root::Sandbox::Strict)
+    };
+    let text = command(&Command::new(&wire).unwrap()).unwrap();
+    for line in [
+        "RestrictAddressFamilies=AF_UNIX",
+        "TemporaryFileSystem=/run:ro,mode=0755",
+        "TemporaryFileSystem=/var:ro,mode=0755",
+        "BindReadOnlyPaths=/run/fail2ban/fail2ban.sock",
+        "BindReadOnlyPaths=-/var/backups",
+        "BindPaths=/srv/data",
+        "PrivateNetwork=yes",
+    ] {
+        assert!(text.lines().any(|known| known == line), "no {line} in\n{text}");
+    }
+    assert!(!text.contains("/etc/x"), "{text}");
+    let plain = root::Command { sockets: Vec::new(), ..wire };
+    let text = command(&Command::new(&plain).unwrap()).unwrap();
+    assert!(!text.contains("AF_UNIX") && !text.contains("=/run:ro"), "{text}");
+}
+
+#[test]
 fn unit_of_a_command_without_sandbox() {
     let wire =
         root::Command { user: "root".to_owned(), scratch: Vec::new(), ..row("repair", root::Sandbox::None) };

@@ -50,7 +50,7 @@ const CASES: &[(&str, Exit, &[&str])] = &[
     (
         "unit.restart nginx.service",
         Exit::Done,
-        &["every alias must be granted as well", "12 times in 1 hour"],
+        &["if it is an alias, the unit's own name must be granted as well", "12 times in 1 hour"],
     ),
     (
         "file.write /etc/nginx/conf.d/a.conf",

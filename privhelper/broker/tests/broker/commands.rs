@@ -102,6 +102,44 @@ fn a_refused_command_reveals_no_secret() {
 }
 
 #[test]
+fn clients_are_told_what_a_command_does_and_that_it_changes_nothing() {
+    let command = root::Command {
+        name: "look".to_owned(),
+        argv: strings(&["/bin/true"]),
+        description: "shows the queue".to_owned(),
+        no_effect: true,
+        sockets: strings(&["/run/q.sock"]),
+        ..root::Command::default()
+    };
+    let rules = vec![root::Rule { commands: strings(&["look"]), ..rule("look", &["command.run"]) }];
+    let world = World::of(root::Rules { rules, commands: vec![command], ..root::Rules::default() });
+    let name = "look".to_owned();
+    let request =
+        |mode| wire::CommandRunRequest { meta: meta(mode), name: name.clone(), parameters: Vec::new() };
+    let answer = world.ask("Helper/CommandRun", &request(Mode::Execute));
+    let accepted = answer.events.iter().find_map(|event| match &event.kind {
+        Some(event::Kind::Accepted(accepted)) => Some(accepted.no_effect),
+        _ => None,
+    });
+    assert_eq!(accepted, Some(true));
+    // It is recorded and ordered like every other command.
+    let arrived = world.recorder.executed.lock().unwrap().remove(0);
+    assert!(
+        arrived.claim.plan_json.contains(r#"connects to \"/run/q.sock\""#),
+        "{}",
+        arrived.claim.plan_json
+    );
+    let plan = world.ask("Helper/CommandRun", &request(Mode::Preview)).completed().plan.clone();
+    assert_eq!(plan.unwrap().command.unwrap().description, "shows the queue");
+    let described = world
+        .ask("Helper/PolicyDescribe", &wire::PolicyDescribeRequest { meta: meta(Mode::Execute) })
+        .completed()
+        .description
+        .clone();
+    assert_eq!(described.unwrap().grants[0].commands, ["look (shows the queue; changes nothing)"]);
+}
+
+#[test]
 fn a_command_without_secrets_has_an_empty_frame_of_them() {
     let command =
         root::Command { name: "plain".to_owned(), argv: strings(&["/bin/true"]), ..root::Command::default() };

@@ -55,8 +55,8 @@ impl Command {
             if !element.contains(['{', '}']) {
                 return Some(element.clone());
             }
-            // No parameter chooses the program or makes an option.
-            if place == 0 || element.starts_with('-') {
+            // No parameter chooses the program.
+            if place == 0 {
                 return None;
             }
             match element.split_once('=') {
@@ -103,7 +103,7 @@ impl Command {
 
     /// The values that name paths, under directories that only root may write.
     pub fn paths<'a>(&self, arguments: &'a Arguments) -> impl Iterator<Item = &'a str> {
-        let paths = self.parameters.iter().filter(|(_, kind)| kind.is(root::ParameterKind::Path));
+        let paths = self.parameters.iter().filter(|(_, kind)| kind.is_checked_path());
         let names = paths.map(|(name, _)| name.clone()).collect::<Vec<_>>();
         names.into_iter().filter_map(|name| arguments.get(&name))
     }

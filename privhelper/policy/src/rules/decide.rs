@@ -52,7 +52,7 @@ impl Policy {
     }
 
     /// Decides the facts. Of the rules of each element at least one must hold. A unit must be granted under its
-    /// canonical id and every alias too; of an upgrade of all, each package that changes.
+    /// canonical id too, and what rules say of its aliases counts; of an upgrade of all, each package that changes.
     ///
     /// # Errors
     /// The first limit that fails, `protected`, or `no_grant` for what the request did not name.
@@ -63,8 +63,10 @@ impl Policy {
         let Grant { mut elements, flags, least } = grant;
         self.check_along(&clients, &elements, facts)?;
         for (verb, object) in implied(&elements, facts)? {
-            let rules = self.element(&clients, verb, &object, 0)?;
-            elements.push(Element { verb, object, rules });
+            match self.element(&clients, verb, &object, 0) {
+                Ok(rules) => elements.push(Element { verb, object, rules }),
+                Err(why) => canonical(&object, facts, why)?,
+            }
         }
         let created = created(&elements, facts);
         for (index, element) in elements.iter_mut().enumerate() {
@@ -167,6 +169,18 @@ impl Policy {
 fn no_grant(verb: VerbId, object: &Object) -> Denied {
     let missing = format!("{} {}", verb.name(), object.name()).trim_end().to_owned();
     Denied { missing, ..Denied::new(Code::NoGrant, format!("no rule grants {} of this", verb.name())) }
+}
+
+/// The refusal of an implied object. An alias of which no rule speaks needs no grant: the canonical id of its unit has one.
+fn canonical(object: &Object, facts: &Facts, why: Denied) -> Result<(), Denied> {
+    match (object, facts) {
+        (Object::Unit { name, .. }, Facts::Unit(unit)) if why.code == Code::NoGrant => {
+            let id = unit.state.id.as_str();
+            let message = format!("the unit is an alias of {id}, which no rule grants");
+            if name.as_str() == id { Err(Denied { message, ..why }) } else { Ok(()) }
+        }
+        _ => Err(why),
+    }
 }
 
 /// The grants that the facts require besides those of the request, with the limits and strictness of their rules: of each

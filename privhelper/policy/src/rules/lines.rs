@@ -5,18 +5,26 @@ use crate::types::Pattern;
 /// Longest line that is compared with the patterns, in bytes.
 const LINE_MAX: usize = 4096;
 
-/// The number, from 1, of the first line that is none of these. Blank lines pass; a comment is a line like any other.
+/// Whether a line begins with `#`, and is neither `#!` nor `#include`, which programs obey.
+pub fn is_comment(line: &str) -> bool {
+    let text = line.trim_start_matches([' ', '\t']);
+    text.starts_with('#') && !text.starts_with("#!") && !text.starts_with("#include")
+}
+
+/// The number, from 1, of the first line that is none of these. Blank lines pass, and comments where `comments` says so;
+/// else a comment is a line like any other.
 ///
 /// A line is printable ASCII: no NUL, carriage return or tab, nothing that is not UTF-8. It never ends in `\`, which
 /// would make the next line a part of it. A last line feed may be missing.
-pub(super) fn first_unlisted(listed: &[Pattern], content: &[u8]) -> Option<usize> {
+pub(super) fn first_unlisted(listed: &[Pattern], comments: bool, content: &[u8]) -> Option<usize> {
     let is_listed = |line: &[u8]| {
         let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= LINE_MAX);
         text.is_some_and(|text| {
             text.bytes().all(|b| matches!(b, b' ' | b'\t'))
                 || (text.bytes().all(|b| matches!(b, b' '..=b'~'))
                     && !text.ends_with('\\')
-                    && listed.iter().any(|pattern| pattern.matches_line(text)))
+                    && (comments && is_comment(text)
+                        || listed.iter().any(|pattern| pattern.matches_line(text))))
         })
     };
     let bad = content.split(|b| *b == b'\n').position(|line| !is_listed(line))?;

@@ -19,5 +19,6 @@ pub use command::Command;
 pub use decision::Decision;
 pub use element::Element;
 pub use grant::Grant;
+pub use lines::is_comment;
 pub use object::{Object, RequiredGrant, Selector};
 pub use rule::Rule;

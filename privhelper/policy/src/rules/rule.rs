@@ -123,7 +123,7 @@ impl Rule {
 
     fn keep_lines(&self, content: Option<&[u8]>) -> Result<(), Denied> {
         let content = content.filter(|_| !self.lines.is_empty());
-        let unlisted = content.and_then(|content| first_unlisted(&self.lines, content));
+        let unlisted = content.and_then(|content| first_unlisted(&self.lines, self.comments, content));
         let why = |line| format!("line {line} is none of those that rule {} grants (`lines`)", self.id);
         unlisted.map_or(Ok(()), |line| Err(Denied::new(Code::LimitExceeded, why(line))))
     }

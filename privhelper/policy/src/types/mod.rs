@@ -37,7 +37,7 @@ pub use digest::{Digest, hex, unhex};
 pub use expect::Expect;
 pub use mode::{Attributes, FileKind, FileMode};
 pub use package::{PackageName, PackageVersion};
-pub use parameter::{ParameterKind, is_hostname};
+pub use parameter::{ParameterKind, bytes_of, is_hostname};
 pub use path::TargetPath;
 pub use pattern::Pattern;
 pub use request_id::RequestId;

@@ -107,6 +107,26 @@ fn a_file_of_listed_lines_consists_of_nothing_else() {
 }
 
 #[test]
+fn comments_pass_where_the_rule_says_so_but_none_that_programs_obey() {
+    let policy_of = |comments| {
+        let lines = strings(&["Port *"]);
+        policy(vec![root::Rule { lines, comments, ..site("ssh", &["file.write"], 1, &["*"]) }])
+    };
+    let writes = |comments, content: &str| {
+        decide(&policy_of(comments), &[(VerbId::FileWrite, written("/srv/x/a", content.as_bytes()))]).is_ok()
+    };
+    for comment in ["# a note", "#Port 22", "  # indented", "#", "Port 22\n\n# end"] {
+        assert!(writes(true, comment), "{comment:?}");
+    }
+    assert!(!writes(false, "# a note") && writes(false, "Port 22"));
+    for other in
+        ["#!/bin/sh", "#include x", " #includedir /x", "# joins the next \\", "x # y", "# \u{202e}", "#\r"]
+    {
+        assert!(!writes(true, other), "{other:?}");
+    }
+}
+
+#[test]
 fn a_patch_counts_its_files_and_judges_each() {
     let rules = vec![root::Rule {
         max_files: 2,

@@ -156,7 +156,7 @@ fn vectors() -> Vec<(root::Parameter, &'static [&'static str], &'static [&'stati
         ),
         (
             kind(Kind::Cidr, &[]),
-            &["10.0.0.0/8", "0.0.0.0/0", "::/0", "2001:db8::/32"],
+            &["10.0.0.0/8", "0.0.0.0/1", "2001:db8::/32"],
             &["10.0.0.0", "10.0.0.0/33", "10.0.0.0/08", "::/129", "10.0.0.0/255.0.0.0", "/8", "10.0.0.0/"],
         ),
         (kind(Kind::Port, &[]), &["1", "443", "65535"], &["0", "65536", "080", "http", "1-2"]),
@@ -226,6 +226,101 @@ fn a_parameters_kind_admits_its_own_spelling_and_no_other() {
     let kinds = (1..100).filter(|kind| root::ParameterKind::try_from(*kind).is_ok()).count();
     assert_eq!(every, kinds, "each kind has vectors");
     assert!(ParameterKind::new(&kind(root::ParameterKind::Unspecified, &[])).is_err());
+}
+
+/// Kinds with limits: values within them, values outside.
+fn limited() -> Vec<(root::Parameter, &'static [&'static str], &'static [&'static str])> {
+    use root::ParameterKind as Kind;
+    let within = |of: Kind, networks: &[&str]| root::Parameter { within: strings(networks), ..kind(of, &[]) };
+    let path = root::Parameter {
+        directories: strings(&["/srv/a"]),
+        files: strings(&["*"]),
+        unchecked: true,
+        ..kind(Kind::Path, &[])
+    };
+    vec![
+        (
+            within(Kind::Cidr, &["10.0.0.0/8", "2001:db8::/32"]),
+            &["10.0.0.0/8", "10.1.0.0/16", "10.255.255.255/32", "2001:db8:1::/48"],
+            &[
+                "0.0.0.0/0",
+                "10.0.0.0/7",
+                "11.0.0.0/8",
+                "9.255.255.255/32",
+                "2001:db9::/48",
+                "::/0",
+                "10.1.2.3",
+            ],
+        ),
+        (
+            within(Kind::Ip, &["192.0.2.0/25", "198.51.100.7/32"]),
+            &["192.0.2.0", "192.0.2.127", "198.51.100.7"],
+            &["192.0.2.128", "192.0.1.255", "198.51.100.6", "::ffff:192.0.2.1", "192.0.2.0/25"],
+        ),
+        // All addresses: only `within` can name them.
+        (kind(Kind::Cidr, &[]), &["0.0.0.0/1"], &["0.0.0.0/0", "::/0"]),
+        (within(Kind::Cidr, &["0.0.0.0/0"]), &["0.0.0.0/0", "203.0.113.0/24"], &["::/0", "2001:db8::/32"]),
+        (
+            root::Parameter { min: 1 << 20, max: 1 << 30, ..kind(Kind::Size, &[]) },
+            &["1M", "1024K", "1048576", "1G", "512M"],
+            &["1", "1023K", "1048575", "2G", "1T", "1073741825", "x"],
+        ),
+        (
+            root::Parameter { min: 0, max: i64::MAX, ..kind(Kind::Size, &[]) },
+            &["0", "999999999999999T"],
+            &["1E", "1234567890123456"],
+        ),
+        (path, &["/srv/a/x"], &["/srv/b/x", "/srv/a/b/x", "/srv/a/../x"]),
+    ]
+}
+
+#[test]
+fn limits_of_a_kind_admit_what_is_within_them_and_nothing_else() {
+    for (wire, valid, invalid) in limited() {
+        let kind = ParameterKind::new(&wire).unwrap();
+        for value in valid {
+            assert!(kind.admits(value), "{kind:?} {value:?}");
+        }
+        for value in invalid {
+            assert!(!kind.admits(value), "{kind:?} {value:?}");
+        }
+    }
+    let broken = root::Parameter { within: strings(&["10.0.0.0/33"]), ..kind(root::ParameterKind::Ip, &[]) };
+    assert!(ParameterKind::new(&broken).is_err());
+}
+
+#[test]
+fn a_network_is_within_another_if_each_of_its_addresses_is() {
+    let of = |network: &str| {
+        let wire = root::Parameter { within: strings(&[network]), ..kind(root::ParameterKind::Ip, &[]) };
+        ParameterKind::new(&wire).unwrap()
+    };
+    // Every prefix length, with the first and last address inside and the neighbours outside.
+    for bits in 1..=32_u32 {
+        let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+        let first = 0xC0A8_5A5A & mask;
+        let text = |address: u32| std::net::Ipv4Addr::from(address).to_string();
+        let kind = of(&format!("{}/{bits}", text(0xC0A8_5A5A)));
+        for inside in [first, first | !mask, 0xC0A8_5A5A] {
+            assert!(kind.admits(&text(inside)), "{} in /{bits}", text(inside));
+        }
+        for outside in [first.wrapping_sub(1), (first | !mask).wrapping_add(1)] {
+            assert!(!kind.admits(&text(outside)), "{} in /{bits}", text(outside));
+        }
+    }
+}
+
+#[test]
+fn the_requirement_of_a_parameter_names_its_limits() {
+    use root::ParameterKind as Kind;
+    let says = |wire: &root::Parameter| ParameterKind::new(wire).unwrap().says();
+    let meanings =
+        root::Parameter { meanings: strings(&["starts it", ""]), ..kind(Kind::Enum, &["on", "off"]) };
+    assert_eq!(says(&meanings), "on (starts it)|off");
+    let size = root::Parameter { min: 1, max: 9, ..kind(Kind::Size, &[]) };
+    assert_eq!(says(&size), "size such as 512M of 1 to 9 bytes");
+    let within = root::Parameter { within: strings(&["10.0.0.0/8"]), ..kind(Kind::Ip, &[]) };
+    assert_eq!(says(&within), "IP address within 10.0.0.0/8");
 }
 
 #[test]

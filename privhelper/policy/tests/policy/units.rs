@@ -36,6 +36,34 @@ fn denied(verb: &str, names: &[&str]) -> root::Rule {
 }
 
 #[test]
+fn a_unit_is_granted_by_its_own_name_whatever_its_aliases_are() {
+    let asks = |name: &'static str, names: &[&str]| {
+        let unit_facts = UnitFacts { state: state(names), affected: Vec::new() };
+        let facts = Facts::Unit(Box::new(unit_facts));
+        move |policy: &Policy| {
+            let by = decide(policy, &[(VerbId::UnitRestart, unit(name))])?;
+            policy.decide_facts(by, &agent(), &facts)
+        }
+    };
+    let own = asks("a.service", &["a.service", "alias.service"]);
+    let alias = asks("alias.service", &["a.service", "alias.service"]);
+    let by_alias = root::Rule { units: strings(&["alias.service"]), ..granted(false, Allow) };
+    assert!(own(&policy(vec![granted(false, Allow)])).is_ok());
+    // The alias alone grants nothing, and the refusal names the unit.
+    let refused = alias(&policy(vec![by_alias.clone()])).unwrap_err();
+    assert_eq!((refused.code, refused.missing.as_str()), (Code::NoGrant, "unit.restart a.service"));
+    assert_eq!(refused.message, "the unit is an alias of a.service, which no rule grants");
+    let both = root::Rule { units: strings(&["a.service", "alias.service"]), ..granted(false, Allow) };
+    assert!(alias(&policy(vec![both])).is_ok());
+    // What rules say of an alias counts.
+    let denied = policy(vec![granted(false, Allow), denied("unit.restart", &["alias.service"])]);
+    assert_eq!(own(&denied).unwrap_err().code, Code::Denied);
+    let asked = decided(root::Rule { id: "asks".to_owned(), ..by_alias }, Ask);
+    let strict = own(&policy(vec![granted(false, Allow), asked])).unwrap();
+    assert_eq!(strict.decision(), postern_policy::Decision::Ask);
+}
+
+#[test]
 fn units_that_start_along_need_no_grant_and_the_others_allow_cascade() {
     use VerbId::{UnitDisable, UnitEnable, UnitReload, UnitRestart, UnitStart, UnitStop};
     let (narrow, wide) = (policy(vec![granted(false, Allow)]), policy(vec![granted(true, Allow)]));

@@ -11,7 +11,7 @@ use postern_policy::{Command, Grant, VerbId};
 use postern_proto::root::v1::{CommandJob, Inverse, Outcome, Sandbox};
 use postern_proto::v1::{CommandRunRequest, Completed, Parameter};
 use postern_root::store::{self, Durability};
-use postern_root::{Code, Denied, Error};
+use postern_root::{Accounts, Code, Denied, Error};
 use prost::Message;
 
 /// Starts the unit, and follows it.
@@ -28,12 +28,14 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     let argv = row.argv(&arguments)?;
     let owner = host.root.root_uid;
     argv.first().map_or(Ok(()), |program| paths::program(program, owner))?;
+    let owner = path_owner(row, authority.accounts).unwrap_or(owner);
     row.paths(&arguments).try_for_each(|path| paths::parent(path, owner))?;
     let id = authority.ordered.id;
     let unit = UnitName::new(&format!("{}@{id}.service", row.unit()))?;
     let objects = vec![row.name.to_string()];
     let inverse = inverse(work, grant, row, &committed);
-    let statement = authority.outcome(grant, objects, Completed::default());
+    let completed = Completed { no_effect: row.wire.no_effect, ..Completed::default() };
+    let statement = authority.outcome(grant, objects, completed);
     let path = job::begin(host, id, &unit, &Outcome { inverse, ..statement })?;
     let record = CommandJob {
         argv,
@@ -50,6 +52,13 @@ pub fn run(work: &mut Work<'_>, request: CommandRequest, grant: &Grant) -> Resul
     // The record has the secrets, and nothing reads it any more. `Acknowledge` removes it too.
     drop(store::remove(&directory.join("job")));
     Ok(outcome)
+}
+
+/// The user of the row, to whom directories of its paths may belong besides root: without capabilities the command can
+/// do no more there than its user. Nobody is other services' user as well.
+fn path_owner(row: &Command, accounts: &Accounts) -> Option<u32> {
+    let is_own = row.wire.capabilities.is_empty() && row.wire.user != "nobody";
+    accounts.user(&row.wire.user).filter(|uid| is_own && *uid != 0)
 }
 
 /// Returns the inverse of a command: the `reverse` of its row, with the same values except secrets; none if the row has

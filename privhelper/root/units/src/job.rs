@@ -115,9 +115,14 @@ fn outcome(path: &Path, unit: &UnitState) -> Result<Outcome, Fault> {
     let statement = decode("statement.pb")?.ok_or_else(|| Fault::corrupt("a job"))?;
     let ended = Events::new(path).last().map_or_else(|| without_outcome(unit), |last| command_outcome(&last));
     let (rule, decision) = (statement.rule.clone(), statement.decision);
+    let no_effect = statement.completed.as_ref().is_some_and(|completed| completed.no_effect);
     let inverse = statement.inverse.filter(|_| ended.status() == Status::Done);
     let undoable = inverse.is_some();
-    Ok(Outcome { completed: Some(Completed { rule, decision, undoable, ..ended }), inverse, ..statement })
+    Ok(Outcome {
+        completed: Some(Completed { rule, decision, undoable, no_effect, ..ended }),
+        inverse,
+        ..statement
+    })
 }
 
 fn command_outcome(outcome: &JobOutcome) -> Completed {

@@ -113,15 +113,22 @@ fn refuses_malformed_unit_names_before_systemctl_starts() {
 }
 
 #[test]
-fn a_unit_must_be_granted_under_every_name() {
+fn a_unit_is_granted_under_its_own_name_and_never_under_an_alias_alone() {
     let world = World::new(rules);
-    world.systemctl(&shows(&shown("nginx.service", "").replace("Names=", "Names=ssh.service ")));
     let mut channel = world.connect(CLIENT_UID);
-    assert_eq!(channel.ask("Helper/UnitStart", &start("nginx.service")).refused().code, "no_grant");
-    world.systemctl(&shows(&shown("debug-shell.service", "")));
+    // The name that was asked for is an alias of another unit.
+    world.systemctl(&shows(&shown("debug-shell.service", "").replace("Names=", "Names=nginx.service ")));
+    let refused = channel.ask("Helper/UnitStart", &start("nginx.service")).refused().clone();
+    assert_eq!(
+        (refused.code.as_str(), refused.missing.as_str()),
+        ("no_grant", "unit.start debug-shell.service")
+    );
     assert_eq!(channel.ask("Helper/UnitStatus", &status("nginx.service")).refused().code, "no_grant");
     assert_eq!(world.count("begin"), 0);
     assert!(world.calls().iter().all(|call| call[0] == "show"));
+    // It has an alias of which no rule speaks.
+    world.systemctl(&shows(&shown("nginx.service", "").replace("Names=", "Names=ssh.service ")));
+    assert_eq!(channel.ask("Helper/UnitStart", &start("nginx.service")).completed().code, "");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Sockets of services that act as root for their clients.
-const SOCKETS: [&str; 15] = [
+pub const SOCKETS: [&str; 15] = [
     "/run/docker.sock",
     "/run/containerd/containerd.sock",
     "/run/podman/podman.sock",

@@ -32,6 +32,27 @@ fn composed(rules: Vec<root::Rule>, facts: &Facts) -> Vec<LintFinding> {
 }
 
 #[test]
+fn a_grant_by_an_alias_alone_names_the_unit_that_it_needs() {
+    let ssh = Unit {
+        names: vec!["ssh.service".to_owned(), "sshd.service".to_owned()],
+        ..unit("ssh.service", "/usr/sbin/sshd")
+    };
+    let facts = host(vec![ssh]);
+    let found = |names: &[&str]| {
+        let rules = names.iter().map(|name| units("ssh", "unit.reload", name)).collect();
+        let found = lint(&policy(rules), Some(&facts));
+        of(&found, "unit-alias").first().map(|found| found.message.clone())
+    };
+    let message = found(&["sshd.service"]).unwrap();
+    assert!(
+        message.contains("sshd.service is an alias of ssh.service")
+            && message.contains("write \"ssh.service\"")
+    );
+    assert_eq!(found(&["ssh.service"]), None);
+    assert_eq!(found(&["ssh*.service"]), None);
+}
+
+#[test]
 fn a_composition_names_both_rules_with_file_and_line() {
     let rules =
         vec![writes("content", "/srv/app", "*.conf"), units("service", "unit.restart", "app.service")];

@@ -33,7 +33,7 @@ fn lets_values_of_the_kind_through_and_no_others() {
         (Kind::Domain, &["example.org"], &["localhost", "example.org."]),
         (Kind::Email, &["admin@example.org", "a.b+c@example.org"], &["admin", "a@b", "a b@example.org"]),
         (Kind::Port, &["1", "65535"], &["0", "65536", "080", "x"]),
-        (Kind::Cidr, &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33"]),
+        (Kind::Cidr, &["10.0.0.0/8", "2001:db8::/32"], &["10.0.0.0", "10.0.0.0/33", "0.0.0.0/0", "::/0"]),
         (Kind::Package, &["nginx-light", "g++"], &["nginx_light", "a b"]),
         (Kind::Unit, &["nginx.service", "postgresql@15-main.service"], &["nginx", "a\\x20b.service"]),
         (Kind::Client, &["agent", "ci-1"], &["Agent", "a_b", ""]),

@@ -77,7 +77,7 @@ impl World {
         let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fakes/systemctl");
         symlink(fake, at("systemctl")).unwrap();
         fs::write(at("act.sh"), "").unwrap();
-        let passwd = "root:x:0:0::/:/bin/sh\nagent:x:2001:2001::/:/bin/sh\noperator:x:2003:2003::/:/bin/sh\n";
+        let passwd = "root:x:0:0::/:/bin/sh\nagent:x:2001:2001::/:/bin/sh\noperator:x:2003:2003::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n";
         fs::write(at("passwd"), passwd).unwrap();
         fs::write(at("group"), "root:x:0:\n").unwrap();
         let client = Client { name: "agent".to_owned(), user: "agent".to_owned(), group: String::new() };
