@@ -4,6 +4,7 @@
 
 use crate::args::base64_bytes;
 use postern_proto::v1;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,7 +37,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident),* })*) => {
         $($(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum $name { #[default] Unspecified, $($variant),* }
 
@@ -71,7 +72,7 @@ words! {
 macro_rules! messages {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {
         $($(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default)]
         pub struct $name { $(#[serde(skip_serializing_if = "is_default")] pub $field: $type),* }
 
@@ -170,7 +171,7 @@ impl FromWire<v1::Progress> for Progress {
 }
 
 /// How a program ended. Zero is said too: here it means something.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExitInfo {
     /// The exit code.

@@ -21,6 +21,8 @@ pub struct Host {
     pub admin: PathBuf,
     /// The root directory of what `postern doctor` looks at.
     pub system: PathBuf,
+    /// The directory of the accepted policy: its time tells when the policy was replaced.
+    pub accepted_policy: PathBuf,
     /// The agent's configuration.
     pub config: PathBuf,
     /// The group whose members may approve.
@@ -50,6 +52,7 @@ impl Default for Host {
             operator_socket: "/run/postern/operator.sock".into(),
             admin: "/usr/bin/postern-admin".into(),
             system: "/".into(),
+            accepted_policy: "/var/lib/postern-policy".into(),
             config: "/etc/postern/agent.toml".into(),
             operators: "postern-operators".to_owned(),
             terminals: vec!["/dev/pts".into(), "/dev".into()],

@@ -19,6 +19,7 @@ mod hook;
 mod host;
 mod local;
 pub mod log;
+pub mod mcp;
 pub mod model;
 mod operators;
 mod patching;

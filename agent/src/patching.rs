@@ -1,8 +1,9 @@
 //! From a diff and what the files hold to the changes that are asked for.
 
-use crate::args::{FileChange, ReadRange};
-use crate::ask::Outcome;
-use crate::event::{Event, FileInfo, Status};
+use crate::args::{ChangeKind, FileChange, ReadRange};
+use crate::ask::{Ask, Mode, Outcome, new_id};
+use crate::door::Door;
+use crate::event::{Completed, Decision, Event, FileInfo, Status};
 use crate::request::Request;
 use crate::show::FileView;
 use postern_patch::{FileDiff, Kind, Moved, apply, difference};
@@ -103,4 +104,38 @@ pub fn sha256(content: &[u8]) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+/// The files that a request changes, and what they would hold.
+pub fn contents(request: &Request) -> Vec<(String, Option<Vec<u8>>)> {
+    let one = |change: &FileChange| match change.kind {
+        ChangeKind::Write => (change.path.clone(), Some(change.content.clone())),
+        ChangeKind::Remove => (change.path.clone(), None),
+    };
+    match request {
+        Request::FileWrite(args) => vec![one(&args.change.0)],
+        Request::FilePatch(args) => args.changes.iter().map(one).collect(),
+        Request::FileRemove(args) => vec![(args.path.clone(), None)],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a file may be read without a person's word.
+pub fn is_allowed(end: &Event) -> bool {
+    let is = |done: &Completed| done.status == Status::Previewed && done.decision == Decision::Allow;
+    matches!(end, Event::Completed(done) if is(done))
+}
+
+/// How the files that a request changes would differ. What may not be read, or not without a person's word, is left out.
+pub async fn views(door: &Door, ask: &Ask) -> Vec<FileView> {
+    let mut views = Vec::new();
+    for (path, new) in contents(&ask.request) {
+        let read = |mode| Ask { request: read_of(&path), id: new_id(), mode, wait_ms: 0, ..ask.clone() };
+        if is_allowed(&door.ask(&read(Mode::Check), &mut |_| {}).await.end)
+            && let Ok(old) = Old::of(door.ask(&read(Mode::Execute), &mut |_| {}).await)
+        {
+            views.push(old.view(&path, new.as_deref()));
+        }
+    }
+    views
 }

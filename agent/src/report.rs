@@ -6,10 +6,11 @@ use crate::exit::Exit;
 use crate::show::{self, FileView};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One object, whatever the verb.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     v: u8,
     /// The request's id.
@@ -24,17 +25,20 @@ pub struct Report {
     /// For people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// What the policy says.
     #[serde(skip_serializing_if = "is_unspecified")]
-    decision: Decision,
+    pub decision: Decision,
+    /// The rule that says so.
     #[serde(skip_serializing_if = "String::is_empty")]
-    rule: String,
+    pub rule: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     missing: String,
     /// An operator's next command after a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// What would happen, or did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<Plan>,
+    pub plan: Option<Plan>,
     #[serde(skip_serializing_if = "is_empty")]
     result: Answer,
     /// The id to undo it by.
@@ -45,7 +49,7 @@ pub struct Report {
 }
 
 /// What the verb found or left behind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 struct Answer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packages: Vec<PackageInfo>,

@@ -89,6 +89,12 @@ impl Machine {
         machine
     }
 
+    /// Its name, as `deploy/machine` knows it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The Debian in it.
     #[must_use]
     pub fn release(&self) -> Release {

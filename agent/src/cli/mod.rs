@@ -8,6 +8,7 @@ mod doctor;
 mod editing;
 mod ids;
 mod listing;
+mod mcp;
 mod model;
 mod options;
 mod patching;
@@ -66,7 +67,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>, host: &Host, console:
     let mut session = Session { host, console, global: cli.global, conversation: None };
     let exit = match cli.command {
         // Each of its requests has a trace of its own.
-        Some(Command::Serve) => Box::pin(session.run(Command::Serve)).await,
+        Some(command @ (Command::Serve | Command::Mcp(_))) => Box::pin(session.run(command)).await,
         Some(command) => Box::pin(trace::within(trace, session.run(command))).await,
         None => Box::pin(session.conversation()).await,
     };
@@ -93,6 +94,7 @@ impl Session<'_> {
             Command::Config(command) => self.config(command),
             Command::Model(command) => self.model(command).await,
             Command::Shell(command) => self.shell(command).await,
+            Command::Mcp(command) => self.mcp(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match serve::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -145,6 +147,7 @@ impl Session<'_> {
             | Command::Config(_)
             | Command::Model(_)
             | Command::Shell(_)
+            | Command::Mcp(_)
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),

@@ -1,5 +1,6 @@
 //! The command line's grammar.
 
+use super::mcp::Mcp;
 use super::subcommands::{Model, Shell};
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -145,6 +146,8 @@ pub enum Command {
     Model(Model),
     /// The agent's own commands
     Shell(Shell),
+    /// The MCP server: offers what the policy grants this user as tools to any agent
+    Mcp(Mcp),
     /// The service behind agent.sock
     Serve,
     /// Write on operators' terminals that a request waits: what postern-announce@.service does

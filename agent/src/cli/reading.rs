@@ -1,10 +1,8 @@
 //! What files hold now, as far as the client may read them: for diffs, and for what a patch is applied to.
 
 use super::session::Session;
-use crate::args::{ChangeKind, FileChange};
 use crate::ask::Mode;
-use crate::event::{Completed, Decision, Event, Status};
-use crate::patching::{Old, Unread, read_of};
+use crate::patching::{Old, Unread, contents, is_allowed, read_of};
 use crate::request::Request;
 use crate::show::FileView;
 
@@ -23,31 +21,14 @@ impl Session<'_> {
         for (path, new) in contents(request) {
             let door = self.door();
             let may = door.ask(&self.prepare(read_of(&path), Mode::Check), &mut |_| {}).await;
-            let is_free = matches!(&may.end, Event::Completed(done) if is_allowed(done));
-            if is_free && let Ok(old) = self.read(&path).await {
+            if is_allowed(&may.end)
+                && let Ok(old) = self.read(&path).await
+            {
                 views.push(old.view(&path, new.as_deref()));
             } else if !self.is_silent() {
                 self.console.say(&format!("no diff of {path}: it may not be read"));
             }
         }
         views
-    }
-}
-
-fn is_allowed(done: &Completed) -> bool {
-    done.status == Status::Previewed && done.decision == Decision::Allow
-}
-
-/// The files that a request changes, and what they would hold.
-fn contents(request: &Request) -> Vec<(String, Option<Vec<u8>>)> {
-    let one = |change: &FileChange| match change.kind {
-        ChangeKind::Write => (change.path.clone(), Some(change.content.clone())),
-        ChangeKind::Remove => (change.path.clone(), None),
-    };
-    match request {
-        Request::FileWrite(args) => vec![one(&args.change.0)],
-        Request::FilePatch(args) => args.changes.iter().map(one).collect(),
-        Request::FileRemove(args) => vec![(args.path.clone(), None)],
-        _ => Vec::new(),
     }
 }

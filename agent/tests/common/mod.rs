@@ -316,6 +316,7 @@ pub fn host_at(directory: &Path) -> Host {
         operator_socket: directory.join("operator.sock"),
         admin: directory.join("postern-admin"),
         system: directory.join("system"),
+        accepted_policy: directory.join("policy"),
         config: directory.join("agent.toml"),
         root: directory.join("root"),
         operators: "no-such-group".to_owned(),

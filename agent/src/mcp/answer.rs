@@ -1,0 +1,151 @@
+//! What a call answers: the request's report as data, and the same in words.
+
+use crate::ask::{Ask, Outcome};
+use crate::event::{Accepted, Decision, Event, Fault, Waiting};
+use crate::exit::Exit;
+use crate::operators;
+use crate::report::Report;
+use crate::show::{self, FileView};
+use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// The answer to a call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// The request; its status is `waiting` as long as it has no outcome.
+    #[serde(flatten)]
+    report: Report,
+    /// What has to be approved, while the request waits for an operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<Approval>,
+    #[serde(skip)]
+    words: String,
+    #[serde(skip)]
+    exit: Option<Exit>,
+}
+
+/// What an operator has to approve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Approval {
+    /// Its id.
+    id: String,
+    /// Until when it can be approved, in seconds since 1970.
+    expires_unix_s: u64,
+    /// The operator's command.
+    command: String,
+}
+
+impl Approval {
+    /// Of the helper's event.
+    pub fn of(waiting: &Waiting) -> Self {
+        // It becomes an argument of a command that a person types.
+        let id = operators::approval_id(&waiting.approval_id).unwrap_or("ID").to_owned();
+        let command = format!("postern-admin approve {id}");
+        Self { id, expires_unix_s: waiting.expires_unix_s, command }
+    }
+
+    /// One line for a person who looks at the client.
+    pub fn words(&self) -> String {
+        // As many characters as `postern-admin` tells approvals apart by.
+        let short: String = self.id.chars().take(8).collect();
+        let until = show::clock(self.expires_unix_s);
+        format!("waiting for an operator until {until}: postern-admin approve {short}")
+    }
+}
+
+impl Answer {
+    /// Of a request that has ended. `accepted` is the helper's decision before it.
+    pub fn new(outcome: &Outcome, accepted: &Accepted) -> Self {
+        let mut report = Report::new(outcome);
+        decide(&mut report, accepted);
+        let words = words(outcome, &report);
+        Self { report, approval: None, words, exit: Some(Exit::of_end(&outcome.end)) }
+    }
+
+    /// Of a request that has no outcome yet.
+    pub fn waiting(ask: &Ask, accepted: &Accepted, waiting: Option<&Waiting>, progress: &str) -> Self {
+        let mut report = Report::new(&Outcome::ended(ask, Event::Accepted(accepted.clone())));
+        decide(&mut report, accepted);
+        let approval = waiting.map(Approval::of);
+        report.status = "waiting";
+        report.message = approval.as_ref().map_or_else(|| progress.to_owned(), Approval::words);
+        report.plan = waiting.and_then(|waiting| waiting.plan.clone());
+        let id = &report.request_id;
+        let words = format!(
+            "{}\nThe request goes on without this call. Ask for its outcome: request_result with request_id {id}\n",
+            report.message
+        );
+        Self { report, approval, words, exit: None }
+    }
+
+    /// As a tool's result. What was not done is an error, so that a model takes notice.
+    pub fn result(&self) -> CallToolResult {
+        let content = vec![ContentBlock::text(self.words.clone())];
+        let is_well = matches!(self.exit, None | Some(Exit::Done));
+        let mut result =
+            if is_well { CallToolResult::success(content) } else { CallToolResult::error(content) };
+        result.structured_content = Some(self.json());
+        result
+    }
+
+    /// As data.
+    pub fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+/// A call that became no request.
+pub fn fault(fault: &Fault) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(format!("{}: {}", fault.code, fault.message))])
+}
+
+/// The decision, where the outcome does not repeat it.
+fn decide(report: &mut Report, accepted: &Accepted) {
+    if report.decision == Decision::Unspecified {
+        report.decision = accepted.decision;
+    }
+    if report.rule.is_empty() {
+        report.rule.clone_from(&accepted.rule);
+    }
+}
+
+fn words(outcome: &Outcome, report: &Report) -> String {
+    let mut text = match &outcome.end {
+        Event::Completed(done) if Exit::of_end(&outcome.end) == Exit::Done => {
+            let found = match &done.description {
+                Some(description) => show::grants(description, show::Reader::Model),
+                None => show::found(outcome, None),
+            };
+            found + &outcome.views.iter().map(FileView::text).collect::<String>()
+        }
+        Event::Completed(done) => {
+            format!("{}{}: {}\n", show::found(outcome, None), or_failed(&done.code), show::failure(done))
+        }
+        Event::Refused(refused) => {
+            format!("refused: {}: {}\n", refused.code, show::refusal(refused, &outcome.explain))
+        }
+        Event::Error(fault) => format!("{}: {}\n", or_failed(&fault.code), fault.message),
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => String::new(),
+    };
+    text.push_str(&String::from_utf8_lossy(&outcome.stderr));
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if outcome.truncated {
+        text.push_str("this is not all: the policy's limit cut it off\n");
+    }
+    if !report.rule.is_empty() {
+        let _ = writeln!(text, "rule: {}", report.rule);
+    }
+    if let Some(id) = &report.undo {
+        let _ = writeln!(text, "to take it back: undo with request_id {id}");
+    }
+    text
+}
+
+fn or_failed(code: &str) -> &str {
+    if code.is_empty() { "failed" } else { code }
+}

@@ -1,0 +1,89 @@
+//! The way to the helper: as this process's own uid, or through the agent where the helper does not know the uid.
+
+use crate::agent_client::AgentClient;
+use crate::args::Nothing;
+use crate::ask::{Ask, Mode, new_id};
+use crate::door::Door;
+use crate::event::{Description, Event, Fault};
+use crate::helper::Helper;
+use crate::host::Host;
+use crate::request::Request;
+
+/// The reason in the audit log.
+const REASON: &str = "which tools an MCP client is offered";
+
+/// An open way.
+pub struct Connection {
+    /// Where requests go.
+    pub door: Door,
+    /// Why the helper itself did not take them, where they go through the agent.
+    not_direct: Option<String>,
+}
+
+impl Connection {
+    /// Opens the helper's socket, else the agent's, and asks what this client may do.
+    ///
+    /// # Errors
+    /// Neither takes requests of this uid: why both did not.
+    pub async fn open(host: &Host) -> Result<(Self, Description), Fault> {
+        let direct = Self { door: Door::Helper(Helper::new(&host.helper_socket)), not_direct: None };
+        let refused = match direct.describe().await {
+            Ok(description) => return Ok((direct, description)),
+            Err(fault) => fault,
+        };
+        if !matches!(refused.code.as_str(), "unreachable" | "unknown_client") {
+            return Err(refused);
+        }
+        let agent = Self {
+            door: Door::Agent(AgentClient::new(&host.agent_socket)),
+            not_direct: Some(refused.message.clone()),
+        };
+        match agent.describe().await {
+            Ok(description) => Ok((agent, description)),
+            Err(fault) => Err(Fault::new(&fault.code, format!("{}; {}", refused.message, fault.message))),
+        }
+    }
+
+    /// The client's grants as the accepted policy has them now.
+    pub async fn describe(&self) -> Result<Description, Fault> {
+        let ask = Ask {
+            request: Request::PolicyDescribe(Nothing {}),
+            id: new_id(),
+            mode: Mode::Execute,
+            reason: REASON.to_owned(),
+            task: String::new(),
+            claimed_uid: nix::unistd::getuid().as_raw(),
+            wait_ms: 0,
+        };
+        match self.door.ask(&ask, &mut |_| {}).await.end {
+            Event::Completed(done) => done
+                .description
+                .ok_or_else(|| Fault::new("unsupported", "this helper does not describe its policy")),
+            Event::Refused(refused) => Err(Fault::new(&refused.code, refused.message)),
+            Event::Error(fault) => Err(fault),
+            Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {
+                Err(Fault::new("internal", "the answer has no end"))
+            }
+        }
+    }
+
+    /// One word for the way.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.door {
+            Door::Helper(_) => "helper",
+            Door::Agent(_) => "agent",
+        }
+    }
+
+    /// What the person has to know of the way, if it is not the direct one.
+    #[must_use]
+    pub fn notice(&self) -> Option<String> {
+        self.not_direct.as_ref().map(|why| {
+            format!(
+                "requests go through postern's agent and under its grants, because this user is no client of the \
+                 helper ({why}); to make it one: a [[client]] of the policy, and the group postern-clients"
+            )
+        })
+    }
+}

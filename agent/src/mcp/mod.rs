@@ -1,0 +1,69 @@
+//! The MCP server: the helper's verbs as tools of the Model Context Protocol, for any agent that speaks it.
+//!
+//! It has no power and decides nothing: it runs as the uid of its caller and sends typed requests as that uid, which the
+//! kernel proves to the helper. A request that has to be approved waits for an operator on operator.sock; no client of
+//! this protocol is ever asked.
+
+mod answer;
+mod connection;
+mod offer;
+mod order;
+mod prompts;
+mod resources;
+mod server;
+mod session;
+mod work;
+
+use crate::event::Fault;
+use crate::host::Host;
+use rmcp::ServiceExt;
+use server::Server;
+use session::Shared;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use offer::{ROWS, Row};
+
+/// The longest line that a client may send: twice the largest change of files, which JSON escapes.
+const LINE_LIMIT: usize = 16 << 20;
+
+/// How the server times its answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// A call that is not done after this time answers `waiting` with an id to ask again.
+    pub wait: Duration,
+    /// The pause after which a client is told again what its call waits for.
+    pub repeat: Duration,
+    /// The pause between two looks at whether the policy was replaced.
+    pub policy: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        // SDKs end a call after 60 s unless they are told otherwise.
+        Self { wait: Duration::from_secs(45), repeat: Duration::from_secs(5), policy: Duration::from_secs(2) }
+    }
+}
+
+/// Serves one client on a pair of streams until it closes them.
+///
+/// # Errors
+/// Neither the helper nor the agent takes requests of this uid.
+pub async fn serve<R, W>(host: &Host, times: Times, read: R, write: W) -> Result<(), Fault>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let shared = Arc::new(Shared::open(host, times).await?);
+    if let Some(notice) = shared.connection.notice() {
+        tracing::warn!("{notice}");
+    }
+    let transport =
+        rmcp::transport::async_rw::AsyncRwTransport::new_server(read, write).with_max_line_length(LINE_LIMIT);
+    // A client that leaves before it has said anything is no failure.
+    if let Ok(running) = Server::new(shared).serve(transport).await {
+        let _ = running.waiting().await;
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! From a call's name and arguments to what is asked of the helper.
+
+use super::offer::{RESULT, TOOLS};
+use crate::args::Of;
+use crate::ask::Mode;
+use crate::event::Fault;
+use crate::model::tools::{self, NoCall};
+use crate::request::Request;
+use crate::task::request;
+use crate::tool::{PackageTool, Tool};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The longest that a call may ask to wait.
+pub const WAIT_MAX_S: u64 = 3600;
+
+/// One call, its arguments checked.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// What is asked.
+    pub what: What,
+    /// How far.
+    pub mode: Mode,
+    /// Why.
+    pub reason: String,
+    /// How long the call waits, if it says so.
+    pub wait: Option<Duration>,
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A request as it is.
+    Request(Request),
+    /// A diff: the request is made from what the files hold.
+    Patch(String),
+    /// The newest change of this session is taken back.
+    UndoLast,
+    /// The outcome of a request.
+    Result(String),
+}
+
+/// Reads a call.
+///
+/// # Errors
+/// There is no such tool, or the arguments are not exactly its own.
+pub fn read(name: &str, mut args: Map<String, Value>) -> Result<Order, Fault> {
+    let invalid = |why: String| Fault::new("invalid_argument", why);
+    let dry_run = taken(&mut args, "dry_run", Value::as_bool, "true or false").map_err(invalid)?;
+    let reason =
+        taken(&mut args, "reason", |value| value.as_str().map(str::to_owned), "a text").map_err(invalid)?;
+    let wait = taken(&mut args, "wait_s", Value::as_u64, "a number of seconds").map_err(invalid)?;
+    if wait.is_some_and(|wait| wait > WAIT_MAX_S) {
+        return Err(invalid(format!("wait_s is at most {WAIT_MAX_S}")));
+    }
+    let order = order(name, args)?;
+    let mode = if dry_run == Some(true) { Mode::Preview } else { order.mode };
+    let reason = reason.unwrap_or(order.reason);
+    Ok(Order { mode, reason, wait: wait.map(Duration::from_secs), ..order })
+}
+
+/// What a call asks by its own arguments.
+fn order(name: &str, args: Map<String, Value>) -> Result<Order, Fault> {
+    let of = |what, mode, reason| Order { what, mode, reason, wait: None };
+    if name == RESULT {
+        return match args.into_iter().collect::<Vec<_>>().as_slice() {
+            [(key, Value::String(id))] if key == "request_id" => {
+                Ok(of(What::Result(id.clone()), Mode::Execute, format!("the outcome of {id}")))
+            }
+            _ => Err(Fault::new("invalid_argument", "request_id is a text, and nothing else belongs here")),
+        };
+    }
+    let call = tools::check(TOOLS, name, args).map_err(|no_call| match no_call {
+        NoCall::UnknownTool => Fault::new("unknown_tool", format!("there is no tool {name:?}")),
+        NoCall::BadArgs(why) => Fault::new("invalid_argument", why),
+    })?;
+    let tool: Tool = serde_json::from_value(json!(call))
+        .map_err(|error| Fault::new("invalid_argument", format!("{name} cannot be done so: {error}")))?;
+    let words = tool.describe();
+    let what = match &tool {
+        Tool::ApplyPatch { diff } => What::Patch(diff.clone()),
+        Tool::Undo { request_id } if request_id == "last" => What::UndoLast,
+        // Looked at, never done: an upgrade of everything has an action of its own.
+        Tool::Package(PackageTool::ListUpgrades {}) => {
+            let all = Tool::Package(PackageTool::Upgrade { names: Vec::new() });
+            return Ok(of(What::Request(single(name, &all)?), Mode::Preview, words));
+        }
+        tool => What::Request(single(name, tool)?),
+    };
+    Ok(of(what, Mode::Execute, words))
+}
+
+fn single(name: &str, tool: &Tool) -> Result<Request, Fault> {
+    request(tool).ok_or_else(|| Fault::new("invalid_argument", format!("{name} is no request")))
+}
+
+/// The recorded outcome of a request.
+pub fn recorded(of: &str) -> Request {
+    Request::RequestResult(Of { of: of.to_owned() })
+}
+
+fn taken<T>(
+    args: &mut Map<String, Value>,
+    key: &str,
+    read: impl Fn(&Value) -> Option<T>,
+    kind: &str,
+) -> Result<Option<T>, String> {
+    match args.remove(key) {
+        None => Ok(None),
+        Some(value) => read(&value).map(Some).ok_or_else(|| format!("{key} is {kind}")),
+    }
+}

@@ -1,0 +1,98 @@
+//! What a client may read: its grants, the outcome of a request, and tasks.
+
+use super::order::recorded;
+use super::order::{Order, What};
+use super::session::Session;
+use super::work::Work;
+use crate::agent_client::AgentClient;
+use crate::ask::Mode;
+use crate::event::Fault;
+use crate::show;
+use hyper::Method;
+use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const POLICY: &str = "postern://policy";
+const TASKS: &str = "postern://tasks";
+const REQUEST: &str = "postern://request/";
+
+/// Those with a fixed address.
+pub fn list() -> Vec<Resource> {
+    vec![
+        Resource::new(POLICY, "policy")
+            .with_description("What this client may do on this host, as the accepted policy says.")
+            .with_mime_type("application/json"),
+        Resource::new(TASKS, "tasks")
+            .with_description("The changes of this session, and this user's tasks at postern's agent.")
+            .with_mime_type("application/json"),
+    ]
+}
+
+/// Those of one request each.
+pub fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(format!("{REQUEST}{{request_id}}"), "request")
+            .with_description("The outcome of an earlier request, or what it waits for.")
+            .with_mime_type("application/json"),
+    ]
+}
+
+/// Reads one.
+///
+/// # Errors
+/// There is none of that address, or the helper does not answer.
+pub async fn read(session: &Arc<Session>, uri: &str) -> Result<ReadResourceResult, Fault> {
+    let value = match uri {
+        POLICY => policy(session).await?,
+        TASKS => tasks(session).await,
+        uri => match uri.strip_prefix(REQUEST) {
+            Some(id) if uuid::Uuid::try_parse(id).is_ok() => request(session, id).await?,
+            Some(_) | None => return Err(Fault::new("not_found", format!("there is no {uri}"))),
+        },
+    };
+    let text = ResourceContents::text(value.to_string(), uri).with_mime_type("application/json");
+    Ok(ReadResourceResult::new(vec![text]))
+}
+
+async fn policy(session: &Session) -> Result<Value, Fault> {
+    let description = session.shared.described().await?;
+    Ok(json!({
+        "through": session.shared.connection.name(),
+        "words": show::grants(&description, show::Reader::Model),
+        "client": description.client,
+        "grants": description.grants,
+    }))
+}
+
+async fn request(session: &Arc<Session>, id: &str) -> Result<Value, Fault> {
+    if let Some(work) = session.find(id) {
+        let ended = work.state.borrow().answer.clone();
+        return Ok(ended.map_or_else(|| work.so_far().json(), |answer| answer.json()));
+    }
+    let order = Order {
+        what: What::Request(recorded(id)),
+        mode: Mode::Execute,
+        reason: format!("the outcome of {id}"),
+        wait: None,
+    };
+    let work = Work::start(session, order, "an MCP client")?;
+    let mut state = work.state.clone();
+    let ended = state.wait_for(|state| state.answer.is_some()).await;
+    let ended = ended.map_err(|_| Fault::new("internal", "the request was not asked"))?;
+    Ok(ended.answer.as_ref().map(|answer| answer.json()).unwrap_or_default())
+}
+
+/// Who may not open the agent's socket has no tasks there.
+async fn tasks(session: &Session) -> Value {
+    let agent = AgentClient::new(&session.shared.agent_socket);
+    let tasks = match agent.call(Method::GET, "/tasks", None).await {
+        Ok(answer) => answer.error().map_or(Ok(answer.body), |fault| Err(fault.message)),
+        Err(lost) => Err(lost.explain("agent", agent.path(), "postern-users")),
+    };
+    let changes = session.made();
+    match tasks {
+        Ok(tasks) => json!({ "session": session.id, "changes": changes, "tasks": tasks }),
+        Err(why) => json!({ "session": session.id, "changes": changes, "no_tasks": why }),
+    }
+}

@@ -1,0 +1,202 @@
+//! One request under way: it goes on when its call has been answered with `waiting`.
+
+use super::answer::{Answer, Approval};
+use super::order::{Order, What, recorded};
+use super::session::{Change, Session};
+use crate::args::{Changes, Of};
+use crate::ask::{Ask, Mode, Outcome, new_id, reason};
+use crate::event::{Accepted, Completed, Event, Fault, Progress, Status, Waiting};
+use crate::exit::Exit;
+use crate::patching::{Old, Unread, read_of, resolve, views};
+use crate::request::Request;
+use crate::undo::UndoGrants;
+use postern_patch::{Kind, parse};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// A request under way, or one that has ended.
+pub struct Work {
+    /// Its id.
+    pub id: String,
+    /// How it stands.
+    pub state: watch::Receiver<State>,
+    ask: Ask,
+    running: AbortHandle,
+}
+
+/// How a request stands.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    accepted: Accepted,
+    waiting: Option<Waiting>,
+    /// The last news in words.
+    pub progress: String,
+    /// The answer, once there is one.
+    pub answer: Option<Arc<Answer>>,
+}
+
+impl State {
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Accepted(accepted) if !accepted.attached => self.accepted = accepted.clone(),
+            Event::Waiting(waiting) => {
+                self.progress = Approval::of(waiting).words();
+                self.waiting = Some(waiting.clone());
+            }
+            Event::Progress(progress) => {
+                self.waiting = None;
+                self.progress = words(progress);
+            }
+            Event::Accepted(_) | Event::Output(_) => {}
+            Event::Completed(_) | Event::Refused(_) | Event::Error(_) => self.waiting = None,
+        }
+    }
+}
+
+/// "download: nginx (45 %)".
+fn words(progress: &Progress) -> String {
+    let Progress { phase, item, percent, detail, .. } = progress;
+    let phase = serde_json::to_value(phase).unwrap_or_default();
+    let mut words = phase.as_str().unwrap_or_default().to_owned();
+    for part in [item, detail].into_iter().filter(|part| !part.is_empty()) {
+        words = format!("{words}: {}", postern_text::line(part));
+    }
+    if *percent > 0 { format!("{words} ({percent} %)") } else { words }
+}
+
+impl Work {
+    /// Starts a request on behalf of a client.
+    ///
+    /// # Errors
+    /// It cannot be asked so.
+    pub fn start(session: &Arc<Session>, order: Order, client: &str) -> Result<Arc<Self>, Fault> {
+        let (request, patch) = match order.what {
+            What::Request(request) => (request, None),
+            What::Patch(diff) => (Request::FilePatch(Changes { changes: Vec::new() }), Some(diff)),
+            What::UndoLast => {
+                let of = session.last().ok_or_else(|| {
+                    Fault::new("unknown_request", "this session made no change that can be taken back")
+                })?;
+                (Request::RequestUndo(Of { of }), None)
+            }
+            What::Result(of) => (recorded(&of), None),
+        };
+        let ask = Ask {
+            request,
+            id: new_id(),
+            mode: order.mode,
+            reason: reason(&format!("{client}: {}", order.reason)),
+            task: session.id.clone(),
+            claimed_uid: nix::unistd::getuid().as_raw(),
+            wait_ms: 0,
+        };
+        let (to, state) = watch::channel(State::default());
+        let running = tokio::spawn(run(Arc::clone(session), ask.clone(), patch, to)).abort_handle();
+        let work = Arc::new(Self { id: ask.id.clone(), state, ask, running });
+        session.add(Arc::clone(&work));
+        Ok(work)
+    }
+
+    /// What is answered before there is an outcome.
+    pub fn so_far(&self) -> Answer {
+        let state = self.state.borrow();
+        Answer::waiting(&self.ask, &state.accepted, state.waiting.as_ref(), &state.progress)
+    }
+
+    /// Whether there is an outcome.
+    pub fn has_ended(&self) -> bool {
+        self.state.borrow().answer.is_some()
+    }
+
+    /// Waits no longer. What the helper has begun, or waits for, goes on there.
+    pub fn leave(&self) {
+        self.running.abort();
+    }
+}
+
+async fn run(session: Arc<Session>, mut ask: Ask, patch: Option<String>, state: watch::Sender<State>) {
+    let made = match patch {
+        Some(diff) => changes(&session, &ask, &diff, &state).await,
+        None => Ok(None),
+    };
+    let outcome = match made {
+        Ok(request) => {
+            ask.request = request.unwrap_or(ask.request);
+            asked(&session, &ask, &state).await
+        }
+        Err(outcome) => *outcome,
+    };
+    state.send_modify(|state| state.answer = Some(Arc::new(Answer::new(&outcome, &state.accepted))));
+}
+
+/// Asks, finds out whether the change can be taken back, and remembers it.
+async fn asked(session: &Session, ask: &Ask, state: &watch::Sender<State>) -> Outcome {
+    let door = &session.shared.connection.door;
+    let mut outcome = door.ask(ask, &mut |event| state.send_modify(|state| state.take(event))).await;
+    if let Some(of) = ask.request.recalls() {
+        of.clone_into(&mut outcome.id);
+    }
+    if ask.mode == Mode::Preview && Exit::of_end(&outcome.end) == Exit::Done {
+        outcome.views = views(door, ask).await;
+    }
+    UndoGrants::default().settle(door, ask, &mut outcome).await;
+    if let Event::Completed(done) = &outcome.end
+        && ask.mode == Mode::Execute
+        && matches!(done.status, Status::Done | Status::Partly)
+    {
+        match ask.request.undoes() {
+            Some(of) => session.undone(of),
+            None if ask.request.is_effect() => session.changed(Change {
+                request_id: ask.id.clone(),
+                verb: outcome.verb,
+                target: ask.request.target(),
+                undoable: done.undoable,
+                undone: false,
+            }),
+            None => {}
+        }
+    }
+    outcome
+}
+
+/// The request that a diff is; an outcome where it is none.
+async fn changes(
+    session: &Session,
+    ask: &Ask,
+    diff: &str,
+    state: &watch::Sender<State>,
+) -> Result<Option<Request>, Box<Outcome>> {
+    let failed = |code: &str, why: String| {
+        Box::new(Outcome::ended(ask, Event::Error(Fault::new(code, why).not_begun())))
+    };
+    let files = parse(diff.as_bytes()).map_err(|fault| failed("invalid_argument", fault.to_string()))?;
+    let (mut changes, mut conflicts) = (Vec::new(), Vec::new());
+    for file in &files {
+        let old = if file.kind == Kind::Create {
+            Old::default()
+        } else {
+            let read = Ask { request: read_of(&file.path), id: new_id(), mode: Mode::Execute, ..ask.clone() };
+            let on = &mut |event: &Event| state.send_modify(|state| state.take(event));
+            Old::of(session.shared.connection.door.ask(&read, on).await).map_err(|unread| match unread {
+                Unread::Refused(outcome) => outcome,
+                Unread::TooLarge => {
+                    failed("too_large", format!("{:?} is larger than may be read", file.path))
+                }
+            })?
+        };
+        match resolve(file, &old) {
+            Ok(one) => changes.extend(one.map(|one| one.change)),
+            Err(conflict) => conflicts.push(conflict),
+        }
+    }
+    if !conflicts.is_empty() {
+        let why = format!("{}; nothing has been done", conflicts.join("; "));
+        return Err(failed("precondition_failed", why));
+    }
+    if changes.is_empty() {
+        let done = Completed { status: Status::Unchanged, ..Completed::default() };
+        return Err(Box::new(Outcome::ended(ask, Event::Completed(Box::new(done)))));
+    }
+    Ok(Some(Request::FilePatch(Changes { changes })))
+}
