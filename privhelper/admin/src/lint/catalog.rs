@@ -53,7 +53,7 @@ const OWN: &[Kind] = &[
     rule("downgrades", Combined, "older versions have holes that were closed since"),
     rule("command-as-root", Code, "a command that the agent may run runs as root"),
     rule("validator-as-root", Combined, "root parses what the agent wrote"),
-    rule("command-without-sandbox", Combined, "a command runs without a sandbox"),
+    rule("command-without-sandbox", Code, "a command runs without a sandbox"),
     rule("command-capabilities", Code, "a command has a capability that is as good as root"),
     rule(
         "program-runs-programs",
@@ -108,6 +108,7 @@ const OWN: &[Kind] = &[
     text("accepts-everything", "the rule accepts every finding, including future ones"),
     text("accepts-nothing", "the rule accepts a finding that it does not have"),
     text("many-directories", "each directory in which files may be changed makes postern-files start later"),
+    text("never-works", "requests that the rule grants fail on this host: not a risk, but of no use"),
     text("lines-wildcard", "a `*` in `lines` takes any printable characters, `;` and paths too"),
     text(
         "unit-alias",

@@ -5,7 +5,7 @@ use super::glob::matches;
 use super::grant::{Grant, LintFinding, shorten};
 use super::input::Input;
 use super::reach::{self, HARMLESS, is_below};
-use super::table::{self, CAPABILITIES, ENVIRONMENT, PROGRAMS, lists};
+use super::table::{self, CAPABILITIES, ENVIRONMENT, ESCAPING, PROGRAMS, lists};
 use crate::finding::Class;
 use postern_policy::VerbId;
 use postern_proto::root::v1::{Command, Parameter, ParameterKind, Sandbox};
@@ -85,7 +85,10 @@ impl GrantedCommand<'_> {
         }
         if self.command.sandbox() == Sandbox::None {
             let how = "it sees and reaches everything that its user does";
-            self.add("command-without-sandbox", Class::Combined, "which runs without a sandbox", how, found);
+            // Names and numbers say little to a program; free text may be an order.
+            let is_free = self.chosen().iter().any(|parameter| is_free(parameter.kind()));
+            let class = if is_free { Class::Code } else { Class::Combined };
+            self.add("command-without-sandbox", class, "which runs without a sandbox", how, found);
         }
         // A validator may own its scratch files: it can write nothing else.
         let is_strong = |name: &&String| {
@@ -94,23 +97,46 @@ impl GrantedCommand<'_> {
         let strong: Vec<_> = self.command.capabilities.iter().filter(is_strong).cloned().collect();
         if !strong.is_empty() {
             let what = format!("which has {}", shorten(&strong));
-            self.add(
-                "command-capabilities",
-                Class::Code,
-                &what,
-                "such a capability is equivalent to root",
-                found,
-            );
+            // The sandbox is read-only, without devices, other processes or new mounts: it leaves these their power.
+            let escapes = |name: &String| lists(ESCAPING, name);
+            let is_open = self.command.sandbox() == Sandbox::None || strong.iter().any(escapes);
+            let (class, how) = if is_open {
+                (Class::Code, "such a capability is equivalent to root")
+            } else {
+                (
+                    Class::Combined,
+                    "such a capability is equivalent to root as far as the sandbox lets it reach",
+                )
+            };
+            self.add("command-capabilities", class, &what, how, found);
         }
     }
 
-    /// The arguments that the client chooses.
-    fn arguments(&self, found: &mut Vec<LintFinding>) {
+    /// The parameters in its arguments that the client chooses.
+    fn chosen(&self) -> Vec<&Parameter> {
         let is_used = |parameter: &&Parameter| {
             let form = format!("{{{}}}", parameter.name);
             self.command.argv.iter().any(|argument| argument.contains(&form))
         };
-        let used: Vec<_> = self.command.parameters.iter().filter(is_used).collect();
+        let is_bounded = |parameter: &Parameter| {
+            matches!(
+                parameter.kind(),
+                ParameterKind::Enum
+                    | ParameterKind::Int
+                    | ParameterKind::Size
+                    | ParameterKind::Port
+                    | ParameterKind::Timezone
+            )
+        };
+        let is_chosen = |parameter: &&Parameter| {
+            is_used(parameter) && !is_bounded(parameter) && !self.is_listed(parameter)
+        };
+        self.command.parameters.iter().filter(is_chosen).collect()
+    }
+
+    /// The arguments that the client chooses.
+    fn arguments(&self, found: &mut Vec<LintFinding>) {
+        let used = self.chosen();
         let of = |wanted: fn(ParameterKind) -> bool| used.iter().find(|parameter| wanted(parameter.kind()));
         let base = self.program().rsplit('/').next().unwrap_or_default();
         if lists(PROGRAMS, base) {
@@ -145,6 +171,13 @@ impl GrantedCommand<'_> {
                 self.add("path-argument", Class::Combined, &what, &how, found);
             }
         }
+    }
+
+    /// Whether the rule lists the parameter's values one by one, so that the client chooses nothing else.
+    fn is_listed(&self, parameter: &Parameter) -> bool {
+        let mut grants = self.rule.rule.parameters.iter().filter(|grant| grant.name == parameter.name);
+        let is_literal = |patterns: &Vec<String>| patterns.iter().all(|pattern| !pattern.contains('*'));
+        grants.any(|grant| !grant.patterns.is_empty() && is_literal(&grant.patterns))
     }
 
     /// Whether a rule writes files that this parameter can name.

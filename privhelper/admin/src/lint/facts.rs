@@ -30,6 +30,9 @@ pub struct Facts {
     pub links: Vec<Link>,
     /// Directories above what rules write, Postern's own files, and sockets that are as good as root.
     pub inodes: Vec<Inode>,
+    /// Programs of the policy's commands that are not there.
+    #[serde(default)]
+    pub missing: Vec<String>,
     /// The users that clients are.
     pub users: Vec<User>,
     /// Users and `%groups` that sudoers names; none if it could not be read, which only root can.

@@ -1,8 +1,8 @@
 //! Findings about files that a rule may write or read, by the table of paths.
 
-use super::glob;
 use super::grant::{Grant, LintFinding, how_to_accept, shorten};
 use super::input::Input;
+use super::lines::{is_bounded, is_plain};
 use super::reach::{self, HARMLESS, is_below};
 use super::table::{self, Row};
 use crate::finding::{Class, Severity};
@@ -99,18 +99,6 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// Whether no line that the rule lets through can be one that does harm. Lines bound writing, not removing.
-fn is_bounded(rule: &root::Rule, row: &Row) -> bool {
-    let both = |line: &str, harm: &str| glob::both(line, glob::Star::Anything, harm, glob::Star::Anything);
-    // `lines` do not bind an owner or group that can change the file afterwards.
-    let opens = |mode: &String| u32::from_str_radix(mode, 8).map_or(true, |bits| bits & 0o022 != 0);
-    let is_given_away = rule.owners.iter().any(|name| name != "root") || rule.modes.iter().any(opens);
-    !is_given_away
-        && !row.lines.is_empty()
-        && !rule.lines.is_empty()
-        && !rule.lines.iter().any(|line| row.lines.iter().any(|harm| both(line, harm)))
-}
-
 /// A directory outside the harmless ones needs a reason: for what the table knows of it, or for itself.
 fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<LintFinding>) {
     let mut first = None;
@@ -119,7 +107,8 @@ fn outside(rule: &Grant<'_>, hits: &Hits<'_>, found: &mut Vec<LintFinding>) {
             || hits
                 .of_directory(directory)
                 .any(|row| row.class.severity() == Severity::Error || rule.accepts(row.id));
-        if !is_below(directory, &HARMLESS) && (!is_known || rule.accepts(OUTSIDE)) {
+        let is_plain = !is_known && is_plain(rule.rule, &rule.verbs);
+        if !is_below(directory, &HARMLESS) && !is_plain && (!is_known || rule.accepts(OUTSIDE)) {
             first.get_or_insert(directory);
         }
     }

@@ -52,6 +52,7 @@ pub fn live(rules: &root::Rules, scope: UnitScope, probes: &Probes) -> Facts {
     let package_hosts = apt::gather_hosts();
     let links = paths::links(rules);
     let inodes = paths::inodes(rules);
+    let missing = paths::missing(rules);
     let users = accounts::users(rules, &mut notes);
     let sudoers = accounts::sudoers(&mut notes);
     Facts {
@@ -64,6 +65,7 @@ pub fn live(rules: &root::Rules, scope: UnitScope, probes: &Probes) -> Facts {
         package_hosts,
         links,
         inodes,
+        missing,
         users,
         sudoers,
     }

@@ -17,7 +17,9 @@ pub mod gather;
 pub mod glob;
 mod grant;
 mod input;
+mod lines;
 mod names;
+mod never_works;
 mod packages;
 pub mod reach;
 mod sarif;
@@ -37,6 +39,7 @@ pub fn run(input: &Input<'_>) -> Vec<LintFinding> {
     let mut found = Vec::new();
     for rule in &rules {
         files::check(input, rule, &mut found);
+        never_works::check(input, rule, &mut found);
         units::check(rule, &mut found);
         units::aliases(rule, input.facts, &mut found);
         packages::check(rule, input.facts, &mut found);

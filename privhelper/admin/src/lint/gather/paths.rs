@@ -115,6 +115,15 @@ pub fn inodes(rules: &root::Rules) -> Vec<Inode> {
     paths.iter().filter_map(|path| inode(path)).collect()
 }
 
+/// Programs of commands that do not exist. One that this user may not look for is not among them.
+pub fn missing(rules: &root::Rules) -> Vec<String> {
+    let programs = rules.commands.iter().filter_map(|command| command.argv.first());
+    let is_absent =
+        |path: &&String| fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    let missing: BTreeSet<_> = programs.filter(is_absent).cloned().collect();
+    missing.into_iter().collect()
+}
+
 fn inode(path: &Path) -> Option<Inode> {
     let facts = fs::symlink_metadata(path).ok()?;
     let kind = facts.file_type();

@@ -13,7 +13,7 @@ mod secrets;
 mod services;
 mod systemd;
 
-pub use names::{CAPABILITIES, Direction, ENVIRONMENT, Names, PACKAGES, PROGRAMS, UNITS, lists};
+pub use names::{CAPABILITIES, Direction, ENVIRONMENT, ESCAPING, Names, PACKAGES, PROGRAMS, UNITS, lists};
 pub use row::Row;
 pub use secrets::SECRETS;
 

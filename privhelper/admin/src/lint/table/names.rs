@@ -190,6 +190,9 @@ pub const CAPABILITIES: &str = "\
     CAP_SYS_CHROOT CAP_MKNOD CAP_BPF CAP_PERFMON CAP_NET_ADMIN CAP_MAC_ADMIN CAP_MAC_OVERRIDE \
     CAP_LINUX_IMMUTABLE CAP_CHECKPOINT_RESTORE";
 
+/// Those of them that a sandbox of systemd's does not contain.
+pub const ESCAPING: &str = "CAP_SYS_ADMIN CAP_SYS_MODULE CAP_SYS_PTRACE CAP_SYS_RAWIO CAP_BPF";
+
 /// Variables that make a program load or run something else.
 pub const ENVIRONMENT: &str = "\
     LD_* PATH IFS ENV BASH_ENV BASH_FUNC* SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND CDPATH SHELL PERL* \

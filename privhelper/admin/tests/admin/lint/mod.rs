@@ -1,8 +1,9 @@
-//! The policies under tests/policies: each bad one has the findings that it names, each good one none.
+//! The policies under tests/policies: each dangerous one has the findings that it names, the harmless ones together at most two.
 
 mod compose;
 mod facts;
 mod glob;
+mod judged;
 mod output;
 mod protected;
 mod table;
@@ -86,7 +87,7 @@ fn head<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 #[test]
 fn every_bad_policy_is_refused_for_what_it_names() {
     let policies = policies("bad");
-    assert!(policies.len() >= 25, "only {} bad policies", policies.len());
+    assert!(policies.len() >= 40, "only {} bad policies", policies.len());
     let mut wrong = Vec::new();
     for (path, text) in &policies {
         let name = path.file_stem().unwrap().to_str().unwrap();
@@ -156,11 +157,13 @@ fn accept_risk_accepts_exactly_the_named_findings_of_its_rule() {
 }
 
 #[test]
-fn good_policies_are_clean() {
+fn forty_harmless_policies_raise_at_most_two_alarms() {
     let policies = policies("good");
-    assert!(policies.len() >= 5);
-    for (path, text) in policies {
-        let left = findings(&text);
-        assert!(left.is_empty(), "{}: {left:#?}", path.display());
-    }
+    assert!(policies.len() >= 40, "only {} harmless policies", policies.len());
+    let alarms = policies.iter().flat_map(|(path, text)| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        findings(text).into_iter().map(move |found| format!("{name}: {found}"))
+    });
+    let alarms = alarms.collect::<Vec<_>>();
+    assert!(alarms.len() <= 2, "{}", alarms.join("\n"));
 }

@@ -111,10 +111,8 @@ const BOUNDED: &[(&str, &str)] = &[
     ("tls-certbot-look", "command-as-root"),
     ("tls-certbot-issue", "command-as-root"),
     ("firewall-nft-look", "command-as-root"),
-    ("firewall-nft-look", "command-capabilities"),
     ("logs-look", "command-as-root"),
     ("logs-journal-vacuum", "command-as-root"),
-    ("logs-rotation", "logrotate"),
     ("diagnostics-journal-of-the-host", "command-as-root"),
 ];
 

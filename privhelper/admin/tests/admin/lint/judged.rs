@@ -1,0 +1,185 @@
+//! Findings are judged by `lines`, values and sandboxes, and rules that can never work are named apart from risks.
+
+use super::{lint, policy, rule, writes};
+use crate::support::{GOOD, TestHost};
+use postern_admin::finding::{Class, Severity};
+use postern_admin::lint::facts::{Facts, Inode};
+use postern_proto::root::v1 as root;
+
+fn has(found: &[postern_admin::lint::LintFinding], id: &str) -> bool {
+    found.iter().any(|finding| finding.id == id)
+}
+
+/// A rule that writes these lines to a file.
+fn lines(directory: &str, lines: &[&str]) -> root::Rules {
+    let lines = lines.iter().map(ToString::to_string).collect();
+    policy(vec![root::Rule { lines, ..writes("edit", directory, "agent") }])
+}
+
+#[test]
+fn logrotate_lines_that_begin_no_script_are_no_finding_and_all_others_are() {
+    for harmless in
+        ["/var/log/app.log {", "  weekly", "rotate *", "}", "create 0640 root adm", "/srv/shop/a.log {"]
+    {
+        let found = lint(&lines("/etc/logrotate.d", &[harmless]), None);
+        assert!(!has(&found, "logrotate"), "{harmless}: {found:?}");
+    }
+    for harm in [
+        "postrotate",
+        "/srv/shop/*.log {",
+        "  postrotate",
+        "*",
+        "  *",
+        "p*",
+        "/*",
+        "/etc/*.conf {",
+        "include *",
+        "/var/log/a /etc/shadow {",
+        "/var/log/../x {",
+        "compresscmd /x",
+        "\"/etc/shadow\" {",
+    ] {
+        assert!(has(&lint(&lines("/etc/logrotate.d", &[harm]), None), "logrotate"), "{harm}");
+    }
+}
+
+#[test]
+fn nginx_lines_count_with_all_directives_that_a_star_lets_through() {
+    for (line, is_finding) in [
+        ("gzip on;", false),
+        ("listen 8080;", false),
+        ("server_name *;", true),
+        ("access_log /var/log/x;", true),
+        ("load_module x;", true),
+        ("user root;", true),
+    ] {
+        let found = lint(&lines("/etc/nginx/conf.d", &[line]), None);
+        assert_eq!(has(&found, "nginx-load-module"), is_finding, "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn settings_of_an_unknown_file_are_no_finding_only_if_no_line_names_a_program_or_place() {
+    for (line, is_finding) in [
+        ("workers = *", false),
+        ("# *", false),
+        ("*", true),
+        ("on_start_command = *", true),
+        ("spool = /var/*", true),
+        ("log_to = *", true),
+        ("plugin = fast", true),
+    ] {
+        let found = lint(&lines("/etc/shop", &[line]), None);
+        assert_eq!(has(&found, "write-outside-harmless"), is_finding, "{line}: {found:?}");
+    }
+    let mut removes = lines("/etc/shop", &["workers = *"]);
+    removes.rules[0].verbs.push("file.remove".to_owned());
+    assert!(has(&lint(&removes, None), "write-outside-harmless"), "lines do not bound removing");
+}
+
+/// A policy whose rule runs this command.
+fn runs(command: root::Command) -> root::Rules {
+    let granted = root::Rule { commands: vec![command.name.clone()], ..rule("run", "command.run") };
+    root::Rules { commands: vec![command], ..policy(vec![granted]) }
+}
+
+fn command(argv: &[&str], sandbox: root::Sandbox) -> root::Command {
+    let argv = argv.iter().map(ToString::to_string).collect();
+    let mut command = root::Command {
+        name: "tool".to_owned(),
+        argv,
+        user: "nobody".to_owned(),
+        cwd: "/".to_owned(),
+        ..root::Command::default()
+    };
+    command.set_sandbox(sandbox);
+    command
+}
+
+#[test]
+fn values_that_the_rule_lists_are_no_choice_of_the_client() {
+    let mut parameter = root::Parameter { name: "unit".to_owned(), ..root::Parameter::default() };
+    parameter.set_kind(root::ParameterKind::Unit);
+    let tool = command(&["/usr/bin/systemctl", "kill", "{unit}"], root::Sandbox::Strict);
+    let mut rules = runs(root::Command { parameters: vec![parameter], ..tool });
+    assert!(has(&lint(&rules, None), "program-takes-names"));
+    for (values, is_finding) in [(&["a.service", "b.service"][..], false), (&["a.service", "b*"], true)] {
+        let patterns = values.iter().map(ToString::to_string).collect();
+        rules.rules[0].parameters = vec![root::ParameterGrant { name: "unit".to_owned(), patterns }];
+        assert_eq!(has(&lint(&rules, None), "program-takes-names"), is_finding, "{values:?}");
+    }
+}
+
+#[test]
+fn no_sandbox_ranks_above_a_capability_in_a_strict_one() {
+    let class = |command: root::Command, id: &str| {
+        let found = lint(&runs(command), None);
+        found.into_iter().find(|finding| finding.id == id).and_then(|finding| finding.class)
+    };
+    let mut text = root::Parameter { name: "x".to_owned(), ..root::Parameter::default() };
+    text.set_kind(root::ParameterKind::Text);
+    let with = |sandbox| root::Command {
+        parameters: vec![text.clone()],
+        ..command(&["/usr/bin/tool", "{x}"], sandbox)
+    };
+    assert_eq!(class(with(root::Sandbox::None), "command-without-sandbox"), Some(Class::Code));
+    let fixed = command(&["/usr/bin/tool"], root::Sandbox::None);
+    assert_eq!(class(fixed, "command-without-sandbox"), Some(Class::Combined));
+    let capable =
+        |sandbox, name: &str| root::Command { capabilities: vec![name.to_owned()], ..with(sandbox) };
+    let id = "command-capabilities";
+    assert_eq!(class(capable(root::Sandbox::Strict, "CAP_DAC_OVERRIDE"), id), Some(Class::Combined));
+    assert_eq!(class(capable(root::Sandbox::None, "CAP_DAC_OVERRIDE"), id), Some(Class::Code));
+    assert_eq!(class(capable(root::Sandbox::Strict, "CAP_SYS_ADMIN"), id), Some(Class::Code));
+}
+
+#[test]
+fn names_rules_that_can_never_work_on_this_host() {
+    let inode = |path: &str, uid, mode: &str| Inode {
+        path: path.to_owned(),
+        kind: "directory".to_owned(),
+        uid,
+        gid: 0,
+        mode: mode.to_owned(),
+    };
+    let never = |rules: &root::Rules, facts: &Facts| {
+        let found = lint(rules, Some(facts));
+        let found = found.into_iter().filter(|finding| finding.id == "never-works").collect::<Vec<_>>();
+        assert!(found.iter().all(|finding| finding.class.is_none() && finding.severity == Severity::Warning));
+        found.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+    };
+    let rules = policy(vec![writes("edit", "/srv/shop", "*.json")]);
+    let facts = |inodes| Facts { inodes, ..Facts::default() };
+    assert!(never(&rules, &facts(vec![inode("/srv", 0, "1777"), inode("/srv/shop", 0, "0755")])).is_empty());
+    for wrong in
+        [inode("/srv/shop", 1000, "0755"), inode("/srv/shop", 0, "0775"), inode("/srv", 1000, "0755")]
+    {
+        let found = never(&rules, &facts(vec![wrong.clone()]));
+        assert!(
+            found.len() == 1 && found[0].contains(&format!("{} belongs to uid", wrong.path)),
+            "{found:?}"
+        );
+    }
+    let tool = runs(command(&["/usr/bin/tool"], root::Sandbox::Strict));
+    assert!(never(&tool, &Facts::default()).is_empty());
+    let facts = Facts { missing: vec!["/usr/bin/tool".to_owned()], ..Facts::default() };
+    assert_eq!(
+        never(&tool, &facts),
+        ["rule run can never work on this host: there is no /usr/bin/tool, which command tool runs"]
+    );
+    let hidden = command(&["/home/alice/tool"], root::Sandbox::Strict);
+    assert!(
+        never(&runs(hidden), &Facts::default())[0]
+            .contains("needs /home/alice/tool, which its sandbox hides")
+    );
+    assert!(never(&runs(command(&["/home/alice/tool"], root::Sandbox::None)), &Facts::default()).is_empty());
+}
+
+#[test]
+fn a_rule_that_never_works_is_said_also_without_facts() {
+    let text = format!(
+        "{GOOD}\n[[command]]\nname = \"tool\"\nargv = [\"/tmp/tool\"]\n\n[[rule]]\nid = \"run\"\nclient = \"agent\"\nverbs = [\"command.run\"]\ncommands = [\"tool\"]\ndecision = \"allow\"\njustification = \"x\"\n"
+    );
+    let ran = TestHost::new(&text).run(&["policy", "check"]);
+    assert!(ran.out.contains("warning: rule run can never work on this host"), "{}", ran.out);
+}
