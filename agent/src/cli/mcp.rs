@@ -1,25 +1,84 @@
-//! `mcp`: the MCP server on standard input and output.
+//! `mcp`: the MCP server on standard input and output, and its entry in a client's configuration.
 
 use super::session::Session;
+use super::view::Signals;
+use crate::event::Fault;
 use crate::exit::Exit;
+use crate::mcp::install::{self, Change, Client, Person, Scope};
 use crate::mcp::{self, Times};
-use clap::Args;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Mcp {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// A call without an outcome after this time answers "waiting", with an id to ask again
     #[arg(long, value_name = "DUR", default_value = "45s", value_parser = humantime::parse_duration)]
     wait: Duration,
+    /// Listen on a Unix socket, by streamable HTTP, for this user alone
+    #[arg(long, value_name = "PATH")]
+    listen: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Add the server to an agent's own configuration; the old file is kept
+    Install {
+        /// The agent
+        client: Client,
+        /// For this user, or for everybody who works in the current directory
+        #[arg(long, value_enum, default_value_t)]
+        scope: Scope,
+        /// Remove the server from there
+        #[arg(long)]
+        uninstall: bool,
+    },
 }
 
 impl Session<'_> {
     pub(super) async fn mcp(&mut self, command: Mcp) -> Exit {
+        if let Some(Command::Install { client, scope, uninstall }) = command.command {
+            let change = if uninstall { Change::Remove } else { Change::Add };
+            return match self.install(client, scope, change) {
+                Ok(()) => Exit::Done,
+                Err(why) => self.fail(&Fault::new("failed", why)),
+            };
+        }
         let times = Times { wait: command.wait, ..Times::default() };
-        let (read, write) = rmcp::transport::io::stdio_pipes();
-        match mcp::serve(self.host, times, read, write).await {
+        let served = if let Some(path) = &command.listen {
+            let mut signals = Signals::new();
+            mcp::listen(self.host, times, path, signals.any()).await
+        } else {
+            let (read, write) = rmcp::transport::io::stdio_pipes();
+            mcp::serve(self.host, times, read, write).await
+        };
+        match served {
             Ok(()) => Exit::Done,
             Err(fault) => self.fail(&fault),
         }
+    }
+
+    /// Shows what changes in the client's file, and changes it.
+    fn install(&mut self, client: Client, scope: Scope, change: Change) -> Result<(), String> {
+        let planned = install::plan(client, scope, change, &Person::of_this_process()?)?;
+        let path = planned.path.display().to_string();
+        if !planned.is_changed() {
+            let is =
+                if change == Change::Add { "has the entry already" } else { "has no entry of Postern's" };
+            self.console.say(&format!("{path} {is}"));
+            return Ok(());
+        }
+        self.console.diff(&planned.difference());
+        if self.global.dry_run {
+            return Ok(());
+        }
+        if let Some(copy) = planned.write()? {
+            self.console.say(&format!("the old file is {}", copy.display()));
+        }
+        self.console.say(&format!("{path} is written: start the agent again"));
+        Ok(())
     }
 }

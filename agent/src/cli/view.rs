@@ -387,6 +387,11 @@ impl Signals {
         }
     }
 
+    /// Comes back at the first of them.
+    pub async fn any(&mut self) {
+        self.next().await;
+    }
+
     /// Comes back once the terminal or the session ends.
     pub async fn end(&mut self) {
         while self.next().await != Leave::HangUp {}

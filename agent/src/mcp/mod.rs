@@ -6,6 +6,8 @@
 
 mod answer;
 mod connection;
+pub mod install;
+mod listen;
 mod offer;
 mod order;
 mod prompts;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use listen::listen;
 pub use offer::{ROWS, Row};
 
 /// The longest line that a client may send: twice the largest change of files, which JSON escapes.

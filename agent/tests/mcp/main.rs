@@ -7,6 +7,7 @@ mod schema;
 
 mod calls;
 mod client;
+mod listening;
 mod offered;
 mod protocol;
 mod read;

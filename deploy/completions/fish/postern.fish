@@ -895,16 +895,30 @@ complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_s
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand shell; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l wait -d 'A call without an outcome after this time answers "waiting", with an id to ask again' -r
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l wait -d 'A call without an outcome after this time answers "waiting", with an id to ask again' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l listen -d 'Listen on a Unix socket, by streamable HTTP, for this user alone' -r -F
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l reason -d 'Why, for the audit log' -r
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l dry-run -d 'Show what would be done, change nothing'
-complete -c postern -n "__fish_postern_using_subcommand mcp" -s q -l quiet -d 'No progress and no hints'
-complete -c postern -n "__fish_postern_using_subcommand mcp" -l direct -d 'Ask the helper itself, as this user, not through the agent'
-complete -c postern -n "__fish_postern_using_subcommand mcp" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and not __fish_seen_subcommand_from install" -f -a "install" -d 'Add the server to an agent\'s own configuration; the old file is kept'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l scope -d 'For this user, or for everybody who works in the current directory' -r -f -a "user\t'The person, in all projects'
+project\t'Everybody who works in the current directory'"
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l uninstall -d 'Remove the server from there'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c postern -n "__fish_postern_using_subcommand serve" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand serve" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

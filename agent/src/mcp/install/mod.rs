@@ -1,0 +1,159 @@
+//! `postern mcp install`: the server's entry in a client's own configuration file.
+//!
+//! The file is the person's: everything else in it stays byte for byte, the difference is shown, the old file is kept.
+//! After an edit the file is read again and must hold what it held, with the entry alone added or removed.
+
+mod clients;
+mod json;
+mod toml;
+mod write;
+mod yaml;
+
+use crate::show::FileView;
+use clients::Entry;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+pub use clients::{Client, Scope};
+
+/// The directories of the person who installs.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// Home.
+    pub home: PathBuf,
+    /// The working directory, which a project's scope is about.
+    pub project: PathBuf,
+    /// `XDG_CONFIG_HOME`, where it is set.
+    pub config: Option<PathBuf>,
+    /// `CODEX_HOME`, likewise.
+    pub codex: Option<PathBuf>,
+}
+
+/// What is to be done with the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is added.
+    Add,
+    /// It is removed.
+    Remove,
+}
+
+/// A configuration file with the change made.
+#[derive(Debug)]
+pub struct Planned {
+    /// The file.
+    pub path: PathBuf,
+    old: Option<String>,
+    new: String,
+}
+
+impl Person {
+    /// Of this process.
+    ///
+    /// # Errors
+    /// `HOME` or the working directory is not known.
+    pub fn of_this_process() -> Result<Self, String> {
+        let named = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        Ok(Self {
+            home: named("HOME").ok_or("HOME is not set")?,
+            project: std::env::current_dir().map_err(|e| format!("no working directory: {e}"))?,
+            config: named("XDG_CONFIG_HOME"),
+            codex: named("CODEX_HOME"),
+        })
+    }
+}
+
+impl Planned {
+    /// The difference that it makes; empty where nothing changes.
+    #[must_use]
+    pub fn difference(&self) -> String {
+        if !self.is_changed() {
+            return String::new();
+        }
+        let path = self.path.display().to_string();
+        let difference = postern_patch::difference(
+            &path,
+            self.old.as_deref().map(str::as_bytes),
+            Some(self.new.as_bytes()),
+        );
+        FileView { path, difference, ..FileView::default() }.text()
+    }
+
+    /// Whether the file would be another.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.old.as_ref().is_none_or(|old| *old != self.new)
+    }
+
+    /// Writes the file; where the old one is kept, if there was one.
+    ///
+    /// # Errors
+    /// It cannot be written, and is as it was.
+    pub fn write(&self) -> Result<Option<PathBuf>, String> {
+        write::replace(&self.path, self.old.as_deref(), &self.new)
+    }
+}
+
+/// Makes the change, and writes nothing.
+///
+/// # Errors
+/// The client has no such file, or the file cannot be changed without losing something; what to do instead.
+pub fn plan(client: Client, scope: Scope, change: Change, person: &Person) -> Result<Planned, String> {
+    let path = client.file(scope, person)?;
+    let old = read(&path)?;
+    let text = old.as_deref().unwrap_or_default();
+    let entry = client.entry();
+    let by_hand = |why: String| format!("{}: {why}; nothing was written", path.display());
+    let before = entry.format.value(text).map_err(by_hand)?;
+    let own = before.get(entry.table).and_then(|table| table.get(clients::NAME));
+    if let Some(own) = own.filter(|own| !Entry::is_ours(own)) {
+        return Err(by_hand(format!(
+            "its entry {:?} starts something else ({own}): rename it",
+            clients::NAME
+        )));
+    }
+    let is_as_wanted = own.is_some() == (change == Change::Add);
+    let new = if is_as_wanted {
+        text.to_owned()
+    } else {
+        let edited = entry.format.edit(text, &entry, change).map_err(by_hand)?;
+        let after = entry.format.value(&edited).map_err(by_hand)?;
+        if after != expected(before, &entry, change) {
+            return Err(by_hand("it cannot be changed without changing something else".to_owned()));
+        }
+        edited
+    };
+    let old = if is_as_wanted { Some(new.clone()) } else { old };
+    Ok(Planned { path, old, new })
+}
+
+/// What the file must hold afterwards.
+fn expected(before: Value, entry: &Entry, change: Change) -> Value {
+    let mut root = match before {
+        Value::Object(members) => members,
+        _ => serde_json::Map::new(),
+    };
+    let table = root.entry(entry.table).or_insert_with(|| Value::Object(serde_json::Map::new()));
+    if table.is_null() {
+        *table = Value::Object(serde_json::Map::new());
+    }
+    if let Some(table) = table.as_object_mut() {
+        match change {
+            Change::Add => {
+                table.insert(clients::NAME.to_owned(), entry.value());
+            }
+            Change::Remove => {
+                table.remove(clients::NAME);
+            }
+        }
+    }
+    Value::Object(root)
+}
+
+fn read(path: &Path) -> Result<Option<String>, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("cannot read {}: {e}", path.display())),
+    }
+}
