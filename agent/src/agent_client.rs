@@ -1,13 +1,14 @@
 //! The client of `postern serve`: HTTP over its Unix socket.
 
-use crate::ask::{Ask, Lost};
 use crate::event::{Event, Fault};
-use crate::sse::Reader;
+use crate::pending_request::{AttemptError, PendingRequest};
+use crate::sse::{self, Decoder};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tokio::net::UnixStream;
@@ -15,20 +16,66 @@ use tokio::net::UnixStream;
 /// What is read of an answer that is one JSON value, at most.
 const ANSWER_LIMIT: usize = 64 << 20;
 
+/// An event of a task or of a request.
+#[derive(Debug, PartialEq)]
+pub struct Message {
+    /// Its number, or 0.
+    pub id: u64,
+    /// Its name.
+    pub event: String,
+    /// Its JSON.
+    pub data: Value,
+}
+
+/// Events in the body of an answer.
+pub struct Events {
+    body: Incoming,
+    decoder: Decoder,
+    complete: VecDeque<sse::Event>,
+}
+
+impl Events {
+    fn new(body: Incoming) -> Self {
+        Self { body, decoder: Decoder::new(ANSWER_LIMIT), complete: VecDeque::new() }
+    }
+
+    /// Returns the next event whose data is JSON; `None` at the end.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub async fn next(&mut self) -> Result<Option<Message>, AttemptError> {
+        loop {
+            while let Some(sse::Event { id, name, data }) = self.complete.pop_front() {
+                if let Ok(data) = serde_json::from_str(&data) {
+                    return Ok(Some(Message { id, event: name, data }));
+                }
+            }
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let frame = frame.map_err(|e| AttemptError::Midway(e.to_string()))?;
+            if let Ok(data) = frame.into_data() {
+                let complete = &mut self.complete;
+                self.decoder
+                    .push(&data, |event| complete.push_back(event))
+                    .map_err(|why| AttemptError::Midway(why.to_owned()))?;
+            }
+        }
+    }
+}
+
 /// `postern serve` behind its socket; a connection a call.
 pub struct AgentClient {
     path: PathBuf,
 }
 
 /// An answer that is one JSON value.
-pub struct Answer {
+pub struct HttpReply {
     /// The HTTP status.
     pub status: StatusCode,
     /// The body.
     pub body: Value,
 }
 
-impl Answer {
+impl HttpReply {
     /// The error that the agent reports, if it does.
     pub fn error(&self) -> Option<Fault> {
         if self.status.is_success() {
@@ -53,7 +100,11 @@ impl AgentClient {
     }
 
     /// Asks once through `POST /requests`.
-    pub async fn attempt(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Result<Event, Lost> {
+    pub async fn attempt(
+        &self,
+        ask: &PendingRequest,
+        on: &mut (dyn FnMut(&Event) + Send),
+    ) -> Result<Event, AttemptError> {
         let body = json!({
             "verb": ask.request.verb(), "args": ask.request.args(), "mode": ask.mode, "reason": ask.reason,
             "request_id": ask.id, "wait_ms": ask.wait_ms,
@@ -63,31 +114,36 @@ impl AgentClient {
             let fault = collect(response).await?.error();
             return Ok(Event::Error(fault.unwrap_or_else(|| Fault::new("internal", "no reason given"))));
         }
-        let mut reader = Reader::new(response.into_body());
-        while let Some(message) = reader.next().await.map_err(|e| Lost::Midway(e.to_string()))? {
+        let mut events = Events::new(response.into_body());
+        while let Some(message) = events.next().await? {
             let Ok(event) = Event::from_parts(&message.event, &message.data) else { continue };
             if event.is_last() {
                 return Ok(event);
             }
             on(&event);
         }
-        Err(Lost::Midway("the agent closed the connection".to_owned()))
+        Err(AttemptError::Midway("the agent closed the connection".to_owned()))
     }
 
     /// One call that answers with JSON.
-    pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Lost> {
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<HttpReply, AttemptError> {
         collect(self.send(method, path, body).await?).await
     }
 
     /// The events of a task after `seen`.
-    pub async fn task_events(&self, id: &str, seen: u64) -> Result<Reader, Lost> {
+    pub async fn task_events(&self, id: &str, seen: u64) -> Result<Events, AttemptError> {
         let path = format!("/tasks/{id}/events?after={seen}");
         let response = self.send(Method::GET, &path, None).await?;
         if response.status().is_success() {
-            return Ok(Reader::new(response.into_body()));
+            return Ok(Events::new(response.into_body()));
         }
         let why = collect(response).await?.error().map(|f| f.message);
-        Err(Lost::Midway(why.unwrap_or_default()))
+        Err(AttemptError::Midway(why.unwrap_or_default()))
     }
 
     async fn send(
@@ -95,10 +151,11 @@ impl AgentClient {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Response<Incoming>, Lost> {
-        let stream =
-            UnixStream::connect(&self.path).await.map_err(|e| Lost::Closed(e.kind(), e.to_string()))?;
-        let midway = |e: hyper::Error| Lost::Midway(e.to_string());
+    ) -> Result<Response<Incoming>, AttemptError> {
+        let stream = UnixStream::connect(&self.path)
+            .await
+            .map_err(|e| AttemptError::Closed(e.kind(), e.to_string()))?;
+        let midway = |e: hyper::Error| AttemptError::Midway(e.to_string());
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(midway)?;
         tokio::spawn(connection);
@@ -110,16 +167,16 @@ impl AgentClient {
             .header("content-type", "application/json")
             .header("traceparent", crate::trace::traceparent())
             .body(Full::new(Bytes::from(body)))
-            .map_err(|e| Lost::Closed(ErrorKind::InvalidInput, e.to_string()))?;
+            .map_err(|e| AttemptError::Closed(ErrorKind::InvalidInput, e.to_string()))?;
         sender.send_request(request).await.map_err(midway)
     }
 }
 
-async fn collect(response: Response<Incoming>) -> Result<Answer, Lost> {
+async fn collect(response: Response<Incoming>) -> Result<HttpReply, AttemptError> {
     let status = response.status();
     let limited = http_body_util::Limited::new(response.into_body(), ANSWER_LIMIT);
-    let bytes = limited.collect().await.map_err(|e| Lost::Midway(e.to_string()))?.to_bytes();
+    let bytes = limited.collect().await.map_err(|e| AttemptError::Midway(e.to_string()))?.to_bytes();
     let body = serde_json::from_slice(&bytes)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
-    Ok(Answer { status, body })
+    Ok(HttpReply { status, body })
 }

@@ -1,4 +1,4 @@
-//! What the helper answers, as the agent's own types: read from the wire, written and read as JSON.
+//! The helper's answers as the agent's own types: read from the wire, written and read as JSON.
 //!
 //! Members have the wire's names; what is empty is left out.
 
@@ -217,7 +217,7 @@ pub struct Fault {
     pub code: String,
     /// For people.
     pub message: String,
-    /// The helper has not begun it, and will not: it never got there, or was turned away at the door.
+    /// The helper has not begun it, and will not: it never got there, or was refused before it was decided on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_begun: bool,
 }

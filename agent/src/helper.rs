@@ -1,8 +1,8 @@
 //! The helper's client: gRPC over its Unix socket.
 
-use crate::ask::{Ask, Effect, Lost, Mode, new_id};
 use crate::event::{Event, Fault, Phase, Progress, Waiting};
 use crate::hook::Hook;
+use crate::pending_request::{AttemptError, Effect, Mode, PendingRequest, new_id};
 use crate::rates::{Kind, Rates};
 use crate::request::Request;
 use hyper_util::rt::TokioIo;
@@ -46,7 +46,11 @@ impl Helper {
     }
 
     /// Asks once. The last event, or why there is none; `on` sees those before it.
-    pub async fn attempt(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Result<Event, Lost> {
+    pub async fn attempt(
+        &self,
+        ask: &PendingRequest,
+        on: &mut (dyn FnMut(&Event) + Send),
+    ) -> Result<Event, AttemptError> {
         self.wait_for_share(ask, on).await;
         let mut client = HelperClient::new(self.connect().await?);
         let mut events = match ask.request.send(&mut client, meta(ask)).await {
@@ -83,7 +87,9 @@ impl Helper {
                     }
                     on(&event);
                 }
-                Ok(None) => return Err(Lost::Midway("the answer ended without an outcome".to_owned())),
+                Ok(None) => {
+                    return Err(AttemptError::Midway("the answer ended without an outcome".to_owned()));
+                }
                 Err(status) => return self.failed(&status).await,
             }
         }
@@ -91,7 +97,7 @@ impl Helper {
 
     /// Fills in how large a download is, by the plan. People who are asked get one with the question. An order that is let
     /// through at once comes without: its plan is asked for beside the work, once something is downloaded.
-    async fn size_up(&self, ask: &Ask, progress: &mut Progress, download: &mut Download) {
+    async fn size_up(&self, ask: &PendingRequest, progress: &mut Progress, download: &mut Download) {
         if progress.phase != Phase::Download || ask.mode != Mode::Execute {
             return;
         }
@@ -106,7 +112,7 @@ impl Helper {
     }
 
     /// Waits until a request of this person's may go, and says so.
-    async fn wait_for_share(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) {
+    async fn wait_for_share(&self, ask: &PendingRequest, on: &mut (dyn FnMut(&Event) + Send)) {
         let kind = if ask.effect() == Effect::Possible { Kind::Effect } else { Kind::Read };
         while let Err(wait) = self.rates.take(ask.claimed_uid, kind) {
             let what = if kind == Kind::Effect { "changes" } else { "requests" };
@@ -117,7 +123,7 @@ impl Helper {
         }
     }
 
-    async fn connect(&self) -> Result<Channel, Lost> {
+    async fn connect(&self) -> Result<Channel, AttemptError> {
         let mut kept = self.channel.lock().await;
         if let Some(channel) = &*kept {
             return Ok(channel.clone());
@@ -135,17 +141,17 @@ impl Helper {
         });
         let channel = endpoint.connect_with_connector(connector).await.map_err(|e| {
             let io = sources(&e).find_map(|e| e.downcast_ref::<std::io::Error>());
-            Lost::Closed(io.map_or(ErrorKind::Other, std::io::Error::kind), innermost(&e))
+            AttemptError::Closed(io.map_or(ErrorKind::Other, std::io::Error::kind), innermost(&e))
         })?;
         Ok(kept.insert(channel).clone())
     }
 
     /// A status that the helper sent is an answer; one that stands for a broken connection is not.
-    async fn failed(&self, status: &Status) -> Result<Event, Lost> {
+    async fn failed(&self, status: &Status) -> Result<Event, AttemptError> {
         let is_local = status.source().is_some() || status.message().starts_with("Service was not ready");
         if is_local || status.code() == Code::Unavailable {
             *self.channel.lock().await = None;
-            return Err(Lost::Midway(innermost(status)));
+            return Err(AttemptError::Midway(innermost(status)));
         }
         let code = match status.code() {
             Code::InvalidArgument | Code::OutOfRange => "invalid_argument",
@@ -188,8 +194,8 @@ async fn ready(asked: &mut Option<Pin<Box<dyn Future<Output = u64> + Send>>>) ->
 }
 
 /// The bytes that the plan of a request would download; 0 where no plan is to be had.
-async fn download_size(channel: Channel, ask: Ask) -> u64 {
-    let ask = Ask { id: new_id(), mode: Mode::Preview, reason: SIZE.to_owned(), ..ask };
+async fn download_size(channel: Channel, ask: PendingRequest) -> u64 {
+    let ask = PendingRequest { id: new_id(), mode: Mode::Preview, reason: SIZE.to_owned(), ..ask };
     let Ok(mut events) = ask.request.send(&mut HelperClient::new(channel), meta(&ask)).await else {
         return 0;
     };
@@ -204,7 +210,7 @@ async fn download_size(channel: Channel, ask: Ask) -> u64 {
 /// Why the helper is asked for a plan beside the work, for its log.
 const SIZE: &str = "how large the download is";
 
-fn meta(ask: &Ask) -> v1::Meta {
+fn meta(ask: &PendingRequest) -> v1::Meta {
     let mode = match ask.mode {
         Mode::Execute => v1::Mode::Execute,
         Mode::Preview => v1::Mode::Preview,

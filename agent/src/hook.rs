@@ -2,8 +2,8 @@
 //!
 //! It runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
 
-use crate::ask::Ask;
 use crate::event::Waiting;
+use crate::pending_request::PendingRequest;
 use crate::show;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -45,7 +45,7 @@ impl Hook {
     }
 
     /// Starts the program for a request that came to wait under a rule, once an approval, and returns at once.
-    pub fn tell(&self, ask: &Ask, rule: &str, waiting: &Waiting) {
+    pub fn tell(&self, ask: &PendingRequest, rule: &str, waiting: &Waiting) {
         if !self.is_new(&waiting.approval_id) {
             return;
         }

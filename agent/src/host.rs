@@ -1,4 +1,4 @@
-//! Where things are on a host.
+//! Paths and names on a host: sockets, configuration, state.
 
 use std::path::PathBuf;
 

@@ -6,11 +6,9 @@
 
 mod agent_client;
 mod args;
-mod ask;
 pub mod cli;
 pub mod config;
 pub mod doctor;
-mod door;
 mod event;
 mod exit;
 mod helper;
@@ -23,6 +21,7 @@ pub mod mcp;
 pub mod model;
 mod operators;
 mod patching;
+mod pending_request;
 pub mod plan;
 pub mod planner;
 pub mod rates;
@@ -36,10 +35,11 @@ pub mod shell;
 pub mod shim;
 mod show;
 mod site_prompt;
-mod sse;
+pub mod sse;
 mod task;
 pub mod tool;
 pub mod trace;
+mod transport;
 mod undo;
 mod words;
 

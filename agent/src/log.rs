@@ -47,7 +47,7 @@ where
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut told = Told::default();
+        let mut told = EventFields::default();
         event.record(&mut told);
         match self.0 {
             LogFormat::Text => text(&mut to, *event.metadata().level(), &told),
@@ -57,7 +57,7 @@ where
 }
 
 /// The journal has the time.
-fn text(to: &mut Writer<'_>, level: Level, told: &Told) -> fmt::Result {
+fn text(to: &mut Writer<'_>, level: Level, told: &EventFields) -> fmt::Result {
     write!(to, "{level} ")?;
     match trace::current() {
         Some(trace) => write!(to, "{trace}")?,
@@ -77,7 +77,7 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b))
 }
 
-fn json(to: &mut Writer<'_>, level: Level, told: Told) -> fmt::Result {
+fn json(to: &mut Writer<'_>, level: Level, told: EventFields) -> fmt::Result {
     let mut line = Map::new();
     line.insert("time".to_owned(), jiff::Timestamp::now().to_string().into());
     line.insert("level".to_owned(), level.as_str().to_ascii_lowercase().into());
@@ -89,18 +89,18 @@ fn json(to: &mut Writer<'_>, level: Level, told: Told) -> fmt::Result {
 
 /// What an event says.
 #[derive(Default)]
-struct Told {
+struct EventFields {
     message: String,
     members: Map<String, Value>,
 }
 
-impl Told {
+impl EventFields {
     fn member(&mut self, field: &Field, value: Value) {
         self.members.insert(field.name().to_owned(), value);
     }
 }
 
-impl Visit for Told {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.record_str(field, &format!("{value:?}"));
     }

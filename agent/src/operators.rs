@@ -1,4 +1,4 @@
-//! Who may approve, and how they are told: whom the group names and who may open operator.sock.
+//! The operators who may approve, and how to reach them: members of the group, and who may open operator.sock.
 //!
 //! Nothing is decided here. The helper alone lets somebody approve, by what the kernel says of their socket.
 

@@ -1,11 +1,11 @@
 //! From a diff and what the files hold to the changes that are asked for.
 
 use crate::args::{ChangeKind, FileChange, ReadRange};
-use crate::ask::{Ask, Mode, Outcome, new_id};
-use crate::door::Door;
 use crate::event::{Completed, Decision, Event, FileInfo, Status};
+use crate::pending_request::{Mode, Outcome, PendingRequest, new_id};
 use crate::request::Request;
 use crate::show::FileView;
+use crate::transport::Transport;
 use postern_patch::{FileDiff, Kind, Moved, apply, difference};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -127,12 +127,13 @@ pub fn is_allowed(end: &Event) -> bool {
 }
 
 /// How the files that a request changes would differ. What may not be read, or not without a person's word, is left out.
-pub async fn views(door: &Door, ask: &Ask) -> Vec<FileView> {
+pub async fn views(transport: &Transport, ask: &PendingRequest) -> Vec<FileView> {
     let mut views = Vec::new();
     for (path, new) in contents(&ask.request) {
-        let read = |mode| Ask { request: read_of(&path), id: new_id(), mode, wait_ms: 0, ..ask.clone() };
-        if is_allowed(&door.ask(&read(Mode::Check), &mut |_| {}).await.end)
-            && let Ok(old) = Old::of(door.ask(&read(Mode::Execute), &mut |_| {}).await)
+        let read =
+            |mode| PendingRequest { request: read_of(&path), id: new_id(), mode, wait_ms: 0, ..ask.clone() };
+        if is_allowed(&transport.ask(&read(Mode::Check), &mut |_| {}).await.end)
+            && let Ok(old) = Old::of(transport.ask(&read(Mode::Execute), &mut |_| {}).await)
         {
             views.push(old.view(&path, new.as_deref()));
         }

@@ -1,4 +1,4 @@
-//! How many requests of each person go to the helper in a minute.
+//! Limits each person's requests to the helper in a minute.
 //!
 //! To the helper all of them are the agent's, and beyond a number of requests a minute it refuses the agent's: one
 //! person's loop would be everybody's refusal. So the number is shared here by those who ask, and whoever has used

@@ -1,8 +1,8 @@
 //! The final JSON object of a request: stable names, what is absent left out.
 
-use crate::ask::Outcome;
 use crate::event::{Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo};
 use crate::exit::Exit;
+use crate::pending_request::Outcome;
 use crate::show::{self, FileView};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -40,7 +40,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
     #[serde(skip_serializing_if = "is_empty")]
-    result: Answer,
+    result: VerbResult,
     /// The id to undo it by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
@@ -50,7 +50,7 @@ pub struct Report {
 
 /// What the verb found or left behind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-struct Answer {
+struct VerbResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packages: Vec<PackageInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,8 +83,8 @@ struct Answer {
     retry_after_s: Option<u32>,
 }
 
-fn is_empty(answer: &Answer) -> bool {
-    *answer == Answer::default()
+fn is_empty(answer: &VerbResult) -> bool {
+    *answer == VerbResult::default()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -108,12 +108,12 @@ impl Report {
             missing: String::new(),
             next: None,
             plan: None,
-            result: Answer {
+            result: VerbResult {
                 diff: outcome.views.iter().map(FileView::text).collect(),
                 stdout: String::from_utf8_lossy(&outcome.stdout).into_owned(),
                 stderr: String::from_utf8_lossy(&outcome.stderr).into_owned(),
                 truncated: outcome.truncated,
-                ..Answer::default()
+                ..VerbResult::default()
             },
             undo: None,
             duration_us: None,

@@ -1,4 +1,4 @@
-//! What can be asked of the helper: one row a verb, the arguments under their wire names.
+//! Requests to the helper: one row a verb, the arguments under their wire names.
 //!
 //! A request travels as JSON between the command line and `postern serve`, and as a message to the
 //! helper. Checking arguments is the helper's: here they only get their shape.

@@ -5,10 +5,10 @@ mod calls;
 mod client;
 #[expect(clippy::disallowed_methods, reason = "it becomes the program, inside the sandbox")]
 mod confined;
-mod facts;
 mod hidden;
+mod host_controls;
 mod job;
-mod kept;
+mod output_buffer;
 mod paths;
 mod quota;
 #[expect(clippy::disallowed_methods, reason = "it starts this program again, to be confined")]
@@ -18,8 +18,8 @@ mod wire;
 mod workspace;
 
 pub use confined::main as confined_main;
-pub(crate) use facts::landlock_abi;
 pub use hidden::{View, hidden};
+pub(crate) use host_controls::landlock_abi;
 pub use job::{
     CONFINED, Control, Ended, Enforced, Holder, Job, Program, Record, SUPERVISE, Sandbox, Unenforced,
 };

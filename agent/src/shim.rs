@@ -4,8 +4,8 @@
 //! call inherited, and ends as the program would that it stands for. It is this same binary under another name, and
 //! goes its way before anything else is set up.
 
-use crate::shell::shim::wire::{ANSWER, Answer, VARIABLE, packets};
-use crate::shell::shim::{PROGRAMS, Place, Step, Then, Translation, translate};
+use crate::shell::shim::wire::{ANSWER, ShimReply, VARIABLE, packets};
+use crate::shell::shim::{AfterFailure, PROGRAMS, ShimHost, Step, Translation, translate};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, send};
 use std::ffi::OsString;
@@ -72,9 +72,9 @@ fn take(steps: Vec<Step>) -> u8 {
             };
         }
         match step.then {
-            Then::Stop => is_skipped |= exit != 0,
-            Then::Forget => (exit, is_skipped) = (0, false),
-            Then::GoOn => {}
+            AfterFailure::Stop => is_skipped |= exit != 0,
+            AfterFailure::Forget => (exit, is_skipped) = (0, false),
+            AfterFailure::GoOn => {}
         }
     }
     exit
@@ -83,15 +83,16 @@ fn take(steps: Vec<Step>) -> u8 {
 fn one(step: &Step) -> u8 {
     let mut stdout = io::stdout();
     if stdout.write_all(&step.echo).and_then(|()| stdout.flush()).is_err() {
-        return step.voice.failure();
+        return step.family.failure();
     }
-    let Answer { code, message, unit, .. } = ask(step).unwrap_or_else(|why| Answer::no("unreachable", why));
-    let said = step.voice.said(&code, &message, step.excused);
+    let ShimReply { code, message, unit, .. } =
+        ask(step).unwrap_or_else(|why| ShimReply::no("unreachable", why));
+    let said = step.family.exit_status(&code, &message, step.excused);
     if said.exit != 0 {
         return say(&said.line, said.exit);
     }
     if let (Some((look, is_quiet)), Some(unit)) = (step.look, &unit) {
-        let (text, exit) = look.told(unit);
+        let (text, exit) = look.output(unit);
         let _ = stdout.write_all(if is_quiet { b"" } else { text.as_bytes() });
         return exit;
     }
@@ -104,7 +105,7 @@ fn one(step: &Step) -> u8 {
 }
 
 /// Asks the agent, one shim of the call at a time.
-fn ask(step: &Step) -> Result<Answer, String> {
+fn ask(step: &Step) -> Result<ShimReply, String> {
     let number: RawFd = std::env::var(VARIABLE).ok().and_then(|number| number.parse().ok()).ok_or(
         "this command was given no way to the helper: let `sudo` stand in the command's own text, not in a file",
     )?;
@@ -122,7 +123,7 @@ fn ask(step: &Step) -> Result<Answer, String> {
     let mut bytes = vec![0; ANSWER];
     loop {
         let length = again(|| recv(number, &mut bytes, MsgFlags::empty())).map_err(lost)?;
-        let answer: Answer = serde_json::from_slice(bytes.get(..length).unwrap_or_default())
+        let answer: ShimReply = serde_json::from_slice(bytes.get(..length).unwrap_or_default())
             .map_err(|_| "the agent does not answer any more".to_owned())?;
         // Another one is that of a shim that was ended before it came.
         if answer.tag == tag {
@@ -154,7 +155,7 @@ fn bounded(from: impl Read) -> Result<Vec<u8>, String> {
 /// The place of this process.
 struct Here;
 
-impl Place for Here {
+impl ShimHost for Here {
     fn directory(&self) -> String {
         std::env::current_dir().ok().and_then(|path| path.to_str().map(str::to_owned)).unwrap_or_default()
     }

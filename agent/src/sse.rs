@@ -1,64 +1,85 @@
-//! Server-sent events, the reading side: just what `postern serve` writes (`id`, `event`, `data`, comments).
-
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use serde_json::Value;
+//! Server-sent events as all sorts of servers write them: any line end, comments between, no end.
 
 /// One event.
-#[derive(Debug, PartialEq)]
-pub struct Message {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Event {
     /// Its number, or 0.
     pub id: u64,
     /// Its name.
-    pub event: String,
-    /// Its JSON.
-    pub data: Value,
+    pub name: String,
+    /// Its data.
+    pub data: String,
 }
 
-/// Reads events off an HTTP body.
-pub struct Reader {
-    body: Incoming,
-    buffer: Vec<u8>,
+/// Puts bytes together to events.
+#[derive(Debug)]
+pub struct Decoder {
+    /// So many bytes an event has at most.
+    limit: usize,
+    line: Vec<u8>,
+    event: Event,
+    has_data: bool,
+    /// The last byte was a CR: a LF after it belongs to it.
+    is_after_cr: bool,
 }
 
-impl Reader {
-    /// A reader of a body.
+impl Decoder {
+    /// Returns a decoder of events with at most so many bytes each.
     #[must_use]
-    pub fn new(body: Incoming) -> Self {
-        Self { body, buffer: Vec::new() }
+    pub fn new(limit: usize) -> Self {
+        Self { limit, line: Vec::new(), event: Event::default(), has_data: false, is_after_cr: false }
     }
 
-    /// The next event; `None` at the end of the stream.
-    pub async fn next(&mut self) -> Result<Option<Message>, hyper::Error> {
-        loop {
-            while let Some(end) = self.buffer.windows(2).position(|w| w == b"\n\n") {
-                let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
-                if let Some(message) = parse(&String::from_utf8_lossy(&block)) {
-                    return Ok(Some(message));
-                }
+    /// Takes bytes in, gives each event that they complete.
+    ///
+    /// # Errors
+    /// An event is too long.
+    pub fn push(&mut self, bytes: &[u8], mut complete: impl FnMut(Event)) -> Result<(), &'static str> {
+        for &byte in bytes {
+            let ends_cr = std::mem::replace(&mut self.is_after_cr, byte == b'\r');
+            match byte {
+                b'\n' if ends_cr => {}
+                b'\n' | b'\r' => self.line_ends(&mut complete),
+                _ => self.line.push(byte),
             }
-            match self.body.frame().await {
-                None => return Ok(None),
-                Some(frame) => {
-                    if let Ok(data) = frame?.into_data() {
-                        self.buffer.extend_from_slice(&data);
-                    }
-                }
+            if self.line.len() + self.event.data.len() > self.limit {
+                return Err("an event is too long");
             }
         }
+        Ok(())
     }
-}
 
-/// A block without data is a comment that keeps the connection alive.
-fn parse(block: &str) -> Option<Message> {
-    let (mut id, mut event, mut data) = (0, String::new(), None);
-    for line in block.lines() {
-        match line.split_once(':').map(|(key, value)| (key, value.strip_prefix(' ').unwrap_or(value))) {
-            Some(("id", value)) => id = value.parse().unwrap_or(0),
-            Some(("event", value)) => value.clone_into(&mut event),
-            Some(("data", value)) => data = serde_json::from_str(value).ok(),
-            Some(_) | None => {}
+    /// Gives the event that the end of the stream completes: some servers leave its blank line out.
+    pub fn finish(&mut self, mut complete: impl FnMut(Event)) {
+        if !self.line.is_empty() {
+            self.line_ends(&mut complete);
+        }
+        self.line_ends(&mut complete);
+    }
+
+    /// An event without data is none; a line without a colon, or that begins with one, says nothing.
+    fn line_ends(&mut self, complete: &mut impl FnMut(Event)) {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            if std::mem::take(&mut self.has_data) {
+                complete(event);
+            }
+            return;
+        }
+        let line = String::from_utf8_lossy(&line);
+        let Some((field, value)) = line.split_once(':') else { return };
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "id" => self.event.id = value.parse().unwrap_or(0),
+            "event" => value.clone_into(&mut self.event.name),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+            }
+            _ => {}
         }
     }
-    data.map(|data| Message { id, event, data })
 }

@@ -1,4 +1,4 @@
-//! What a step of a task can be, and what it says of itself to people.
+//! The steps of a task, and their descriptions for people.
 
 pub(crate) mod families;
 mod words;

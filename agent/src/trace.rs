@@ -1,4 +1,4 @@
-//! Which order a thing belongs to: a W3C trace id, from the command line to the model's endpoint, the helper's
+//! Trace context: a W3C trace id, from the command line to the model's endpoint, the helper's
 //! record and every line of the log. It goes along with the future that works on the order, so that no function
 //! on the way has to pass it on.
 

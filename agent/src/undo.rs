@@ -1,10 +1,10 @@
-//! Which changes can be taken back: those with a state before them to return to, whose undo the policy grants.
+//! Decides which changes can be undone: those with a state before them to return to, whose undo the policy grants.
 
 use crate::args::{Nothing, Of};
-use crate::ask::{Ask, Mode, Outcome, new_id};
-use crate::door::Door;
 use crate::event::{Completed, Decision, Description, Event, Status, UnitInfo};
+use crate::pending_request::{Mode, Outcome, PendingRequest, new_id};
 use crate::request::Request;
+use crate::transport::Transport;
 use serde::{Deserialize, Serialize};
 
 /// Why the helper is asked, for its log.
@@ -114,17 +114,23 @@ impl UndoGrants {
 
     /// Leaves `undoable` to an outcome only if its inverse exists and is granted: the helper says so of this very
     /// request. It is not asked where no rule grants any undo of the verb.
-    pub async fn settle(&mut self, door: &Door, ask: &Ask, outcome: &mut Outcome) {
+    pub async fn settle(&mut self, transport: &Transport, ask: &PendingRequest, outcome: &mut Outcome) {
         let Event::Completed(done) = &mut outcome.end else { return };
         let may_be = ask.mode == Mode::Execute
             && matches!(done.status, Status::Done | Status::Partly)
             && has_inverse(outcome.verb, done);
-        done.undoable = may_be && self.is_granted(door, ask, outcome.verb, &outcome.id).await;
+        done.undoable = may_be && self.is_granted(transport, ask, outcome.verb, &outcome.id).await;
     }
 
     /// Whether this request may be taken back.
-    pub async fn is_granted(&mut self, door: &Door, ask: &Ask, verb: &str, id: &str) -> bool {
-        let look = |request, mode| Ask {
+    pub async fn is_granted(
+        &mut self,
+        transport: &Transport,
+        ask: &PendingRequest,
+        verb: &str,
+        id: &str,
+    ) -> bool {
+        let look = |request, mode| PendingRequest {
             request,
             id: new_id(),
             mode,
@@ -134,7 +140,7 @@ impl UndoGrants {
         };
         if self.0.is_none() {
             let described =
-                door.ask(&look(Request::PolicyDescribe(Nothing {}), Mode::Execute), &mut |_| {}).await;
+                transport.ask(&look(Request::PolicyDescribe(Nothing {}), Mode::Execute), &mut |_| {}).await;
             if let Event::Completed(done) = &described.end
                 && let Some(description) = &done.description
             {
@@ -145,7 +151,7 @@ impl UndoGrants {
             return false;
         }
         let undo = Request::RequestUndo(Of { of: id.to_owned() });
-        let checked = door.ask(&look(undo, Mode::Check), &mut |_| {}).await;
+        let checked = transport.ask(&look(undo, Mode::Check), &mut |_| {}).await;
         matches!(&checked.end, Event::Completed(done) if done.status == Status::Previewed)
     }
 }

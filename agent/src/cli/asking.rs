@@ -2,14 +2,14 @@
 
 use super::options::Json;
 use super::session::Session;
-use super::view::{Leave, View};
-use crate::ask::{Ask, Mode, Outcome, left, new_id, reason};
-use crate::door::Door;
+use super::view::{EndSignal, View};
 use crate::event::{Completed, Event, Status};
 use crate::exit::Exit;
+use crate::pending_request::{Mode, Outcome, PendingRequest, left, new_id, reason};
 use crate::report::Report;
 use crate::request::Request;
 use crate::show::{self, FileView, Later};
+use crate::transport::Transport;
 use crate::undo::UndoGrants;
 use tokio::sync::mpsc;
 
@@ -27,23 +27,23 @@ impl Session<'_> {
     }
 
     /// Asks the command's own request.
-    pub(super) async fn asked(&mut self, request: Request, mode: Mode) -> (Outcome, Ask) {
+    pub(super) async fn asked(&mut self, request: Request, mode: Mode) -> (Outcome, PendingRequest) {
         let mut ask = self.prepare(request, mode);
         if let Some(id) = &self.global.request_id {
             ask.id.clone_from(id);
         }
-        let door = self.door();
-        let mut outcome = self.follow(&door, &ask).await;
+        let transport = self.transport();
+        let mut outcome = self.follow(&transport, &ask).await;
         // Where nobody reads it, it is not found out.
         if !self.global.quiet || self.global.json.is_some() {
-            UndoGrants::default().settle(&door, &ask, &mut outcome).await;
+            UndoGrants::default().settle(&transport, &ask, &mut outcome).await;
         }
         (outcome, ask)
     }
 
     /// A request under an id of its own.
-    pub(super) fn prepare(&self, request: Request, mode: Mode) -> Ask {
-        Ask {
+    pub(super) fn prepare(&self, request: Request, mode: Mode) -> PendingRequest {
+        PendingRequest {
             request,
             id: new_id(),
             mode,
@@ -68,7 +68,7 @@ impl Session<'_> {
         Exit::of_end(&outcome.end)
     }
 
-    pub(super) async fn follow(&mut self, door: &Door, ask: &Ask) -> Outcome {
+    pub(super) async fn follow(&mut self, transport: &Transport, ask: &PendingRequest) -> Outcome {
         let (notes, shown) = mpsc::unbounded_channel();
         let is_lines = self.global.json == Some(Json::Lines);
         let mut on = |event: &Event| {
@@ -77,11 +77,11 @@ impl Session<'_> {
                 let _ = notes.send((event.name().to_owned(), event.data()));
             }
         };
-        let leaving = |_: Leave, waiting_for: Option<&str>| {
+        let leaving = |_: EndSignal, waiting_for: Option<&str>| {
             Some(Outcome::ended(ask, Event::Error(left(&ask.id, waiting_for))))
         };
         let view = View::new(self, Later::Request(ask.id.clone()));
-        view.follow(door.ask(ask, &mut on), shown, leaving).await
+        view.follow(transport.ask(ask, &mut on), shown, leaving).await
     }
 
     pub(super) fn print(&mut self, outcome: &Outcome, mode: Mode) {

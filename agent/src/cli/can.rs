@@ -3,9 +3,9 @@
 use super::options::{Command, Global};
 use super::session::{Session, usage};
 use crate::args::Nothing;
-use crate::ask::{Mode, Outcome};
 use crate::event::{Decision, Event, Fault};
 use crate::exit::Exit;
+use crate::pending_request::{Mode, Outcome};
 use crate::report::Report;
 use crate::request::Request;
 use crate::show;

@@ -1,4 +1,4 @@
-//! Where the command line reads and writes: results on stdout, all else on stderr.
+//! The command line's streams: results on stdout, all else on stderr.
 
 use crate::show;
 use std::io::{IsTerminal, Read, Write};

@@ -3,12 +3,12 @@
 use super::options::Tasks;
 use super::session::Session;
 use super::tasks::Going;
-use super::view::{Leave, Signals};
+use super::view::{EndSignal, Signals};
 use crate::args::Of;
-use crate::ask::{Mode, new_id};
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::model::redact;
+use crate::pending_request::{Mode, new_id};
 use crate::request::Request;
 use crate::trace::{self, Trace};
 use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
@@ -38,7 +38,7 @@ Ctrl-C ends the task that runs; what has begun is not undone.
 type Line = Editor<(), FileHistory>;
 
 /// What a line asks for.
-enum Said<'l> {
+enum Input<'l> {
     Nothing,
     Task(&'l str),
     Tasks,
@@ -93,7 +93,7 @@ impl Session<'_> {
                 Ok(said) => {
                     keep(&mut line, history.as_ref(), &said);
                     let fulfilling = Box::pin(self.fulfil(said_in(&said)));
-                    if trace::within(Trace::new(), fulfilling).await == Leave::HangUp {
+                    if trace::within(Trace::new(), fulfilling).await == EndSignal::HangUp {
                         return Exit::Done;
                     }
                 }
@@ -104,52 +104,52 @@ impl Session<'_> {
     }
 
     /// Does what a line asks for; a hang-up, if that is to leave.
-    async fn fulfil(&mut self, said: Said<'_>) -> Leave {
+    async fn fulfil(&mut self, said: Input<'_>) -> EndSignal {
         match said {
-            Said::Nothing => {}
-            Said::Task(text) => {
+            Input::Nothing => {}
+            Input::Task(text) => {
                 // A session begins without memory; without the agent nobody remembers.
                 let going = if self.global.direct { Going::Anew } else { Going::On };
                 self.run_task(text.to_owned(), going).await;
             }
-            Said::Tasks => {
+            Input::Tasks => {
                 self.tasks(Tasks::List).await;
             }
-            Said::Can => {
+            Input::Can => {
                 self.can(Vec::new()).await;
             }
-            Said::Undo(id) => {
+            Input::Undo(id) => {
                 match self.whole_id(id).await {
                     Ok(of) => self.typed(Request::RequestUndo(Of { of }), Mode::Execute).await,
                     Err(fault) => self.fail(&fault),
                 };
             }
-            Said::New => {
+            Input::New => {
                 self.conversation = Some(new_id());
                 self.console.say("a new session");
             }
-            Said::Help => self.console.say_lines(HELP),
-            Said::Quit => return Leave::HangUp,
-            Said::Unknown(word) => self.console.say(&format!("there is no {word:?}: see /help")),
+            Input::Help => self.console.say_lines(HELP),
+            Input::Quit => return EndSignal::HangUp,
+            Input::Unknown(word) => self.console.say(&format!("there is no {word:?}: see /help")),
         }
-        Leave::Interrupt
+        EndSignal::Interrupt
     }
 }
 
-fn said_in(said: &str) -> Said<'_> {
+fn said_in(said: &str) -> Input<'_> {
     let said = said.trim();
     let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
     match (word, rest.trim()) {
-        ("", _) => Said::Nothing,
-        ("/tasks", "") => Said::Tasks,
-        ("/can", "") => Said::Can,
-        ("/undo", "") => Said::Undo("last"),
-        ("/undo", id) => Said::Undo(id),
-        ("/new", "") => Said::New,
-        ("/help" | "/?", _) => Said::Help,
-        ("/quit" | "/exit", _) => Said::Quit,
-        (word, _) if word.starts_with('/') => Said::Unknown(word),
-        _ => Said::Task(said),
+        ("", _) => Input::Nothing,
+        ("/tasks", "") => Input::Tasks,
+        ("/can", "") => Input::Can,
+        ("/undo", "") => Input::Undo("last"),
+        ("/undo", id) => Input::Undo(id),
+        ("/new", "") => Input::New,
+        ("/help" | "/?", _) => Input::Help,
+        ("/quit" | "/exit", _) => Input::Quit,
+        (word, _) if word.starts_with('/') => Input::Unknown(word),
+        _ => Input::Task(said),
     }
 }
 

@@ -3,15 +3,15 @@
 use super::session::Session;
 use crate::agent_client::AgentClient;
 use crate::args::Nothing;
-use crate::ask::{Lost, Mode};
 use crate::doctor::{Check, State, groups, host};
-use crate::door::Door;
 use crate::event::Event;
 use crate::exit::Exit;
 use crate::helper::Helper;
+use crate::pending_request::{AttemptError, Mode};
 use crate::request::Request;
 use crate::serve;
 use crate::shell::Rules;
+use crate::transport::Transport;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -19,7 +19,7 @@ use std::io::ErrorKind;
 impl Session<'_> {
     pub(super) async fn doctor(&mut self) -> Exit {
         let mut checks = vec![groups::check()];
-        let direct = Door::Helper(Helper::new(&self.host.helper_socket));
+        let direct = Transport::Helper(Helper::new(&self.host.helper_socket));
         let (health, helper) = if self.global.direct {
             (None, Some(serve::probe(&direct).await))
         } else {
@@ -55,10 +55,12 @@ impl Session<'_> {
             }
             Err(lost) => {
                 let mend = match &lost {
-                    Lost::Closed(ErrorKind::PermissionDenied, _) => "see groups",
-                    Lost::Closed(ErrorKind::NotFound, _) => "systemctl enable --now postern-agent.socket",
-                    Lost::Closed(..) => "systemctl restart postern-agent.socket",
-                    Lost::Midway(_) => "systemctl restart postern-agent",
+                    AttemptError::Closed(ErrorKind::PermissionDenied, _) => "see groups",
+                    AttemptError::Closed(ErrorKind::NotFound, _) => {
+                        "systemctl enable --now postern-agent.socket"
+                    }
+                    AttemptError::Closed(..) => "systemctl restart postern-agent.socket",
+                    AttemptError::Midway(_) => "systemctl restart postern-agent",
                 };
                 Check::wrong(NAME, lost.explain("agent", agent.path(), "postern-users"), mend)
             }
@@ -71,7 +73,7 @@ impl Session<'_> {
         const NAME: &str = "policy";
         let apply = "postern-admin policy check && postern-admin policy apply   # as root";
         let ask = self.prepare(Request::PolicyDescribe(Nothing {}), Mode::Execute);
-        match self.door().ask(&ask, &mut |_| {}).await.end {
+        match self.transport().ask(&ask, &mut |_| {}).await.end {
             Event::Completed(done) => match &done.description {
                 Some(found) if found.grants.is_empty() => {
                     Check::wrong(NAME, format!("grants nothing to {}", found.client), apply)

@@ -2,9 +2,9 @@
 
 use super::session::Session;
 use super::typed::{content_of, write};
-use crate::ask::Mode;
 use crate::event::{Event, Fault, Status};
 use crate::exit::Exit;
+use crate::pending_request::Mode;
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};

@@ -30,7 +30,6 @@ pub use console::Console;
 
 use crate::agent_client::AgentClient;
 use crate::args::Of;
-use crate::door::Door;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
@@ -38,6 +37,7 @@ use crate::host::Host;
 use crate::request::Request;
 use crate::shell::Rules;
 use crate::trace::{self, Trace};
+use crate::transport::Transport;
 use crate::{config, operators, serve};
 use clap::{CommandFactory, Parser};
 use hyper::Method;
@@ -156,7 +156,7 @@ impl Session<'_> {
 
     async fn health(&mut self) -> Exit {
         let health = if self.global.direct {
-            let helper = serve::probe(&Door::Helper(Helper::new(&self.host.helper_socket))).await;
+            let helper = serve::probe(&Transport::Helper(Helper::new(&self.host.helper_socket))).await;
             json!({ "helper": helper })
         } else {
             let agent = AgentClient::new(&self.host.agent_socket);

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::model::endpoint::{Format, ToolCalls};
 use crate::model::reader::{self, Code, Reading};
 use crate::model::tools::{Call, TOOLS};
-use crate::model::trial::{Asked, trial};
+use crate::model::trial::{TrialCall, trial};
 use crate::{config, model};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl<'r> From<&'r Reading> for Printed<'r> {
         let multiple = reading.is_multiple;
         match &reading.call {
             Ok(call) => Self::Call { call, multiple },
-            Err(misread) => Self::Error { error: misread.code, multiple },
+            Err(malformed) => Self::Error { error: malformed.code, multiple },
         }
     }
 }
@@ -63,10 +63,10 @@ impl Session<'_> {
         self.console.input.read_to_string(&mut reply).map_err(|e| format!("cannot read the reply: {e}"))?;
         let reading = reader::read(&reply, TOOLS);
         self.console.json(&Printed::from(&reading));
-        if let Err(misread) = &reading.call
+        if let Err(malformed) = &reading.call
             && !self.is_silent()
         {
-            self.console.say(&misread.why);
+            self.console.say(&malformed.why);
         }
         Ok(Exit::Done)
     }
@@ -80,7 +80,7 @@ impl Session<'_> {
             let reading = reader::read(&row.text, TOOLS);
             let got = match &reading.call {
                 Ok(call) => json!(call),
-                Err(misread) => json!(misread.code),
+                Err(malformed) => json!(malformed.code),
             };
             rows += 1;
             if got == row.expect && reading.is_multiple == row.multiple {
@@ -116,9 +116,9 @@ impl Session<'_> {
         } else {
             let usage = found.usage;
             let streamed = if found.is_streamed { "streamed" } else { "in one piece" };
-            let told = |asked: &Asked| match asked {
-                Asked::Call(call) => format!("reads well: {}", json!(call)),
-                Asked::NoCall(why) => format!("asked for, but {why}"),
+            let told = |asked: &TrialCall| match asked {
+                TrialCall::Call(call) => format!("reads well: {}", json!(call)),
+                TrialCall::NoCall(why) => format!("asked for, but {why}"),
             };
             let tools = match found.abilities.tools {
                 ToolCalls::Taken => told(&found.call),

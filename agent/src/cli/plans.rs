@@ -1,7 +1,7 @@
 //! `plan TASK` and `run --plan FILE`.
 
 use super::session::Session;
-use super::tasks::{Going, Wish, not_understood};
+use super::tasks::{Going, RunRequest, not_understood};
 use crate::config;
 use crate::config::values::Provider;
 use crate::event::Fault;
@@ -23,7 +23,12 @@ impl Session<'_> {
             config::read(&self.host.config).map_or(true, |config| config.model.provider != Provider::Offline);
         if has_model && !self.global.direct {
             return self
-                .carry_out(Wish { task: text, steps: Vec::new(), work: Work::MakePlan, going: Going::Anew })
+                .carry_out(RunRequest {
+                    task: text,
+                    steps: Vec::new(),
+                    work: Work::MakePlan,
+                    going: Going::Anew,
+                })
                 .await;
         }
         match planner::plan(&text) {
@@ -54,7 +59,7 @@ impl Session<'_> {
         match Plan::read(&text) {
             Ok(plan) => {
                 let task = plan.goal().to_owned();
-                self.carry_out(Wish {
+                self.carry_out(RunRequest {
                     task,
                     steps: Vec::new(),
                     work: Work::CarryOut(Box::new(plan)),

@@ -1,4 +1,4 @@
-//! How far the work is, on stderr: a bar on a terminal, a line for each new thing otherwise.
+//! Progress on stderr: a bar on a terminal, a line for each new phase otherwise.
 
 use super::console::Console;
 use crate::event::{Accepted, Event, Phase, Progress};

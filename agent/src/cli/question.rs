@@ -1,7 +1,7 @@
-//! What a task asks its person: how it is shown, and what the person's words answer.
+//! Questions of a task to its person: showing them, and reading the answer.
 
 use super::session::Session;
-use super::terminal::Asked;
+use super::terminal::TerminalPrompt;
 use crate::agent_client::AgentClient;
 use crate::event::Fault;
 use crate::exit::Exit;
@@ -11,13 +11,13 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 /// A question that stands on the terminal.
-pub struct Put {
+pub struct OpenQuestion {
     /// What is asked.
     pub question: Question,
-    asked: Asked,
+    asked: TerminalPrompt,
 }
 
-impl Put {
+impl OpenQuestion {
     /// The body of the answer, once the person has given it.
     pub async fn answer(&mut self) -> Value {
         let words = self.asked.answer().await;
@@ -75,11 +75,11 @@ fn choices(question: &Question) -> String {
 
 impl Session<'_> {
     /// Shows a question and asks it; `None` if there is no terminal.
-    pub(super) fn put(&mut self, question: Question) -> Option<Put> {
+    pub(super) fn put(&mut self, question: Question) -> Option<OpenQuestion> {
         self.console.say(&question.what);
         self.console.say_diff(&question.details);
-        let asked = Asked::new(&choices(&question)).ok()?;
-        Some(Put { question, asked })
+        let asked = TerminalPrompt::new(&choices(&question)).ok()?;
+        Some(OpenQuestion { question, asked })
     }
 
     /// Shows the question of a task elsewhere, and how it is answered.

@@ -1,8 +1,8 @@
-//! What files hold now, as far as the client may read them: for diffs, and for what a patch is applied to.
+//! Reads the current content of files, as far as the client may: for diffs and for patches.
 
 use super::session::Session;
-use crate::ask::Mode;
 use crate::patching::{Old, Unread, contents, is_allowed, read_of};
+use crate::pending_request::Mode;
 use crate::request::Request;
 use crate::show::FileView;
 
@@ -10,8 +10,8 @@ impl Session<'_> {
     /// Reads a file, and waits for a person where the policy wants one asked.
     pub(super) async fn read(&mut self, path: &str) -> Result<Old, Unread> {
         let ask = self.prepare(read_of(path), Mode::Execute);
-        let door = self.door();
-        Old::of(self.follow(&door, &ask).await)
+        let transport = self.transport();
+        Old::of(self.follow(&transport, &ask).await)
     }
 
     /// How the files that a request changes would differ. What may not be read, or not without a person's word, is
@@ -19,8 +19,8 @@ impl Session<'_> {
     pub(super) async fn views(&mut self, request: &Request) -> Vec<FileView> {
         let mut views = Vec::new();
         for (path, new) in contents(request) {
-            let door = self.door();
-            let may = door.ask(&self.prepare(read_of(&path), Mode::Check), &mut |_| {}).await;
+            let transport = self.transport();
+            let may = transport.ask(&self.prepare(read_of(&path), Mode::Check), &mut |_| {}).await;
             if is_allowed(&may.end)
                 && let Ok(old) = self.read(&path).await
             {

@@ -3,11 +3,11 @@
 use super::console::Console;
 use super::options::Global;
 use crate::agent_client::AgentClient;
-use crate::door::Door;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::host::Host;
+use crate::transport::Transport;
 use serde_json::json;
 
 /// One run of the command line.
@@ -31,11 +31,11 @@ pub fn usage(error: &clap::Error, console: &mut Console) -> Exit {
 }
 
 impl Session<'_> {
-    pub fn door(&self) -> Door {
+    pub fn transport(&self) -> Transport {
         if self.global.direct {
-            Door::Helper(Helper::new(&self.host.helper_socket))
+            Transport::Helper(Helper::new(&self.host.helper_socket))
         } else {
-            Door::Agent(AgentClient::new(&self.host.agent_socket))
+            Transport::Agent(AgentClient::new(&self.host.agent_socket))
         }
     }
 

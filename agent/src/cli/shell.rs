@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::subcommands::{Shell, ShellCommand};
-use super::tasks::{Going, Wish};
+use super::tasks::{Going, RunRequest};
 use super::typed::limited;
 use crate::event::Fault;
 use crate::exit::Exit;
@@ -40,7 +40,8 @@ impl Session<'_> {
             cmd
         };
         let tool = Tool::Shell { cmd };
-        let wish = Wish { task: tool.describe(), steps: vec![tool], work: Work::Task, going: Going::Anew };
+        let wish =
+            RunRequest { task: tool.describe(), steps: vec![tool], work: Work::Task, going: Going::Anew };
         let task = match self.run_there(&wish).await {
             Ok(task) => task,
             Err(fault) => return self.fail(&fault),
@@ -85,7 +86,7 @@ impl Session<'_> {
         if self.global.json.is_some() {
             self.console.json(&json!({ "v": 1, "command": cmd, "decision": decision }));
         } else {
-            self.console.result(&decision.told());
+            self.console.result(&decision.describe());
         }
         match decision.level {
             Level::Safe => Exit::Done,

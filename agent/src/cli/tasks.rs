@@ -3,24 +3,25 @@
 use super::ids::only_whole;
 use super::listing::word;
 use super::session::Session;
-use super::view::{Leave, Note, View};
-use crate::agent_client::{AgentClient, Answer};
-use crate::ask::{Lost, Mode, new_id, reason};
+use super::view::{EndSignal, Note, View};
+use crate::agent_client::{AgentClient, HttpReply};
 use crate::config;
-use crate::door::Door;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::helper::Helper;
-use crate::local::Local;
+use crate::local::ReadTools;
 use crate::model::budget::Budget;
+use crate::pending_request::{AttemptError, Mode, new_id, reason};
 use crate::planner;
 use crate::secrets::Secrets;
 use crate::show::Later;
 use crate::task::question::Person;
 use crate::task::{
-    Allowed, ApprovedReads, Commands, Left, Live, Order, Owner, Runner, Slot, Task, TaskStatus, Work,
+    Allowed, ApprovedReads, Commands, Live, Owner, ResumeState, Runner, Slot, Task, TaskOrder, TaskStatus,
+    Work,
 };
 use crate::tool::Tool;
+use crate::transport::Transport;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::sync::{mpsc, watch};
 
 /// What a person wants.
-pub(super) struct Wish {
+pub(super) struct RunRequest {
     /// In words.
     pub task: String,
     /// Its steps, where they are known.
@@ -56,7 +57,7 @@ pub enum Going {
 
 impl Session<'_> {
     pub(super) async fn run_task(&mut self, text: String, going: Going) -> Exit {
-        self.carry_out(Wish { task: text, steps: Vec::new(), work: Work::Task, going }).await
+        self.carry_out(RunRequest { task: text, steps: Vec::new(), work: Work::Task, going }).await
     }
 
     /// `tasks resume`: goes on and follows to the end, from the next event on.
@@ -71,7 +72,7 @@ impl Session<'_> {
     }
 
     /// Has something done, and shows it to its end.
-    pub(super) async fn carry_out(&mut self, wish: Wish) -> Exit {
+    pub(super) async fn carry_out(&mut self, wish: RunRequest) -> Exit {
         if self.global.request_id.is_some() {
             return self.fail(&Fault::new(
                 "invalid_argument",
@@ -99,15 +100,15 @@ impl Session<'_> {
     }
 
     /// The same loop as in the service, as a client of the helper's.
-    async fn run_here(&mut self, wish: Wish) -> Result<Task, Fault> {
-        let Wish { task, steps, work, going: _ } = wish;
+    async fn run_here(&mut self, wish: RunRequest) -> Result<Task, Fault> {
+        let RunRequest { task, steps, work, going: _ } = wish;
         let steps = match &work {
             Work::CarryOut(_) => Vec::new(),
             Work::Task | Work::MakePlan if !steps.is_empty() => steps,
             Work::Task | Work::MakePlan => planner::plan(&task).map_err(|why| not_understood(&why))?,
         };
         let goal = if let Work::CarryOut(plan) = &work { plan.goal() } else { "" };
-        let order = Order {
+        let order = TaskOrder {
             reason: self.global.reason.clone().unwrap_or_else(|| goal.to_owned()),
             task,
             session: String::new(),
@@ -119,8 +120,8 @@ impl Session<'_> {
             after: None,
             work,
         };
-        let door = Door::Helper(Helper::new(&self.host.helper_socket));
-        let local = Local::blind();
+        let transport = Transport::Helper(Helper::new(&self.host.helper_socket));
+        let local = ReadTools::blind();
         let config = config::read(&self.host.config).unwrap_or_default();
         let commands = Commands::new(self.host, &config, Allowed::default());
         let (cancel, cancelled) = watch::channel(false);
@@ -134,12 +135,12 @@ impl Session<'_> {
                 }
             };
             let runner = Runner {
-                door: &door,
+                transport: &transport,
                 local: &local,
                 order: &order,
                 cancel: cancelled,
                 person: Person::Absent,
-                care: None,
+                confirmation: None,
                 secrets: &Secrets::default(),
                 tool: String::new(),
                 questions: 0,
@@ -151,7 +152,7 @@ impl Session<'_> {
                 asking_verbs: BTreeSet::new(),
                 ahead: Vec::new(),
                 is_operator_here: false,
-                left: Left::default(),
+                left: ResumeState::default(),
                 commands: &commands,
                 undo_grants: UndoGrants::default(),
                 budget: Budget::new(&config.limits),
@@ -161,7 +162,7 @@ impl Session<'_> {
             Box::pin(runner.work(&mut task, None)).await;
             task
         };
-        let leaving = |_: Leave, _: Option<&str>| {
+        let leaving = |_: EndSignal, _: Option<&str>| {
             cancel.send_replace(true);
             None
         };
@@ -169,7 +170,7 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    pub(super) async fn run_there(&mut self, wish: &Wish) -> Result<Task, Fault> {
+    pub(super) async fn run_there(&mut self, wish: &RunRequest) -> Result<Task, Fault> {
         let mut body = json!({
             "task": wish.task, "steps": wish.steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
@@ -192,10 +193,10 @@ impl Session<'_> {
         let id = answer.body["id"].as_str().unwrap_or_default().to_owned();
         let (notes, shown) = mpsc::unbounded_channel();
         let mut interrupts = 0;
-        let leaving = |leave: Leave, _: Option<&str>| {
+        let leaving = |leave: EndSignal, _: Option<&str>| {
             interrupts += 1;
             // A terminal that goes away is no order to end the task.
-            if leave == Leave::HangUp || interrupts > 1 {
+            if leave == EndSignal::HangUp || interrupts > 1 {
                 let message = format!("left the task {id} to itself: see `postern tasks show {id}`");
                 return Some(Err(Fault::new("cancelled", message)));
             }
@@ -221,7 +222,7 @@ impl Session<'_> {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<HttpReply, Fault> {
         let answer = agent.call(method, path, body).await.map_err(|lost| unreachable(agent, &lost))?;
         match answer.error() {
             Some(fault) => Err(fault),
@@ -265,7 +266,7 @@ pub(super) fn not_understood(why: &planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 
-pub(super) fn unreachable(agent: &AgentClient, lost: &Lost) -> Fault {
+pub(super) fn unreachable(agent: &AgentClient, lost: &AttemptError) -> Fault {
     Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
 }
 

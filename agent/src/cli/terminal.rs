@@ -46,7 +46,7 @@ impl Drop for WithoutMessages {
 const LONGEST: usize = 4096;
 
 /// The terminal, opened for one question. Whoever stops waiting for the answer leaves no reader behind.
-pub struct Asked {
+pub struct TerminalPrompt {
     terminal: pipe::Receiver,
     line: Vec<u8>,
 }
@@ -57,7 +57,7 @@ fn open() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")
 }
 
-impl Asked {
+impl TerminalPrompt {
     /// Asks. What was typed before the question stood there answers something else, and is dropped.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Session<'_> {
     pub(super) async fn answer(&mut self, question: &str) -> Result<String, Fault> {
         let no_terminal = |e| Fault::new("invalid_argument", format!("there is no terminal to ask on: {e}"));
         let mut interrupts = signal(SignalKind::interrupt()).map_err(no_terminal)?;
-        let mut asked = Asked::new(question).map_err(no_terminal)?;
+        let mut asked = TerminalPrompt::new(question).map_err(no_terminal)?;
         tokio::select! {
             answer = asked.answer() => Ok(answer.to_lowercase()),
             _ = interrupts.recv() => Err(Fault::new("cancelled", "nothing has been sent")),

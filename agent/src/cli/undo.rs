@@ -3,12 +3,12 @@
 use super::session::Session;
 use crate::agent_client::AgentClient;
 use crate::args::{Of, Unit};
-use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault};
 use crate::exit::Exit;
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
 use crate::show;
-use crate::task::{Asked, State};
+use crate::task::{RecordedChange, State};
 use crate::undo::Follower;
 use hyper::Method;
 use serde::Serialize;
@@ -26,24 +26,24 @@ const IN_THE_WAY: &[&str] = &["precondition_failed", "undo_conflict"];
 #[derive(Default, Serialize)]
 struct Summary {
     undone: Vec<String>,
-    passed_over: Vec<Left>,
+    passed_over: Vec<Remaining>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<Left>,
+    failed: Option<Remaining>,
     reloaded: Vec<Follower>,
 }
 
 /// A change that stands.
 #[derive(Serialize)]
-struct Left {
+struct Remaining {
     request_id: String,
     verb: String,
     target: String,
     code: String,
 }
 
-impl Left {
-    fn new(change: &Asked, code: &str) -> Self {
-        let Asked { request_id, verb, target, .. } = change.clone();
+impl Remaining {
+    fn new(change: &RecordedChange, code: &str) -> Self {
+        let RecordedChange { request_id, verb, target, .. } = change.clone();
         Self { request_id, verb, target, code: code.to_owned() }
     }
 }
@@ -114,12 +114,13 @@ impl Session<'_> {
             Ok(changes) => changes,
             Err(fault) => return self.fail(&fault),
         };
-        let open: Vec<&Asked> = changes.iter().rev().filter(|change| change.state == State::Change).collect();
+        let open: Vec<&RecordedChange> =
+            changes.iter().rev().filter(|change| change.state == State::Change).collect();
         if open.is_empty() {
             return self
                 .fail(&Fault::new("unknown_request", "the task changed nothing that is left to take back"));
         }
-        let mut newer: Vec<&Asked> = Vec::new();
+        let mut newer: Vec<&RecordedChange> = Vec::new();
         for change in &open {
             let foreseen = self.foreseen(change).await;
             let shared = newer.iter().find_map(|newer| shared_object(newer, change));
@@ -151,12 +152,12 @@ impl Session<'_> {
                 }
                 _ if is_passed_over(&outcome) => {
                     self.pass_over(change, &outcome);
-                    summary.passed_over.push(Left::new(change, code(&outcome)));
+                    summary.passed_over.push(Remaining::new(change, code(&outcome)));
                 }
                 exit => {
                     // What came before it stands on what it left.
                     self.ended_in_words(&outcome);
-                    summary.failed = Some(Left::new(change, code(&outcome)));
+                    summary.failed = Some(Remaining::new(change, code(&outcome)));
                     end = exit;
                     break;
                 }
@@ -212,18 +213,18 @@ impl Session<'_> {
         exit
     }
 
-    async fn foreseen(&mut self, change: &Asked) -> Outcome {
+    async fn foreseen(&mut self, change: &RecordedChange) -> Outcome {
         self.follow_up(undo_of(&change.request_id), Mode::Preview).await
     }
 
     /// A request beside the one that was ordered, under an id of its own.
     async fn follow_up(&mut self, request: Request, mode: Mode) -> Outcome {
-        let (door, ask) = (self.door(), self.prepare(request, mode));
-        self.follow(&door, &ask).await
+        let (transport, ask) = (self.transport(), self.prepare(request, mode));
+        self.follow(&transport, &ask).await
     }
 
     /// Shows what would be taken back, and what that does as far as it can be foreseen.
-    fn tell(&mut self, change: &Asked, foreseen: &Outcome) {
+    fn tell(&mut self, change: &RecordedChange, foreseen: &Outcome) {
         if self.is_silent() {
             return;
         }
@@ -238,7 +239,7 @@ impl Session<'_> {
 
     /// Shows what would be taken back once a newer change of the same object is. The helper foresees only what it finds,
     /// and it finds the newer one.
-    fn tell_after(&mut self, change: &Asked, object: &str) {
+    fn tell_after(&mut self, change: &RecordedChange, object: &str) {
         if self.is_silent() {
             return;
         }
@@ -248,14 +249,14 @@ impl Session<'_> {
         self.console.say(&text);
     }
 
-    fn tell_of(&mut self, change: &Asked) {
+    fn tell_of(&mut self, change: &RecordedChange) {
         let task = change.task.as_deref().map(|id| format!(" of the task {id}")).unwrap_or_default();
         let at = show::time_of(&change.request_id).map(|at| format!(" at {at}")).unwrap_or_default();
         self.console.say(&format!("takes back: {} {}{at}{task}", change.verb, change.target));
     }
 
-    fn pass_over(&mut self, change: &Asked, outcome: &Outcome) {
-        let Asked { verb, target, .. } = change;
+    fn pass_over(&mut self, change: &RecordedChange, outcome: &Outcome) {
+        let RecordedChange { verb, target, .. } = change;
         self.note(&format!("not taken back: {verb} {target}: {}", why(outcome)));
     }
 
@@ -281,7 +282,7 @@ impl Session<'_> {
     }
 
     /// The changes that belong together, the oldest first.
-    async fn changes(&mut self, of: &str) -> Result<Vec<Asked>, Fault> {
+    async fn changes(&mut self, of: &str) -> Result<Vec<RecordedChange>, Fault> {
         let is_id = !of.is_empty() && of.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
         if !is_id && of != "last" {
             return Err(Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
@@ -292,7 +293,7 @@ impl Session<'_> {
     }
 
     /// A change that the agent knows.
-    async fn change(&mut self, id: &str) -> Option<Asked> {
+    async fn change(&mut self, id: &str) -> Option<RecordedChange> {
         let agent = AgentClient::new(&self.host.agent_socket);
         let answer = self.call(&agent, Method::GET, &format!("/requests/{id}"), None).await.ok()?;
         serde_json::from_value(answer.body).ok()
@@ -304,8 +305,8 @@ fn undo_of(id: &str) -> Request {
 }
 
 /// An object that both changes are about.
-fn shared_object<'c>(newer: &Asked, change: &'c Asked) -> Option<&'c str> {
-    let family = |change: &Asked| change.verb.split('.').next().unwrap_or_default().to_owned();
+fn shared_object<'c>(newer: &RecordedChange, change: &'c RecordedChange) -> Option<&'c str> {
+    let family = |change: &RecordedChange| change.verb.split('.').next().unwrap_or_default().to_owned();
     let objects: Vec<&str> = newer.target.split_whitespace().collect();
     let is_shared = |object: &&str| family(newer) == family(change) && objects.contains(object);
     change.target.split_whitespace().find(is_shared)

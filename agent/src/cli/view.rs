@@ -2,7 +2,7 @@
 
 use super::options::Json;
 use super::progress::Meter;
-use super::question::{self, Put};
+use super::question::{self, OpenQuestion};
 use super::session::Session;
 use super::terminal::WithoutMessages;
 use crate::event::{Event, Waiting};
@@ -30,7 +30,7 @@ const ASK_LIMIT: usize = 30;
 
 /// What makes the client leave before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
+pub enum EndSignal {
     /// The person typed an interrupt.
     Interrupt,
     /// The terminal or the session ends.
@@ -41,15 +41,15 @@ pub enum Leave {
 pub type Note = (String, Value);
 
 /// Who has the terminal.
-enum Asking {
+enum Prompt {
     /// `postern-admin`, which asks an operator.
     Operator(Child),
     /// The task's own question to its person.
-    Person(Put),
+    Person(OpenQuestion),
 }
 
 /// How that ended.
-enum Over {
+enum PromptEnd {
     Operator(std::io::Result<ExitStatus>),
     Person(Value),
 }
@@ -102,7 +102,7 @@ impl<'a, 'b> View<'a, 'b> {
         mut self,
         working: impl Future<Output = T>,
         mut notes: UnboundedReceiver<Note>,
-        mut leaving: impl FnMut(Leave, Option<&str>) -> Option<T>,
+        mut leaving: impl FnMut(EndSignal, Option<&str>) -> Option<T>,
     ) -> T {
         let _quiet = self.may_ask().then(WithoutMessages::begin);
         let mut working = pin!(working);
@@ -114,7 +114,7 @@ impl<'a, 'b> View<'a, 'b> {
             {
                 asking = self.show(&note);
             }
-            if !matches!(asking, Some(Asking::Operator(_)))
+            if !matches!(asking, Some(Prompt::Operator(_)))
                 && let Some(ended) = ended.take()
             {
                 self.meter.clear();
@@ -122,15 +122,15 @@ impl<'a, 'b> View<'a, 'b> {
             }
             tokio::select! {
                 over = over(&mut asking), if asking.is_some() => match (over, asking.take()) {
-                    (Over::Operator(status), _) => {
+                    (PromptEnd::Operator(status), _) => {
                         asked = Some(Instant::now());
                         self.asked(status);
                     }
-                    (Over::Person(answer), Some(Asking::Person(put))) => self.answer(&put.question, answer),
-                    (Over::Person(_), _) => {}
+                    (PromptEnd::Person(answer), Some(Prompt::Person(put))) => self.answer(&put.question, answer),
+                    (PromptEnd::Person(_), _) => {}
                 },
-                Some(note) = notes.recv(), if !matches!(asking, Some(Asking::Operator(_))) => {
-                    if matches!(asking, Some(Asking::Person(_))) && note.0 == "answered" {
+                Some(note) = notes.recv(), if !matches!(asking, Some(Prompt::Operator(_))) => {
+                    if matches!(asking, Some(Prompt::Person(_))) && note.0 == "answered" {
                         self.session.console.say_lines("\nanswered elsewhere\n");
                     }
                     asking = self.show(&note);
@@ -140,10 +140,10 @@ impl<'a, 'b> View<'a, 'b> {
                     ended = Some(result);
                 }
                 leave = signals.next() => {
-                    let is_for_it = leave == Leave::Interrupt
-                        && (matches!(asking, Some(Asking::Operator(_))) || asked.is_some_and(|at| at.elapsed() < ECHO));
+                    let is_for_it = leave == EndSignal::Interrupt
+                        && (matches!(asking, Some(Prompt::Operator(_))) || asked.is_some_and(|at| at.elapsed() < ECHO));
                     // At the task's own question an interrupt is a no, and ends the task as it does elsewhere.
-                    asking = asking.filter(|asking| matches!(asking, Asking::Operator(_)));
+                    asking = asking.filter(|asking| matches!(asking, Prompt::Operator(_)));
                     let waiting_for = self.waiting.as_ref().map(|waiting| waiting.approval_id.as_str());
                     if !is_for_it && let Some(end) = leaving(leave, waiting_for) {
                         self.meter.clear();
@@ -155,7 +155,7 @@ impl<'a, 'b> View<'a, 'b> {
     }
 
     /// Shows one thing; who has the terminal, if it asks somebody now.
-    fn show(&mut self, (name, data): &Note) -> Option<Asking> {
+    fn show(&mut self, (name, data): &Note) -> Option<Prompt> {
         if self.session.global.json == Some(Json::Lines) {
             let line = match &self.later {
                 Later::Request(id) => json!({ "event": name, "request_id": id, "data": data }),
@@ -199,7 +199,7 @@ impl<'a, 'b> View<'a, 'b> {
             // Said again after a lost connection.
             Event::Accepted(accepted) if accepted.attached && self.waiting.is_some() => {}
             Event::Accepted(accepted) if !accepted.attached => self.rule = accepted.rule,
-            Event::Waiting(waiting) => return self.waits(waiting, data).map(Asking::Operator),
+            Event::Waiting(waiting) => return self.waits(waiting, data).map(Prompt::Operator),
             other => {
                 self.waiting = None;
                 self.meter.show(&other, self.session.console);
@@ -258,7 +258,7 @@ impl<'a, 'b> View<'a, 'b> {
         }
     }
 
-    fn question(&mut self, data: &Value) -> Option<Asking> {
+    fn question(&mut self, data: &Value) -> Option<Prompt> {
         self.answering.as_ref()?;
         let question: Question = serde_json::from_value(data.clone()).ok()?;
         self.meter.clear();
@@ -267,7 +267,7 @@ impl<'a, 'b> View<'a, 'b> {
         if put.is_none() {
             self.answer(&question, question::no(&question));
         }
-        put.map(Asking::Person)
+        put.map(Prompt::Person)
     }
 
     fn answer(&mut self, question: &Question, answer: Value) {
@@ -362,10 +362,10 @@ fn beginning(text: &str) -> String {
     lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
-async fn over(asking: &mut Option<Asking>) -> Over {
+async fn over(asking: &mut Option<Prompt>) -> PromptEnd {
     match asking {
-        Some(Asking::Operator(child)) => Over::Operator(child.wait().await),
-        Some(Asking::Person(put)) => Over::Person(put.answer().await),
+        Some(Prompt::Operator(child)) => PromptEnd::Operator(child.wait().await),
+        Some(Prompt::Person(put)) => PromptEnd::Person(put.answer().await),
         None => std::future::pending().await,
     }
 }
@@ -394,14 +394,14 @@ impl Signals {
 
     /// Comes back once the terminal or the session ends.
     pub async fn end(&mut self) {
-        while self.next().await != Leave::HangUp {}
+        while self.next().await != EndSignal::HangUp {}
     }
 
-    async fn next(&mut self) -> Leave {
+    async fn next(&mut self) -> EndSignal {
         tokio::select! {
-            () = one(&mut self.interrupts) => Leave::Interrupt,
-            () = one(&mut self.hang_ups) => Leave::HangUp,
-            () = one(&mut self.terminations) => Leave::HangUp,
+            () = one(&mut self.interrupts) => EndSignal::Interrupt,
+            () = one(&mut self.hang_ups) => EndSignal::HangUp,
+            () = one(&mut self.terminations) => EndSignal::HangUp,
         }
     }
 }

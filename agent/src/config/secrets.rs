@@ -33,7 +33,7 @@ pub struct Row {
 
 /// Where a secret would go.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'p> {
+pub enum Location<'p> {
     /// Into this file.
     File(&'p str),
     /// Into this parameter of a command, beside all of them.
@@ -67,24 +67,24 @@ impl Row {
 
     /// # Errors
     /// Why the secret may not go there.
-    pub fn may_go(&self, tool: &str, verb: &str, place: Place<'_>) -> Result<(), String> {
+    pub fn may_go(&self, tool: &str, verb: &str, place: Location<'_>) -> Result<(), String> {
         let is_named =
             self.verbs.iter().any(|named| named == verb) || self.tools.iter().any(|named| named == tool);
         if !is_named {
             return Err(format!("its row names neither {verb} nor {tool}"));
         }
         match place {
-            Place::File(path) => {
+            Location::File(path) => {
                 let is_plain = path.starts_with('/')
                     && !path.split('/').skip(1).any(|part| matches!(part, "" | "." | ".."));
                 let fits = self.paths.iter().any(|pattern| fits(&pattern.to_string(), path, "/"));
                 if is_plain && fits { Ok(()) } else { Err(format!("its row does not name {path:?}")) }
             }
-            Place::Command(name, _) if !self.parameters.iter().any(|known| known == name) => {
+            Location::Command(name, _) if !self.parameters.iter().any(|known| known == name) => {
                 Err(format!("its row does not name the parameter {name:?}"))
             }
-            Place::Command(..) if self.hosts.is_empty() => Ok(()),
-            Place::Command(_, parameters) => {
+            Location::Command(..) if self.hosts.is_empty() => Ok(()),
+            Location::Command(_, parameters) => {
                 let hosts: Vec<&str> = parameters.iter().filter_map(|(_, text)| host(text)).collect();
                 // A secret in a name goes to whoever answers for names.
                 let fits = |host: &&str| {

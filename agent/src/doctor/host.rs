@@ -1,4 +1,4 @@
-//! What of the host itself gets in the way: dpkg, the kernel, the clock, the place of the audit log.
+//! Checks of the host itself: dpkg, the kernel, the clock, the directory of the audit log.
 
 use super::Check;
 use crate::sandbox::landlock_abi;

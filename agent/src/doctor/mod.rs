@@ -1,4 +1,4 @@
-//! What `postern doctor` looks at on this host, with nothing but what any user may read.
+//! The checks of `postern doctor` on this host, with nothing but what any user may read.
 
 pub mod groups;
 pub mod host;

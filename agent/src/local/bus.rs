@@ -1,30 +1,30 @@
-//! Asking systemd over the system bus, to look only: a few calls with constant names, and replies of known
-//! form.
-//!
-//! A library for all of D-Bus would bring some twenty crates for five calls. What is here sends nothing but
-//! those, and takes nothing but replies to them, each of limited length.
+//! Asking systemd over the system bus, to look only: a few calls with constant names.
 
-mod wire;
-
-use super::blind::Blind;
-use nix::unistd::geteuid;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use super::read_error::ReadError;
+use serde::Serialize;
+use std::fmt::Display;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
-use wire::{Body, Message, call};
+use tokio::net::UnixStream;
+use tokio::runtime::{Builder, Runtime};
+use zbus::zvariant::{DynamicDeserialize, DynamicType, OwnedObjectPath, OwnedValue};
+use zbus::{Connection, connection};
 
 /// The longest that one reply is waited for.
 const WAIT: Duration = Duration::from_secs(2);
-/// The longest reply: a host with ten thousand units has one of 3 MB.
-const REPLY_LIMIT: usize = 16 << 20;
+/// systemd's name on the bus (org.freedesktop.systemd1(5)).
+const SYSTEMD: &str = "org.freedesktop.systemd1";
+/// The object of the manager, and the interfaces.
+const PATH: &str = "/org/freedesktop/systemd1";
+const MANAGER: &str = "org.freedesktop.systemd1.Manager";
+const TIMER: &str = "org.freedesktop.systemd1.Timer";
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
-const MANAGER: (&str, &str) = ("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager");
-
-/// A connection to the system bus.
+/// A connection to the system bus, with a runtime on the thread that looks.
 pub struct Bus {
-    stream: BufReader<UnixStream>,
-    serial: u32,
+    runtime: Runtime,
+    connection: Connection,
 }
 
 /// A loaded unit.
@@ -45,116 +45,85 @@ pub struct Process {
     pub command: String,
 }
 
+/// A row of `ListUnits`: name, description, load, active and sub state, followed unit, object, and its job.
+type UnitRow =
+    (String, String, String, String, String, String, OwnedObjectPath, u32, String, OwnedObjectPath);
+
 impl Bus {
     /// Connects as this process's user.
-    pub fn connect(socket: &Path) -> Result<Self, Blind> {
-        let why = |error: std::io::Error| {
-            Blind::Failed(format!("the system bus does not answer at {}: {}", socket.display(), error.kind()))
+    pub fn connect(socket: &Path) -> Result<Self, ReadError> {
+        let why = |error: &dyn Display| {
+            ReadError::Failed(format!("the system bus does not answer at {}: {error}", socket.display()))
         };
-        let mut stream = UnixStream::connect(socket).map_err(why)?;
-        stream.set_read_timeout(Some(WAIT)).map_err(why)?;
-        stream.set_write_timeout(Some(WAIT)).map_err(why)?;
-        // In hexadecimal, of the uid's decimal digits.
-        let uid =
-            geteuid().to_string().bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-        stream.write_all(format!("\0AUTH EXTERNAL {uid}\r\n").as_bytes()).map_err(why)?;
-        let mut bus = Self { stream: BufReader::new(stream), serial: 0 };
-        let mut answer = String::new();
-        (&mut bus.stream).take(1024).read_line(&mut answer).map_err(why)?;
-        if !answer.starts_with("OK ") {
-            return Err(Blind::Failed("the system bus does not let this user in".to_owned()));
-        }
-        bus.stream.get_mut().write_all(b"BEGIN\r\n").map_err(why)?;
-        bus.ask(
-            "org.freedesktop.DBus",
-            ("/org/freedesktop/DBus", "org.freedesktop.DBus"),
-            "Hello",
-            &[],
-            "s",
-        )?;
-        Ok(bus)
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(|error| why(&error))?;
+        let connecting = async {
+            let stream = UnixStream::connect(socket).await?;
+            connection::Builder::unix_stream(stream).method_timeout(WAIT).build().await
+        };
+        let connected = runtime.block_on(async { tokio::time::timeout(WAIT, connecting).await });
+        let connection = connected
+            .map_err(|_| why(&io::Error::from(io::ErrorKind::TimedOut)))?
+            .map_err(|error| why(&error))?;
+        Ok(Self { runtime, connection })
     }
 
     /// All loaded units.
-    pub fn units(&mut self) -> Result<Vec<Unit>, Blind> {
-        let mut body = self.systemd("ListUnits", &[], "a(ssssssouso)")?;
-        body.structs(|body| {
-            let [name, description, load, active, sub, _following, object] = body.strings()?;
-            body.u32()?;
-            let [_job, _job_object] = body.strings()?;
-            Some(Unit { name, description, load, active, sub, object })
-        })
-        .ok_or_else(garbled)
+    pub fn units(&self) -> Result<Vec<Unit>, ReadError> {
+        let rows: Vec<UnitRow> = self.call((PATH, MANAGER), "ListUnits", &())?;
+        let unit = |(name, description, load, active, sub, _, object, ..): UnitRow| {
+            let object = object.to_string();
+            Unit { name, description, load, active, sub, object }
+        };
+        Ok(rows.into_iter().map(unit).collect())
     }
 
     /// The unit files with their states: whether a unit is started at boot.
-    pub fn unit_files(&mut self) -> Result<Vec<[String; 2]>, Blind> {
-        let mut body = self.systemd("ListUnitFiles", &[], "a(ss)")?;
-        body.structs(Body::strings).ok_or_else(garbled)
+    pub fn unit_files(&self) -> Result<Vec<(String, String)>, ReadError> {
+        self.call((PATH, MANAGER), "ListUnitFiles", &())
     }
 
     /// The processes of a unit and of all below it.
-    pub fn processes(&mut self, unit: &str) -> Result<Vec<Process>, Blind> {
-        let mut body = self.systemd("GetUnitProcesses", &[unit], "a(sus)")?;
-        body.structs(|body| {
-            let [cgroup] = body.strings()?;
-            let pid = body.u32()?;
-            let [command] = body.strings()?;
-            Some(Process { cgroup, pid, command })
-        })
-        .ok_or_else(garbled)
+    pub fn processes(&self, unit: &str) -> Result<Vec<Process>, ReadError> {
+        let rows: Vec<(String, u32, String)> = self.call((PATH, MANAGER), "GetUnitProcesses", &unit)?;
+        Ok(rows.into_iter().map(|(cgroup, pid, command)| Process { cgroup, pid, command }).collect())
     }
 
     /// A property of a timer that is a number.
-    pub fn timer_number(&mut self, object: &str, name: &str) -> Result<u64, Blind> {
-        let mut body = self.property(object, name)?;
-        body.variant("t").and_then(|()| body.u64()).ok_or_else(garbled)
+    pub fn timer_number(&self, object: &str, name: &str) -> Result<u64, ReadError> {
+        u64::try_from(self.property(object, name)?).map_err(|_| garbled())
     }
 
     /// The unit that a timer starts.
-    pub fn timer_unit(&mut self, object: &str) -> Result<String, Blind> {
-        let mut body = self.property(object, "Unit")?;
-        body.variant("s").and_then(|()| body.strings()).map(|[unit]| unit).ok_or_else(garbled)
+    pub fn timer_unit(&self, object: &str) -> Result<String, ReadError> {
+        String::try_from(self.property(object, "Unit")?).map_err(|_| garbled())
     }
 
-    fn property(&mut self, object: &str, name: &str) -> Result<Body, Blind> {
-        let properties = (object, "org.freedesktop.DBus.Properties");
-        let args = ["org.freedesktop.systemd1.Timer", name];
-        self.ask("org.freedesktop.systemd1", properties, "Get", &args, "v")
+    fn property(&self, object: &str, name: &str) -> Result<OwnedValue, ReadError> {
+        self.call((object, PROPERTIES), "Get", &(TIMER, name))
     }
 
-    fn systemd(&mut self, member: &str, args: &[&str], form: &str) -> Result<Body, Blind> {
-        self.ask("org.freedesktop.systemd1", MANAGER, member, args, form)
-    }
-
-    /// Calls a method with texts, and waits for the reply of the form that it has to have.
-    fn ask(
-        &mut self,
-        to: &str,
+    /// Calls a method of systemd's, and waits for the reply of the form that it has to have.
+    fn call<T>(
+        &self,
         (object, interface): (&str, &str),
         member: &str,
-        args: &[&str],
-        form: &str,
-    ) -> Result<Body, Blind> {
-        let broken = |_: std::io::Error| Blind::Failed(format!("the system bus did not answer to {member}"));
-        self.serial += 1;
-        let call = call(self.serial, to, object, interface, member, args);
-        self.stream.get_mut().write_all(&call).map_err(broken)?;
-        loop {
-            let message =
-                Message::read(&mut self.stream, REPLY_LIMIT).map_err(broken)?.ok_or_else(garbled)?;
-            // Signals come as well.
-            if message.answers != Some(self.serial) {
-                continue;
+        arguments: &(impl Serialize + DynamicType),
+    ) -> Result<T, ReadError>
+    where
+        T: for<'d> DynamicDeserialize<'d>,
+    {
+        let call = self.connection.call_method(Some(SYSTEMD), object, Some(interface), member, arguments);
+        let reply = self.runtime.block_on(call).map_err(|error| match error {
+            zbus::Error::MethodError(name, ..) => {
+                ReadError::Failed(format!("systemd answers {name} to {member}"))
             }
-            if let Some(error) = message.error {
-                return Err(Blind::Failed(format!("systemd answers {error} to {member}")));
-            }
-            return if message.form == form { Ok(message.body) } else { Err(garbled()) };
-        }
+            error => ReadError::Failed(format!("the system bus did not answer to {member}: {error}")),
+        })?;
+        reply.body().deserialize().map_err(|_| garbled())
     }
 }
 
-fn garbled() -> Blind {
-    Blind::Failed("the system bus answers in a form that is not the expected one".to_owned())
+fn garbled() -> ReadError {
+    ReadError::Failed("the system bus answers in a form that is not the expected one".to_owned())
 }

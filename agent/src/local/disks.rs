@@ -1,8 +1,10 @@
 //! File systems and the space on them.
+//!
+//! mountinfo is read here and not by the crate procfs, which leaves the kernel's octal escapes in mount points.
 
-use super::blind::Blind;
-use super::found::{Found, Places};
 use super::list::List;
+use super::read_error::ReadError;
+use super::read_result::{HostPaths, ReadResult};
 use super::system::text;
 use nix::sys::statvfs::statvfs;
 use serde_json::json;
@@ -15,7 +17,7 @@ const OWN: &[&str] = &[
 ];
 
 /// One entry a file system, where it is seen first. Those of other hosts are named only.
-pub fn disks(places: &Places) -> Result<Found, Blind> {
+pub fn disks(places: &HostPaths) -> Result<ReadResult, ReadError> {
     let mounts = text(places, "proc/self/mountinfo");
     let (mut seen, mut list) = (BTreeSet::new(), List::default());
     for mount in mounts.lines() {
@@ -42,7 +44,7 @@ pub fn disks(places: &Places) -> Result<Found, Blind> {
         list.push(told);
     }
     if list.len() == 0 {
-        return Err(Blind::Failed("the kernel names no file systems here".to_owned()));
+        return Err(ReadError::Failed("the kernel names no file systems here".to_owned()));
     }
     Ok(list.found("disks"))
 }

@@ -1,8 +1,8 @@
 //! Reading a file or a directory.
 
-use super::blind::Blind;
-use super::found::{Found, Places};
 use super::list::List;
+use super::read_error::ReadError;
+use super::read_result::{HostPaths, ReadResult};
 use super::roots::{Roots, same};
 use crate::model::excerpt::{Line, Pem};
 use crate::model::redact::{self, MARK};
@@ -22,11 +22,16 @@ const KEY_LIMIT: usize = 32 << 10;
 const ENTRY_LIMIT: usize = 20_000;
 
 /// Reads a part of a text file.
-pub fn read(places: &Places, path: &str, offset: i64, limit: Option<u32>) -> Result<Found, Blind> {
+pub fn read(
+    places: &HostPaths,
+    path: &str,
+    offset: i64,
+    limit: Option<u32>,
+) -> Result<ReadResult, ReadError> {
     let (_, file) = places.roots.open(path)?;
     let facts = file.metadata().map_err(|error| failed(path, &error))?;
     if facts.is_dir() {
-        return Err(Blind::Failed(format!("{path:?} is a directory: see list_dir")));
+        return Err(ReadError::Failed(format!("{path:?} is a directory: see list_dir")));
     }
     let size = facts.len();
     let begin = match u64::try_from(offset) {
@@ -41,7 +46,7 @@ pub fn read(places: &Places, path: &str, offset: i64, limit: Option<u32>) -> Res
     let end = window.len().min(before + limit);
     let part = window.get(before..end).unwrap_or_default();
     if part.contains(&0) {
-        return Err(Blind::Failed(format!("not_text: {path:?} holds zero bytes, it is no text")));
+        return Err(ReadError::Failed(format!("not_text: {path:?} holds zero bytes, it is no text")));
     }
     let next = start + end as u64;
     let text = without_keys(&window, before, end);
@@ -52,7 +57,7 @@ pub fn read(places: &Places, path: &str, offset: i64, limit: Option<u32>) -> Res
     } else {
         StepStatus::Ok
     };
-    Ok(Found { status, told, text: Some(text), error: None })
+    Ok(ReadResult { status, content: told, text: Some(text), error: None })
 }
 
 fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -102,10 +107,10 @@ fn without_keys(window: &[u8], begin: usize, end: usize) -> String {
 }
 
 /// Lists a directory.
-pub fn list(places: &Places, path: &str) -> Result<Found, Blind> {
+pub fn list(places: &HostPaths, path: &str) -> Result<ReadResult, ReadError> {
     let (_, directory) = places.roots.open(path)?;
     if !directory.metadata().is_ok_and(|facts| facts.is_dir()) {
-        return Err(Blind::Failed(format!("{path:?} is no directory: see read_file")));
+        return Err(ReadError::Failed(format!("{path:?} is no directory: see read_file")));
     }
     let (entries, left_out) = entries(&directory).map_err(|error| failed(path, &error))?;
     let mut told = json!({ "path": path });
@@ -117,7 +122,7 @@ pub fn list(places: &Places, path: &str) -> Result<Found, Blind> {
         list.push(described(&entry));
     }
     list.put("entries", &mut told);
-    Ok(Found::seen(told))
+    Ok(ReadResult::seen(told))
 }
 
 /// What an open directory has, in the order of names; whether that is not all.
@@ -155,16 +160,16 @@ fn kind(facts: &Metadata) -> &'static str {
     }
 }
 
-pub fn failed(path: &str, error: &io::Error) -> Blind {
-    Blind::Failed(format!("cannot read {path:?}: {}", error.kind()))
+pub fn failed(path: &str, error: &io::Error) -> ReadError {
+    ReadError::Failed(format!("cannot read {path:?}: {}", error.kind()))
 }
 
-impl Places {
+impl HostPaths {
     /// Where there is no helper to ask instead.
-    pub fn open_here(&self, path: &str) -> Result<File, Blind> {
+    pub fn open_here(&self, path: &str) -> Result<File, ReadError> {
         match self.roots.open(path) {
             Ok((_, file)) => Ok(file),
-            Err(Blind::Elsewhere) => Err(Blind::Denied(outside(&self.roots, path))),
+            Err(ReadError::Elsewhere) => Err(ReadError::Denied(outside(&self.roots, path))),
             Err(other) => Err(other),
         }
     }

@@ -1,6 +1,6 @@
 //! Lists that end where a result is full.
 
-use super::found::Found;
+use super::read_result::ReadResult;
 use crate::task::StepStatus;
 use serde_json::{Value, json};
 
@@ -47,10 +47,10 @@ impl List {
     }
 
     /// The result that is this list.
-    pub fn found(self, name: &str) -> Found {
+    pub fn found(self, name: &str) -> ReadResult {
         let mut told = json!({});
         self.put(name, &mut told);
-        Found::seen(told)
+        ReadResult::seen(told)
     }
 }
 
@@ -62,10 +62,10 @@ impl Extend<Value> for List {
     }
 }
 
-impl Found {
+impl ReadResult {
     /// A result that says itself, by `left_out`, whether something is missing.
     pub fn seen(told: Value) -> Self {
         let status = if told.get("left_out").is_some() { StepStatus::Truncated } else { StepStatus::Ok };
-        Self { status, told, text: None, error: None }
+        Self { status, content: told, text: None, error: None }
     }
 }

@@ -1,22 +1,22 @@
-//! What the agent finds out by itself, as its own uid: no helper, no program, nothing is changed.
+//! Read-only tools that the agent runs by itself, as its own uid: without the helper, without other programs.
 //!
 //! Files are read below the configured read roots only and never where secrets are kept; facts come from
 //! /proc, dpkg's status file, `statvfs` and the system bus. Every look is bounded in time and size, and what
 //! it did not see it says.
 
-mod blind;
 mod bus;
 mod disks;
 mod files;
-mod found;
 mod list;
-mod look;
 mod network;
 mod packages;
+mod read_error;
+mod read_result;
+mod read_tool;
 mod roots;
 mod search;
 mod system;
 mod units;
 
-pub use found::{Found, is_unread};
-pub use look::Local;
+pub use read_result::{ReadResult, is_unread};
+pub use read_tool::ReadTools;

@@ -1,8 +1,11 @@
 //! Interfaces, addresses, routes, name servers, and who listens, from /proc and /sys: the agent's unit has no
 //! netlink.
+//!
+//! The tables are read row by row here. The crate procfs drops a whole table for one row with a socket state or a number
+//! that it does not know, and then nothing would seem to listen.
 
-use super::found::{Found, Places};
 use super::list::List;
+use super::read_result::{HostPaths, ReadResult};
 use super::system::text;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -13,7 +16,7 @@ const LISTENS: [(&str, &str, &str); 4] =
     [("tcp", "tcp", "0A"), ("tcp6", "tcp", "0A"), ("udp", "udp", "07"), ("udp6", "udp", "07")];
 
 /// The network as this host has it.
-pub fn facts(places: &Places) -> Found {
+pub fn facts(places: &HostPaths) -> ReadResult {
     let mut told = json!({});
     interfaces(places).put("interfaces", &mut told);
     let mut addresses = List::default();
@@ -27,10 +30,10 @@ pub fn facts(places: &Places) -> Found {
     let servers = resolv.lines().filter_map(|line| line.strip_prefix("nameserver ")).map(str::trim);
     told["name_servers"] = json!(servers.collect::<Vec<_>>());
     listeners(places).put("listeners", &mut told);
-    Found::seen(told)
+    ReadResult::seen(told)
 }
 
-fn interfaces(places: &Places) -> List {
+fn interfaces(places: &HostPaths) -> List {
     let directory = places.base.join("sys/class/net");
     let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
     let names: BTreeSet<String> =
@@ -95,7 +98,7 @@ fn v6(hex: &str) -> Option<Ipv6Addr> {
     (hex.len() == 32).then(|| Ipv6Addr::from(bytes))
 }
 
-fn listeners(places: &Places) -> List {
+fn listeners(places: &HostPaths) -> List {
     let mut found = BTreeSet::new();
     for (file, protocol, state) in LISTENS {
         for line in text(places, format!("proc/self/net/{file}")).lines().skip(1) {

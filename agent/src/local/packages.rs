@@ -1,8 +1,8 @@
-//! What dpkg knows of packages, from its status file.
+//! Lists packages from dpkg's status file.
 
-use super::blind::Blind;
-use super::found::{Found, Places};
 use super::list::List;
+use super::read_error::ReadError;
+use super::read_result::{HostPaths, ReadResult};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -15,10 +15,11 @@ const LINE_LIMIT: usize = 1 << 20;
 
 /// The packages whose name contains a text, with how many are in which state. Without a text, those that need somebody's
 /// attention: a host has hundreds of the others.
-pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
+pub fn list(places: &HostPaths, contains: Option<&str>) -> Result<ReadResult, ReadError> {
     let path: PathBuf = places.base.join(STATUS);
-    let cannot =
-        |error: std::io::Error| Blind::Failed(format!("cannot read {}: {}", path.display(), error.kind()));
+    let cannot = |error: std::io::Error| {
+        ReadError::Failed(format!("cannot read {}: {}", path.display(), error.kind()))
+    };
     let mut file = BufReader::new(std::fs::File::open(&path).map_err(cannot)?);
     let (mut list, mut states, mut package) =
         (List::default(), BTreeMap::<String, u64>::new(), BTreeMap::new());
@@ -27,7 +28,7 @@ pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
         line.clear();
         let read = (&mut file).take(LINE_LIMIT as u64 + 1).read_until(b'\n', &mut line).map_err(cannot)?;
         if line.len() > LINE_LIMIT {
-            return Err(Blind::Failed(format!("{} is no status file of dpkg's", path.display())));
+            return Err(ReadError::Failed(format!("{} is no status file of dpkg's", path.display())));
         }
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end();
@@ -54,7 +55,7 @@ pub fn list(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
             json!("packages that are installed and not held are only counted: name a part in contains");
     }
     list.put("packages", &mut told);
-    Ok(Found::seen(told))
+    Ok(ReadResult::seen(told))
 }
 
 /// Name, state and what is told of a package.

@@ -1,11 +1,11 @@
-//! Where the agent itself may read: below the configured roots, along no symbolic link, and never where
+//! Opens files for the agent's own reads: below the configured roots, along no symbolic link, and never where
 //! secrets are kept.
 //!
 //! A path is opened part by part, each from the directory before it and none of them a link, so that nothing
 //! can be put in its way between a check and its use. (The agent's unit has `RestrictSUIDSGID=`, under which
 //! there is no `openat2`.)
 
-use super::blind::Blind;
+use super::read_error::ReadError;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{Mode, SFlag, fstat};
@@ -102,25 +102,25 @@ impl Roots {
     }
 
     /// A path as it may be opened.
-    fn admit(&self, text: &str) -> Result<PathBuf, Blind> {
+    fn admit(&self, text: &str) -> Result<PathBuf, ReadError> {
         let path = PathBuf::from(text);
         let is_plain = text.starts_with('/')
             && !text.contains('\0')
             && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
         if !is_plain {
-            return Err(Blind::Denied(format!("{text:?} is no absolute path without ..")));
+            return Err(ReadError::Denied(format!("{text:?} is no absolute path without ..")));
         }
         if !self.roots.iter().any(|root| path.starts_with(root)) {
-            return Err(Blind::Elsewhere);
+            return Err(ReadError::Elsewhere);
         }
         if self.hides(&path) {
-            return Err(Blind::Elsewhere);
+            return Err(ReadError::Elsewhere);
         }
         Ok(path)
     }
 
     /// Opens a file or a directory.
-    pub fn open(&self, text: &str) -> Result<(PathBuf, File), Blind> {
+    pub fn open(&self, text: &str) -> Result<(PathBuf, File), ReadError> {
         let path = self.admit(text)?;
         let mut at = open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
             .map_err(|errno| failed(text, errno))?;
@@ -137,7 +137,7 @@ impl Roots {
 
 /// Opens what a directory has under a name: a regular file or a directory, and no link. Only what it is seen
 /// to be is opened: opening a device can do something.
-pub fn opened(text: &str, at: impl AsFd, name: impl AsRef<OsStr>) -> Result<File, Blind> {
+pub fn opened(text: &str, at: impl AsFd, name: impl AsRef<OsStr>) -> Result<File, ReadError> {
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let seen = openat(at, name.as_ref(), flags, Mode::empty()).map_err(|errno| failed(text, errno))?;
     let mode = fstat(&seen).map_err(|errno| failed(text, errno))?.st_mode;
@@ -146,10 +146,10 @@ pub fn opened(text: &str, at: impl AsFd, name: impl AsRef<OsStr>) -> Result<File
         return Err(failed(text, Errno::ELOOP));
     }
     if kind != SFlag::S_IFREG && kind != SFlag::S_IFDIR {
-        return Err(Blind::Denied(format!("{text:?} is neither a file nor a directory")));
+        return Err(ReadError::Denied(format!("{text:?} is neither a file nor a directory")));
     }
     if is_kernels(seen.as_fd()) {
-        return Err(Blind::Denied(format!("{text:?} is a view of the kernel's")));
+        return Err(ReadError::Denied(format!("{text:?} is a view of the kernel's")));
     }
     File::open(same(seen.as_fd()))
         .map_err(|error| failed(text, error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)))
@@ -180,14 +180,14 @@ fn is_hidden_name(name: &str) -> bool {
         || HIDDEN_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-fn failed(text: &str, errno: Errno) -> Blind {
+fn failed(text: &str, errno: Errno) -> ReadError {
     match errno {
         // The helper may be able to.
-        Errno::EACCES | Errno::EPERM => Blind::Elsewhere,
+        Errno::EACCES | Errno::EPERM => ReadError::Elsewhere,
         Errno::ELOOP | Errno::ENOTDIR => {
-            Blind::Denied(format!("a symbolic link or no directory stands in the way to {text:?}"))
+            ReadError::Denied(format!("a symbolic link or no directory stands in the way to {text:?}"))
         }
-        Errno::ENOENT => Blind::Failed(format!("there is no {text:?}")),
-        errno => Blind::Failed(format!("cannot open {text:?}: {}", errno.desc())),
+        Errno::ENOENT => ReadError::Failed(format!("there is no {text:?}")),
+        errno => ReadError::Failed(format!("cannot open {text:?}: {}", errno.desc())),
     }
 }

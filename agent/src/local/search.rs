@@ -1,9 +1,9 @@
 //! Finding a text in files, literally. No link is followed, no other file system entered.
 
-use super::blind::Blind;
 use super::files::{entries, failed};
-use super::found::{Found, Places};
 use super::list::List;
+use super::read_error::ReadError;
+use super::read_result::{HostPaths, ReadResult};
 use super::roots::opened;
 use crate::model::excerpt::{Line, Pem};
 use crate::model::redact;
@@ -31,19 +31,24 @@ const LOGS: &str = "var/log";
 
 /// Finds a text in files.
 pub fn files(
-    places: &Places,
+    places: &HostPaths,
     path: &str,
     text: &str,
     most: Option<u32>,
     until: Instant,
-) -> Result<Found, Blind> {
+) -> Result<ReadResult, ReadError> {
     let mut search = Search::new(places, text, most, until);
     search.enter(&places.open_here(path)?, Path::new(path), 0, End::First)?;
     Ok(search.found())
 }
 
 /// Finds a text in log files: the newest file first, of each the newest lines.
-pub fn logs(places: &Places, text: &str, most: Option<u32>, until: Instant) -> Result<Found, Blind> {
+pub fn logs(
+    places: &HostPaths,
+    text: &str,
+    most: Option<u32>,
+    until: Instant,
+) -> Result<ReadResult, ReadError> {
     let logs = places.base.join(LOGS);
     let roots = places.roots.below(&logs);
     if roots.is_empty() {
@@ -65,7 +70,7 @@ enum End {
 }
 
 struct Search<'s> {
-    places: &'s Places,
+    places: &'s HostPaths,
     text: &'s str,
     most: usize,
     until: Instant,
@@ -79,13 +84,13 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    fn new(places: &'s Places, text: &'s str, most: Option<u32>, until: Instant) -> Self {
+    fn new(places: &'s HostPaths, text: &'s str, most: Option<u32>, until: Instant) -> Self {
         let most = most.unwrap_or(MATCHES).min(MATCHES_LIMIT) as usize;
         let (matches, skipped) = Default::default();
         Self { places, text, most, until, matches, files: 0, bytes: 0, skipped, ended: None }
     }
 
-    fn found(self) -> Found {
+    fn found(self) -> ReadResult {
         let mut told = json!({ "files_read": self.files });
         if let Some(why) = self.ended {
             told["left_out"] = json!(1);
@@ -95,7 +100,7 @@ impl<'s> Search<'s> {
             told["skipped"] = Value::Object(self.skipped);
         }
         self.matches.put("matches", &mut told);
-        Found::seen(told)
+        ReadResult::seen(told)
     }
 
     fn skip(&mut self, why: &str) {
@@ -119,7 +124,7 @@ impl<'s> Search<'s> {
     }
 
     /// Looks at what was opened.
-    fn enter(&mut self, file: &File, path: &Path, depth: usize, end: End) -> Result<(), Blind> {
+    fn enter(&mut self, file: &File, path: &Path, depth: usize, end: End) -> Result<(), ReadError> {
         let name = path.to_string_lossy();
         let facts = file.metadata().map_err(|error| failed(&name, &error))?;
         if !facts.is_dir() {

@@ -1,6 +1,9 @@
-//! What the host is and how it does.
+//! The host's release, load, memory and time zone.
+//!
+//! /proc/meminfo is read by the few keys that are wanted: the crate procfs fails where one of its keys is missing, as in a
+//! container that filters the file.
 
-use super::found::{Found, Places};
+use super::read_result::{HostPaths, ReadResult};
 use nix::sys::utsname::uname;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -17,7 +20,7 @@ const MEMORY: &[(&str, &str)] = &[
 ];
 
 /// The host. What cannot be found is left out.
-pub fn info(places: &Places) -> Found {
+pub fn info(places: &HostPaths) -> ReadResult {
     let mut told = Map::new();
     if let Ok(name) = uname() {
         for (key, value) in
@@ -50,7 +53,7 @@ pub fn info(places: &Places) -> Found {
     if let Ok(zone) = zone.strip_prefix("/usr/share/zoneinfo") {
         told.insert("timezone".to_owned(), json!(zone.to_string_lossy()));
     }
-    Found::seen(Value::Object(told))
+    ReadResult::seen(Value::Object(told))
 }
 
 fn memory(text: &str) -> Map<String, Value> {
@@ -63,12 +66,12 @@ fn memory(text: &str) -> Map<String, Value> {
 }
 
 /// How long the kernel is up.
-pub fn uptime(places: &Places) -> Option<Duration> {
+pub fn uptime(places: &HostPaths) -> Option<Duration> {
     let seconds: f64 = text(places, "proc/uptime").split(' ').next()?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// A file of the kernel's or the host's own; empty where there is none.
-pub fn text(places: &Places, path: impl AsRef<Path>) -> String {
+pub fn text(places: &HostPaths, path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(places.base.join(path)).unwrap_or_default()
 }

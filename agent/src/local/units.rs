@@ -1,9 +1,9 @@
 //! Units, timers and processes, as systemd tells them over the system bus.
 
-use super::blind::Blind;
 use super::bus::Bus;
-use super::found::{Found, Places};
 use super::list::List;
+use super::read_error::ReadError;
+use super::read_result::{HostPaths, ReadResult};
 use crate::model::redact::{self, MARK};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +25,14 @@ const TIMERS_LIMIT: usize = 200;
 /// The loaded units whose name contains a text and that are in a state, as systemctl's `--state` takes it, with how many
 /// there are in which state: that none is listed says nothing of the others. With a state also those that only have a
 /// unit file in it: systemd unloads a masked or disabled unit that nothing uses.
-pub fn units(places: &Places, contains: Option<&str>, state: Option<&str>) -> Result<Found, Blind> {
-    let mut bus = Bus::connect(&places.base.join(BUS))?;
+pub fn units(
+    places: &HostPaths,
+    contains: Option<&str>,
+    state: Option<&str>,
+) -> Result<ReadResult, ReadError> {
+    let bus = Bus::connect(&places.base.join(BUS))?;
     let mut units = bus.units()?;
-    let files = bus.unit_files()?.into_iter().filter_map(|[path, state]| {
+    let files = bus.unit_files()?.into_iter().filter_map(|(path, state)| {
         let name = path.rsplit('/').next()?.to_owned();
         Some((name, state))
     });
@@ -69,12 +73,12 @@ pub fn units(places: &Places, contains: Option<&str>, state: Option<&str>) -> Re
     }
     let mut told = json!({ "states": states });
     list.put("units", &mut told);
-    Ok(Found::seen(told))
+    Ok(ReadResult::seen(told))
 }
 
 /// The timers, the next one first.
-pub fn timers(places: &Places) -> Result<Found, Blind> {
-    let mut bus = Bus::connect(&places.base.join(BUS))?;
+pub fn timers(places: &HostPaths) -> Result<ReadResult, ReadError> {
+    let bus = Bus::connect(&places.base.join(BUS))?;
     let mut timers = bus.units()?;
     timers.retain(|unit| unit.name.strip_suffix(".timer").is_some() && unit.load == "loaded");
     let mut told = Vec::new();
@@ -101,7 +105,7 @@ pub fn timers(places: &Places) -> Result<Found, Blind> {
 }
 
 /// When a timer elapses next, in seconds since 1970, of its two clocks; none = `u64::MAX` or 0.
-fn next(realtime: u64, monotonic: u64, places: &Places) -> Option<u64> {
+fn next(realtime: u64, monotonic: u64, places: &HostPaths) -> Option<u64> {
     let is_time = |time: &u64| *time > 0 && *time < u64::MAX;
     let of_clock = Some(realtime).filter(is_time).map(|time| time / 1_000_000);
     let of_boot = Some(monotonic).filter(is_time).and_then(|time| {
@@ -113,7 +117,7 @@ fn next(realtime: u64, monotonic: u64, places: &Places) -> Option<u64> {
 }
 
 /// The processes by unit, whose command or unit contains a text.
-pub fn processes(places: &Places, contains: Option<&str>) -> Result<Found, Blind> {
+pub fn processes(places: &HostPaths, contains: Option<&str>) -> Result<ReadResult, ReadError> {
     let mut processes = Bus::connect(&places.base.join(BUS))?.processes(ALL)?;
     processes.sort_by_key(|process| (process.cgroup.clone(), process.pid));
     let mut list = List::default();
@@ -167,7 +171,7 @@ fn unit(cgroup: &str) -> &str {
     cgroup.rsplit('/').find(is_unit).unwrap_or(cgroup)
 }
 
-fn memory(places: &Places, cgroup: &str) -> Option<Value> {
+fn memory(places: &HostPaths, cgroup: &str) -> Option<Value> {
     if cgroup.split('/').any(|part| part == "..") {
         return None;
     }

@@ -1,9 +1,9 @@
 //! What a call answers: the request's report as data, and the same in words.
 
-use crate::ask::{Ask, Outcome};
 use crate::event::{Accepted, Decision, Event, Fault, Waiting};
 use crate::exit::Exit;
 use crate::operators;
+use crate::pending_request::{Outcome, PendingRequest};
 use crate::report::Report;
 use crate::show::{self, FileView};
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -66,7 +66,12 @@ impl Answer {
     }
 
     /// Of a request that has no outcome yet.
-    pub fn waiting(ask: &Ask, accepted: &Accepted, waiting: Option<&Waiting>, progress: &str) -> Self {
+    pub fn waiting(
+        ask: &PendingRequest,
+        accepted: &Accepted,
+        waiting: Option<&Waiting>,
+        progress: &str,
+    ) -> Self {
         let mut report = Report::new(&Outcome::ended(ask, Event::Accepted(accepted.clone())));
         decide(&mut report, accepted);
         let approval = waiting.map(Approval::of);

@@ -2,12 +2,12 @@
 
 use crate::agent_client::AgentClient;
 use crate::args::Nothing;
-use crate::ask::{Ask, Mode, new_id};
-use crate::door::Door;
 use crate::event::{Description, Event, Fault};
 use crate::helper::Helper;
 use crate::host::Host;
+use crate::pending_request::{Mode, PendingRequest, new_id};
 use crate::request::Request;
+use crate::transport::Transport;
 
 /// The reason in the audit log.
 const REASON: &str = "which tools an MCP client is offered";
@@ -15,7 +15,7 @@ const REASON: &str = "which tools an MCP client is offered";
 /// An open way.
 pub struct Connection {
     /// Where requests go.
-    pub door: Door,
+    pub transport: Transport,
     /// Why the helper itself did not take them, where they go through the agent.
     not_direct: Option<String>,
 }
@@ -26,7 +26,8 @@ impl Connection {
     /// # Errors
     /// Neither takes requests of this uid: why both did not.
     pub async fn open(host: &Host) -> Result<(Self, Description), Fault> {
-        let direct = Self { door: Door::Helper(Helper::new(&host.helper_socket)), not_direct: None };
+        let direct =
+            Self { transport: Transport::Helper(Helper::new(&host.helper_socket)), not_direct: None };
         let refused = match direct.describe().await {
             Ok(description) => return Ok((direct, description)),
             Err(fault) => fault,
@@ -35,7 +36,7 @@ impl Connection {
             return Err(refused);
         }
         let agent = Self {
-            door: Door::Agent(AgentClient::new(&host.agent_socket)),
+            transport: Transport::Agent(AgentClient::new(&host.agent_socket)),
             not_direct: Some(refused.message.clone()),
         };
         match agent.describe().await {
@@ -46,7 +47,7 @@ impl Connection {
 
     /// The client's grants as the accepted policy has them now.
     pub async fn describe(&self) -> Result<Description, Fault> {
-        let ask = Ask {
+        let ask = PendingRequest {
             request: Request::PolicyDescribe(Nothing {}),
             id: new_id(),
             mode: Mode::Execute,
@@ -55,7 +56,7 @@ impl Connection {
             claimed_uid: nix::unistd::getuid().as_raw(),
             wait_ms: 0,
         };
-        match self.door.ask(&ask, &mut |_| {}).await.end {
+        match self.transport.ask(&ask, &mut |_| {}).await.end {
             Event::Completed(done) => done
                 .description
                 .ok_or_else(|| Fault::new("unsupported", "this helper does not describe its policy")),
@@ -70,9 +71,9 @@ impl Connection {
     /// One word for the way.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self.door {
-            Door::Helper(_) => "helper",
-            Door::Agent(_) => "agent",
+        match self.transport {
+            Transport::Helper(_) => "helper",
+            Transport::Agent(_) => "agent",
         }
     }
 

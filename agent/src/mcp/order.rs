@@ -2,9 +2,9 @@
 
 use super::offer::{RESULT, TOOLS};
 use crate::args::Of;
-use crate::ask::Mode;
 use crate::event::Fault;
 use crate::model::tools::{self, NoCall};
+use crate::pending_request::Mode;
 use crate::request::Request;
 use crate::task::request;
 use crate::tool::{PackageTool, Tool};

@@ -3,9 +3,9 @@
 use super::Times;
 use super::connection::Connection;
 use super::work::Work;
-use crate::ask::new_id;
 use crate::event::{Description, Fault};
 use crate::host::Host;
+use crate::pending_request::new_id;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;

@@ -4,10 +4,10 @@ use super::answer::{Answer, Approval};
 use super::order::{Order, What, recorded};
 use super::session::{Change, Session};
 use crate::args::{Changes, Of};
-use crate::ask::{Ask, Mode, Outcome, new_id, reason};
 use crate::event::{Accepted, Completed, Event, Fault, Progress, Status, Waiting};
 use crate::exit::Exit;
 use crate::patching::{Old, Unread, read_of, resolve, views};
+use crate::pending_request::{Mode, Outcome, PendingRequest, new_id, reason};
 use crate::request::Request;
 use crate::undo::UndoGrants;
 use postern_patch::{Kind, parse};
@@ -21,7 +21,7 @@ pub struct Work {
     pub id: String,
     /// How it stands.
     pub state: watch::Receiver<State>,
-    ask: Ask,
+    ask: PendingRequest,
     running: AbortHandle,
 }
 
@@ -82,7 +82,7 @@ impl Work {
             }
             What::Result(of) => (recorded(&of), None),
         };
-        let ask = Ask {
+        let ask = PendingRequest {
             request,
             id: new_id(),
             mode: order.mode,
@@ -115,7 +115,12 @@ impl Work {
     }
 }
 
-async fn run(session: Arc<Session>, mut ask: Ask, patch: Option<String>, state: watch::Sender<State>) {
+async fn run(
+    session: Arc<Session>,
+    mut ask: PendingRequest,
+    patch: Option<String>,
+    state: watch::Sender<State>,
+) {
     let made = match patch {
         Some(diff) => changes(&session, &ask, &diff, &state).await,
         None => Ok(None),
@@ -131,16 +136,16 @@ async fn run(session: Arc<Session>, mut ask: Ask, patch: Option<String>, state: 
 }
 
 /// Asks, finds out whether the change can be taken back, and remembers it.
-async fn asked(session: &Session, ask: &Ask, state: &watch::Sender<State>) -> Outcome {
-    let door = &session.shared.connection.door;
-    let mut outcome = door.ask(ask, &mut |event| state.send_modify(|state| state.take(event))).await;
+async fn asked(session: &Session, ask: &PendingRequest, state: &watch::Sender<State>) -> Outcome {
+    let transport = &session.shared.connection.transport;
+    let mut outcome = transport.ask(ask, &mut |event| state.send_modify(|state| state.take(event))).await;
     if let Some(of) = ask.request.recalls() {
         of.clone_into(&mut outcome.id);
     }
     if ask.mode == Mode::Preview && Exit::of_end(&outcome.end) == Exit::Done {
-        outcome.views = views(door, ask).await;
+        outcome.views = views(transport, ask).await;
     }
-    UndoGrants::default().settle(door, ask, &mut outcome).await;
+    UndoGrants::default().settle(transport, ask, &mut outcome).await;
     if let Event::Completed(done) = &outcome.end
         && ask.mode == Mode::Execute
         && matches!(done.status, Status::Done | Status::Partly)
@@ -163,7 +168,7 @@ async fn asked(session: &Session, ask: &Ask, state: &watch::Sender<State>) -> Ou
 /// The request that a diff is; an outcome where it is none.
 async fn changes(
     session: &Session,
-    ask: &Ask,
+    ask: &PendingRequest,
     diff: &str,
     state: &watch::Sender<State>,
 ) -> Result<Option<Request>, Box<Outcome>> {
@@ -176,14 +181,21 @@ async fn changes(
         let old = if file.kind == Kind::Create {
             Old::default()
         } else {
-            let read = Ask { request: read_of(&file.path), id: new_id(), mode: Mode::Execute, ..ask.clone() };
+            let read = PendingRequest {
+                request: read_of(&file.path),
+                id: new_id(),
+                mode: Mode::Execute,
+                ..ask.clone()
+            };
             let on = &mut |event: &Event| state.send_modify(|state| state.take(event));
-            Old::of(session.shared.connection.door.ask(&read, on).await).map_err(|unread| match unread {
-                Unread::Refused(outcome) => outcome,
-                Unread::TooLarge => {
-                    failed("too_large", format!("{:?} is larger than may be read", file.path))
-                }
-            })?
+            Old::of(session.shared.connection.transport.ask(&read, on).await).map_err(
+                |unread| match unread {
+                    Unread::Refused(outcome) => outcome,
+                    Unread::TooLarge => {
+                        failed("too_large", format!("{:?} is larger than may be read", file.path))
+                    }
+                },
+            )?
         };
         match resolve(file, &old) {
             Ok(one) => changes.extend(one.map(|one| one.change)),

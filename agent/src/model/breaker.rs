@@ -1,9 +1,9 @@
-//! The misformat breaker: a model that does not answer in the form asked for is told so a few times, not
+//! Counts malformed replies: a model that does not answer in the form asked for is told so a few times, not
 //! for ever.
 
 use super::conversation::CallResult;
 use super::protocol::Form;
-use super::reader::{Code, Misread};
+use super::reader::{Code, MalformedReply};
 use serde_json::json;
 use std::num::NonZeroU32;
 
@@ -45,14 +45,14 @@ impl Breaker {
 
     /// A reply was no call. A name that no tool has is a call all the same: its form was right, so the
     /// count begins anew, and that the same failing call does not go on for ever is the loop guard's.
-    pub fn failed(&mut self, misread: &Misread) -> Next {
-        match misread.code {
+    pub fn failed(&mut self, malformed: &MalformedReply) -> Next {
+        match malformed.code {
             Code::UnknownTool => {
                 self.valid();
-                Next::Again(misread.why.clone())
+                Next::Again(malformed.why.clone())
             }
             Code::NoJson | Code::InvalidJson | Code::MissingTool | Code::BadArgs => {
-                self.misformat(&misread.why)
+                self.misformat(&malformed.why)
             }
         }
     }

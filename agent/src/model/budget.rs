@@ -1,4 +1,4 @@
-//! What a task may cost.
+//! The budget of a task: runs, steps, tokens, time and changes.
 
 use super::conversation::Usage;
 use crate::config::tables::Limits;

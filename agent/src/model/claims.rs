@@ -1,4 +1,4 @@
-//! What a text says of paths, packages and units, held against what calls touched.
+//! Compares the paths, packages and units that a text names with those that calls touched.
 //!
 //! Made for a model's own account of its work. Where a word cannot be told from a name, it counts as one: what
 //! is struck out wrongly is looked at again, what is believed wrongly is not.
@@ -122,15 +122,15 @@ impl Known {
     ///
     /// # Errors
     /// The names in it that no call touched, or that were only looked at where it says that something was done.
-    pub fn bears_out(&self, statement: &str) -> Result<Borne, Vec<String>> {
+    pub fn bears_out(&self, statement: &str) -> Result<Evidence, Vec<String>> {
         let claimed = claims(statement);
         let is_doing = words(statement).any(|word| stem(&word.to_lowercase(), DOING));
         let touched = if is_doing { &self.changed } else { &self.seen };
         let untouched: Vec<String> =
             claimed.iter().filter(|name| !touched.contains(*name)).cloned().collect();
         match (claimed.is_empty(), untouched.is_empty()) {
-            (true, _) => Ok(Borne::NamesNothing),
-            (false, true) => Ok(Borne::Out),
+            (true, _) => Ok(Evidence::NamesNothing),
+            (false, true) => Ok(Evidence::Complete),
             (false, false) => Err(untouched),
         }
     }
@@ -138,9 +138,9 @@ impl Known {
 
 /// How far a statement that is not struck out is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Borne {
+pub enum Evidence {
     /// All that it names was touched.
-    Out,
+    Complete,
     /// It names nothing that could be held against the log.
     NamesNothing,
 }

@@ -1,4 +1,4 @@
-//! What is said to a model and what it answers, whatever the wire format.
+//! Prompts to a model and its replies, independent of the wire format.
 
 use super::reader::{self, Reading};
 use super::tools::Tool;
@@ -52,7 +52,7 @@ pub struct NativeCall {
 /// Why a model stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum StopReason {
     /// It had said what it wanted.
     #[default]
     Done,
@@ -83,7 +83,7 @@ pub struct Reply {
     /// Its calls in fields of the wire format.
     pub calls: Vec<NativeCall>,
     /// Why it stopped.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// Tokens.
     pub usage: Usage,
 }

@@ -1,8 +1,8 @@
-//! What the calls of a task came to, without the model's word for it: what was done, what failed, whether there
+//! The results of a task's calls, without the model's word for it: what was done, what failed, whether there
 //! is anything new.
 
 use super::claims::{Known, names_of};
-use super::done::{Done, Went};
+use super::tool_result::{CallOutcome, ToolResult};
 use super::tools::Call;
 use postern_text::is_hostile;
 use serde_json::{Value, json};
@@ -27,30 +27,30 @@ pub struct Log {
 
 impl Log {
     /// Remembers a call that was run.
-    pub fn ran(&mut self, call: &Call, done: &Done) {
+    pub fn ran(&mut self, call: &Call, done: &ToolResult) {
         let value = json!(call);
         self.failed.retain(|(failed, _)| *failed != value);
-        match done.went {
-            Went::Badly => {
-                let error = done.told["error"].as_str().unwrap_or("failed");
+        match done.outcome {
+            CallOutcome::Failed => {
+                let error = done.content["error"].as_str().unwrap_or("failed");
                 let approach = line(&in_words(call, &value));
                 self.failed.push((value, line(&format!("{approach}: {error}"))));
                 let extra = self.failed.len().saturating_sub(KEPT);
                 self.failed.drain(..extra);
             }
-            Went::Changed | Went::Well => {
+            CallOutcome::Changed | CallOutcome::Ok => {
                 let mut hasher = DefaultHasher::new();
-                (value.to_string(), done.told.to_string()).hash(&mut hasher);
+                (value.to_string(), done.content.to_string()).hash(&mut hasher);
                 self.is_new |= self.effects.insert(hasher.finish());
                 self.well.insert(line(&in_words(call, &value)));
                 self.known.took(names_of(&value["args"]), call.is_effect());
-                if done.went == Went::Changed {
+                if done.outcome == CallOutcome::Changed {
                     self.changed.push(line(&in_words(call, &value)));
                     let extra = self.changed.len().saturating_sub(KEPT);
                     self.changed.drain(..extra);
                 }
             }
-            Went::Cancelled | Went::Over => {}
+            CallOutcome::Cancelled | CallOutcome::Finished => {}
         }
     }
 

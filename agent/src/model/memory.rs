@@ -1,6 +1,6 @@
-//! What a run leaves to the next one, and a task to the one that goes on from it.
+//! Memory of earlier work: from a run to the next one, and from a task to the one that continues it.
 
-use super::claims::Borne;
+use super::claims::Evidence;
 use super::log::{Log, line};
 use super::redact;
 use super::tools::Checkpoint;
@@ -163,8 +163,8 @@ pub fn next_run(words: &str, run: Option<(u32, u32)>, checkpoint: &Checkpoint, l
     for statement in &checkpoint.progress {
         let statement = line(statement.as_str());
         let _ = match log.known().bears_out(&statement) {
-            Ok(Borne::Out) => write!(text, "\n- {statement}"),
-            Ok(Borne::NamesNothing) => write!(text, "\n- {statement} (not proven: it names nothing)"),
+            Ok(Evidence::Complete) => write!(text, "\n- {statement}"),
+            Ok(Evidence::NamesNothing) => write!(text, "\n- {statement} (not proven: it names nothing)"),
             Err(untouched) => write!(
                 text,
                 "\n- ~~{statement}~~ (struck out: no successful call did this to {})",

@@ -1,7 +1,7 @@
 //! Results as a model is shown them: of limited length each, and all of one request together.
 
 use super::conversation::{CallResult, Turn};
-use super::done::{Done, Went};
+use super::tool_result::{CallOutcome, ToolResult};
 use super::tools::{REQUEST_OUTPUT, Time};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -17,10 +17,10 @@ pub const UNREAD: &str = "Do not infer facts from unread content";
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What comes of a call within the time of its tool.
-pub async fn within(time: Time, run: impl Future<Output = Done>) -> Done {
+pub async fn within(time: Time, run: impl Future<Output = ToolResult>) -> ToolResult {
     let Time::Within(limit) = time else { return run.await };
     let told = || json!({ "status": "timeout", "error": "timeout: it took too long", "unread": UNREAD });
-    let late = |_| Done { told: told(), went: Went::Badly };
+    let late = |_| ToolResult { content: told(), outcome: CallOutcome::Failed };
     tokio::time::timeout(limit + GRACE, run).await.unwrap_or_else(late)
 }
 

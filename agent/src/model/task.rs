@@ -4,16 +4,16 @@
 use super::breaker::{Breaker, Next, not_run};
 use super::budget::Budget;
 use super::compaction;
-use super::conversation::{CallResult, Prompt, Reply, Stop, Turn, Usage};
-use super::done::{Done, Went};
+use super::conversation::{CallResult, Prompt, Reply, StopReason, Turn, Usage};
 use super::endpoint::failure::Failure;
-use super::endpoint::{Endpoint, Heard};
+use super::endpoint::{Chunk, Endpoint};
 use super::guard::{Guard, Outcome};
+use super::history::{History, HistoryEntry};
 use super::log::Log;
 use super::memory;
-use super::past::{Past, Said};
 use super::quotation::{QUOTED, is_quoted};
-use super::reader::{Code, Misread, Reading};
+use super::reader::{Code, MalformedReply, Reading};
+use super::tool_result::{CallOutcome, ToolResult};
 use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, FinishOutcome, OUTPUT, Tool};
 use super::{redact, repairs, results};
 use crate::config::tables::Limits;
@@ -26,12 +26,12 @@ use std::sync::LazyLock;
 const VERIFY_LIMIT: usize = 10;
 
 /// What carries out the calls of a task.
-pub trait Hands {
+pub trait ToolExecutor {
     /// Carries out one call, which is not `finish`.
-    fn run(&mut self, call: &Call) -> impl Future<Output = Done> + Send;
+    fn run(&mut self, call: &Call) -> impl Future<Output = ToolResult> + Send;
 
     /// Looks whether something is as the model says that it will be found.
-    fn verify(&mut self, expected: &Expected) -> impl Future<Output = Done> + Send;
+    fn verify(&mut self, expected: &Expected) -> impl Future<Output = ToolResult> + Send;
 
     /// Asks the person whether a call may be run that was read only after these repairs; false where nobody is there.
     fn confirm(&mut self, _call: &Call, _repairs: &str) -> impl Future<Output = bool> + Send {
@@ -44,13 +44,13 @@ pub trait Hands {
     }
 
     /// Gets a reply that was no call, whole.
-    fn misread(&mut self, _reply: &str) {}
+    fn malformed(&mut self, _reply: &str) {}
 
     /// Is ready once the person wants the task to end.
     fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static;
 
     /// Gets what the model says, as it comes.
-    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static;
+    fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static;
 
     /// Gets the tokens that were used so far.
     fn used(&mut self, _total: Usage) {}
@@ -59,7 +59,7 @@ pub trait Hands {
     fn checkpoint(&mut self, _checkpoint: &Checkpoint) {}
 
     /// Keeps what was said, so that the dialogue can be taken up after the end of this process.
-    fn keep(&mut self, _said: &Said) {}
+    fn keep(&mut self, _said: &HistoryEntry) {}
 }
 
 /// How a task ended.
@@ -96,7 +96,7 @@ pub struct Task<'t> {
     /// What the model named as proof and was not so: it must be, whatever it names next time.
     doubted: Option<Expected>,
     words: String,
-    past: Past,
+    past: History,
     /// The reply at hand is one that was kept.
     is_kept: bool,
     log: Log,
@@ -154,7 +154,7 @@ impl<'t> Task<'t> {
             doubted: None,
             secrets: &NO_SECRETS,
             words,
-            past: Past::default(),
+            past: History::default(),
             is_kept: false,
             log: Log::default(),
             stage: Stage::Working,
@@ -180,7 +180,7 @@ impl<'t> Task<'t> {
 
     /// The same task, of which an earlier process kept so much.
     #[must_use]
-    pub fn after(self, past: Past) -> Self {
+    pub fn after(self, past: History) -> Self {
         Self { past, ..self }
     }
 
@@ -215,18 +215,18 @@ impl<'t> Task<'t> {
     }
 
     /// Runs it to its end.
-    pub async fn run(&mut self, hands: &mut impl Hands) -> End {
+    pub async fn run(&mut self, executor: &mut impl ToolExecutor) -> End {
         loop {
-            let reply = match self.reply(hands).await {
+            let reply = match self.reply(executor).await {
                 Ok(reply) => reply,
                 Err(end) => return end,
             };
             self.budget.spent(reply.usage);
             self.usage = sum(self.usage, reply.usage);
             self.context = reply.usage.input.saturating_add(reply.usage.output);
-            hands.used(self.usage);
+            executor.used(self.usage);
             let stage = self.stage;
-            match Box::pin(self.turn(&reply, hands)).await {
+            match Box::pin(self.turn(&reply, executor)).await {
                 // The next run begins with what the last one left, not with all that was said.
                 Ok(next) if stage != self.stage => self.turns = vec![next],
                 Ok(next) => self.turns.extend([Turn::Model(reply), next]),
@@ -236,7 +236,7 @@ impl<'t> Task<'t> {
     }
 
     /// The model's next reply: one that is kept, or else it is asked.
-    async fn reply(&mut self, hands: &mut impl Hands) -> Result<Reply, End> {
+    async fn reply(&mut self, executor: &mut impl ToolExecutor) -> Result<Reply, End> {
         let is_full = self.past.is_used_up() && self.endpoint.is_full(self.context);
         if self.past.compacted() {
             self.compact();
@@ -244,10 +244,10 @@ impl<'t> Task<'t> {
             self.stage = Stage::Checkpoint;
             self.turns.push(Turn::User(memory::ASK.to_owned()));
         } else if self.stage == Stage::Working && is_full && self.compact() {
-            hands.keep(&Said::Compacted);
+            executor.keep(&HistoryEntry::Compacted);
         }
         loop {
-            match self.ask(hands).await {
+            match self.ask(executor).await {
                 Ok(reply) => return Ok(reply),
                 Err(Unanswered::Ended(end)) => return Err(end),
                 Err(Unanswered::TooLong(failure)) => {
@@ -256,7 +256,7 @@ impl<'t> Task<'t> {
                         return Err(End::Failed(format!("the model cannot be asked: {failure}")));
                     }
                     if is_new {
-                        hands.keep(&Said::Compacted);
+                        executor.keep(&HistoryEntry::Compacted);
                     }
                 }
             }
@@ -283,7 +283,7 @@ impl<'t> Task<'t> {
     }
 
     /// Asks the model once.
-    async fn ask(&mut self, hands: &mut impl Hands) -> Result<Reply, Unanswered> {
+    async fn ask(&mut self, executor: &mut impl ToolExecutor) -> Result<Reply, Unanswered> {
         let may = match self.stage {
             Stage::Working => self.budget.step(),
             Stage::Checkpoint => self.budget.cost(),
@@ -296,10 +296,10 @@ impl<'t> Task<'t> {
         }
         results::fit(&mut self.turns);
         let prompt = Prompt { system: self.system, turns: &self.turns, tools: self.tools() };
-        let hear = hands.ear();
-        let cancelled = hands.cancelled();
+        let listener = executor.stream_listener();
+        let cancelled = executor.cancelled();
         let asked = tokio::select! {
-            asked = self.endpoint.ask(&prompt, self.budget.deadline(), &hear) => asked,
+            asked = self.endpoint.ask(&prompt, self.budget.deadline(), &listener) => asked,
             () = cancelled => return Err(Unanswered::Ended(End::Cancelled)),
         };
         let reply = asked.map_err(|failure| {
@@ -309,7 +309,7 @@ impl<'t> Task<'t> {
                 Unanswered::Ended(End::Failed(format!("the model cannot be asked: {failure}")))
             }
         })?;
-        hands.keep(&Said::Reply(reply.clone()));
+        executor.keep(&HistoryEntry::Reply(reply.clone()));
         Ok(reply)
     }
 
@@ -321,11 +321,11 @@ impl<'t> Task<'t> {
     }
 
     /// Carries out the calls of a reply; what the model is told next.
-    async fn turn(&mut self, reply: &Reply, hands: &mut impl Hands) -> Result<Turn, End> {
+    async fn turn(&mut self, reply: &Reply, executor: &mut impl ToolExecutor) -> Result<Turn, End> {
         let is_text = reply.calls.is_empty();
         let mut results = Vec::new();
         let readings = reply.read(self.tools());
-        self.foresee(&readings, hands).await;
+        self.foresee(&readings, executor).await;
         for (index, (id, reading)) in readings.into_iter().enumerate() {
             let repaired = repairs::of_json(&reading);
             let Reading { call, is_multiple, .. } = reading;
@@ -342,19 +342,20 @@ impl<'t> Task<'t> {
                     Some(QUOTED.to_owned())
                 }
                 Ok(call) if !repaired.is_empty() && repairs::must_be_exact(call) => {
-                    let may_run = self.may_run_repaired(call, &repaired, hands).await;
+                    let may_run = self.may_run_repaired(call, &repaired, executor).await;
                     (!may_run).then(|| repairs::not_exact(&repaired))
                 }
                 Ok(_) => None,
-                Err(_) if reply.stop == Stop::Length => Some(CUT_OFF.to_owned()),
-                Err(misread) => Some(misread.why.clone()),
+                Err(_) if reply.stop == StopReason::Length => Some(CUT_OFF.to_owned()),
+                Err(malformed) => Some(malformed.why.clone()),
             };
             let call = match (call, wrong) {
                 (Ok(call), None) => call,
                 (call, wrong) => {
-                    let is_form = !matches!(&call, Err(misread) if misread.code == Code::UnknownTool);
+                    let is_form = !matches!(&call, Err(malformed) if malformed.code == Code::UnknownTool);
                     if is_form && !self.is_kept {
-                        hands.misread(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
+                        executor
+                            .malformed(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
                     }
                     let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
                     if is_text {
@@ -367,21 +368,21 @@ impl<'t> Task<'t> {
             self.breaker.valid();
             if let Call::Checkpoint(checkpoint) = &call {
                 if !self.is_kept {
-                    hands.checkpoint(checkpoint);
+                    executor.checkpoint(checkpoint);
                 }
                 return self.checkpoint(checkpoint).map(Turn::User);
             }
             if let Call::Finish(finish) = &call {
-                results.push(self.finish(id, finish, hands).await?);
+                results.push(self.finish(id, finish, executor).await?);
                 return Ok(Turn::Results(results));
             }
-            results.push(self.call(id, &call, hands).await?);
+            results.push(self.call(id, &call, executor).await?);
         }
         Ok(Turn::Results(results))
     }
 
     /// Shows all calls of a reply to what carries them out, if all of them will be run.
-    async fn foresee(&self, readings: &[(&str, Reading)], hands: &mut impl Hands) {
+    async fn foresee(&self, readings: &[(&str, Reading)], executor: &mut impl ToolExecutor) {
         let exact = |reading: &'_ Reading| reading.call.is_ok() && repairs::of_json(reading).is_empty();
         if self.is_kept || readings.len() < 2 || !readings.iter().all(|(_, reading)| exact(reading)) {
             return;
@@ -390,20 +391,30 @@ impl<'t> Task<'t> {
             readings.iter().filter_map(|(_, reading)| reading.call.as_ref().ok()).collect();
         let changes = calls.iter().filter(|call| call.is_effect()).count();
         if self.budget.has_changes(changes) && calls.iter().all(|call| self.guard.may_run(call).is_ok()) {
-            hands.foresee(&calls).await;
+            executor.foresee(&calls).await;
         }
     }
 
     /// Whether a person lets a repaired call through; on the way through what is kept, whether one did.
-    async fn may_run_repaired(&self, call: &Call, repaired: &[String], hands: &mut impl Hands) -> bool {
+    async fn may_run_repaired(
+        &self,
+        call: &Call,
+        repaired: &[String],
+        executor: &mut impl ToolExecutor,
+    ) -> bool {
         match self.past.was_run() {
             Some(was_run) => was_run,
-            None => hands.confirm(call, &repaired.join(", ")).await,
+            None => executor.confirm(call, &repaired.join(", ")).await,
         }
     }
 
     /// Believes the model that the task is done, unless what it names as proof is not so: that it is told once.
-    async fn finish(&mut self, id: &str, finish: &Finish, hands: &mut impl Hands) -> Result<CallResult, End> {
+    async fn finish(
+        &mut self,
+        id: &str,
+        finish: &Finish,
+        executor: &mut impl ToolExecutor,
+    ) -> Result<CallResult, End> {
         let summary = finish.summary();
         let changing = finish.verify.iter().find(|expected| changes(&expected.tool));
         if let Some(expected) = changing {
@@ -422,17 +433,17 @@ impl<'t> Task<'t> {
         let was_doubted = self.doubted.take();
         let again = was_doubted.iter().filter(|expected| !finish.verify.contains(expected));
         for expected in finish.verify.iter().chain(again) {
-            let Done { mut told, went } = if let Some(done) = self.past.done() {
+            let ToolResult { content: mut told, outcome: went } = if let Some(done) = self.past.done() {
                 done.unwrap_or_else(lost)
             } else {
-                let done = hands.verify(expected).await;
-                hands.keep(&Said::Done(done.clone()));
+                let done = executor.verify(expected).await;
+                executor.keep(&HistoryEntry::Result(done.clone()));
                 done
             };
             match went {
-                Went::Changed | Went::Well | Went::Over => continue,
-                Went::Cancelled => return Err(End::Cancelled),
-                Went::Badly => {}
+                CallOutcome::Changed | CallOutcome::Ok | CallOutcome::Finished => continue,
+                CallOutcome::Cancelled => return Err(End::Cancelled),
+                CallOutcome::Failed => {}
             }
             let what = expected.tool.describe();
             if was_doubted.is_some() {
@@ -451,12 +462,12 @@ impl<'t> Task<'t> {
     }
 
     /// Counts a reply that is no call; what the model is told of it.
-    fn wrong(&mut self, misread: Option<Misread>, why: String) -> Result<String, End> {
+    fn wrong(&mut self, malformed: Option<MalformedReply>, why: String) -> Result<String, End> {
         self.breaker.form = self.endpoint.form();
-        let next = match misread {
+        let next = match malformed {
             // Nothing else counts what is said instead of a checkpoint.
             Some(_) | None if self.stage == Stage::Checkpoint => self.breaker.misformat(&why),
-            Some(misread) => self.breaker.failed(&Misread { why, ..misread }),
+            Some(malformed) => self.breaker.failed(&MalformedReply { why, ..malformed }),
             None => self.breaker.misformat(&why),
         };
         match next {
@@ -493,7 +504,12 @@ impl<'t> Task<'t> {
     }
 
     /// Runs one call, unless it goes in circles or costs too much.
-    async fn call(&mut self, id: &str, call: &Call, hands: &mut impl Hands) -> Result<CallResult, End> {
+    async fn call(
+        &mut self,
+        id: &str,
+        call: &Call,
+        executor: &mut impl ToolExecutor,
+    ) -> Result<CallResult, End> {
         self.guard.may_run(call).map_err(End::Failed)?;
         if call.is_effect() {
             self.budget.change().map_err(End::OutOfBudget)?;
@@ -501,30 +517,34 @@ impl<'t> Task<'t> {
         let done = if let Some(done) = self.past.done() {
             done.unwrap_or_else(lost)
         } else {
-            let Done { mut told, went } = results::within(call.of().time, hands.run(call)).await;
+            let ToolResult { content: mut told, outcome: went } =
+                results::within(call.of().time, executor.run(call)).await;
             let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);
             if redacted > 0 {
                 told["redacted_count"] = json!(redacted);
             }
-            let done = Done { told: results::shortened(told, call.of().output.get()), went };
-            hands.keep(&Said::Done(done.clone()));
+            let done =
+                ToolResult { content: results::shortened(told, call.of().output.get()), outcome: went };
+            executor.keep(&HistoryEntry::Result(done.clone()));
             done
         };
         self.log.ran(call, &done);
-        let Done { mut told, went } = done;
+        let ToolResult { content: mut told, outcome: went } = done;
         let text = told.to_string();
         let outcome = match went {
-            Went::Changed => Outcome::Changed,
-            Went::Well => Outcome::Fine,
-            Went::Badly => Outcome::Failed(&text),
-            Went::Cancelled => return Err(End::Cancelled),
-            Went::Over => return Err(End::Finished { outcome: FinishOutcome::Done, summary: String::new() }),
+            CallOutcome::Changed => Outcome::Changed,
+            CallOutcome::Ok => Outcome::Fine,
+            CallOutcome::Failed => Outcome::Failed(&text),
+            CallOutcome::Cancelled => return Err(End::Cancelled),
+            CallOutcome::Finished => {
+                return Err(End::Finished { outcome: FinishOutcome::Done, summary: String::new() });
+            }
         };
         let note = self.guard.ran(call, outcome);
         if let Some(note) = note {
             told["note"] = json!(note);
         }
-        Ok(CallResult { id: id.to_owned(), text: told.to_string(), is_error: went == Went::Badly })
+        Ok(CallResult { id: id.to_owned(), text: told.to_string(), is_error: went == CallOutcome::Failed })
     }
 }
 
@@ -540,8 +560,8 @@ fn sum(one: Usage, other: Usage) -> Usage {
 }
 
 /// What is told of a call of which the log does not say what came of it.
-fn lost() -> Done {
+fn lost() -> ToolResult {
     let error =
         "the agent was stopped during this call: what came of it is not known; look before you repeat it";
-    Done { told: json!({ "status": "error", "error": error }), went: Went::Badly }
+    ToolResult { content: json!({ "status": "error", "error": error }), outcome: CallOutcome::Failed }
 }

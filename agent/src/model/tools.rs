@@ -18,6 +18,6 @@ pub use arguments::{
 pub use call::Call;
 pub(crate) use registry::whole;
 pub use registry::{
-    Arguments, LOOK_TIME, NoCall, OUTPUT, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check,
+    Arguments, NoCall, OUTPUT, READ_TIME, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check,
 };
 pub use table::{ALL, CHECKPOINT, PLANNING, TASK, TASK_WITHOUT_SHELL, TOOLS};

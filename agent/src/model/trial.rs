@@ -2,7 +2,7 @@
 
 use super::conversation::{Prompt, Turn, Usage};
 use super::endpoint::failure::Failure;
-use super::endpoint::{Abilities, Endpoint, Heard, ToolCalls};
+use super::endpoint::{Abilities, Chunk, Endpoint, ToolCalls};
 use super::tools::{Call, TOOLS, Tool};
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,23 +27,23 @@ pub struct Trial {
     /// What it takes.
     pub abilities: Abilities,
     /// What was called in the fields of the wire format, or in text where the endpoint has none.
-    pub call: Asked,
+    pub call: TrialCall,
     /// What was called in text, where the endpoint has calls of its own as well.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_in_text: Option<Asked>,
+    pub call_in_text: Option<TrialCall>,
 }
 
 /// What came of asking for a call.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum TrialCall {
     /// A call.
     Call(Call),
     /// Something else; why it is no call.
     NoCall(String),
 }
 
-impl Asked {
+impl TrialCall {
     /// A call came.
     #[must_use]
     pub fn is_call(&self) -> bool {
@@ -58,11 +58,11 @@ impl Asked {
 pub async fn trial(endpoint: &Endpoint, limit: Duration) -> Result<Trial, Failure> {
     let begun = Instant::now();
     let pieces = AtomicUsize::new(0);
-    let count = |heard: Heard<'_>| match heard {
-        Heard::Words(_) => {
+    let count = |heard: Chunk<'_>| match heard {
+        Chunk::Words(_) => {
             pieces.fetch_add(1, Ordering::Relaxed);
         }
-        Heard::Again => pieces.store(0, Ordering::Relaxed),
+        Chunk::Again => pieces.store(0, Ordering::Relaxed),
     };
     let turns = [Turn::User(WORDS.to_owned())];
     let prompt = Prompt { system: SYSTEM, turns: &turns, tools: &[] };
@@ -88,12 +88,12 @@ pub async fn trial(endpoint: &Endpoint, limit: Duration) -> Result<Trial, Failur
     })
 }
 
-async fn ask(endpoint: &Endpoint, limit: Duration, tools: &[Tool]) -> Result<Asked, Failure> {
+async fn ask(endpoint: &Endpoint, limit: Duration, tools: &[Tool]) -> Result<TrialCall, Failure> {
     let turns = [Turn::User(ORDER.to_owned())];
     let prompt = Prompt { system: SYSTEM, turns: &turns, tools };
     let reply = endpoint.ask(&prompt, Instant::now() + limit, &|_| {}).await?;
     Ok(match reply.read(tools).swap_remove(0).1.call {
-        Ok(call) => Asked::Call(call),
-        Err(misread) => Asked::NoCall(misread.why),
+        Ok(call) => TrialCall::Call(call),
+        Err(malformed) => TrialCall::NoCall(malformed.why),
     })
 }

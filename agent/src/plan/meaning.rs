@@ -1,4 +1,4 @@
-//! What a planned command's words come to: requests of the helper's, or a program in the sandbox.
+//! Translates a planned command's words: to requests of the helper, or a program in the sandbox.
 
 use super::argv;
 use crate::shell::shim::{self, Nowhere, Translation};

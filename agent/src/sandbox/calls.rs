@@ -1,10 +1,10 @@
-//! Which system calls a tool's process has: two lists, each a filter of its own.
+//! System call filters of a tool's process: two lists, each a seccomp filter.
 //!
 //! Whatever stands in neither answers "not implemented", as an older kernel would, so that programs fall
 //! back: new calls, those of x32, and `clone3` and `openat2`, whose arguments a filter cannot read. What is
 //! refused by name answers "not permitted". A call of another architecture ends the process.
 
-use super::wire::Ask;
+use super::wire::SandboxRequest;
 use crate::shell::Profile;
 use nix::libc;
 use seccompiler::{
@@ -121,7 +121,7 @@ const IOCTLS: &[u64] = &[0x5412, 0x541c, 0x541d];
 ///
 /// # Errors
 /// They do not compile, or not for this architecture.
-pub fn filters(ask: &Ask, abi: i32) -> Compiled {
+pub fn filters(ask: &SandboxRequest, abi: i32) -> Compiled {
     let known = [ALLOWED, ALLOWED_HERE, REFUSED, REFUSED_HERE].concat();
     let known = known.into_iter().map(|call| (call, Vec::new())).collect();
     let error = |errno: libc::c_int| SeccompAction::Errno(errno.cast_unsigned());
@@ -174,7 +174,7 @@ fn word(value: libc::c_int) -> u64 {
     u64::from(value.cast_unsigned())
 }
 
-fn refused(ask: &Ask, abi: i32) -> Result<Rules, seccompiler::BackendError> {
+fn refused(ask: &SandboxRequest, abi: i32) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules =
         [REFUSED, REFUSED_HERE].concat().into_iter().map(|call| (call, Vec::new())).collect();
     if ask.profile != Profile::WorkspaceWrite {

@@ -1,7 +1,7 @@
 //! The agent's side of the sandbox: it asks for a call and waits for its record.
 
 use super::job::{Job, Record, Sandbox};
-use super::wire::{self, Answer, Ask};
+use super::wire::{self, SandboxReply, SandboxRequest};
 use crate::event::Fault;
 use crate::shell::Profile;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -25,16 +25,16 @@ impl Sandbox {
         if job.profile == Profile::None {
             return Err(Fault::new("refused", "the profile none runs nothing"));
         }
-        let ask = Ask::new(&job, self);
+        let ask = SandboxRequest::new(&job, self);
         let exchange = self.exchange(&ask, job.shim);
         match tokio::time::timeout(job.time.saturating_add(SETUP), exchange).await {
-            Ok(Ok(Answer::Record(record))) => Ok(record),
-            Ok(Ok(Answer::Fault(fault)) | Err(fault)) => Err(fault),
+            Ok(Ok(SandboxReply::Record(record))) => Ok(record),
+            Ok(Ok(SandboxReply::Fault(fault)) | Err(fault)) => Err(fault),
             Err(_) => Err(Fault::new("sandbox_lost", "the sandbox does not answer")),
         }
     }
 
-    async fn exchange(&self, ask: &Ask, shim: Option<OwnedFd>) -> Result<Answer, Fault> {
+    async fn exchange(&self, ask: &SandboxRequest, shim: Option<OwnedFd>) -> Result<SandboxReply, Fault> {
         // Only the units behind the second socket have a network at all.
         let socket = if ask.ports.is_empty() {
             self.socket.clone()
@@ -76,7 +76,7 @@ async fn send_first(stream: &UnixStream, shim: Option<&OwnedFd>) -> io::Result<(
     stream.async_io(Interest::WRITABLE, send).await.map(drop)
 }
 
-impl Ask {
+impl SandboxRequest {
     fn new(job: &Job, sandbox: &Sandbox) -> Self {
         Self {
             program: job.program.clone(),

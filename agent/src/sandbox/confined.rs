@@ -2,7 +2,7 @@
 //! the descriptor that the order came by, and nothing is run.
 
 use super::job::Program;
-use super::wire::{self, Order};
+use super::wire::{self, SandboxJob};
 use super::{calls, paths, workspace};
 use crate::event::Fault;
 use crate::shell::Profile;
@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
     let run = || -> io::Result<()> {
         // A copy that ends with exec: its end tells the other side that the program runs.
         let mut stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let order: Order = wire::receive(&mut stream)?;
+        let order: SandboxJob = wire::receive(&mut stream)?;
         let fault = become_program(&order);
         stream.write_all(&wire::frame(&fault)?)
     };
@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn become_program(order: &Order) -> Fault {
+fn become_program(order: &SandboxJob) -> Fault {
     match confine(order) {
         Ok(()) => {
             let error = command(order).exec();
@@ -47,7 +47,7 @@ fn become_program(order: &Order) -> Fault {
     }
 }
 
-fn confine(order: &Order) -> Result<(), String> {
+fn confine(order: &SandboxJob) -> Result<(), String> {
     let said = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     close_descriptors(order).map_err(|error| said("descriptors", &error))?;
     // The first to go where memory runs out; where that cannot be said, any of the unit's goes.
@@ -68,7 +68,7 @@ fn confine(order: &Order) -> Result<(), String> {
 
 /// Closes what would go over to the program besides its three streams and the shims' descriptor; the workspace's is
 /// closed once Landlock knows it.
-fn close_descriptors(order: &Order) -> io::Result<()> {
+fn close_descriptors(order: &SandboxJob) -> io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fdinfo")? {
         let entry = entry?;
         let name = entry.file_name();
@@ -87,7 +87,7 @@ fn close_descriptors(order: &Order) -> io::Result<()> {
 }
 
 /// Of each process; the unit bounds all of them together.
-fn limits(order: &Order) -> nix::Result<()> {
+fn limits(order: &SandboxJob) -> nix::Result<()> {
     let seconds = order.ask.time_ms / 1000 + 1;
     let file = if order.ask.profile == Profile::WorkspaceWrite { workspace::FILE } else { 0 };
     for (resource, limit) in [
@@ -107,7 +107,7 @@ fn limits(order: &Order) -> nix::Result<()> {
 }
 
 /// Best effort would report success with nothing enforced.
-fn restrict(order: &Order) -> Result<(), RulesetError> {
+fn restrict(order: &SandboxJob) -> Result<(), RulesetError> {
     let abi = ABI::from(order.abi);
     let handled = AccessFs::from_all(abi);
     let mut rules =
@@ -138,7 +138,7 @@ fn restrict(order: &Order) -> Result<(), RulesetError> {
     Ok(())
 }
 
-fn program(order: &Order) -> &str {
+fn program(order: &SandboxJob) -> &str {
     match &order.ask.program {
         Program::Argv(argv) => argv.first().map_or("", String::as_str),
         Program::Shell(_) => "/bin/sh",
@@ -146,7 +146,7 @@ fn program(order: &Order) -> &str {
 }
 
 /// The program with its constant environment.
-fn command(order: &Order) -> Command {
+fn command(order: &SandboxJob) -> Command {
     let mut command = Command::new(program(order));
     match &order.ask.program {
         Program::Argv(argv) => command.args(argv.iter().skip(1)),

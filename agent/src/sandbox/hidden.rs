@@ -1,5 +1,5 @@
-//! What the sandbox kept from a command: files that it names, or that its programs could not open, outside of what the
-//! profile and the unit show. A command that finds nothing there has not shown that there is nothing.
+//! Files that the sandbox hid from a command: those that it names, or that its programs could not open, outside of what
+//! the profile and the unit show. A command that finds nothing there has not shown that there is nothing.
 
 use super::job::Program;
 use super::paths::shown;

@@ -1,7 +1,7 @@
-//! What a tool's process may read, by profile. What is not named is not granted; what must not be read although
-//! it stands below one of these is closed by its owner and by the unit.
+//! Paths that a tool's process may read, by profile. Unlisted paths are not granted; files that must not be read although
+//! they are below one of these are closed by their owner and by the unit.
 
-use super::wire::{Ask, Order};
+use super::wire::{SandboxJob, SandboxRequest};
 use super::workspace::of_descriptor;
 use crate::shell::Profile;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,8 @@ pub fn shown(profile: Profile) -> impl Iterator<Item = &'static str> {
 }
 
 /// What a call is granted.
-pub fn granted(order: &Order) -> Granted {
-    let ask: &Ask = &order.ask;
+pub fn granted(order: &SandboxJob) -> Granted {
+    let ask: &SandboxRequest = &order.ask;
     let mut granted = Granted::default();
     granted.read.extend(shown(ask.profile).chain(SOURCES.iter().copied()).map(PathBuf::from));
     granted.devices.extend(SINKS.iter().map(PathBuf::from));
@@ -66,7 +66,7 @@ pub fn granted(order: &Order) -> Granted {
 ///
 /// # Errors
 /// The root.
-pub fn check_roots(ask: &Ask, state: &Path) -> Result<(), String> {
+pub fn check_roots(ask: &SandboxRequest, state: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let state = real(state);
     for root in &ask.read_roots {

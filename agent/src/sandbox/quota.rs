@@ -1,4 +1,4 @@
-//! How much all workspaces may hold together: before a call that writes, those unused for the longest time go until a
+//! Disk quota of all workspaces together: before a call that writes, those unused for the longest time go until a
 //! whole workspace more has room.
 //!
 //! Nobody measures all of them for that. A call notes the most that its workspace may grow to before it begins, and what

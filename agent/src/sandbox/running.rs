@@ -1,8 +1,8 @@
 //! The child while it runs: what it writes is kept, and it ends at its limits, or when the agent leaves.
 
 use super::job::{CONFINED, Ended};
-use super::kept::Kept;
-use super::wire::{self, Order};
+use super::output_buffer::OutputBuffer;
+use super::wire::{self, SandboxJob};
 use super::workspace::{self, Size, Workspace};
 use crate::event::Fault;
 use crate::shell::Profile;
@@ -28,7 +28,7 @@ const REST: usize = 4 * 1024 * 1024;
 /// A stream of the program's.
 pub struct Pipe<R> {
     from: Option<R>,
-    pub kept: Kept,
+    pub kept: OutputBuffer,
 }
 
 impl<R: Read + AsFd> Pipe<R> {
@@ -73,7 +73,7 @@ pub struct Running {
 impl Running {
     /// Starts the child and waits until it has become the program.
     pub fn start(
-        order: &Order,
+        order: &SandboxJob,
         workspace: &Workspace,
         shim: Option<OwnedFd>,
         began: Instant,
@@ -91,8 +91,8 @@ impl Running {
         drop((command, shim));
         let pid = Pid::from_child(&child);
         let exited = pidfd_open(pid, PidfdFlags::empty())?;
-        let out = Pipe { from: child.stdout.take(), kept: Kept::new(order.ask.output) };
-        let err = Pipe { from: child.stderr.take(), kept: Kept::new(order.ask.output) };
+        let out = Pipe { from: child.stdout.take(), kept: OutputBuffer::new(order.ask.output) };
+        let err = Pipe { from: child.stderr.take(), kept: OutputBuffer::new(order.ask.output) };
         let time = Duration::from_millis(order.ask.time_ms).min(LONGEST);
         let mut running = Self { child, pid, exited, out, err, deadline: began };
         for pipe in [running.out.from.as_ref().map(AsFd::as_fd), running.err.from.as_ref().map(AsFd::as_fd)] {
@@ -114,7 +114,11 @@ impl Running {
     }
 
     /// Waits for its end, or for a reason to end it; nothing where the agent leaves.
-    pub fn watch(&mut self, agent: &UnixStream, order: &Order) -> io::Result<Option<(Ended, ExitStatus)>> {
+    pub fn watch(
+        &mut self,
+        agent: &UnixStream,
+        order: &SandboxJob,
+    ) -> io::Result<Option<(Ended, ExitStatus)>> {
         let workspace = workspace::of_descriptor(order.directory);
         let measured = (order.ask.profile == Profile::WorkspaceWrite).then(|| Size::of(&workspace));
         let mut next_look = Instant::now() + LOOK;

@@ -1,12 +1,12 @@
 //! The unit's main process: one connection, one call. It starts the confined child, keeps what that writes,
 //! and ends it at its limits or when the agent leaves. When it exits itself, the unit kills all that is left.
 
-use super::facts::{Facts, SIGNALS};
+use super::host_controls::{Facts, SIGNALS};
 use super::job::{Control, Enforced, Holder, Record, Unenforced};
 use super::paths;
 use super::quota::Reservation;
 use super::running::Running;
-use super::wire::{self, Answer, Ask, Order};
+use super::wire::{self, SandboxJob, SandboxReply, SandboxRequest};
 use super::workspace::{self, Size, Workspace};
 use crate::event::Fault;
 use crate::shell::Profile;
@@ -60,10 +60,10 @@ fn serve() -> io::Result<()> {
     stream.set_read_timeout(Some(SETUP))?;
     stream.set_write_timeout(Some(SETUP))?;
     let shim = first(&stream)?;
-    let ask: Ask = wire::receive(&mut stream)?;
+    let ask: SandboxRequest = wire::receive(&mut stream)?;
     let answer = match call(&stream, &ask, shim) {
-        Ok(Some(record)) => Answer::Record(record),
-        Err(fault) => Answer::Fault(fault),
+        Ok(Some(record)) => SandboxReply::Record(record),
+        Err(fault) => SandboxReply::Fault(fault),
         // The agent has left: nobody waits for an answer.
         Ok(None) => return Ok(()),
     };
@@ -98,7 +98,7 @@ fn first(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Runs a call; nothing where the agent left before its end.
-fn call(stream: &UnixStream, ask: &Ask, shim: Option<OwnedFd>) -> Result<Option<Record>, Fault> {
+fn call(stream: &UnixStream, ask: &SandboxRequest, shim: Option<OwnedFd>) -> Result<Option<Record>, Fault> {
     let began = Instant::now();
     let failed =
         |error: io::Error| Fault::new("sandbox_failed", format!("the sandbox cannot be made: {error}"));
@@ -116,7 +116,7 @@ fn call(stream: &UnixStream, ask: &Ask, shim: Option<OwnedFd>) -> Result<Option<
         }
         reservation = Some(Reservation::take(&state, &ask.task, ask.total).map_err(failed)?);
     }
-    let order = Order {
+    let order = SandboxJob {
         ask: ask.clone(),
         workspace: workspace.path().to_owned(),
         directory: workspace.number(),
@@ -145,7 +145,7 @@ fn call(stream: &UnixStream, ask: &Ask, shim: Option<OwnedFd>) -> Result<Option<
 }
 
 /// What holds the call, where that is enough.
-fn enforced(facts: Facts, ask: &Ask) -> Result<Enforced, Fault> {
+fn enforced(facts: Facts, ask: &SandboxRequest) -> Result<Enforced, Fault> {
     if ask.profile == Profile::None {
         return Err(Fault::new("refused", "the profile none runs nothing"));
     }

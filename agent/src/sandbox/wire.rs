@@ -1,4 +1,4 @@
-//! What goes over the socket: a first byte, with which a descriptor may come, then a frame each way. A frame
+//! The sandbox's wire protocol: a first byte, with which a descriptor may come, then a frame each way. A frame
 //! is a length of four bytes and that much JSON.
 
 use super::job::{Program, Record, Unenforced};
@@ -18,7 +18,7 @@ const MOST: usize = 4 * 1024 * 1024;
 /// A call as it is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ask {
+pub struct SandboxRequest {
     pub program: Program,
     pub profile: Profile,
     pub task: String,
@@ -38,7 +38,7 @@ fn total() -> u64 {
 /// What comes back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum SandboxReply {
     Record(Record),
     /// Nothing was run.
     Fault(Fault),
@@ -46,8 +46,8 @@ pub enum Answer {
 
 /// What the child is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
-    pub ask: Ask,
+pub struct SandboxJob {
+    pub ask: SandboxRequest,
     pub workspace: PathBuf,
     /// The number under which both have the workspace's descriptor.
     pub directory: i32,

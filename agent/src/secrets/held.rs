@@ -2,7 +2,7 @@
 
 use super::values::Values;
 use crate::config::secret::fetch;
-use crate::config::secrets::{Place, Row};
+use crate::config::secrets::{Location, Row};
 use crate::config::{Config, values::SecretRef};
 use crate::model::redact;
 use crate::request::Request;
@@ -101,7 +101,7 @@ impl Secrets {
     /// # Errors
     /// Why a request may not carry the secrets that it names.
     pub fn check(&self, tool: &str, request: &Request) -> Result<(), String> {
-        let may = |text: &str, place: Place<'_>| -> Result<(), String> {
+        let may = |text: &str, place: Location<'_>| -> Result<(), String> {
             for name in names(text) {
                 let (_, row) = self.rows.get(name).ok_or_else(|| format!("there is no secret {name:?}"))?;
                 if tool == "shell" {
@@ -115,13 +115,13 @@ impl Secrets {
         match request {
             Request::FileWrite(args) => {
                 let change = &args.change.0;
-                may(&String::from_utf8_lossy(&change.content), Place::File(&change.path))?;
+                may(&String::from_utf8_lossy(&change.content), Location::File(&change.path))?;
             }
             Request::CommandRun(args) => {
                 let values: Vec<(&str, &str)> =
                     args.parameters.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
                 for (name, value) in &values {
-                    may(value, Place::Command(name, &values))?;
+                    may(value, Location::Command(name, &values))?;
                 }
                 return Ok(());
             }

@@ -1,11 +1,11 @@
-//! What the handlers share.
+//! State that the HTTP handlers share.
 
 use super::health::Health;
 use super::limits::Limit;
 use crate::config::tables::Limits;
-use crate::door::Door;
 use crate::model::endpoint::Endpoint;
 use crate::task::{Owner, Queue, Store};
+use crate::transport::Transport;
 use axum::extract::connect_info::ConnectInfo;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub const REQUEST_BODY_LIMIT: usize = 12 << 20;
 
 /// What the handlers share.
 pub struct App {
-    pub door: Arc<Door>,
+    pub transport: Arc<Transport>,
     pub store: Arc<Store>,
     pub queue: Arc<Queue>,
     pub health: Health,

@@ -88,12 +88,12 @@ enum Refused {
 }
 
 /// A body with its part of the memory, given back once it has been read as JSON.
-struct Held {
+struct CountedBody {
     bytes: Vec<u8>,
     _memory: Permit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for CountedBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -129,7 +129,7 @@ fn no_memory() -> Response {
     fault(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
 }
 
-async fn read(mut body: Limited<Body>, mut memory: Permit) -> Result<Held, Refused> {
+async fn read(mut body: Limited<Body>, mut memory: Permit) -> Result<CountedBody, Refused> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
@@ -142,7 +142,7 @@ async fn read(mut body: Limited<Body>, mut memory: Permit) -> Result<Held, Refus
             bytes.extend_from_slice(data);
         }
     }
-    Ok(Held { bytes, _memory: memory })
+    Ok(CountedBody { bytes, _memory: memory })
 }
 
 /// Answers within the trace that the request names, or a new one.

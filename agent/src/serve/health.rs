@@ -1,10 +1,10 @@
 //! Whether agent, model and helper work.
 
 use crate::args::Nothing;
-use crate::ask::{Ask, Mode, new_id};
-use crate::door::Door;
 use crate::event::Event;
+use crate::pending_request::{Mode, PendingRequest, new_id};
 use crate::request::Request;
+use crate::transport::Transport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,8 +46,8 @@ impl Health {
 }
 
 /// `ok`, or what is wrong with the helper. Asks what costs least: a decision, nothing touched.
-pub async fn probe(door: &Door) -> String {
-    let ask = Ask {
+pub async fn probe(transport: &Transport) -> String {
+    let ask = PendingRequest {
         request: Request::PolicyDescribe(Nothing {}),
         id: new_id(),
         mode: Mode::Check,
@@ -56,7 +56,7 @@ pub async fn probe(door: &Door) -> String {
         claimed_uid: 0,
         wait_ms: 0,
     };
-    let asked = tokio::time::timeout(PROBE_LIMIT, door.ask(&ask, &mut |_| {})).await;
+    let asked = tokio::time::timeout(PROBE_LIMIT, transport.ask(&ask, &mut |_| {})).await;
     match asked.map(|outcome| outcome.end) {
         Err(_) => "no answer within 2 s".to_owned(),
         Ok(Event::Refused(refused)) => format!("{}: {}", refused.code, refused.message),

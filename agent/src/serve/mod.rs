@@ -16,14 +16,14 @@ mod told_health;
 mod worker;
 
 use crate::config;
-use crate::door::Door;
 use crate::helper::Helper;
 use crate::hook::Hook;
 use crate::host::Host;
-use crate::local::Local;
+use crate::local::ReadTools;
 use crate::model::endpoint::Endpoint;
 use crate::secrets::Secrets;
 use crate::task::{Commands, Owner, Queue, Store};
+use crate::transport::Transport;
 use app::{App, Model, Peer};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use failure::as_json;
@@ -93,7 +93,7 @@ pub async fn serve_on(
     };
     let helper = Helper::new(&host.helper_socket)
         .with_hook(Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0));
-    let door = Arc::new(Door::Helper(helper));
+    let transport = Arc::new(Transport::Helper(helper));
     let store = Arc::new(Store::open(&host.state)?);
     let size = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
     let queue = Queue::new(size(config.limits.queue), size(config.limits.parallel));
@@ -101,12 +101,12 @@ pub async fn serve_on(
     store.take_up().unwrap_or_default().into_iter().for_each(|entry| queue.push_back(entry));
     let worker = Worker {
         queue: Arc::clone(&queue),
-        door: Arc::clone(&door),
+        transport: Arc::clone(&transport),
         store: Arc::clone(&store),
         model: model.clone(),
         commands: Commands::new(host, &config, store.allowed()),
         limits: config.limits.clone(),
-        local: Local::new(&config, host),
+        local: ReadTools::new(&config, host),
         secrets,
         consents: Arc::default(),
         host: host.clone(),
@@ -119,7 +119,7 @@ pub async fn serve_on(
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
     let health = Health::new(wrong.or(rules).or(closed), llm);
-    let app = Arc::new(App { door, store, queue, health, requests, model });
+    let app = Arc::new(App { transport, store, queue, health, requests, model });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))

@@ -1,4 +1,4 @@
-//! What an order is to come to: words for a planner, a plan that is given, or a plan that is wanted.
+//! Reads an order into steps: words for a planner, a plan that is given, or a plan that is wanted.
 
 use super::failure::fault;
 use crate::plan::{Plan, Unfit};

@@ -5,10 +5,10 @@ use super::app::{App, Caller};
 use super::connections::named_trace;
 use super::failure::{Failure, bad_body, fault};
 use super::tasks::find as find_task;
-use crate::ask::{Ask, Effect, Mode, new_id, reason};
 use crate::event::{Event, Fault, Refused};
+use crate::pending_request::{Effect, Mode, PendingRequest, new_id, reason};
 use crate::request::Request;
-use crate::task::{Asked, Group, NotOne, Owner, Part, Right};
+use crate::task::{Group, NotOne, Owner, Part, RecordedChange, Right};
 use crate::trace::{self, Trace};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -73,7 +73,7 @@ pub async fn ask(
         let message = format!("too many requests are under way; one person may have {each}: try again later");
         return fault(StatusCode::SERVICE_UNAVAILABLE, "busy", &message);
     };
-    let ask = Ask {
+    let ask = PendingRequest {
         request,
         id: body.request_id.unwrap_or_else(new_id),
         mode: body.mode,
@@ -93,7 +93,7 @@ pub async fn ask(
             let _ = events.send(event.clone());
         };
         tokio::select! {
-            outcome = app.door.ask(&ask, &mut on) => {
+            outcome = app.transport.ask(&ask, &mut on) => {
                 match &ask.request {
                     Request::RequestResult(of) => app.store.requests.recalled(&of.of, &outcome.end),
                     _ if ask.effect() == Effect::Possible => {
@@ -116,7 +116,7 @@ pub async fn ask(
 }
 
 #[utoipa::path(get, path = "/requests/{id}", params(("id" = String, Path, description = "the beginning of it, or `last`")), responses(
-    (status = 200, body = Asked),
+    (status = 200, body = RecordedChange),
     (status = "4XX", body = Failure),
 ))]
 /// The whole id of a request of one's own.
@@ -161,7 +161,7 @@ pub struct Changes {
 }
 
 #[utoipa::path(get, path = "/requests", params(Changes), responses(
-    (status = 200, body = Vec<Asked>),
+    (status = 200, body = Vec<RecordedChange>),
     (status = "4XX", body = Failure),
 ))]
 /// The changes that belong together, the oldest first, and what they left behind.
@@ -188,7 +188,7 @@ pub async fn list(
 }
 
 /// To the helper every request is the agent's: whose it is, is kept here. Another person's is unknown.
-fn foreign(app: &App, owner: Owner, ask: &Ask) -> Option<Refused> {
+fn foreign(app: &App, owner: Owner, ask: &PendingRequest) -> Option<Refused> {
     let refuse = |code: &str, message: &str| {
         Some(Refused { code: code.to_owned(), message: message.to_owned(), ..Refused::default() })
     };

@@ -1,4 +1,4 @@
-//! What the `OpenAPI` document says of types whose form has another source.
+//! Schemas of the `OpenAPI` document for types whose form has another source.
 
 use crate::tool::Tool;
 use utoipa::openapi::RefOr;

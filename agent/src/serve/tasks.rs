@@ -3,11 +3,11 @@
 use super::app::{App, Caller, Peer};
 use super::failure::{Failure, bad_body, fault};
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
-use crate::ask::{Mode, new_id};
 use crate::event::Fault;
+use crate::pending_request::{Mode, new_id};
 use crate::planner;
-use crate::task::question::{Answer, Choice};
-use crate::task::{Entry, Find, Order, Owner, Right, Task};
+use crate::task::question::{Choice, UserAnswer};
+use crate::task::{Entry, Find, Owner, Right, Task, TaskOrder};
 use crate::tool::Tool;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -115,7 +115,7 @@ pub async fn execute(
         None if !goes_on || !body.session.is_empty() => (None, body.session),
         None => return fault(StatusCode::NOT_FOUND, "not_found", "there is no task of yours to go on from"),
     };
-    let order = Order {
+    let order = TaskOrder {
         task,
         session,
         steps,
@@ -304,7 +304,7 @@ pub async fn resume(
         Err(answer) => return *answer,
     };
     // What became of the last call is the helper's to say.
-    if let Err(Fault { code, message, .. }) = app.door.is_open().await {
+    if let Err(Fault { code, message, .. }) = app.transport.is_open().await {
         return fault(StatusCode::SERVICE_UNAVAILABLE, &code, &message);
     }
     let after = *entry.listen().borrow();
@@ -320,7 +320,7 @@ pub async fn resume(
 /// An answer.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
+pub struct AnswerBody {
     /// The question's number.
     question: u32,
     /// One of its choices.
@@ -331,15 +331,15 @@ pub struct Given {
 }
 
 #[utoipa::path(post, path = "/tasks/{id}/answer", params(("id" = String, Path, description = "or the beginning of it")),
-    request_body = Given, responses((status = 200, body = Task), (status = "4XX", body = Failure)))]
+    request_body = AnswerBody, responses((status = 200, body = Task), (status = "4XX", body = Failure)))]
 /// Answers what a task asks its person now.
 pub async fn answer(
     State(app): State<Arc<App>>,
     ConnectInfo(Peer(owner)): Caller,
     Path(id): Path<String>,
-    body: Result<Json<Given>, JsonRejection>,
+    body: Result<Json<AnswerBody>, JsonRejection>,
 ) -> Response {
-    let Given { question, answer, text } = match body {
+    let AnswerBody { question, answer, text } = match body {
         Ok(Json(body)) => body,
         Err(rejection) => return bad_body(&rejection),
     };
@@ -352,10 +352,10 @@ pub async fn answer(
         .question
         .is_some_and(|asked| asked.number == question && asked.choices.contains(&answer));
     let answer = match (answer, text) {
-        (Choice::Yes, None) => Answer::Yes,
-        (Choice::Always, None) => Answer::Always,
-        (Choice::No, None) => Answer::No,
-        (Choice::Text, Some(text)) => Answer::Text(text),
+        (Choice::Yes, None) => UserAnswer::Yes,
+        (Choice::Always, None) => UserAnswer::Always,
+        (Choice::No, None) => UserAnswer::No,
+        (Choice::Text, Some(text)) => UserAnswer::Text(text),
         _ => {
             return fault(
                 StatusCode::BAD_REQUEST,

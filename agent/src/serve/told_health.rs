@@ -28,7 +28,7 @@ pub async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Parts>) {
             (None, None) => "off".to_owned(),
         }
     };
-    let (helper, llm) = tokio::join!(probe(&app.door), llm);
+    let (helper, llm) = tokio::join!(probe(&app.transport), llm);
     let agent = app.store.fault().unwrap_or_else(|| app.health.agent.clone());
     let repaired = app.model.as_ref().map(|model| model.endpoint.repairs.counts()).unwrap_or_default();
     let state = Parts { agent, llm, helper, repaired };

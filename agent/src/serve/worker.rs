@@ -3,17 +3,17 @@
 use super::app::Model;
 use crate::Host;
 use crate::config::tables::Limits;
-use crate::door::Door;
-use crate::local::Local;
+use crate::local::ReadTools;
 use crate::model::budget::Budget;
 use crate::operators;
 use crate::secrets::Secrets;
 use crate::site_prompt;
 use crate::task::{
-    ApprovedReads, Author, Care, Commands, Consents, Crowd, Entry, Group, NotOne, Place, Queue, Runner, Slot,
-    Store, Task, Work,
+    ApprovedReads, Author, Commands, Confirmation, Consents, Entry, Group, Load, NotOne, Queue, QueueSlot,
+    Runner, Slot, Store, Task, Work,
 };
 use crate::trace::{self, Trace};
+use crate::transport::Transport;
 use crate::undo::{Earlier, UndoGrants};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
@@ -24,13 +24,13 @@ use tokio::task::{Id, JoinError, JoinSet};
 /// What tasks need, and what one may cost.
 pub struct Worker {
     pub queue: Arc<Queue>,
-    pub door: Arc<Door>,
+    pub transport: Arc<Transport>,
     pub store: Arc<Store>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,
     pub commands: Commands,
     pub limits: Limits,
-    pub local: Local,
+    pub local: ReadTools,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
     /// The host: the site's words for every model are there, and the operators' terminals.
@@ -63,7 +63,7 @@ impl Worker {
     }
 
     /// Runs a task once it may act.
-    async fn run(self: Arc<Self>, place: Place) {
+    async fn run(self: Arc<Self>, place: QueueSlot) {
         let entry = &place.entry;
         let mut slot = Slot::of(&self.queue.slots, entry.order.owner);
         if !self.begins(entry, &mut slot).await {
@@ -82,7 +82,7 @@ impl Worker {
             biased;
             () = &mut taken => return true,
             () = std::future::ready(()) => {
-                let Crowd { all, own } = self.queue.slots.crowd(entry.order.owner);
+                let Load { all, own } = self.queue.slots.crowd(entry.order.owner);
                 entry.note("waits", &json!({ "for": format!("one of {all} tasks at work to end ({own} of them yours)") }));
             }
         }
@@ -120,12 +120,12 @@ impl Worker {
         };
         let site = site_prompt::read(&self.host.config.with_file_name("prompt.d"));
         let runner = Runner {
-            door: &self.door,
+            transport: &self.transport,
             local: &self.local,
             order: &entry.order,
             cancel: entry.cancel.subscribe(),
             person: entry.person(),
-            care: Some(Care::new(&self.consents, format!("{owner:?} {session}"), author)),
+            confirmation: Some(Confirmation::new(&self.consents, format!("{owner:?} {session}"), author)),
             secrets: &self.secrets,
             tool: String::new(),
             questions: 0,

@@ -1,10 +1,10 @@
-//! What a script's commands come to is looked at before the first of them runs: half a script is not run.
+//! Translates a script's shimmed commands before the first of them runs: half a script is not run.
 
 use super::script::{Certainty, Power, Simple, Word};
 use super::shim::{self, Foreseen, Translation};
 
 /// What a command for a shim comes to, as far as its words tell before anything of the text runs.
-enum Ahead {
+enum Forecast {
     /// No request does it; the command and why.
     Untranslatable(String),
     /// A change of the host.
@@ -14,7 +14,7 @@ enum Ahead {
 }
 
 /// The shims translate at run time what they are called with; their own refusals are known from the words alone.
-fn ahead(command: &Simple, directory: Directory) -> Ahead {
+fn ahead(command: &Simple, directory: Directory) -> Forecast {
     if let [sign, target] = command.words.as_slice()
         && sign.is(">")
     {
@@ -24,31 +24,31 @@ fn ahead(command: &Simple, directory: Directory) -> Ahead {
         || !command.is_found_by_name()
         || command.words.iter().any(|word| word.certainty != Certainty::Literal)
     {
-        return Ahead::Unknown;
+        return Forecast::Unknown;
     }
     let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
     match shim::translate(&argv, &mut Foreseen) {
         Translation::Advice(why, _) if directory == Directory::Start || is_the_same_everywhere(&argv) => {
-            Ahead::Untranslatable(format!("`{}`: {why}", argv.join(" ")))
+            Forecast::Untranslatable(format!("`{}`: {why}", argv.join(" ")))
         }
-        Translation::Steps(steps) if steps.iter().any(|step| step.request.is_effect()) => Ahead::Change,
-        Translation::Advice(..) | Translation::Steps(_) | Translation::Local(_) => Ahead::Unknown,
+        Translation::Steps(steps) if steps.iter().any(|step| step.request.is_effect()) => Forecast::Change,
+        Translation::Advice(..) | Translation::Steps(_) | Translation::Local(_) => Forecast::Unknown,
     }
 }
 
 /// A redirection is the shell's own, so no shim sees it: below these directories the sandbox's user cannot write.
 const OTHERS: &[&str] = &["/etc/", "/usr/", "/opt/", "/srv/", "/boot/", "/root/", "/home/", "/var/"];
 
-fn redirected(target: &Word) -> Ahead {
+fn redirected(target: &Word) -> Forecast {
     let path = target.text.as_str();
     let is_others = target.certainty == Certainty::Literal
         && OTHERS.iter().any(|directory| path.starts_with(directory))
         && !["/var/tmp/", "/var/lib/postern-tool/"].iter().any(|own| path.starts_with(own));
     if is_others {
         let why = "a redirection writes as the sandbox's own user; use `| sudo tee FILE`, or `| sudo tee -a FILE` for `>>`";
-        Ahead::Untranslatable(format!("`> {path}`: {why}"))
+        Forecast::Untranslatable(format!("`> {path}`: {why}"))
     } else {
-        Ahead::Unknown
+        Forecast::Unknown
     }
 }
 
@@ -96,9 +96,9 @@ pub fn untranslatable(commands: &[Simple]) -> Vec<String> {
     let (mut wrong, mut has_change) = (Vec::new(), false);
     for command in commands.iter().filter(|command| command.power == Power::Own) {
         match ahead(command, directory) {
-            Ahead::Untranslatable(why) if !wrong.contains(&why) => wrong.push(why),
-            Ahead::Change => has_change = true,
-            Ahead::Untranslatable(_) | Ahead::Unknown => {}
+            Forecast::Untranslatable(why) if !wrong.contains(&why) => wrong.push(why),
+            Forecast::Change => has_change = true,
+            Forecast::Untranslatable(_) | Forecast::Unknown => {}
         }
     }
     if has_change { wrong } else { Vec::new() }

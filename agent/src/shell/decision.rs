@@ -1,4 +1,4 @@
-//! What is said of a command, and how the rules that apply come to it.
+//! The decision about a command, from the rules that apply.
 
 use super::level::{Capability, Level, Profile};
 use super::rule::Rule;
@@ -61,7 +61,7 @@ impl Decision {
 
     /// The decision for people: level and score, why, and what it would reach.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut text = format!("{} {}\n", self.level.word(), self.score);
         for hit in self.rules.iter().filter(|hit| hit.level == self.level && !hit.reason.is_empty()) {
             let _ = writeln!(text, "  {}: {}", hit.id, hit.reason);

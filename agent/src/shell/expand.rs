@@ -1,4 +1,4 @@
-//! What a word of a script comes to, as far as its text tells, and the commands that stand inside it.
+//! Expands a word of a script, as far as its text tells, and finds the commands inside it.
 
 use super::read::{Reader, options, read};
 use super::script::{Certainty, Fact, Flow, Word};

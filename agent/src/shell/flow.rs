@@ -1,4 +1,4 @@
-//! Where the bytes of a word stem from.
+//! Data flow of a script: the source of the bytes of a word.
 
 use super::script::{Flow, Word};
 

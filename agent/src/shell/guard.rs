@@ -1,4 +1,4 @@
-//! What keeps a hostile text from hurting its reader.
+//! Limits that protect the reader from a hostile text.
 //!
 //! A parser may panic, recurse or never return on a text that is written for it: it runs on a thread of its own, with a
 //! stack of its own and so much time.

@@ -4,7 +4,7 @@ use super::decision::{Decision, sum};
 use super::guard::{LONGEST, is_bad};
 use super::judging::Judging;
 use super::level::Level;
-use super::reader::{self, Answer, How, Job};
+use super::reader::{self, How, Job, ReaderReply};
 use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
 use super::script::{Fact, Power, Simple};
@@ -24,8 +24,8 @@ impl Rules {
             return self.decide(&Judging::with(Fact::BadInput));
         }
         match reader::read(Job::Text(text.to_owned()), how) {
-            Some(Answer::Judging(judging)) => self.decide(&judging),
-            Some(Answer::Words(_)) | None => self.decide(&Judging::rough(text)),
+            Some(ReaderReply::Judging(judging)) => self.decide(&judging),
+            Some(ReaderReply::Words(_)) | None => self.decide(&Judging::rough(text)),
         }
     }
 
@@ -37,8 +37,8 @@ impl Rules {
             return self.decide(&Judging::with(Fact::BadInput));
         }
         match reader::read(Job::Argv(argv.to_vec()), How::AsSet) {
-            Some(Answer::Judging(judging)) => self.decide(&judging),
-            Some(Answer::Words(_)) | None => self.decide(&Judging::rough(&argv.join(" "))),
+            Some(ReaderReply::Judging(judging)) => self.decide(&judging),
+            Some(ReaderReply::Words(_)) | None => self.decide(&Judging::rough(&argv.join(" "))),
         }
     }
 

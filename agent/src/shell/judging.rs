@@ -1,7 +1,7 @@
 //! A command's text as it is judged: every command in it, through programs that start others, with what else was seen.
 
 use super::ahead::{is_cd, untranslatable};
-use super::paths::Places;
+use super::paths::Directories;
 use super::read::{DEPTH, read, rough};
 use super::rule::PROGRAMS;
 use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
@@ -19,7 +19,7 @@ pub struct Judging {
     pub script: Script,
     /// The commands for rules to look at.
     pub plain: Vec<Simple>,
-    places: Places,
+    places: Directories,
     /// Some command starts another one without the `PATH` on which the shims come first.
     pub resets_path: bool,
     /// Commands for a shim that no request does, each with why. Found where the text is read: `sh -c` has a text too.

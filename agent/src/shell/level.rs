@@ -1,4 +1,4 @@
-//! How dangerous a command's text looks, and what it would touch.
+//! Danger levels of a command's text, and the sandbox profiles.
 
 use serde::{Deserialize, Serialize};
 

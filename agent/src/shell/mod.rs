@@ -1,4 +1,4 @@
-//! What a command's text says it would do: advice before the sandbox, never instead of it.
+//! Judges a command by its text: advice before the sandbox, never instead of it.
 //!
 //! A real shell grammar reads the text; every command in it, through pipes, lists, substitutions and programs
 //! that start others, meets every rule, and the strictest wins. `SAFE` is a proof: each command is known with

@@ -24,7 +24,7 @@ pub struct Parsed<'a> {
 
 /// Whether options may stand after the first operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum OptionOrder {
     /// As most programs have it.
     Any,
     /// As programs have it that start another.
@@ -52,7 +52,7 @@ impl Options {
     }
 
     /// Tells options from operands, or `None` where an option is not known or might be one.
-    pub fn parse<'a>(&self, arguments: &'a [Word], order: Order) -> Option<Parsed<'a>> {
+    pub fn parse<'a>(&self, arguments: &'a [Word], order: OptionOrder) -> Option<Parsed<'a>> {
         let mut parsed = Parsed::default();
         let mut at = 0;
         while let Some(word) = arguments.get(at) {
@@ -66,7 +66,7 @@ impl Options {
                 break;
             }
             if !text.starts_with('-') || text == "-" {
-                if order == Order::OptionsFirst {
+                if order == OptionOrder::OptionsFirst {
                     parsed.operands.extend(at..arguments.len());
                     break;
                 }

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 /// Where a relative name may be looked up: the directories that a script changes to, and the one where it
 /// starts, which is `.`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Places(Vec<String>);
+pub struct Directories(Vec<String>);
 
 /// So many directories are kept in mind.
 const LIMIT: usize = 8;
 
-impl Default for Places {
+impl Default for Directories {
     fn default() -> Self {
         Self(vec![".".to_owned()])
     }
 }
 
-impl Places {
+impl Directories {
     /// The script changes its directory. False if there are too many to follow.
     pub fn change(&mut self, to: &str) -> bool {
         let new: Vec<String> = self.0.iter().map(|place| join(place, to)).collect();

@@ -42,7 +42,7 @@ pub enum Job {
 /// What was read.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ReaderReply {
     /// Of a text or an argv.
     Judging(Box<Judging>),
     /// Of words, where the text has no more.
@@ -71,7 +71,7 @@ pub fn read_in_processes(program: PathBuf, patience: Duration) {
 }
 
 /// Reads; `None` where the reader failed or did not return in time.
-pub fn read(job: Job, how: How) -> Option<Answer> {
+pub fn read(job: Job, how: How) -> Option<ReaderReply> {
     match (how, PROCESSES.get()) {
         (How::AsSet, Some(processes)) => processes.read(&job).unwrap_or_else(|error| {
             tracing::warn!(event = "shell_reader", "a command's text could not be read: {error}");
@@ -81,11 +81,11 @@ pub fn read(job: Job, how: How) -> Option<Answer> {
     }
 }
 
-fn answer(job: Job) -> Answer {
+fn answer(job: Job) -> ReaderReply {
     match job {
-        Job::Text(text) => Answer::Judging(Box::new(Judging::of_text(&text))),
-        Job::Argv(argv) => Answer::Judging(Box::new(Judging::of_argv(&argv))),
-        Job::Words(text) => Answer::Words(plain::one(&text)),
+        Job::Text(text) => ReaderReply::Judging(Box::new(Judging::of_text(&text))),
+        Job::Argv(argv) => ReaderReply::Judging(Box::new(Judging::of_argv(&argv))),
+        Job::Words(text) => ReaderReply::Words(plain::one(&text)),
     }
 }
 
@@ -109,7 +109,7 @@ pub fn main() -> ExitCode {
 }
 
 impl Processes {
-    fn read(&self, job: &Job) -> io::Result<Option<Answer>> {
+    fn read(&self, job: &Job) -> io::Result<Option<ReaderReply>> {
         let mut command = Command::new(&self.program);
         command.arg(READER).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -159,7 +159,7 @@ pub fn words(text: &str) -> Option<Vec<String>> {
         return None;
     }
     match read(Job::Words(text.to_owned()), How::AsSet) {
-        Some(Answer::Words(words)) => words,
-        Some(Answer::Judging(_)) | None => None,
+        Some(ReaderReply::Words(words)) => words,
+        Some(ReaderReply::Judging(_)) | None => None,
     }
 }

@@ -1,7 +1,7 @@
 //! One rule: what it looks at, and what it says.
 
 use super::level::{Capability, Level, Profile};
-use super::options::{Options, Order};
+use super::options::{OptionOrder, Options};
 use super::script::{Certainty, Fact, Power, Simple, Word};
 use regex::{Regex, RegexSet};
 use serde::{Deserialize, Serialize};
@@ -228,7 +228,7 @@ impl Rule {
         let parsed = match proof.reads {
             Reads::AnyWords => return one_by_one(),
             Reads::Words => return arguments.iter().all(is_provable) && one_by_one(),
-            Reads::Options => proof.options.parse(arguments, Order::Any),
+            Reads::Options => proof.options.parse(arguments, OptionOrder::Any),
         };
         let Some(parsed) = parsed else { return false };
         let operands: Vec<&Word> = parsed.operands.iter().filter_map(|&at| arguments.get(at)).collect();

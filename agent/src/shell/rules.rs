@@ -1,4 +1,4 @@
-//! The rules in force: the built-in ones, and a file of root's that replaces or adds some.
+//! The active rules: the built-in ones, and a file of root's that replaces or adds some.
 
 use super::reader::How;
 use super::rule::{Rule, RuleText};

@@ -1,4 +1,4 @@
-//! What a command's text says once a shell's grammar has read it: every simple command, wherever it stands.
+//! A command's text after parsing by a shell's grammar: every simple command, wherever it is.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Programs that start another: what they start is judged, not only they.
 
-use super::options::{Order, Parsed};
+use super::options::{OptionOrder, Parsed};
 use super::script::{Certainty, Flow, Input, Power, Simple, Word};
 use super::wrappers::{Frame, Holds, WRAPPERS, Wrapper};
 
@@ -35,7 +35,7 @@ pub fn resets_path(command: &Simple) -> bool {
     // Options that are not known make the command unclear, which is asked about in any case.
     wrapper
         .options
-        .parse(command.arguments(), Order::OptionsFirst)
+        .parse(command.arguments(), OptionOrder::OptionsFirst)
         .is_some_and(|parsed| parsed.options.iter().any(|(name, _)| resets.contains(&name.as_str())))
 }
 
@@ -53,7 +53,9 @@ pub fn inside(command: &Simple) -> Inside {
     if is_shell(name) {
         return shell(wrapper, command);
     }
-    let Some(parsed) = wrapper.options.parse(arguments, Order::OptionsFirst) else { return Inside::Unclear };
+    let Some(parsed) = wrapper.options.parse(arguments, OptionOrder::OptionsFirst) else {
+        return Inside::Unclear;
+    };
     let power = match wrapper.power {
         // A file named sudo is a program like any other; only the shim asks the helper.
         Some(Power::Root) if name == "sudo" && command.is_found_by_name() => Power::Request,
@@ -85,7 +87,9 @@ fn word_of(arguments: &[Word], value: &str) -> Option<Word> {
 /// `sh -c SCRIPT`; a shell with a file or with standard input is for rules and facts to judge.
 fn shell(wrapper: &Wrapper, command: &Simple) -> Inside {
     let arguments = command.arguments();
-    let Some(parsed) = wrapper.options.parse(arguments, Order::OptionsFirst) else { return Inside::Unclear };
+    let Some(parsed) = wrapper.options.parse(arguments, OptionOrder::OptionsFirst) else {
+        return Inside::Unclear;
+    };
     if !parsed.options.iter().any(|(name, _)| name == "c") {
         return Inside::Nothing;
     }

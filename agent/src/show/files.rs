@@ -1,4 +1,4 @@
-//! How a file would differ, as the client can tell from what it may read.
+//! Differences of a file, as the client can tell from what it may read.
 
 use crate::event::FileInfo;
 use postern_patch::Difference;

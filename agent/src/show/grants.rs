@@ -1,4 +1,4 @@
-//! What a client may do, in words that fit a model's prompt as well as a person's terminal.
+//! Describes a client's grants, in words that fit a model's prompt as well as a person's terminal.
 
 use crate::event::{Decision, Description, Grant};
 use std::fmt::Write;

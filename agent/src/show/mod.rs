@@ -1,4 +1,4 @@
-//! What people read: outcomes, refusals and grants in words.
+//! Text for people: outcomes, refusals and grants in words.
 
 mod facts;
 mod files;

@@ -1,4 +1,4 @@
-//! What a request would do, as tables: packages by what becomes of them, units with what they draw along, files
+//! Plans as tables: packages by what becomes of them, units with what they draw along, files
 //! with their modes and owners.
 
 use super::FileView;

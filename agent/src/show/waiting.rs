@@ -1,4 +1,4 @@
-//! What a person is told while a request waits for somebody's approval.
+//! Lines that a person sees while a request waits for somebody's approval.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! What the agent needs for commands of its own: the judge, the sandbox, and what people allowed for a session.
+//! Runs the agent's own commands: the judge, the sandbox, and what people allowed for a session.
 
 use super::allowed::Allowed;
 use crate::Host;

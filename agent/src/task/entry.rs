@@ -2,10 +2,10 @@
 
 use super::database::{Database, Wait};
 use super::live::Live;
-use super::question::{Answer, Person};
-use super::record::{Order, Task, TaskStatus};
+use super::question::{Person, UserAnswer};
+use super::record::{Task, TaskOrder, TaskStatus};
+use crate::model::history::HistoryEntry;
 use crate::model::memory::{Earlier, Memory};
-use crate::model::past::Said;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,15 +19,15 @@ const KEPT_NOTE_BYTES: usize = 4 << 20;
 /// One task with its events.
 pub struct Entry {
     /// What was ordered.
-    pub order: Order,
+    pub order: TaskOrder,
     /// Set to end it.
     pub cancel: watch::Sender<bool>,
     /// Its place in the database.
     row: i64,
     /// Where its person's answers go.
-    answers: mpsc::Sender<(u32, Answer)>,
+    answers: mpsc::Sender<(u32, UserAnswer)>,
     person: Mutex<Option<Person>>,
-    task: Mutex<Kept>,
+    task: Mutex<StoredTask>,
     noted: Mutex<Noted>,
     last: watch::Sender<u64>,
     /// The model's words as they come.
@@ -36,7 +36,7 @@ pub struct Entry {
 }
 
 /// The record, and what the database has of it.
-struct Kept {
+struct StoredTask {
     task: Task,
     head: String,
     results: usize,
@@ -52,7 +52,7 @@ struct Noted {
 
 /// What listeners are told of a step.
 #[derive(Deserialize)]
-struct Told {
+struct StepNote {
     step: usize,
     what: String,
     status: String,
@@ -73,14 +73,14 @@ impl Entry {
     /// A task as the database has it, after so many events.
     pub(super) fn new(
         row: i64,
-        order: Order,
+        order: TaskOrder,
         mut task: Task,
         last: u64,
         database: Arc<Database>,
     ) -> Arc<Self> {
         let (answers, questioner) = mpsc::channel(4);
         let person = if order.interactive { Person::Present(questioner) } else { Person::Absent };
-        let kept = Kept { head: head(&mut task), results: task.results.entry_count(), task };
+        let kept = StoredTask { head: head(&mut task), results: task.results.entry_count(), task };
         Arc::new(Self {
             row,
             answers,
@@ -95,7 +95,7 @@ impl Entry {
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StoredTask> {
         self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,7 +122,7 @@ impl Entry {
     }
 
     /// Writes what the database does not have yet.
-    fn write(&self, kept: &mut Kept) {
+    fn write(&self, kept: &mut StoredTask) {
         let head = head(&mut kept.task);
         let results = kept.task.results.entry_count();
         if head == kept.head && results == kept.results {
@@ -213,7 +213,7 @@ impl Entry {
 
     /// The same task with a person who is there, or is not.
     pub(super) fn reopened(&self, interactive: bool) -> Arc<Self> {
-        let order = Order { interactive, ..self.order.clone() };
+        let order = TaskOrder { interactive, ..self.order.clone() };
         Self::new(self.row, order, self.task(), *self.last.borrow(), Arc::clone(&self.database))
     }
 
@@ -237,7 +237,7 @@ impl Entry {
     ///
     /// # Errors
     /// A piece of it cannot be read: without it a call would be made again.
-    pub(super) fn said(&self) -> Result<(Vec<Said>, usize), String> {
+    pub(super) fn said(&self) -> Result<(Vec<HistoryEntry>, usize), String> {
         let rows: Vec<(String, i64)> = self.database.read(|sql| {
             let mut said =
                 sql.prepare("SELECT said, results FROM dialogue WHERE task = ? ORDER BY number")?;
@@ -262,7 +262,7 @@ impl Entry {
         })?;
         let mut begun = Vec::new();
         for data in &steps {
-            let told: Told = serde_json::from_str(data)
+            let told: StepNote = serde_json::from_str(data)
                 .map_err(|error| format!("a step that was begun cannot be read: {error}"))?;
             begun.retain(|(step, what)| (*step, what) != (told.step, &told.what));
             if told.status == "running" {
@@ -286,7 +286,7 @@ impl Entry {
     }
 
     /// Answers the question of this number; false if it is not the one that stands.
-    pub fn answer(&self, number: u32, answer: Answer) -> bool {
+    pub fn answer(&self, number: u32, answer: UserAnswer) -> bool {
         let stands = self.kept().task.question.as_ref().is_some_and(|question| question.number == number);
         stands && self.answers.try_send((number, answer)).is_ok()
     }

@@ -1,11 +1,10 @@
 //! A task: an order of a person, its steps, and what came of them.
 
 mod allowed;
-mod care;
 mod commands;
+mod confirmation;
 mod database;
 mod entry;
-mod keeping;
 mod live;
 mod not_done;
 mod owner;
@@ -18,19 +17,20 @@ mod run;
 mod slots;
 mod step;
 mod store;
+mod task_events;
 
 pub use allowed::Allowed;
-pub use care::{Author, Care, Consents};
 pub use commands::Commands;
+pub use confirmation::{Author, Confirmation, Consents};
 pub use entry::Entry;
-pub use keeping::Left;
 pub use live::Live;
 pub use owner::{Owner, Right};
-pub use queue::{Place, Queue};
-pub use record::{Change, Order, Task, TaskStatus, Waits, Work};
-pub use requests::{Asked, Group, NotOne, Part, State};
+pub use queue::{Queue, QueueSlot};
+pub use record::{Change, Task, TaskOrder, TaskStatus, Waits, Work};
+pub use requests::{Group, NotOne, Part, RecordedChange, State};
 pub(crate) use run::request;
 pub use run::{ApprovedReads, Runner};
-pub use slots::{Crowd, Slot};
+pub use slots::{Load, Slot};
 pub use step::{Origin, Refusal, StepResult, StepStatus};
 pub use store::{Find, Store};
+pub use task_events::ResumeState;

@@ -1,4 +1,4 @@
-//! What a person is asked in the middle of a task.
+//! Questions to the person in the middle of a task.
 //!
 //! Nothing of it reaches the helper: it is the agent's own carefulness, and a policy never rests on it.
 
@@ -60,7 +60,7 @@ pub enum Choice {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum UserAnswer {
     /// Yes, this once.
     Yes,
     /// Yes, and likewise for exactly the same in this session.
@@ -77,18 +77,18 @@ pub enum Person {
     /// Nobody can be asked: whatever is asked is answered with no.
     Absent,
     /// Answers come here, each with its question's number.
-    Present(mpsc::Receiver<(u32, Answer)>),
+    Present(mpsc::Receiver<(u32, UserAnswer)>),
 }
 
 impl Person {
     /// Waits for the answer to a question; answers to others are dropped.
-    pub async fn answer(&mut self, number: u32) -> Answer {
-        let Self::Present(answers) = self else { return Answer::No };
+    pub async fn answer(&mut self, number: u32) -> UserAnswer {
+        let Self::Present(answers) = self else { return UserAnswer::No };
         loop {
             match answers.recv().await {
                 Some((to, answer)) if to == number => return answer,
                 Some(_) => {}
-                None => return Answer::No,
+                None => return UserAnswer::No,
             }
         }
     }

@@ -25,7 +25,7 @@ struct Lines {
 }
 
 /// A task that left the queue to run; its session is free for the next one when this is dropped.
-pub struct Place {
+pub struct QueueSlot {
     /// The task.
     pub entry: Arc<Entry>,
     queue: Arc<Queue>,
@@ -98,10 +98,10 @@ impl Queue {
     }
 
     /// The next task that nothing of its session is ahead of. For one worker.
-    pub async fn next(self: &Arc<Self>) -> Place {
+    pub async fn next(self: &Arc<Self>) -> QueueSlot {
         loop {
             if let Some(entry) = self.lines().next() {
-                return Place { entry, queue: Arc::clone(self) };
+                return QueueSlot { entry, queue: Arc::clone(self) };
             }
             self.news.notified().await;
         }
@@ -124,7 +124,7 @@ impl Lines {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.queue.lines().running.retain(|running| !Arc::ptr_eq(running, &self.entry));
         self.queue.news.notify_one();

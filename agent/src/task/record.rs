@@ -4,9 +4,9 @@ use super::owner::Owner;
 use super::question::Question;
 use super::results::{self, Results};
 use super::step::StepResult;
-use crate::ask::Mode;
 use crate::config::model_extra::Price;
 use crate::model::conversation::Usage;
+use crate::pending_request::Mode;
 use crate::plan::Plan;
 use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ pub struct Change {
 
 /// An order with its plan and how it is to be carried out. It is kept: what is added needs a default.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
+pub struct TaskOrder {
     /// The person's words.
     pub task: String,
     /// What the person calls the tasks that belong together.
@@ -173,7 +173,7 @@ pub enum Work {
 impl Task {
     /// A task that has not begun.
     #[must_use]
-    pub fn new(id: String, order: &Order) -> Self {
+    pub fn new(id: String, order: &TaskOrder) -> Self {
         Self {
             id,
             session: order.session.clone(),
@@ -195,7 +195,7 @@ impl Task {
     /// A task of which no more can be read than its id.
     #[must_use]
     pub fn unreadable(id: String, why: String) -> Self {
-        let order = Order {
+        let order = TaskOrder {
             task: String::new(),
             session: String::new(),
             steps: Vec::new(),

@@ -3,8 +3,8 @@
 use super::database::{Database, Wait};
 use super::entry::text;
 use super::owner::Owner;
-use crate::ask::Effect;
 use crate::event::{Event, Fault, Status};
+use crate::pending_request::Effect;
 use crate::undo::{Follower, followers, has_inverse};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, params};
@@ -109,7 +109,7 @@ impl FromSql for State {
 
 /// A change that was asked for, as its person is told of it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Asked {
+pub struct RecordedChange {
     /// The request's id.
     pub request_id: String,
     /// The verb.
@@ -154,7 +154,7 @@ pub struct Part<'p> {
 
 /// A request of a task's step that was sent, perhaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentStep {
     /// The step that it is of.
     pub step: usize,
     /// Its id.
@@ -213,14 +213,14 @@ impl Requests {
     ///
     /// # Errors
     /// They cannot be read: that is not to say that nothing was sent.
-    pub fn of_step(&self, task: &str, step: usize) -> Result<Vec<Sent>, String> {
+    pub fn of_step(&self, task: &str, step: usize) -> Result<Vec<SentStep>, String> {
         self.0.read(|sql| {
             let mut sent = sql.prepare(
                 "SELECT requests.id, verb, target FROM requests JOIN tasks ON tasks.seq = task
                  WHERE tasks.id = ?1 AND step = ?2 AND is_effect ORDER BY requests.seq",
             )?;
             let rows = sent.query_map(params![task, i64::try_from(step).unwrap_or(i64::MAX)], |row| {
-                Ok(Sent { step, id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })
+                Ok(SentStep { step, id: row.get(0)?, verb: row.get(1)?, target: row.get(2)? })
             })?;
             rows.collect()
         })
@@ -302,7 +302,7 @@ impl Requests {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn changes(&self, owner: Owner, group: Group<'_>) -> Result<Vec<Asked>, String> {
+    pub fn changes(&self, owner: Owner, group: Group<'_>) -> Result<Vec<RecordedChange>, String> {
         let owner = text(&owner);
         let newest = "SELECT seq, task FROM requests WHERE owner = ?1 AND is_effect AND NOT is_undo
                       AND state <> 'nothing' ORDER BY seq DESC LIMIT 1";
@@ -324,12 +324,12 @@ impl Requests {
              LEFT JOIN tasks ON tasks.seq = r.task
              WHERE r.owner = ?1 AND r.is_effect AND NOT r.is_undo AND ?2 = ?2 ORDER BY r.seq"
         );
-        let mut asked: Vec<Asked> = self.0.read(|sql| {
+        let mut asked: Vec<RecordedChange> = self.0.read(|sql| {
             let mut rows = sql.prepare(&rows)?;
             let rows = rows.query_map([&*owner, id], |row| {
                 let (request_id, verb, target) = (row.get(0)?, row.get(1)?, row.get(2)?);
                 let (state, task) = (row.get(3)?, row.get(4)?);
-                Ok(Asked { request_id, verb, target, state, task, followers: Vec::new() })
+                Ok(RecordedChange { request_id, verb, target, state, task, followers: Vec::new() })
             })?;
             rows.collect()
         })?;
@@ -349,10 +349,12 @@ impl Requests {
         if id == "last" {
             let changes = self.changes(owner, Group::Newest).map_err(NotOne::Unreadable)?;
             let task = changes.last().and_then(|change| change.task.clone());
-            let is_open = |change: &&Asked| matches!(change.state, State::Change | State::Unknown);
+            let is_open = |change: &&RecordedChange| matches!(change.state, State::Change | State::Unknown);
             return match changes.into_iter().rfind(|change| is_open(&change)) {
-                Some(Asked { request_id, state: State::Unknown, .. }) => Err(NotOne::Open(request_id)),
-                Some(Asked { request_id, .. }) => Ok(request_id),
+                Some(RecordedChange { request_id, state: State::Unknown, .. }) => {
+                    Err(NotOne::Open(request_id))
+                }
+                Some(RecordedChange { request_id, .. }) => Ok(request_id),
                 None => Err(task.map_or(NotOne::Unknown, NotOne::NoneLeft)),
             };
         }

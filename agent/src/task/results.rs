@@ -1,4 +1,4 @@
-//! What came of a task's steps, and what of a model's replies was no step.
+//! Results of a task's steps, and replies of a model that were no step.
 
 use super::step::StepResult;
 use serde::ser::SerializeSeq;
@@ -25,7 +25,7 @@ pub struct Misformat {
     /// The step that came instead, from 1.
     pub step: usize,
     /// What is wrong with it.
-    pub error: Misread,
+    pub error: MalformedReply,
     /// How it begins, without credentials.
     pub response: String,
 }
@@ -33,7 +33,7 @@ pub struct Misformat {
 /// What is wrong with a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Misread {
+pub enum MalformedReply {
     /// It cannot be read as a call.
     ParseError,
 }
@@ -81,7 +81,7 @@ impl Results {
         if self.misformats.len() < MISFORMAT_LIMIT {
             let step = self.next_number();
             let response = excerpt(response);
-            let entry = Misformat { step, error: Misread::ParseError, response };
+            let entry = Misformat { step, error: MalformedReply::ParseError, response };
             self.misformats.push((self.steps.len(), entry));
         }
     }

@@ -1,20 +1,21 @@
-//! What carries out a task: its steps, its plan or its model's calls.
+//! Executes a task: its steps, its plan or its model's calls.
 
 mod ahead;
 mod approved;
+mod ask_user;
 mod asking;
-mod careful;
 mod check;
 mod command;
 mod commands;
 mod composed;
+mod confirming;
 mod facts;
 mod model;
+mod model_result;
 mod outcome;
 mod output;
 mod plan;
 mod planning;
-mod putting;
 mod requests;
 mod resuming;
 mod runner;
@@ -22,7 +23,6 @@ mod shims;
 mod situation;
 mod step;
 mod steps;
-mod telling;
 mod together;
 
 pub use approved::ApprovedReads;

@@ -1,4 +1,4 @@
-//! Which tasks act: so many at once, and no person more than their part of them.
+//! Limits the tasks that act at a time, and each person's part of them.
 //!
 //! Whoever waits is served round robin by person, so that one person's hundred tasks are no more ahead of another
 //! person's than one is. A task that waits for a person or for an approval gives its slot back meanwhile.
@@ -41,7 +41,7 @@ struct Permit {
 
 /// How many tasks act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
+pub struct Load {
     /// Of everybody.
     pub all: usize,
     /// Of this person.
@@ -57,10 +57,10 @@ impl Slots {
 
     /// How many tasks act now.
     #[must_use]
-    pub fn crowd(&self, owner: Owner) -> Crowd {
+    pub fn crowd(&self, owner: Owner) -> Load {
         let people = self.people();
         let own = people.iter().find(|person| person.owner == owner).map_or(0, |person| person.acting);
-        Crowd { all: people.iter().map(|person| person.acting).sum(), own }
+        Load { all: people.iter().map(|person| person.acting).sum(), own }
     }
 
     fn people(&self) -> MutexGuard<'_, VecDeque<Person>> {

@@ -1,4 +1,4 @@
-//! What came of a step.
+//! The result of a step.
 
 use crate::sandbox::Enforced;
 use crate::tool::Tool;

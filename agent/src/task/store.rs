@@ -4,7 +4,7 @@ use super::allowed::Allowed;
 use super::database::{Database, Wait};
 use super::entry::{Entry, earlier, head, text, word};
 use super::owner::{Owner, Right};
-use super::record::{Order, Task, TaskStatus};
+use super::record::{Task, TaskOrder, TaskStatus};
 use super::requests::Requests;
 use crate::model::memory::Memory;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -72,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be kept: it could not go on after the end of this process.
-    pub fn add(&self, id: String, order: Order) -> Result<Arc<Entry>, String> {
+    pub fn add(&self, id: String, order: TaskOrder) -> Result<Arc<Entry>, String> {
         if let Some(why) = self.database.unused() {
             return Err(format!("the agent's database is not in use: {why}"));
         }

@@ -1,9 +1,9 @@
 //! What every tool is bounded by, and how a result is brought within it.
 
 use postern_agent::model::conversation::{CallResult, Turn};
-use postern_agent::model::done::{Done, Went};
 use postern_agent::model::excerpt;
 use postern_agent::model::results::{fit, shown, within};
+use postern_agent::model::tool_result::{CallOutcome, ToolResult};
 use postern_agent::model::tools::{ALL, REQUEST_OUTPUT, TOOLS, Time};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -33,14 +33,14 @@ fn every_tool_says_all_of_itself_under_a_name_of_its_own() {
 async fn a_call_that_never_ends_is_ended() {
     let time = Time::Within(Duration::from_secs(5));
     let done = within(time, std::future::pending()).await;
-    assert_eq!((&done.told["status"], done.went), (&json!("timeout"), Went::Badly));
-    assert_eq!(done.told["unread"], "Do not infer facts from unread content");
+    assert_eq!((&done.content["status"], done.outcome), (&json!("timeout"), CallOutcome::Failed));
+    assert_eq!(done.content["unread"], "Do not infer facts from unread content");
     // What has begun at the helper is not left alone.
     let long = async {
         tokio::time::sleep(Duration::from_secs(3600)).await;
-        Done { told: json!({}), went: Went::Changed }
+        ToolResult { content: json!({}), outcome: CallOutcome::Changed }
     };
-    assert_eq!(within(Time::Rule, long).await.went, Went::Changed);
+    assert_eq!(within(Time::Rule, long).await.outcome, CallOutcome::Changed);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn every_row_of_the_corpus_is_read_as_it_says() {
         let reading = reader::read(row["text"].as_str().unwrap(), TOOLS);
         let got = match &reading.call {
             Ok(call) => json!(call),
-            Err(misread) => json!(misread.code),
+            Err(malformed) => json!(malformed.code),
         };
         if got != row["expect"] || row["multiple"] != reading.is_multiple {
             wrong.push(format!("{}: {got} multiple {} {:?}", row["id"], reading.is_multiple, row["why"]));

@@ -3,9 +3,9 @@
 use crate::server::{Play, Seen, Server};
 use postern_agent::config::Config;
 use postern_agent::config::values::{BaseUrl, Provider, SecretRef, Span, Value as _};
-use postern_agent::model::conversation::{CallResult, NativeCall, Prompt, Reply, Stop, Turn, Usage};
+use postern_agent::model::conversation::{CallResult, NativeCall, Prompt, Reply, StopReason, Turn, Usage};
 use postern_agent::model::endpoint::failure::{Failure, Kind};
-use postern_agent::model::endpoint::{Endpoint, Format, Heard, ToolCalls};
+use postern_agent::model::endpoint::{Chunk, Endpoint, Format, ToolCalls};
 use postern_agent::model::tools::{TOOLS, Tool};
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -25,9 +25,9 @@ fn config(server: &Server, provider: Provider) -> Config {
 /// Asks with a conversation; what came, and what was heard on the way.
 async fn ask(endpoint: &Endpoint, turns: &[Turn], tools: &[Tool]) -> (Result<Reply, Failure>, String) {
     let heard = Mutex::new(String::new());
-    let hear = |what: Heard<'_>| match what {
-        Heard::Words(words) => heard.lock().unwrap().push_str(words),
-        Heard::Again => heard.lock().unwrap().clear(),
+    let hear = |what: Chunk<'_>| match what {
+        Chunk::Words(words) => heard.lock().unwrap().push_str(words),
+        Chunk::Again => heard.lock().unwrap().clear(),
     };
     let prompt = Prompt { system: "You administer a host.", turns, tools };
     let reply = endpoint.ask(&prompt, Instant::now() + Duration::from_secs(60), &hear).await;
@@ -143,7 +143,7 @@ async fn oddities_of_compatible_servers_are_tolerated() {
     let (reply, _, _) =
         play(vec![Play::Stream(events(&[delta(&content), finished("length")]))], Provider::Openai).await;
     let reply = reply.unwrap();
-    assert_eq!((reply.text.as_str(), reply.stop), ("ab", Stop::Length));
+    assert_eq!((reply.text.as_str(), reply.stop), ("ab", StopReason::Length));
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn anthropic_messages_are_streamed_and_put_together() {
         Reply {
             text: "I look.".into(),
             calls: vec![call],
-            stop: Stop::Done,
+            stop: StopReason::Done,
             usage: Usage { input: 100, cached_input: 90, output: 30 }
         }
     );
@@ -193,7 +193,7 @@ async fn anthropic_messages_are_streamed_and_put_together() {
     let whole = json!({ "type": "message", "content": [{ "type": "text", "text": "ok" }], "stop_reason": "max_tokens", "usage": {} });
     let whole = Play::Answer(200, &[("content-type", "application/json")], whole.to_string());
     let (reply, heard, seen) = play(vec![overloaded, whole], Provider::Anthropic).await;
-    assert_eq!((reply.unwrap().stop, heard.as_str(), seen.len()), (Stop::Length, "ok", 2));
+    assert_eq!((reply.unwrap().stop, heard.as_str(), seen.len()), (StopReason::Length, "ok", 2));
 }
 
 #[tokio::test]

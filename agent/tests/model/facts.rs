@@ -313,10 +313,15 @@ fn bus(place: &Place, manner: Manner) {
             let mut line = String::new();
             stream.read_line(&mut line).unwrap();
             assert!(line.starts_with("\0AUTH EXTERNAL 3"), "{line}");
-            stream.get_mut().write_all(b"OK 0123\r\n").unwrap();
+            stream.get_mut().write_all(b"OK 0123456789abcdef0123456789abcdef\r\n").unwrap();
             line.clear();
-            stream.read_line(&mut line).unwrap();
-            assert_eq!(line, "BEGIN\r\n");
+            while line != "BEGIN\r\n" {
+                line.clear();
+                assert_ne!(stream.read_line(&mut line).unwrap(), 0, "the client left");
+                if line == "NEGOTIATE_UNIX_FD\r\n" {
+                    stream.get_mut().write_all(b"ERROR\r\n").unwrap();
+                }
+            }
             while answer(&mut stream, manner).is_some() {}
         }
     });

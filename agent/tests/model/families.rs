@@ -150,8 +150,8 @@ fn an_argument_of_another_action_is_refused_and_named() {
         ("file", json!({ "action": "mkdir", "path": "/srv/x", "mode": null }), "null"),
         ("service", json!({ "action": "edit", "name": "nginx" }), "edit"),
     ] {
-        let misread = read_native(tool, &args.to_string(), ALL).call.unwrap_err();
-        assert_eq!(misread.code, Code::BadArgs, "{tool} {args}");
-        assert!(misread.why.contains(why), "{tool} {args}: {}", misread.why);
+        let malformed = read_native(tool, &args.to_string(), ALL).call.unwrap_err();
+        assert_eq!(malformed.code, Code::BadArgs, "{tool} {args}");
+        assert!(malformed.why.contains(why), "{tool} {args}: {}", malformed.why);
     }
 }

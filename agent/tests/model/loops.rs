@@ -50,7 +50,7 @@ fn replies<'r>(replies: impl IntoIterator<Item = &'r &'r str>) -> (Vec<u32>, Opt
                 breaker.valid();
                 None
             }
-            Err(misread) => Some(breaker.failed(&misread)),
+            Err(malformed) => Some(breaker.failed(&malformed)),
         };
         counts.push(breaker.failures());
         if let Some(Next::End(why)) = next {
@@ -107,10 +107,10 @@ fn the_model_is_told_the_attempt_the_error_and_one_example_on_one_line() {
         Next::Again(told) => told,
         Next::End(why) => panic!("{why}"),
     };
-    let misread = reader::read("{\"tool\": \"shell\",\n \"args\": {\"cmd\": 1}}", TOOLS).call.unwrap_err();
-    breaker.failed(&misread);
+    let malformed = reader::read("{\"tool\": \"shell\",\n \"args\": {\"cmd\": 1}}", TOOLS).call.unwrap_err();
+    breaker.failed(&malformed);
     assert_eq!(
-        told(breaker.failed(&misread)),
+        told(breaker.failed(&malformed)),
         "No tool was run, attempt 2/5: the arguments of shell are wrong: invalid type: integer `1`, expected a string. \
          Answer with exactly one JSON object on one line and nothing else, such as \
          {\"tool\": \"service\", \"args\": {\"action\": \"status\", \"name\": \"nginx\"}}"
@@ -124,8 +124,8 @@ fn the_model_is_told_the_attempt_the_error_and_one_example_on_one_line() {
 
 #[test]
 fn malformed_arguments_are_a_result_that_says_why() {
-    let misread = reader::read_native("shell", "{\"cmd\": \"rm -rf /var", TOOLS).call.unwrap_err();
-    let Next::Again(told) = breaker().failed(&misread) else { panic!("the first failure ends nothing") };
+    let malformed = reader::read_native("shell", "{\"cmd\": \"rm -rf /var", TOOLS).call.unwrap_err();
+    let Next::Again(told) = breaker().failed(&malformed) else { panic!("the first failure ends nothing") };
     let result = breaker::not_run("c1", &told);
     let text: Value = serde_json::from_str(&result.text).unwrap();
     assert_eq!((result.id.as_str(), result.is_error, &text["status"]), ("c1", true, &json!("error")));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 fn read(reply: &str) -> Value {
     match reader::read(reply, TOOLS).call {
         Ok(call) => json!(call),
-        Err(misread) => json!(misread.code),
+        Err(malformed) => json!(malformed.code),
     }
 }
 
@@ -207,9 +207,9 @@ fn a_misread_says_where_and_why_in_one_line() {
             "the arguments of shell are wrong: they could not be parsed as JSON: a colon is missing after a key at line 1, column 8",
         ),
     ] {
-        let misread = reader::read(reply, TOOLS).call.unwrap_err();
-        assert_eq!(misread.to_string(), why);
-        assert!(!misread.why.contains('\n'));
+        let malformed = reader::read(reply, TOOLS).call.unwrap_err();
+        assert_eq!(malformed.to_string(), why);
+        assert!(!malformed.why.contains('\n'));
     }
 }
 
@@ -217,7 +217,7 @@ fn a_misread_says_where_and_why_in_one_line() {
 fn native_calls_go_by_the_same_rules() {
     let read = |tool: &str, arguments: &str| match reader::read_native(tool, arguments, TOOLS).call {
         Ok(call) => json!(call),
-        Err(misread) => json!(misread.code),
+        Err(malformed) => json!(malformed.code),
     };
     assert_eq!(read("shell", r#"{"cmd": "id"}"#), shell("id"));
     assert_eq!(read("shell", ""), json!(Code::BadArgs));

@@ -4,10 +4,10 @@ use crate::server::{Play, Server};
 use postern_agent::config::Config;
 use postern_agent::config::tables::Limits;
 use postern_agent::config::values::{BaseUrl, Provider, Span, Value as _};
-use postern_agent::model::done::{Done, Went};
-use postern_agent::model::endpoint::{Endpoint, Heard};
-use postern_agent::model::past::{Past, Said};
-use postern_agent::model::task::{End, Hands, Task};
+use postern_agent::model::endpoint::{Chunk, Endpoint};
+use postern_agent::model::history::{History, HistoryEntry};
+use postern_agent::model::task::{End, Task, ToolExecutor};
+use postern_agent::model::tool_result::{CallOutcome, ToolResult};
 use postern_agent::model::tools::{Call, TASK};
 use postern_agent::plan::Expected;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ struct Scenario {
     replies: Vec<Reply>,
     /// What comes of the calls that are run; when they are used up, all goes well.
     #[serde(default)]
-    results: Vec<Outcome>,
+    results: Vec<Scripted>,
     expect: Expect,
 }
 
@@ -69,10 +69,10 @@ enum Raise {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Outcome {
-    told: Value,
+struct Scripted {
+    content: Value,
     #[serde(default)]
-    went: How,
+    outcome: How,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -80,8 +80,8 @@ struct Outcome {
 enum How {
     Changed,
     #[default]
-    Well,
-    Badly,
+    Ok,
+    Failed,
     Cancelled,
 }
 
@@ -107,39 +107,39 @@ struct Expect {
 }
 
 struct Script {
-    results: VecDeque<Outcome>,
+    results: VecDeque<Scripted>,
     calls: Vec<Value>,
 }
 
 impl Script {
-    fn next(&mut self) -> Done {
+    fn next(&mut self) -> ToolResult {
         match self.results.pop_front() {
-            None => Done { told: json!({ "status": "ok" }), went: Went::Well },
-            Some(Outcome { told, went }) => {
-                let went = match went {
-                    How::Changed => Went::Changed,
-                    How::Well => Went::Well,
-                    How::Badly => Went::Badly,
-                    How::Cancelled => Went::Cancelled,
+            None => ToolResult { content: json!({ "status": "ok" }), outcome: CallOutcome::Ok },
+            Some(Scripted { content, outcome }) => {
+                let outcome = match outcome {
+                    How::Changed => CallOutcome::Changed,
+                    How::Ok => CallOutcome::Ok,
+                    How::Failed => CallOutcome::Failed,
+                    How::Cancelled => CallOutcome::Cancelled,
                 };
-                Done { told, went }
+                ToolResult { content, outcome }
             }
         }
     }
 }
 
-impl Hands for Script {
-    async fn run(&mut self, call: &Call) -> Done {
+impl ToolExecutor for Script {
+    async fn run(&mut self, call: &Call) -> ToolResult {
         self.calls.push(json!(call));
         self.next()
     }
 
-    async fn verify(&mut self, expected: &Expected) -> Done {
+    async fn verify(&mut self, expected: &Expected) -> ToolResult {
         self.calls.push(json!({ "verify": expected }));
         self.next()
     }
 
-    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
+    fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static {
         |_| {}
     }
 
@@ -217,13 +217,13 @@ async fn run(scenario: Scenario) -> Result<(), String> {
     config.retry.backoff_base = Span(Duration::from_millis(1));
     config.retry.backoff_max = Span(Duration::from_millis(2));
     let endpoint = Endpoint::new(&config.model, &config.retry)?.ok_or("no endpoint")?;
-    let kept: Vec<Said> =
+    let kept: Vec<HistoryEntry> =
         serde_json::from_value(json!(scenario.kept)).map_err(|error| format!("kept: {error}"))?;
-    let mut hands = Script { results: scenario.results.into(), calls: Vec::new() };
+    let mut executor = Script { results: scenario.results.into(), calls: Vec::new() };
     let mut task =
         Task::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work")
-            .after(Past::new(kept));
-    let (end, words) = match task.run(&mut hands).await {
+            .after(History::new(kept));
+    let (end, words) = match task.run(&mut executor).await {
         End::Finished { summary, .. } => ("finished", summary),
         End::Unproven(words) => ("unproven", words),
         End::Failed(words) => ("failed", words),
@@ -239,8 +239,8 @@ async fn run(scenario: Scenario) -> Result<(), String> {
     if end != expect.end || !words.contains(&expect.words) {
         wrong.push(format!("it ended {end}: {words}"));
     }
-    if hands.calls != expect.calls {
-        wrong.push(format!("the calls were {}", json!(hands.calls)));
+    if executor.calls != expect.calls {
+        wrong.push(format!("the calls were {}", json!(executor.calls)));
     }
     if seen.len() != expect.requests {
         wrong.push(format!("the endpoint was asked {} times", seen.len()));

@@ -1,6 +1,6 @@
 //! What becomes of `sudo` and its like: the table `tests/data/shim.tsv`, and what the requests hold.
 
-use postern_agent::shell::shim::{PROGRAMS, Place, Then, Translation, Voice, translate};
+use postern_agent::shell::shim::{AfterFailure, PROGRAMS, ProgramFamily, ShimHost, Translation, translate};
 use postern_agent::shell::{Level, Rules};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Made {
     }
 }
 
-impl Place for Made {
+impl ShimHost for Made {
     fn directory(&self) -> String {
         "/w/task".to_owned()
     }
@@ -190,8 +190,11 @@ fn an_edit_holds_only_for_the_content_that_was_read() {
 fn the_rest_of_a_list_waits_for_success_only_after_and() {
     let thens = |command: &str| steps(command).iter().map(|step| step.then).collect::<Vec<_>>();
     let list = "sudo sh -c 'apt-get update && apt-get install -y nginx; systemctl start nginx'";
-    assert_eq!(thens(list), [Then::Stop, Then::Forget, Then::GoOn]);
-    assert_eq!(thens("sudo sh -ec 'apt-get update; systemctl start nginx'"), [Then::Stop, Then::Stop]);
+    assert_eq!(thens(list), [AfterFailure::Stop, AfterFailure::Forget, AfterFailure::GoOn]);
+    assert_eq!(
+        thens("sudo sh -ec 'apt-get update; systemctl start nginx'"),
+        [AfterFailure::Stop, AfterFailure::Stop]
+    );
 }
 
 #[test]
@@ -202,21 +205,21 @@ fn a_file_of_the_tools_own_that_was_moved_is_named() {
 
 #[test]
 fn exit_codes_are_those_that_scripts_know() {
-    for (voice, code, exit) in [
-        (Voice::Apt, "", 0),
-        (Voice::Apt, "package_failed", 100),
-        (Voice::Apt, "no_grant", 100),
-        (Voice::Systemctl, "not_found", 5),
-        (Voice::Systemctl, "no_grant", 4),
-        (Voice::Systemctl, "unit_failed", 1),
-        (Voice::Files, "no_grant", 1),
-        (Voice::Sed, "precondition_failed", 4),
+    for (family, code, exit) in [
+        (ProgramFamily::Apt, "", 0),
+        (ProgramFamily::Apt, "package_failed", 100),
+        (ProgramFamily::Apt, "no_grant", 100),
+        (ProgramFamily::Systemctl, "not_found", 5),
+        (ProgramFamily::Systemctl, "no_grant", 4),
+        (ProgramFamily::Systemctl, "unit_failed", 1),
+        (ProgramFamily::Files, "no_grant", 1),
+        (ProgramFamily::Sed, "precondition_failed", 4),
     ] {
-        let said = voice.said(code, "why", &[]);
-        assert_eq!(said.exit, exit, "{voice:?} {code}");
-        assert_eq!(said.line.is_empty(), exit == 0, "{voice:?} {code}");
+        let said = family.exit_status(code, "why", &[]);
+        assert_eq!(said.exit, exit, "{family:?} {code}");
+        assert_eq!(said.line.is_empty(), exit == 0, "{family:?} {code}");
     }
     assert_eq!(steps("sudo rm -f /etc/f")[0].excused, ["not_found", "directory_missing"]);
-    assert_eq!(Voice::Files.said("not_found", "gone", &["not_found"]).exit, 0);
+    assert_eq!(ProgramFamily::Files.exit_status("not_found", "gone", &["not_found"]).exit, 0);
     assert!(steps("sudo rm /etc/f")[0].excused.is_empty());
 }

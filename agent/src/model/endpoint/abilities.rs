@@ -1,4 +1,4 @@
-//! What an endpoint takes: learned from its refusals, each met once.
+//! Abilities of an endpoint: learned from its refusals, each met once.
 
 use super::failure::{Failure, Kind};
 use crate::config::values::ResponseFormat;

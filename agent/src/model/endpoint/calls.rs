@@ -1,4 +1,4 @@
-//! What the log tells of each call of a model: one span, and one line with what it cost.
+//! Logs each call of a model: one span, and one line with its cost.
 
 use super::Failure;
 use crate::model::conversation::Reply;

@@ -5,7 +5,7 @@ use super::wire::{arguments, count, nullable, paired, words};
 use super::{Abilities, Format};
 use crate::config::tables::Model;
 use crate::config::values::TokenParameter;
-use crate::model::conversation::{NativeCall, Prompt, Reply, Stop, Turn, Usage};
+use crate::model::conversation::{NativeCall, Prompt, Reply, StopReason, Turn, Usage};
 use crate::model::protocol;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -132,14 +132,14 @@ struct PartialFunction {
 
 /// An answer that is being put together.
 #[derive(Default)]
-pub struct Answer {
+pub struct ChatReply {
     reply: Reply,
     /// The place of each call, as the endpoint numbers them.
     places: Vec<Option<usize>>,
     is_whole: bool,
 }
 
-impl Answer {
+impl ChatReply {
     /// Takes a chunk of a stream, or a whole answer; gives the words in it.
     ///
     /// # Errors
@@ -171,14 +171,14 @@ impl Answer {
             for part in [choice.delta, choice.message] {
                 said.push_str(&words(&part.content));
                 if part.refusal.as_str().is_some_and(|text| !text.is_empty()) {
-                    self.reply.stop = Stop::Refusal;
+                    self.reply.stop = StopReason::Refusal;
                 }
                 part.tool_calls.into_iter().for_each(|call| self.call(call));
             }
             self.is_whole |= !choice.finish_reason.is_empty();
             match choice.finish_reason.as_str() {
-                "length" => self.reply.stop = Stop::Length,
-                "content_filter" => self.reply.stop = Stop::Refusal,
+                "length" => self.reply.stop = StopReason::Length,
+                "content_filter" => self.reply.stop = StopReason::Refusal,
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! How a call to a model fails, and whether trying again can help.
+//! Failures of a call to a model, and whether a retry can help.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};

@@ -1,7 +1,7 @@
-//! What is sent and received, below the wire formats.
+//! Requests and responses of an endpoint, below the wire formats.
 
 use super::failure::{self, Failure, Kind};
-use super::{Heard, chat, messages};
+use super::{Chunk, chat, messages};
 use crate::config::tables::Model;
 use crate::config::values::Provider;
 use crate::model::conversation::Reply;
@@ -13,19 +13,21 @@ use std::time::SystemTime;
 const ERROR_LIMIT: usize = 64 << 10;
 
 /// An answer that is being put together, by its wire format.
-pub enum Answer {
+pub enum ReplyBuilder {
     /// Chat completions.
-    Chat(chat::Answer),
+    Chat(chat::ChatReply),
     /// Messages.
-    Messages(messages::Answer),
+    Messages(messages::MessagesReply),
 }
 
-impl Answer {
+impl ReplyBuilder {
     /// Of an endpoint of this kind.
     pub fn of(provider: Provider) -> Self {
         match provider {
-            Provider::Anthropic => Self::Messages(messages::Answer::default()),
-            Provider::Openai | Provider::Offline | Provider::Scripted => Self::Chat(chat::Answer::default()),
+            Provider::Anthropic => Self::Messages(messages::MessagesReply::default()),
+            Provider::Openai | Provider::Offline | Provider::Scripted => {
+                Self::Chat(chat::ChatReply::default())
+            }
         }
     }
 
@@ -36,7 +38,7 @@ impl Answer {
     pub fn take_all(
         &mut self,
         data: &[String],
-        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+        listener: &(dyn Fn(Chunk<'_>) + Send + Sync),
     ) -> Result<(), Failure> {
         for data in data.iter().filter(|data| !data.trim().is_empty()) {
             let words = match self {
@@ -44,7 +46,7 @@ impl Answer {
                 Self::Messages(answer) => answer.take(data)?,
             };
             if !words.is_empty() {
-                hear(Heard::Words(&words));
+                listener(Chunk::Words(&words));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::failure::{Failure, Kind, in_stream, one_line};
 use super::wire::{arguments, count, paired};
 use crate::config::tables::Model;
-use crate::model::conversation::{CallResult, NativeCall, Prompt, Reply, Stop, Turn, Usage};
+use crate::model::conversation::{CallResult, NativeCall, Prompt, Reply, StopReason, Turn, Usage};
 use crate::model::protocol;
 use serde_json::{Map, Value, json};
 
@@ -68,14 +68,14 @@ fn result_block(result: &CallResult) -> Value {
 
 /// An answer that is being put together.
 #[derive(Default)]
-pub struct Answer {
+pub struct MessagesReply {
     reply: Reply,
     /// Each content block's number, and its place among the calls if it is one.
     blocks: Vec<(u64, Option<usize>)>,
     is_whole: bool,
 }
 
-impl Answer {
+impl MessagesReply {
     /// Takes the data of one event, or a whole answer; gives the words in it.
     ///
     /// # Errors
@@ -153,9 +153,9 @@ impl Answer {
 
     fn stop(&mut self, reason: &Value) {
         self.reply.stop = match reason.as_str() {
-            Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-            Some("refusal") => Stop::Refusal,
-            Some(_) | None => Stop::Done,
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
+            Some("refusal") => StopReason::Refusal,
+            Some(_) | None => StopReason::Done,
         };
     }
 

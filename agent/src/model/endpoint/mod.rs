@@ -3,19 +3,18 @@
 mod abilities;
 mod calls;
 pub mod chat;
+mod chunk;
 pub mod failure;
-mod heard;
 mod http;
 pub mod messages;
 pub mod retry;
 mod scripted;
-pub mod sse;
 mod wire;
 
 pub use abilities::{Abilities, Format, ToolCalls};
-pub use heard::Heard;
+pub use chunk::Chunk;
 
-use self::http::{Answer, body_text, content_type, headers, refusal};
+use self::http::{ReplyBuilder, body_text, content_type, headers, refusal};
 use super::conversation::{Prompt, Reply};
 use super::protocol::Form;
 use super::repairs::Repairs;
@@ -23,6 +22,7 @@ use crate::config::model_extra::Price;
 use crate::config::secret;
 use crate::config::tables::{Model, Retry};
 use crate::config::values::{BaseUrl, Provider, Value as _};
+use crate::sse::Decoder;
 use crate::trace;
 use failure::{Failure, Kind};
 use reqwest::header::HeaderMap;
@@ -38,6 +38,8 @@ use tracing::Instrument;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// More is no answer of a model.
 const ANSWER_LIMIT: usize = 16 << 20;
+/// More than this in one event is no answer of a model.
+const EVENT_LIMIT: usize = 4 << 20;
 
 /// An endpoint.
 #[derive(Debug)]
@@ -173,7 +175,7 @@ impl Endpoint {
         self.without_key(failure).message
     }
 
-    /// Asks the model, again if the failure may pass, until `deadline`. `hear` gets the words as they come.
+    /// Asks the model, again if the failure may pass, until `deadline`. `listener` gets the words as they come.
     ///
     /// # Errors
     /// The last failure.
@@ -181,13 +183,13 @@ impl Endpoint {
         &self,
         prompt: &Prompt<'_>,
         deadline: Instant,
-        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+        listener: &(dyn Fn(Chunk<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
         if let Some(script) = &self.script {
-            return script.answer(prompt, hear);
+            return script.answer(prompt, listener);
         }
         let call = calls::Call::begin(&self.model.name);
-        let asked = self.persist(prompt, deadline, hear).instrument(call.span()).await;
+        let asked = self.persist(prompt, deadline, listener).instrument(call.span()).await;
         call.end(&asked);
         asked
     }
@@ -196,11 +198,11 @@ impl Endpoint {
         &self,
         prompt: &Prompt<'_>,
         deadline: Instant,
-        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+        listener: &(dyn Fn(Chunk<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
         loop {
             let abilities = self.abilities();
-            let attempt = || self.attempt(prompt, abilities, hear);
+            let attempt = || self.attempt(prompt, abilities, listener);
             match retry::persist(&self.retry, deadline, attempt).await? {
                 Tried::Answered(reply) => {
                     if !prompt.tools.is_empty() && abilities.tools == ToolCalls::Untried {
@@ -224,10 +226,10 @@ impl Endpoint {
         &self,
         prompt: &Prompt<'_>,
         abilities: Abilities,
-        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+        listener: &(dyn Fn(Chunk<'_>) + Send + Sync),
     ) -> Result<Tried, Failure> {
         let limit = self.model.timeout.0;
-        let asked = timeout(limit, self.once(prompt, abilities, hear)).await;
+        let asked = timeout(limit, self.once(prompt, abilities, listener)).await;
         let late = || {
             Failure::new(Kind::Timeout, format!("the endpoint did not answer within {}", self.model.timeout))
         };
@@ -246,13 +248,13 @@ impl Endpoint {
         &self,
         prompt: &Prompt<'_>,
         abilities: Abilities,
-        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+        listener: &(dyn Fn(Chunk<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
-        hear(Heard::Again);
-        let mut answer = Answer::of(self.model.provider);
+        listener(Chunk::Again);
+        let mut answer = ReplyBuilder::of(self.model.provider);
         let body = match &answer {
-            Answer::Messages(_) => messages::request(&self.model, prompt),
-            Answer::Chat(_) => chat::request(&self.model, prompt, abilities),
+            ReplyBuilder::Messages(_) => messages::request(&self.model, prompt),
+            ReplyBuilder::Chat(_) => chat::request(&self.model, prompt, abilities),
         };
         let mut request = self.client.post(&self.url).headers(self.headers.clone()).body(body.to_string());
         if trace::current().is_some() {
@@ -265,33 +267,33 @@ impl Endpoint {
         }
         let is_stream = content_type(response.headers()).starts_with("text/event-stream");
         if is_stream {
-            let mut decoder = sse::Decoder::default();
+            let mut decoder = Decoder::new(EVENT_LIMIT);
             let mut read = 0;
             while let Some(bytes) = response.chunk().await.map_err(|e| Failure::of_connection(&e))? {
                 read += bytes.len();
                 let mut events = Vec::new();
-                let pushed = decoder.push(&bytes, |data| events.push(data.to_owned()));
+                let pushed = decoder.push(&bytes, |event| events.push(event.data));
                 pushed.map_err(|why| Failure::new(Kind::Form, why))?;
-                answer.take_all(&events, hear)?;
+                answer.take_all(&events, listener)?;
                 if read > ANSWER_LIMIT {
                     return Err(Failure::new(Kind::Form, "the endpoint's answer does not end"));
                 }
             }
             let mut events = Vec::new();
-            decoder.finish(|data| events.push(data.to_owned()));
+            decoder.finish(|event| events.push(event.data));
             // What the end of the stream cuts off has no form.
             let cut_off = |failure: Failure| match failure.kind {
                 Kind::Form => Failure::new(Kind::Connection, "the endpoint's answer broke off"),
                 Kind::Connection | Kind::Timeout | Kind::Status(_) | Kind::Loading => failure,
             };
-            answer.take_all(&events, hear).map_err(cut_off)?;
+            answer.take_all(&events, listener).map_err(cut_off)?;
         } else {
             let text = body_text(&mut response, ANSWER_LIMIT).await?;
             if text.trim_start().starts_with('<') {
                 let why = "the endpoint answers with a page of HTML; see base_url in [model]";
                 return Err(Failure::new(Kind::Form, why));
             }
-            answer.take_all(&[text], hear)?;
+            answer.take_all(&[text], listener)?;
         }
         answer.finish()
     }

@@ -1,4 +1,4 @@
-//! When a call that failed for the moment is tried again.
+//! Retries a call that failed for the moment.
 
 use super::failure::{Failure, Kind};
 use crate::config::tables::Retry;

@@ -1,6 +1,6 @@
 //! Replies from a file in the place of a model: for trying the agent, its policy and its sandbox without one.
 
-use super::Heard;
+use super::Chunk;
 use super::failure::{Failure, Kind};
 use crate::model::conversation::{NativeCall, Prompt, Reply, Turn, Usage};
 use serde::Deserialize;
@@ -53,14 +53,14 @@ impl Script {
     pub fn answer(
         &self,
         prompt: &Prompt<'_>,
-        hear: &(dyn Fn(Heard<'_>) + Send + Sync),
+        listener: &(dyn Fn(Chunk<'_>) + Send + Sync),
     ) -> Result<Reply, Failure> {
         let used = prompt.turns.iter().filter(|turn| matches!(turn, Turn::Model(_))).count();
         let reply = self.replies.get(used).or(self.replies.last());
         let Scripted { text, calls } =
             reply.ok_or_else(|| Failure::new(Kind::Form, "the script is empty"))?;
-        hear(Heard::Again);
-        hear(Heard::Words(text));
+        listener(Chunk::Again);
+        listener(Chunk::Words(text));
         let call = |(number, call): (usize, &ScriptedCall)| NativeCall {
             id: format!("call_{used}_{number}"),
             name: call.tool.clone(),

@@ -1,4 +1,4 @@
-//! What "compatible" servers write where a member belongs: null, nothing, or another kind of value.
+//! Tolerant members of "compatible" servers' JSON: null, nothing, or another kind of value.
 
 use crate::config::tables::Model;
 use crate::model::conversation::{CallResult, Turn};

@@ -1,4 +1,4 @@
-//! How far an object reaches that is no JSON: all of it is passed over, nothing in it is looked for.
+//! Finds the extent of an object that is no JSON: all of it is skipped, nothing in it is searched.
 
 use super::json::{Fault, identifier, is_blank};
 use super::shape::ARGS;

@@ -40,26 +40,26 @@ pub enum Code {
 
 /// Why a reply is no call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misread {
+pub struct MalformedReply {
     /// What is wrong.
     pub code: Code,
     /// The details, one line, for the model.
     pub why: String,
 }
 
-impl fmt::Display for Misread {
+impl fmt::Display for MalformedReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)
     }
 }
 
-impl std::error::Error for Misread {}
+impl std::error::Error for MalformedReply {}
 
 /// What a reply comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The call, or why there is none.
-    pub call: Result<Call, Misread>,
+    pub call: Result<Call, MalformedReply>,
     /// There are more calls; only the first is looked at.
     pub is_multiple: bool,
     /// What was repaired to read the call.
@@ -107,7 +107,7 @@ pub fn is_alone(reply: &str) -> bool {
 pub fn read_native(tool: &str, arguments: &str, tools: &[Tool]) -> Reading {
     let mut repairs = BTreeSet::new();
     let call = if tool.is_empty() {
-        Err(misread(Code::MissingTool, "the tool's name is empty"))
+        Err(malformed(Code::MissingTool, "the tool's name is empty"))
     } else {
         let args = Some(Value::String(arguments.to_owned()));
         call(Named { tool: tool.to_owned(), args }, tools, &mut repairs)
@@ -135,8 +135,8 @@ pub fn strict(text: &str) -> Result<Value, String> {
     Ok(Value::Object(object.members))
 }
 
-fn misread(code: Code, why: impl Into<String>) -> Misread {
-    Misread { code, why: why.into() }
+fn malformed(code: Code, why: impl Into<String>) -> MalformedReply {
+    MalformedReply { code, why: why.into() }
 }
 
 /// Without a byte order mark; and where the whole reply is one JSON string, what that says.
@@ -148,7 +148,7 @@ fn unwrapped(reply: &str) -> Cow<'_, str> {
     serde_json::from_str(reply).map_or(Cow::Borrowed(reply), Cow::Owned)
 }
 
-fn call(named: Named, tools: &[Tool], repairs: &mut BTreeSet<Repair>) -> Result<Call, Misread> {
+fn call(named: Named, tools: &[Tool], repairs: &mut BTreeSet<Repair>) -> Result<Call, MalformedReply> {
     let Named { tool, args } = named;
     // The name first: whoever errs in it is helped by the names, not by the arguments of nothing.
     let args = args.map_or_else(|| Err("they are missing".to_owned()), |args| object(args, repairs));
@@ -160,12 +160,12 @@ fn call(named: Named, tools: &[Tool], repairs: &mut BTreeSet<Repair>) -> Result<
     checked.map_err(|no_call| match no_call {
         NoCall::UnknownTool => {
             let known: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
-            misread(
+            malformed(
                 Code::UnknownTool,
                 format!("there is no tool {tool:?}; the tools are {}", known.join(", ")),
             )
         }
-        NoCall::BadArgs(why) => misread(Code::BadArgs, format!("the arguments of {tool} are wrong: {why}")),
+        NoCall::BadArgs(why) => malformed(Code::BadArgs, format!("the arguments of {tool} are wrong: {why}")),
     })
 }
 
@@ -222,9 +222,9 @@ struct Failure {
 }
 
 impl Failure {
-    fn told(self, text: &str) -> Misread {
+    fn told(self, text: &str) -> MalformedReply {
         let (start, at) = (place(text, self.start), place(text, self.at));
-        misread(Code::InvalidJson, format!("the JSON {start} is wrong {at}: {}", self.why))
+        malformed(Code::InvalidJson, format!("the JSON {start} is wrong {at}: {}", self.why))
     }
 }
 
@@ -292,13 +292,13 @@ impl Scan<'_> {
     }
 
     /// Why there is no call.
-    fn nothing(self) -> Misread {
+    fn nothing(self) -> MalformedReply {
         match self.failed {
             Some(failure) => failure.told(self.text),
             None if self.has_object => {
-                misread(Code::MissingTool, "the JSON names no tool: it needs \"tool\" and \"args\"")
+                malformed(Code::MissingTool, "the JSON names no tool: it needs \"tool\" and \"args\"")
             }
-            None => misread(Code::NoJson, "the reply holds no JSON object"),
+            None => malformed(Code::NoJson, "the reply holds no JSON object"),
         }
     }
 }

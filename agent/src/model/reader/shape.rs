@@ -1,4 +1,4 @@
-//! Which objects are calls: the names that the wire formats and common prompts give to tool and arguments.
+//! Recognises objects that are calls: the names that wire formats and common prompts give to tool and arguments.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a tool is: a type that says all of it.
+//! Definition of a tool: a type that holds its name, arguments, limits and schema.
 
 use super::call::Call;
 use crate::model::{excerpt, redact};
@@ -16,10 +16,10 @@ pub const REQUEST_OUTPUT: usize = 60_000;
 pub const OUTPUT: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 
 /// The longest that a look of the agent's own takes.
-pub const LOOK_TIME: Duration = Duration::from_secs(5);
+pub const READ_TIME: Duration = Duration::from_secs(5);
 
 /// The time limit of a tool, unless its row says otherwise.
-pub const TIME: Time = Time::Within(LOOK_TIME);
+pub const TIME: Time = Time::Within(READ_TIME);
 
 /// What ends a call that does not end itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

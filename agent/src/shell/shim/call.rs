@@ -1,13 +1,13 @@
 //! A call of a shimmed program: its words, the place where it was called, and the requests that it comes to.
 
-use super::look::Look;
-use super::voice::Voice;
+use super::exit_status::ProgramFamily;
+use super::unit_query::UnitQuery;
 use crate::request::Request;
-use crate::shell::options::{Options, Order, Parsed};
+use crate::shell::options::{OptionOrder, Options, Parsed};
 use crate::shell::script::Word;
 
 /// What the place tells where a shimmed program was called. What it reads, it reads as the tool's own user.
-pub trait Place {
+pub trait ShimHost {
     /// The directory of the call, absolute.
     fn directory(&self) -> String;
     /// All of standard input.
@@ -33,7 +33,7 @@ pub trait Place {
 
 /// Whether the next step is taken after one has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum AfterFailure {
     /// The next operand of the same command; a failure is remembered.
     GoOn,
     /// `a && b`, and all under `-e`; also after one before it that failed.
@@ -48,15 +48,15 @@ pub struct Step {
     /// What is asked of the helper.
     pub request: Request,
     /// As which program its end is told.
-    pub voice: Voice,
+    pub family: ProgramFamily,
     /// Codes that count as done, such as `already_exists` for `mkdir -p`.
     pub excused: &'static [&'static str],
     /// After a failure.
-    pub then: Then,
+    pub then: AfterFailure,
     /// What the program would have written to its standard output.
     pub echo: Vec<u8>,
     /// How what was found is told, where the request only looks; quietly or not.
-    pub look: Option<(Look, bool)>,
+    pub look: Option<(UnitQuery, bool)>,
     /// A file of the tool's own that is gone once the step is done: what `mv` moved.
     pub moved: Option<String>,
 }
@@ -65,7 +65,7 @@ pub struct Step {
 pub type Refusal = String;
 pub type Steps = Result<Vec<Step>, Refusal>;
 /// Options with their values.
-pub type Given = Vec<(String, Option<String>)>;
+pub type ParsedOptions = Vec<(String, Option<String>)>;
 
 /// The program's name without a directory.
 pub fn program(argv: &[String]) -> String {
@@ -77,10 +77,10 @@ pub fn words(argv: &[String]) -> Vec<Word> {
 }
 
 /// Options and operands of a call, as an option line describes them.
-pub fn parse(argv: &[String], line: &str) -> Result<(Given, Vec<String>), Refusal> {
+pub fn parse(argv: &[String], line: &str) -> Result<(ParsedOptions, Vec<String>), Refusal> {
     let words = words(argv);
     let arguments = words.get(1..).unwrap_or_default();
-    let Some(Parsed { options, operands }) = Options::new(line).parse(arguments, Order::Any) else {
+    let Some(Parsed { options, operands }) = Options::new(line).parse(arguments, OptionOrder::Any) else {
         let known = if line.is_empty() { "none".to_owned() } else { line.replace([':', '='], "") };
         return Err(format!("an option that no request has; known here: {known}"));
     };
@@ -89,6 +89,14 @@ pub fn parse(argv: &[String], line: &str) -> Result<(Given, Vec<String>), Refusa
     Ok((options, operands))
 }
 
-pub fn step(request: Request, voice: Voice) -> Step {
-    Step { request, voice, excused: &[], then: Then::GoOn, echo: Vec::new(), look: None, moved: None }
+pub fn step(request: Request, family: ProgramFamily) -> Step {
+    Step {
+        request,
+        family,
+        excused: &[],
+        then: AfterFailure::GoOn,
+        echo: Vec::new(),
+        look: None,
+        moved: None,
+    }
 }

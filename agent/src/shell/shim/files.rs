@@ -1,15 +1,15 @@
 //! `tee`, `install`, `cp`, `mv`, `rm` and `sed -i`: what a file is to hold.
 
-use super::call::{Place, Step, Steps, parse, program, step};
+use super::call::{ShimHost, Step, Steps, parse, program, step};
+use super::exit_status::ProgramFamily;
 use super::operands::{absolute, mode_of, option};
-use super::voice::Voice;
 use crate::args::{Change, ChangeKind, FileChange, NewDirectory, OneChange, RemoveFile, any};
 use crate::request::Request;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// Whether all files that a call would change are the tool's own. Then no request is needed.
-pub fn is_local(argv: &[String], place: &dyn Place) -> bool {
+pub fn is_local(argv: &[String], place: &dyn ShimHost) -> bool {
     let operands = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
     let is_own =
         |path: &String| path == "/dev/null" || absolute(path, place).is_ok_and(|path| place.is_own(&path));
@@ -26,18 +26,18 @@ pub fn is_local(argv: &[String], place: &dyn Place) -> bool {
 
 /// Permissions as a call gives them; empty = as the file has them, or as the helper's default.
 #[derive(Clone, Debug, Default)]
-struct Given {
+struct Attributes {
     mode: String,
     owner: String,
     group: String,
 }
 
-fn change(path: String, content: Vec<u8>, expect: String, given: Given) -> FileChange {
-    let Given { mode, owner, group } = given;
+fn change(path: String, content: Vec<u8>, expect: String, given: Attributes) -> FileChange {
+    let Attributes { mode, owner, group } = given;
     FileChange { path, kind: ChangeKind::Write, content, expect, mode, owner, group }
 }
 
-fn write(path: String, content: Vec<u8>, given: Given) -> Request {
+fn write(path: String, content: Vec<u8>, given: Attributes) -> Request {
     Request::FileWrite(Change { change: OneChange(change(path, content, any(), given)) })
 }
 
@@ -49,28 +49,31 @@ fn hash(content: &[u8]) -> String {
 }
 
 /// What `tee -a` and `>>` come to: the whole new content, if the file still holds what was read.
-pub fn append(path: String, more: &[u8], place: &dyn Place) -> Result<Request, String> {
+pub fn append(path: String, more: &[u8], place: &dyn ShimHost) -> Result<Request, String> {
     let old = place.read(&path).map_err(|why| format!("to append to {path} it must be read: {why}"))?;
     let expect = hash(&old);
     let content = [&old, more].concat();
-    Ok(Request::FileWrite(Change { change: OneChange(change(path, content, expect, Given::default())) }))
+    Ok(Request::FileWrite(Change { change: OneChange(change(path, content, expect, Attributes::default())) }))
 }
 
 /// What `>` comes to.
 pub fn overwrite(path: String, content: Vec<u8>) -> Request {
-    write(path, content, Given::default())
+    write(path, content, Attributes::default())
 }
 
-pub fn tee(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn tee(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, paths) = parse(argv, "a i --append --ignore-interrupts")?;
     let appends = options.iter().any(|(name, _)| matches!(name.as_str(), "a" | "append"));
     let input = place.input()?;
     let mut steps = Vec::new();
     for path in paths.iter().filter(|path| *path != "/dev/null") {
         let path = absolute(path, place)?;
-        let request =
-            if appends { append(path, &input, place)? } else { write(path, input.clone(), Given::default()) };
-        steps.push(step(request, Voice::Files));
+        let request = if appends {
+            append(path, &input, place)?
+        } else {
+            write(path, input.clone(), Attributes::default())
+        };
+        steps.push(step(request, ProgramFamily::Files));
     }
     match steps.first_mut() {
         // tee copies its input whether the files can be written or not.
@@ -84,7 +87,7 @@ pub fn tee(argv: &[String], place: &mut dyn Place) -> Steps {
 fn pairs(
     operands: &[String],
     into: Option<&str>,
-    place: &dyn Place,
+    place: &dyn ShimHost,
 ) -> Result<Vec<(String, String)>, String> {
     let (sources, target) = match (into, operands.split_last()) {
         (Some(directory), _) => (operands, directory),
@@ -115,19 +118,19 @@ fn pairs(
         .collect()
 }
 
-pub fn copy(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn copy(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "f v t: T --force --verbose --target-directory=")
         .map_err(|why| format!("{why}; a request copies one file's content, not trees nor owners"))?;
     let into = option(&options, &["t", "target-directory"]);
     let pairs = pairs(&operands, into, place)?;
     let written = pairs.into_iter().map(|(source, path)| {
         let content = place.read(&source).map_err(|why| format!("cannot read {source}: {why}"))?;
-        Ok(step(write(path, content, Given::default()), Voice::Files))
+        Ok(step(write(path, content, Attributes::default()), ProgramFamily::Files))
     });
     written.collect()
 }
 
-pub fn install(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn install(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(
         argv,
         "m: o: g: t: d C v p --mode= --owner= --group= --target-directory= --directory --compare --verbose",
@@ -140,40 +143,40 @@ pub fn install(argv: &[String], place: &mut dyn Place) -> Steps {
             let path = absolute(path, place)?;
             let (mode, owner, group) = (mode.clone(), owner.clone(), group.clone());
             let request = Request::FileMkdir(NewDirectory { path, mode, owner, group });
-            Ok(Step { excused: &["already_exists"], ..step(request, Voice::Files) })
+            Ok(Step { excused: &["already_exists"], ..step(request, ProgramFamily::Files) })
         });
         return directories.collect();
     }
-    let given = Given { mode: if mode.is_empty() { "0755".to_owned() } else { mode }, owner, group };
+    let given = Attributes { mode: if mode.is_empty() { "0755".to_owned() } else { mode }, owner, group };
     let pairs = pairs(&operands, option(&options, &["t", "target-directory"]), place)?;
     let written = pairs.into_iter().map(|(source, path)| {
         let content = place.read(&source).map_err(|why| format!("cannot read {source}: {why}"))?;
-        Ok(step(write(path, content, given.clone()), Voice::Files))
+        Ok(step(write(path, content, given.clone()), ProgramFamily::Files))
     });
     written.collect()
 }
 
-pub fn rename(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn rename(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "f v t: T --force --verbose --target-directory=")?;
     let pairs = pairs(&operands, option(&options, &["t", "target-directory"]), place)?;
     let moved = pairs.into_iter().map(|(source, path)| {
         let content = place.read(&source).map_err(|why| format!("cannot read {source}: {why}"))?;
         if place.is_own(&source) {
-            let request = write(path, content, Given::default());
-            return Ok(Step { moved: Some(source), ..step(request, Voice::Files) });
+            let request = write(path, content, Attributes::default());
+            return Ok(Step { moved: Some(source), ..step(request, ProgramFamily::Files) });
         }
         // Both or neither: one request. What is removed is what was read.
         let gone = FileChange {
             kind: ChangeKind::Remove,
-            ..change(source, Vec::new(), hash(&content), Given::default())
+            ..change(source, Vec::new(), hash(&content), Attributes::default())
         };
-        let changes = vec![change(path, content, any(), Given::default()), gone];
-        Ok(step(Request::FilePatch(crate::args::Changes { changes }), Voice::Files))
+        let changes = vec![change(path, content, any(), Attributes::default()), gone];
+        Ok(step(Request::FilePatch(crate::args::Changes { changes }), ProgramFamily::Files))
     });
     moved.collect()
 }
 
-pub fn remove(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn remove(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "f v i I --force --verbose")
         .map_err(|why| format!("{why}; a request removes one file, not a tree"))?;
     let excused: &[&str] = if options.iter().any(|(name, _)| matches!(name.as_str(), "f" | "force")) {
@@ -186,7 +189,7 @@ pub fn remove(argv: &[String], place: &mut dyn Place) -> Steps {
     }
     let removed = operands.iter().map(|path| {
         let request = Request::FileRemove(RemoveFile { path: absolute(path, place)?, expect: any() });
-        Ok(Step { excused, ..step(request, Voice::Files) })
+        Ok(Step { excused, ..step(request, ProgramFamily::Files) })
     });
     removed.collect()
 }
@@ -202,7 +205,7 @@ pub fn is_in_place(argv: &[String]) -> bool {
     argv.iter().skip(1).any(is)
 }
 
-pub fn sed(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn sed(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, mut operands) =
         parse(argv, "i E r n s z e: --in-place --regexp-extended --quiet --silent --null-data --expression=")
             .map_err(|why| format!("{why}; no copy is kept beside the file, `postern undo` has it"))?;
@@ -229,8 +232,8 @@ pub fn sed(argv: &[String], place: &mut dyn Place) -> Steps {
         let path = absolute(path, place)?;
         let old = place.read(&path).map_err(|why| format!("cannot read {path}: {why}"))?;
         let new = place.sed(&arguments, &old)?;
-        let change = change(path, new, hash(&old), Given::default());
-        Ok(step(Request::FileWrite(Change { change: OneChange(change) }), Voice::Sed))
+        let change = change(path, new, hash(&old), Attributes::default());
+        Ok(step(Request::FileWrite(Change { change: OneChange(change) }), ProgramFamily::Sed))
     });
     edited.collect()
 }

@@ -1,9 +1,9 @@
-//! What becomes of `sudo`, `apt-get`, `systemctl`, `tee` and their like inside the tool sandbox: typed requests,
+//! Translates `sudo`, `apt-get`, `systemctl`, `tee` and their like inside the tool sandbox: to typed requests,
 //! or one line that says what to use. Nothing is asked for here and nothing is changed.
 
 mod call;
+mod exit_status;
 mod files;
-mod look;
 mod nowhere;
 mod operands;
 mod owners;
@@ -11,13 +11,13 @@ mod packages;
 mod script;
 mod table;
 mod translate;
+mod unit_query;
 mod units;
-mod voice;
 pub mod wire;
 
-pub use call::{Place, Step, Then};
-pub use look::{Look, State};
+pub use call::{AfterFailure, ShimHost, Step};
+pub use exit_status::{ExitStatus, ProgramFamily};
 pub use nowhere::{Foreseen, Nowhere};
 pub(super) use translate::looks;
 pub use translate::{PROGRAMS, Translation, translate};
-pub use voice::{Said, Voice};
+pub use unit_query::{State, UnitQuery};

@@ -1,13 +1,13 @@
 //! Places for commands that are translated before anything runs: one has no input and no files, in the other all that
 //! only running shows is taken to go well.
 
-use super::call::Place;
+use super::call::ShimHost;
 
 /// The place, with what is said of whoever would read there.
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere(pub &'static str);
 
-impl Place for Nowhere {
+impl ShimHost for Nowhere {
     fn directory(&self) -> String {
         "/".to_owned()
     }
@@ -40,7 +40,7 @@ pub struct Foreseen;
 /// The task's own directory. No command's text can name it: a NUL stands in none.
 const OWN: &str = "/\0";
 
-impl Place for Foreseen {
+impl ShimHost for Foreseen {
     fn directory(&self) -> String {
         OWN.to_owned()
     }

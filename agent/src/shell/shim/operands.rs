@@ -1,9 +1,9 @@
 //! Operands and options that programs for files share.
 
-use super::call::Place;
+use super::call::ShimHost;
 
 /// An absolute path without `..`, which a symbolic link on the way would make another.
-pub fn absolute(path: &str, place: &dyn Place) -> Result<String, String> {
+pub fn absolute(path: &str, place: &dyn ShimHost) -> Result<String, String> {
     let joined = if path.starts_with('/') {
         path.to_owned()
     } else {

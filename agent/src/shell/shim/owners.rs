@@ -1,12 +1,12 @@
 //! `mkdir`, `chmod`, `chown` and `chgrp`.
 
-use super::call::{Place, Step, Steps, parse, program, step};
+use super::call::{ShimHost, Step, Steps, parse, program, step};
+use super::exit_status::ProgramFamily;
 use super::operands::{absolute, given_mode, mode_of};
-use super::voice::Voice;
 use crate::args::{NewDirectory, Ownership, Permissions};
 use crate::request::Request;
 
-pub fn mkdir(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn mkdir(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "p v m: --parents --verbose --mode=")?;
     let mode = given_mode(&options)?;
     let with_parents = options.iter().any(|(name, _)| matches!(name.as_str(), "p" | "parents"));
@@ -14,7 +14,7 @@ pub fn mkdir(argv: &[String], place: &mut dyn Place) -> Steps {
     for path in &operands {
         let path = absolute(path, place)?;
         if !with_parents {
-            steps.push(step(made(path, mode.clone()), Voice::Files));
+            steps.push(step(made(path, mode.clone()), ProgramFamily::Files));
             continue;
         }
         let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
@@ -23,7 +23,7 @@ pub fn mkdir(argv: &[String], place: &mut dyn Place) -> Steps {
             if !place.is_directory(ancestor) {
                 let mode = if end == path.len() { mode.clone() } else { String::new() };
                 let request = made(ancestor.to_owned(), mode);
-                steps.push(Step { excused: &["already_exists"], ..step(request, Voice::Files) });
+                steps.push(Step { excused: &["already_exists"], ..step(request, ProgramFamily::Files) });
             }
         }
     }
@@ -34,7 +34,7 @@ fn made(path: String, mode: String) -> Request {
     Request::FileMkdir(NewDirectory { path, mode, owner: String::new(), group: String::new() })
 }
 
-pub fn chmod(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn chmod(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (_, operands) = parse(argv, "f v c --silent --quiet --verbose --changes")
         .map_err(|why| format!("{why}; a request names each file, and the mode in octal"))?;
     let Some((mode, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
@@ -43,12 +43,12 @@ pub fn chmod(argv: &[String], place: &mut dyn Place) -> Steps {
     let mode = mode_of(mode)?;
     let set = paths.iter().map(|path| {
         let request = Request::FileSetMode(Permissions { path: absolute(path, place)?, mode: mode.clone() });
-        Ok(step(request, Voice::Files))
+        Ok(step(request, ProgramFamily::Files))
     });
     set.collect()
 }
 
-pub fn chown(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn chown(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (_, operands) = parse(argv, "f v c --silent --quiet --verbose --changes")
         .map_err(|why| format!("{why}; a request names each file"))?;
     let Some((who, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
@@ -60,7 +60,7 @@ pub fn chown(argv: &[String], place: &mut dyn Place) -> Steps {
         let path = absolute(path, place)?;
         let request =
             Request::FileSetOwner(Ownership { path, owner: owner.to_owned(), group: group.to_owned() });
-        Ok(step(request, Voice::Files))
+        Ok(step(request, ProgramFamily::Files))
     });
     set.collect()
 }

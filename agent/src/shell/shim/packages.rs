@@ -1,7 +1,7 @@
 //! `apt-get`, `apt`, `apt-mark` and `dpkg`.
 
 use super::call::{Step, Steps, parse, step};
-use super::voice::Voice;
+use super::exit_status::ProgramFamily;
 use crate::args::{All, Names, Nothing, Package, Packages};
 use crate::request::Request;
 
@@ -46,7 +46,7 @@ pub fn apt(argv: &[String]) -> Steps {
         }
         _ => return Err(format!("{action} has no request; see `postern package --help`")),
     };
-    Ok(vec![step(request, Voice::Apt)])
+    Ok(vec![step(request, ProgramFamily::Apt)])
 }
 
 /// The newest versions of these packages, or of all.
@@ -60,7 +60,7 @@ fn purge(names: &[String]) -> Request {
 
 pub fn mark(argv: &[String]) -> Steps {
     let (_, operands) = parse(argv, "q --quiet")?;
-    let one = |request| -> Vec<Step> { vec![step(request, Voice::Apt)] };
+    let one = |request| -> Vec<Step> { vec![step(request, ProgramFamily::Apt)] };
     match operands.split_first() {
         Some((action, names)) if action == "hold" && !names.is_empty() => {
             Ok(one(Request::PackageHold(Names { names: names.to_vec() })))
@@ -75,7 +75,9 @@ pub fn mark(argv: &[String]) -> Steps {
 pub fn dpkg(argv: &[String]) -> Steps {
     let words: Vec<&str> = argv.iter().skip(1).map(String::as_str).collect();
     match words.as_slice() {
-        ["--configure", "-a" | "--pending"] => Ok(vec![step(Request::PackageRepair(Nothing {}), Voice::Apt)]),
+        ["--configure", "-a" | "--pending"] => {
+            Ok(vec![step(Request::PackageRepair(Nothing {}), ProgramFamily::Apt)])
+        }
         _ => Err(
             "packages come from the configured sources: use `apt-get install NAME` or `apt-get remove NAME`"
                 .into(),

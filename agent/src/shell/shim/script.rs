@@ -1,11 +1,11 @@
 //! `sudo sh -c '…'`: a list of plain commands, each of which is a request of its own, or a text that goes into
 //! a file. All of it is translated, or nothing is.
 
-use super::call::{Place, Step, Steps, Then, step};
+use super::call::{AfterFailure, ShimHost, Step, Steps, step};
+use super::exit_status::ProgramFamily;
 use super::files::{append, overwrite};
 use super::operands::absolute;
 use super::table::command;
-use super::voice::Voice;
 use crate::shell::guard::{LONGEST, bounded};
 use crate::shell::read::{Reader, options};
 use crate::shell::script::{Certainty, Power, Script, Word};
@@ -14,7 +14,7 @@ use brush_parser::{Parser, SourceInfo, ast};
 const PLAIN: &str =
     "only plain commands joined by `&&`, `;` and a text into a file become requests; ask for each alone";
 
-pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn translate(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (Some(option), Some(text), None) = (argv.get(1), argv.get(2), argv.get(3)) else {
         return Err("there is no shell of root's here; give one command".into());
     };
@@ -38,14 +38,14 @@ pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
         }
         if let Some(last) = steps.last_mut() {
             let last: &mut Step = last;
-            last.then = Then::Forget;
+            last.then = AfterFailure::Forget;
         }
         steps.extend(pipeline(&list.first, place)?);
         for next in &list.additional {
             match next {
                 ast::AndOr::And(next) => {
                     if let Some(last) = steps.last_mut() {
-                        last.then = Then::Stop;
+                        last.then = AfterFailure::Stop;
                     }
                     steps.extend(pipeline(next, place)?);
                 }
@@ -55,7 +55,7 @@ pub fn translate(argv: &[String], place: &mut dyn Place) -> Steps {
     }
     if option.contains('e') {
         for step in &mut steps {
-            step.then = Then::Stop;
+            step.then = AfterFailure::Stop;
         }
     }
     if steps.is_empty() { Err("there is no command in it".into()) } else { Ok(steps) }
@@ -74,7 +74,7 @@ enum Kind {
     Append,
 }
 
-fn pipeline(pipeline: &ast::Pipeline, place: &mut dyn Place) -> Steps {
+fn pipeline(pipeline: &ast::Pipeline, place: &mut dyn ShimHost) -> Steps {
     if pipeline.bang || pipeline.timed.is_some() {
         return Err(PLAIN.into());
     }
@@ -97,7 +97,7 @@ fn pipeline(pipeline: &ast::Pipeline, place: &mut dyn Place) -> Steps {
     }
 }
 
-fn single(plain: &Plain, place: &mut dyn Place) -> Steps {
+fn single(plain: &Plain, place: &mut dyn ShimHost) -> Steps {
     let Some((target, kind)) = &plain.target else {
         if plain.document.is_some() {
             return Err(PLAIN.into());
@@ -115,7 +115,7 @@ fn single(plain: &Plain, place: &mut dyn Place) -> Steps {
         Kind::Write => overwrite(path, text),
         Kind::Append => append(path, &text, place)?,
     };
-    Ok(vec![step(request, Voice::Sudo)])
+    Ok(vec![step(request, ProgramFamily::Sudo)])
 }
 
 /// `> /dev/null`
@@ -230,11 +230,11 @@ impl Plain {
 
 /// The place of a command that another one feeds.
 struct Fed<'a> {
-    place: &'a mut dyn Place,
+    place: &'a mut dyn ShimHost,
     text: Vec<u8>,
 }
 
-impl Place for Fed<'_> {
+impl ShimHost for Fed<'_> {
     fn directory(&self) -> String {
         self.place.directory()
     }

@@ -1,10 +1,10 @@
-//! Which translation a program has.
+//! The translation of each shimmed program.
 
-use super::call::{Place, Steps, program};
+use super::call::{ShimHost, Steps, program};
 use super::{files, owners, packages, units};
 
 /// A program whose work is a request.
-pub fn command(argv: &[String], place: &mut dyn Place) -> Steps {
+pub fn command(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     match program(argv).as_str() {
         "apt-get" | "apt" => packages::apt(argv),
         "apt-mark" => packages::mark(argv),

@@ -1,10 +1,10 @@
 //! From a call of a shimmed program to requests, to the real program, or to one line that says what to use.
 
-use super::call::{Place, Refusal, Step, program, words};
+use super::call::{Refusal, ShimHost, Step, program, words};
+use super::exit_status::ProgramFamily;
 use super::table::command;
-use super::voice::Voice;
 use super::{files, script};
-use crate::shell::options::{Options, Order};
+use crate::shell::options::{OptionOrder, Options};
 
 /// What a shimmed program stands for.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,14 +40,16 @@ pub const PROGRAMS: &[&str] = &[
 
 /// Translates a call of a shimmed program.
 #[must_use]
-pub fn translate(argv: &[String], place: &mut dyn Place) -> Translation {
+pub fn translate(argv: &[String], place: &mut dyn ShimHost) -> Translation {
     let name = program(argv);
     let translated = if name == "sudo" { sudo(argv, place) } else { plain(argv, place) };
-    translated.unwrap_or_else(|why| Translation::Advice(format!("{name}: {why}"), Voice::of(&name).failure()))
+    translated.unwrap_or_else(|why| {
+        Translation::Advice(format!("{name}: {why}"), ProgramFamily::of(&name).failure())
+    })
 }
 
 /// Without sudo: what a program does with the tool's own files needs nobody.
-fn plain(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
+fn plain(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
     let name = program(argv);
     if !PROGRAMS.contains(&name.as_str()) || looks(argv) || files::is_local(argv, place) {
         return Ok(Translation::Local(argv.to_vec()));
@@ -56,13 +58,13 @@ fn plain(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal>
 }
 
 /// `sudo [-n] COMMAND…`. What only reads goes on without it.
-fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
+fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
     let options = Options::new(
         "n S E H k v A u: g: --validate --non-interactive --stdin --preserve-env --set-home --user= --group=",
     );
     let words = words(argv);
     let parsed = options
-        .parse(words.get(1..).unwrap_or_default(), Order::OptionsFirst)
+        .parse(words.get(1..).unwrap_or_default(), OptionOrder::OptionsFirst)
         .ok_or("this option is not known here; use `sudo COMMAND`, without a shell of root's")?;
     let other = |name: &str| matches!(name, "u" | "user");
     if parsed.options.iter().any(|(name, value)| other(name) && *value != Some("root")) {
@@ -94,7 +96,7 @@ fn sudo(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> 
 }
 
 /// `sudo env NAME=value COMMAND`.
-fn sudo_env(argv: &[String], place: &mut dyn Place) -> Result<Translation, Refusal> {
+fn sudo_env(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
     let rest = argv.iter().skip(1).skip_while(|word| crate::shell::wrap::is_assignment(word)).cloned();
     let mut again = vec!["sudo".to_owned()];
     again.extend(rest);

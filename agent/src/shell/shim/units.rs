@@ -1,8 +1,8 @@
 //! `systemctl` and `service`.
 
 use super::call::{Step, Steps, parse, step};
-use super::look::Look;
-use super::voice::Voice;
+use super::exit_status::ProgramFamily;
+use super::unit_query::UnitQuery;
 use crate::args::{Nothing, Unit, UnitLook, UnitNow};
 use crate::request::Request;
 use crate::tool::unit_name;
@@ -11,7 +11,7 @@ use crate::tool::unit_name;
 fn look(argv: &[String]) -> Option<Steps> {
     let (options, operands) = parse(argv, "q l n: --quiet --no-pager --full --system --lines=").ok()?;
     let (action, units) = operands.split_first()?;
-    let look = Look::of(action)?;
+    let look = UnitQuery::of(action)?;
     let [unit] = units else { return Some(Err(format!("{action}: one unit at a time"))) };
     if unit.contains(['*', '?', '[', '/']) {
         return Some(Err(PATTERN.into()));
@@ -23,9 +23,9 @@ fn look(argv: &[String]) -> Option<Steps> {
     )]))
 }
 
-fn look_at(look: Look, unit: &str, is_quiet: bool) -> Step {
+fn look_at(look: UnitQuery, unit: &str, is_quiet: bool) -> Step {
     let request = UnitLook { unit: unit_name(unit), journal_lines: 0, since_unix_s: 0 };
-    Step { look: Some((look, is_quiet)), ..step(Request::UnitStatus(request), Voice::Systemctl) }
+    Step { look: Some((look, is_quiet)), ..step(Request::UnitStatus(request), ProgramFamily::Systemctl) }
 }
 
 const PATTERN: &str = "name each unit; a pattern or a file is no name";
@@ -39,7 +39,7 @@ pub fn systemctl(argv: &[String]) -> Steps {
     let now = options.iter().any(|(name, _)| name == "now");
     let Some((action, units)) = operands.split_first() else { return Err("say what to do".into()) };
     if action == "daemon-reload" && units.is_empty() {
-        return Ok(vec![step(Request::UnitDaemonReload(Nothing {}), Voice::Systemctl)]);
+        return Ok(vec![step(Request::UnitDaemonReload(Nothing {}), ProgramFamily::Systemctl)]);
     }
     if action.starts_with("list-") || matches!(action.as_str(), "show" | "cat" | "get-default") {
         return Err("systemd is out of a sandbox's reach; ask for one unit: `systemctl status UNIT`".into());
@@ -50,7 +50,10 @@ pub fn systemctl(argv: &[String]) -> Steps {
     if units.iter().any(|unit| unit.contains(['*', '?', '[', '/'])) {
         return Err(PATTERN.into());
     }
-    units.iter().map(|unit| one(action, unit, now).map(|request| step(request, Voice::Systemctl))).collect()
+    units
+        .iter()
+        .map(|unit| one(action, unit, now).map(|request| step(request, ProgramFamily::Systemctl)))
+        .collect()
 }
 
 fn one(action: &str, unit: &str, now: bool) -> Result<Request, String> {
@@ -83,8 +86,10 @@ fn one(action: &str, unit: &str, now: bool) -> Result<Request, String> {
 /// `service NAME ACTION`.
 pub fn service(argv: &[String]) -> Steps {
     match argv {
-        [_, unit, action] if action == "status" => Ok(vec![look_at(Look::Status, unit, false)]),
-        [_, unit, action] => one(action, unit, false).map(|request| vec![step(request, Voice::Systemctl)]),
+        [_, unit, action] if action == "status" => Ok(vec![look_at(UnitQuery::Status, unit, false)]),
+        [_, unit, action] => {
+            one(action, unit, false).map(|request| vec![step(request, ProgramFamily::Systemctl)])
+        }
         _ => Err("use `systemctl ACTION UNIT`".into()),
     }
 }

@@ -1,10 +1,10 @@
-//! What a shim and the agent say to each other over the descriptor that a call inherits.
+//! Messages between a shim and the agent over the descriptor that a call inherits.
 //!
 //! The shim translates, inside the sandbox; the agent takes one typed request and answers with its end. So the
 //! agent reads no shell text of anybody's here, and a program that speaks on the descriptor without being a shim
 //! gets what the task's own typed tools would get, and nothing more.
 
-use super::look::State;
+use super::unit_query::State;
 use crate::request::Request;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ const LAST: u8 = 2;
 /// How a request ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct ShimReply {
     /// Empty if it was done.
     pub code: String,
     /// Why not.
@@ -40,7 +40,7 @@ pub struct Answer {
     pub unit: Option<State>,
 }
 
-impl Answer {
+impl ShimReply {
     /// It was not done.
     #[must_use]
     pub fn no(code: &str, message: impl Into<String>) -> Self {

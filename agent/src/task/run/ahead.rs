@@ -1,11 +1,11 @@
-//! What came of a call before its turn.
+//! Results of calls that were sent before their turn.
 
-use crate::ask::Outcome;
+use crate::pending_request::Outcome;
 use crate::request::Request;
 
 /// What came of a call before its turn.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct EarlyResult {
     /// The step that it is.
     pub number: usize,
     /// What was asked for.

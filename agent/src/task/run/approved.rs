@@ -2,8 +2,8 @@
 //! and each change.
 
 use crate::args::{ChangeKind, FileChange};
-use crate::ask::{Mode, Outcome};
 use crate::event::{Decision, Event, Status};
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! One request of a step: asked when it is the task's turn, told as it goes on.
 
 use super::runner::Runner;
-use crate::ask::{Ask, Effect, Mode, Outcome, left, new_id, reason};
 use crate::event::{Event, Fault};
+use crate::pending_request::{Effect, Mode, Outcome, PendingRequest, left, new_id, reason};
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::task::{Slot, Task, TaskStatus, Waits};
@@ -10,14 +10,14 @@ use crate::tool::Tool;
 use serde_json::{Value, json};
 
 impl Runner<'_> {
-    pub(super) fn prepare(&self, task: &Task, number: usize, request: Request, mode: Mode) -> Ask {
+    pub(super) fn prepare(&self, task: &Task, number: usize, request: Request, mode: Mode) -> PendingRequest {
         let why = if self.order.reason.is_empty() {
             let what = self.order.steps.get(number - 1).map(Tool::describe).unwrap_or_default();
             format!("step {number} of {}: {what}", self.order.steps.len())
         } else {
             self.order.reason.clone()
         };
-        Ask {
+        PendingRequest {
             request,
             id: new_id(),
             mode,
@@ -64,17 +64,17 @@ impl Runner<'_> {
         let secrets = self.secrets;
         let mut rule = String::new();
         let (slot, on, rule) = (&mut *self.slot, &mut *self.on, &mut rule);
-        let mut telling = Telling { slot, on, secrets, ask: &ask, number, rule, together: &[] };
+        let mut telling = EventRelay { slot, on, secrets, ask: &ask, number, rule, together: &[] };
         if *cancel.borrow() {
             let end = Event::Error(Fault::new("cancelled", "before it was asked").not_begun());
             telling.tell(task, &end);
             return Outcome::ended(&ask, end);
         }
         // Only the helper gets the values; all that is said and kept of the request has their names.
-        let filled = Ask { request: secrets.filled(ask.request.clone()), ..ask.clone() };
+        let filled = PendingRequest { request: secrets.filled(ask.request.clone()), ..ask.clone() };
         let mut tell = |event: &Event| telling.tell(task, event);
         let ended = tokio::select! {
-            outcome = Box::pin(self.door.ask(&filled, &mut tell)) => Some(outcome),
+            outcome = Box::pin(self.transport.ask(&filled, &mut tell)) => Some(outcome),
             _ = cancel.wait_for(|cancelled| *cancelled) => None,
         };
         let outcome = ended.unwrap_or_else(|| {
@@ -88,7 +88,7 @@ impl Runner<'_> {
 
 impl Runner<'_> {
     /// Says which request is about to be sent for a step: it is kept before it is sent.
-    pub(super) fn claim(&mut self, task: &Task, number: usize, ask: &Ask) {
+    pub(super) fn claim(&mut self, task: &Task, number: usize, ask: &PendingRequest) {
         let data = json!({
             "step": number, "request_id": ask.id, "effect": ask.effect(), "undoes": ask.request.undoes(),
             "verb": ask.request.verb(), "target": ask.request.target(), "of": ask.request.recalls(),
@@ -98,18 +98,18 @@ impl Runner<'_> {
 }
 
 /// Passes the events of one request on, and keeps the task's record in step with them.
-pub(super) struct Telling<'a> {
+pub(super) struct EventRelay<'a> {
     pub slot: &'a mut Slot,
     pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send + 'a),
     pub secrets: &'a Secrets,
-    pub ask: &'a Ask,
+    pub ask: &'a PendingRequest,
     pub number: usize,
     pub rule: &'a mut String,
     /// The approvals that are asked for together with this one, itself among them.
     pub together: &'a [String],
 }
 
-impl Telling<'_> {
+impl EventRelay<'_> {
     /// The values of a command, for people: those that are held or look like a credential are taken out.
     fn parameters(&self) -> Vec<String> {
         self.ask.request.parameters().iter().map(|one| self.secrets.text(one).0).collect()

@@ -6,10 +6,10 @@
 use super::commands::Line;
 use super::runner::Runner;
 use super::step::{result, unit_of};
-use crate::ask::Mode;
+use crate::pending_request::Mode;
 use crate::plan::Meaning;
 use crate::shell::Level;
-use crate::shell::shim::{self, State, Then};
+use crate::shell::shim::{self, AfterFailure, State};
 use crate::task::{StepResult, StepStatus, Task};
 use crate::tool::Tool;
 
@@ -48,7 +48,7 @@ impl Runner<'_> {
                 refused(StepStatus::Refused, format!("blocked: {}", decision.reason()))
             }
             Ok(decision) => StepResult {
-                stdout: Some(format!("would run in the sandbox: {}", decision.told())),
+                stdout: Some(format!("would run in the sandbox: {}", decision.describe())),
                 ..StepResult::new(number, tool, StepStatus::Ok)
             },
         }
@@ -76,10 +76,10 @@ impl Runner<'_> {
             let mode = if step.request.is_effect() { self.order.mode } else { Mode::Execute };
             let outcome = self.ask(task, number, step.request, mode).await;
             let mut one = result(number, tool, &outcome, self.secrets);
-            let mut exit = step.voice.said(code(&one), "", step.excused).exit;
+            let mut exit = step.family.exit_status(code(&one), "", step.excused).exit;
             if let (Some((look, _)), Some(unit)) = (step.look, unit_of(&outcome)) {
                 let words;
-                (words, exit) = look.told(&State::from(unit));
+                (words, exit) = look.output(&State::from(unit));
                 one.stdout = Some(words);
             }
             said.push_str(one.stdout.as_deref().unwrap_or_default());
@@ -94,7 +94,7 @@ impl Runner<'_> {
                     whole.error = Some(format!("failed: exit code {exit}"));
                 }
             }
-            if !is_good && step.then == Then::Stop {
+            if !is_good && step.then == AfterFailure::Stop {
                 break;
             }
         }

@@ -2,12 +2,12 @@
 
 use super::output::{OUTPUT_LIMIT, cut};
 use super::runner::Runner;
-use crate::ask::Mode;
 use crate::event::Fault;
+use crate::pending_request::Mode;
 use crate::sandbox::{Ended, Job, Program, Record, View, hidden};
 use crate::shell::{Decision, Level, Profile, interpreter};
 use crate::show;
-use crate::task::question::{Answer, Choice, Kind};
+use crate::task::question::{Choice, Kind, UserAnswer};
 use crate::task::{StepResult, StepStatus, Task};
 use crate::tool::Tool;
 use std::fmt::Write;
@@ -139,13 +139,13 @@ impl Runner<'_> {
                 Level::Confirm => {}
             }
             match self.confirm(task, &admitted).await {
-                Answer::Yes => return Ok(admitted),
-                Answer::Always => {
+                UserAnswer::Yes => return Ok(admitted),
+                UserAnswer::Always => {
                     self.commands.allowed.add(&self.session(task), &admitted.program);
                     return Ok(admitted);
                 }
-                Answer::Text(other) => text = other,
-                Answer::No => {
+                UserAnswer::Text(other) => text = other,
+                UserAnswer::No => {
                     let why = not_confirmed(self.order.interactive, &admitted.decision);
                     return Err((StepStatus::Denied, Fault::new("not_approved", why)));
                 }
@@ -155,9 +155,9 @@ impl Runner<'_> {
     }
 
     /// Asks the person. In a dry run nobody is asked.
-    async fn confirm(&mut self, task: &mut Task, admitted: &Admitted) -> Answer {
+    async fn confirm(&mut self, task: &mut Task, admitted: &Admitted) -> UserAnswer {
         if self.order.mode != Mode::Execute {
-            return Answer::No;
+            return UserAnswer::No;
         }
         let mut choices = vec![Choice::Yes, Choice::No, Choice::Text];
         if admitted.decision.can_remember {
@@ -165,8 +165,14 @@ impl Runner<'_> {
         }
         let what = format!("run {}", show::line(&admitted.text));
         let profile = self.commands.profile(&admitted.decision);
-        self.put(task, Kind::Command, what, details(admitted, profile, &self.commands.tools.ports), &choices)
-            .await
+        self.ask_user(
+            task,
+            Kind::Command,
+            what,
+            details(admitted, profile, &self.commands.tools.ports),
+            &choices,
+        )
+        .await
     }
 
     /// What one person calls a session; of a task without one, itself.
@@ -203,7 +209,7 @@ fn details(admitted: &Admitted, profile: Profile, ports: &[u16]) -> String {
     if let Program::Argv(words) = &admitted.program {
         let _ = writeln!(text, "argv: {}", serde_json::json!(words));
     }
-    text.push_str(&admitted.decision.told());
+    text.push_str(&admitted.decision.describe());
     let profile = serde_json::json!(profile);
     let network = match ports {
         [] => "no network".to_owned(),

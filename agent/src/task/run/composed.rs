@@ -2,9 +2,9 @@
 
 use super::runner::{Runner, step_status};
 use crate::args::{Changes, FileChange, Of, any};
-use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault};
 use crate::patching::{Old, Unread, read_of, resolve};
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
 use crate::task::{StepStatus, Task};
 use crate::undo::Earlier;

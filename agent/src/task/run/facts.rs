@@ -1,7 +1,7 @@
-//! What a model is told of the host before its first call: facts as the agent finds them, so that it need not guess.
+//! Facts of the host for a model's prompt, as the agent finds them, so that it need not guess.
 
 use super::runner::Runner;
-use crate::local::Local;
+use crate::local::ReadTools;
 use crate::tool::Tool;
 use serde_json::{Map, Value, json};
 
@@ -60,11 +60,11 @@ fn unit_names(units: &[Value], suffix: &str) -> Value {
     named.into()
 }
 
-async fn found(local: &Local, tool: &str, args: Value) -> Value {
+async fn found(local: &ReadTools, tool: &str, args: Value) -> Value {
     let Ok(tool) = serde_json::from_value::<Tool>(json!({ "tool": tool, "args": args })) else {
         return Value::Null;
     };
-    local.look(&tool).await.map(|found| found.told).unwrap_or_default()
+    local.run(&tool).await.map(|found| found.content).unwrap_or_default()
 }
 
 /// The words of a task that can be names of packages or units, each once.

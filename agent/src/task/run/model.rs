@@ -1,30 +1,30 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
+use super::model_result::model_result;
 use super::outcome::{counts, of_finished, with_record};
 use super::runner::{Runner, status_word};
-use super::telling::told;
 use crate::args::Nothing;
-use crate::ask::{Ask, Mode, new_id};
 use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
 use crate::event::{Decision, Description, Event};
 use crate::local::is_unread;
 use crate::model::answer;
 use crate::model::conversation::Usage;
-use crate::model::done::{Done, Went};
+use crate::model::endpoint::Chunk;
 use crate::model::endpoint::Endpoint;
-use crate::model::endpoint::Heard;
-use crate::model::past::{Past, Said};
+use crate::model::history::{History, HistoryEntry};
 use crate::model::results::UNREAD;
-use crate::model::task::{End, Hands, Task as Dialogue};
+use crate::model::task::{End, Task as Dialogue, ToolExecutor};
+use crate::model::tool_result::{CallOutcome, ToolResult};
 use crate::model::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
 use crate::patching::sha256;
+use crate::pending_request::{Mode, PendingRequest, new_id};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::shell::Rules;
 use crate::show;
-use crate::task::question::{Answer, Choice, Kind};
+use crate::task::question::{Choice, Kind, UserAnswer};
 use crate::task::results;
 use crate::task::{StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
@@ -46,18 +46,18 @@ impl Runner<'_> {
         let system = secrets.text(&format!("{SYSTEM}{}{bounds}", self.site)).0;
         let words = self.left.memory.before(&self.order.task, &self.policy);
         let mode = self.order.mode;
-        let past = Past::new(std::mem::take(&mut self.left.said));
+        let past = History::new(std::mem::take(&mut self.left.said));
         let tools = if self.commands.may_run() { TASK } else { TASK_WITHOUT_SHELL };
         let mut dialogue =
             Dialogue::new(endpoint, limits, tools, &system, &words).keeping(secrets).after(past);
         self.budget = dialogue.budget();
-        let mut hands = Steps { runner: self, task, price: endpoint.price() };
-        let end = Box::pin(dialogue.run(&mut hands)).await;
+        let mut executor = Steps { runner: self, task, price: endpoint.price() };
+        let end = Box::pin(dialogue.run(&mut executor)).await;
         let remaining = dialogue.remaining().unwrap_or_default();
         let log = dialogue.log();
         let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well(),
-            "policy": hands.runner.policy });
-        (hands.runner.on)("leaves", leaves, hands.task);
+            "policy": executor.runner.policy });
+        (executor.runner.on)("leaves", leaves, executor.task);
         task.add_usage(dialogue.usage(), endpoint.price());
         finish(task, end, mode);
     }
@@ -65,7 +65,7 @@ impl Runner<'_> {
     /// What the host is and what may be done on it, for the prompt. What is not known is left out.
     pub(super) async fn bounds(&mut self, task: &Task) -> String {
         let mut text = self.situation() + &self.facts().await;
-        let ask = Ask {
+        let ask = PendingRequest {
             request: Request::PolicyDescribe(Nothing {}),
             id: new_id(),
             mode: Mode::Execute,
@@ -74,7 +74,7 @@ impl Runner<'_> {
             claimed_uid: self.order.owner.claimed_uid(),
             wait_ms: 0,
         };
-        if let Event::Completed(done) = self.door.ask(&ask, &mut |_| {}).await.end
+        if let Event::Completed(done) = self.transport.ask(&ask, &mut |_| {}).await.end
             && let Some(description) = &done.description
         {
             self.undo_grants = UndoGrants::of(description);
@@ -101,26 +101,34 @@ struct Steps<'s, 'r> {
 
 impl Steps<'_, '_> {
     /// The result of a call or a check after which the agent was stopped, before the dialogue learnt of it.
-    fn kept(&mut self) -> Option<Done> {
+    fn kept(&mut self) -> Option<ToolResult> {
         let result = self.runner.left.results.pop_front()?;
         let is_change =
             self.task.changes.iter().any(|change| Some(&change.request_id) == result.request_id.as_ref());
-        let went = if is_change { Went::Changed } else { went(result.status) };
-        Some(Done { told: told(&result), went })
+        let went = if is_change { CallOutcome::Changed } else { outcome_of(result.status) };
+        Some(ToolResult { content: model_result(&result), outcome: went })
     }
 }
 
-impl Hands for Steps<'_, '_> {
-    async fn run(&mut self, call: &Call) -> Done {
+impl ToolExecutor for Steps<'_, '_> {
+    async fn run(&mut self, call: &Call) -> ToolResult {
         if let Call::AskPerson(ask) = call {
             return self.runner.ask_person(self.task, ask.question()).await;
         }
         if let Err(why) = self.runner.secrets.check_call(call.tool(), &json!(call)) {
-            return Done { told: json!({ "status": "refused", "error": why }), went: Went::Badly };
+            return ToolResult {
+                content: json!({ "status": "refused", "error": why }),
+                outcome: CallOutcome::Failed,
+            };
         }
         let tool = match tool(call) {
             Ok(tool) => tool,
-            Err(why) => return Done { told: json!({ "status": "error", "error": why }), went: Went::Badly },
+            Err(why) => {
+                return ToolResult {
+                    content: json!({ "status": "error", "error": why }),
+                    outcome: CallOutcome::Failed,
+                };
+            }
         };
         if let Some(done) = self.kept() {
             return done;
@@ -131,7 +139,7 @@ impl Hands for Steps<'_, '_> {
         if !is_ahead {
             self.runner.announce(self.task, number, &tool, "running");
         }
-        let found = if is_ahead { None } else { self.runner.look(&tool).await };
+        let found = if is_ahead { None } else { self.runner.read(&tool).await };
         let (result, mut told) = if let Some(found) = found {
             let result = self.runner.cleaned(found.result(number, &tool));
             if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
@@ -140,7 +148,7 @@ impl Hands for Steps<'_, '_> {
             (result, found.shown())
         } else {
             let result = self.runner.step(self.task, number, &tool).await;
-            let mut told = told(&result);
+            let mut told = model_result(&result);
             if !call.is_effect() && is_unread(result.status) {
                 told["unread"] = json!(UNREAD);
             }
@@ -153,11 +161,11 @@ impl Hands for Steps<'_, '_> {
         let status = result.status;
         self.task.results.push(result);
         self.runner.announce(self.task, number, &tool, status_word(status));
-        let went = match went(status) {
-            Went::Well if self.task.changes.len() > changed => Went::Changed,
+        let went = match outcome_of(status) {
+            CallOutcome::Ok if self.task.changes.len() > changed => CallOutcome::Changed,
             went => went,
         };
-        Done { told, went }
+        ToolResult { content: told, outcome: went }
     }
 
     async fn foresee(&mut self, calls: &[&Call]) {
@@ -166,12 +174,12 @@ impl Hands for Steps<'_, '_> {
         }
     }
 
-    async fn verify(&mut self, expected: &Expected) -> Done {
+    async fn verify(&mut self, expected: &Expected) -> ToolResult {
         if let Some(done) = self.kept() {
             return done;
         }
         let result = self.runner.prove(self.task, expected).await;
-        Done { told: told(&result), went: went(result.status) }
+        ToolResult { content: model_result(&result), outcome: outcome_of(result.status) }
     }
 
     async fn confirm(&mut self, call: &Call, repairs: &str) -> bool {
@@ -179,26 +187,26 @@ impl Hands for Steps<'_, '_> {
             format!("the model's reply had to be repaired ({repairs}): run {} as it was read?", call.tool());
         let details = serde_json::to_string_pretty(&json!(call)["args"]).unwrap_or_default();
         let choices = [Choice::Yes, Choice::No];
-        self.runner.put(self.task, Kind::Repaired, what, details, &choices).await == Answer::Yes
+        self.runner.ask_user(self.task, Kind::Repaired, what, details, &choices).await == UserAnswer::Yes
     }
 
-    fn keep(&mut self, said: &Said) {
+    fn keep(&mut self, said: &HistoryEntry) {
         (self.runner.on)("said", json!(said), self.task);
     }
 
-    fn misread(&mut self, reply: &str) {
+    fn malformed(&mut self, reply: &str) {
         tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
         self.task.results.misformat(reply);
     }
 
-    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
+    fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static {
         let live = self.runner.live.clone();
         move |heard| match heard {
-            Heard::Words(words) => {
+            Chunk::Words(words) => {
                 tracing::trace!(words, "the model says");
                 live.say(&json!({ "text": words }));
             }
-            Heard::Again => live.say(&json!({ "again": true })),
+            Chunk::Again => live.say(&json!({ "again": true })),
         }
     }
 
@@ -235,11 +243,13 @@ impl Runner<'_> {
 }
 
 /// How a step went that changed nothing.
-pub(super) fn went(status: StepStatus) -> Went {
+pub(super) fn outcome_of(status: StepStatus) -> CallOutcome {
     match status {
-        StepStatus::Cancelled => Went::Cancelled,
-        StepStatus::Ok | StepStatus::Truncated => Went::Well,
-        StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => Went::Badly,
+        StepStatus::Cancelled => CallOutcome::Cancelled,
+        StepStatus::Ok | StepStatus::Truncated => CallOutcome::Ok,
+        StepStatus::Error | StepStatus::Refused | StepStatus::Denied | StepStatus::Timeout => {
+            CallOutcome::Failed
+        }
     }
 }
 

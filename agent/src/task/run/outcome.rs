@@ -1,4 +1,4 @@
-//! What came of a task: from its record and the helper's outcomes, not from anybody's claims.
+//! Computes a task's outcome from its record and the helper's outcomes, not from anybody's claims.
 
 use crate::model::tools::FinishOutcome;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};

@@ -6,11 +6,11 @@ use super::model::guard_answer;
 use super::outcome::{counts, of_failure, with_changes};
 use super::planning;
 use super::runner::Runner;
-use crate::ask::Mode;
 use crate::config::tables::Limits;
 use crate::model::endpoint::Endpoint;
+use crate::pending_request::Mode;
 use crate::plan::{self, Check, Plan, Step};
-use crate::task::question::{Answer, Choice, Kind};
+use crate::task::question::{Choice, Kind, UserAnswer};
 use crate::task::{StepResult, StepStatus, Task, TaskStatus, Work};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ const CHECK_TIME: Duration = Duration::from_secs(30);
 const TAKES_BACK: &str = "the plan failed, and what it has done is being taken back";
 
 /// Why a plan was not carried out to its end.
-pub(super) enum Stop {
+pub(super) enum EarlyEnd {
     /// This step or check failed.
     Failed(Box<StepResult>),
     /// The person ended it.
@@ -62,7 +62,7 @@ impl Runner<'_> {
         // One that an earlier process was stopped in goes on with the plan it had by then.
         let current = task.plan.get_or_insert_with(|| plan.clone()).clone();
         if let Some((failed, back)) = self.left_taking_back(task, &current).await {
-            return conclude(task, plan, Some(Stop::Failed(failed)), Some(back), self.order.mode);
+            return conclude(task, plan, Some(EarlyEnd::Failed(failed)), Some(back), self.order.mode);
         }
         let mut failures = BTreeSet::new();
         // A task that goes on after the agent was killed has done some of it.
@@ -73,7 +73,9 @@ impl Runner<'_> {
         let stop = loop {
             let Some(current) = plans.last().cloned() else { break None };
             let Err(stop) = self.carry(task, &current, &mut done).await else { break None };
-            let (Stop::Failed(failed), Some((endpoint, limits))) = (&stop, model) else { break Some(stop) };
+            let (EarlyEnd::Failed(failed), Some((endpoint, limits))) = (&stop, model) else {
+                break Some(stop);
+            };
             let may_mend = plans.len() <= usize::try_from(repairs).unwrap_or(usize::MAX)
                 && self.order.mode == Mode::Execute
                 // A person's no is not mended, nor is one who left.
@@ -105,7 +107,12 @@ impl Runner<'_> {
     }
 
     /// Goes through one plan; `done` holds the steps that have succeeded, and gets those that do.
-    async fn carry(&mut self, task: &mut Task, plan: &Plan, done: &mut BTreeSet<String>) -> Result<(), Stop> {
+    async fn carry(
+        &mut self,
+        task: &mut Task,
+        plan: &Plan,
+        done: &mut BTreeSet<String>,
+    ) -> Result<(), EarlyEnd> {
         let (before, after): (&[Check], &[Check]) = match plan {
             Plan::CommandPlan(plan) => (&plan.preflight_checks, &plan.verification_commands),
             Plan::FilePatch(plan) => (&[], &plan.verification_commands),
@@ -130,7 +137,7 @@ impl Runner<'_> {
         task: &mut Task,
         steps: &[Step],
         done: &mut BTreeSet<String>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EarlyEnd> {
         for step in planning::remaining(steps, done) {
             self.pay(step)?;
             let result = match step {
@@ -162,36 +169,38 @@ impl Runner<'_> {
     }
 
     /// Whether a step may begin at all, and what it costs of the task's budget.
-    fn pay(&mut self, step: &Step) -> Result<(), Stop> {
+    fn pay(&mut self, step: &Step) -> Result<(), EarlyEnd> {
         if *self.cancel.borrow() {
-            return Err(Stop::Cancelled);
+            return Err(EarlyEnd::Cancelled);
         }
         if tokio::time::Instant::now() >= self.budget.deadline() {
-            return Err(Stop::OutOfBudget("the time that a task may take is over".to_owned()));
+            return Err(EarlyEnd::OutOfBudget("the time that a task may take is over".to_owned()));
         }
         match step {
-            Step::Call(call) if plan::changes(&call.tool) => self.budget.change().map_err(Stop::OutOfBudget),
+            Step::Call(call) if plan::changes(&call.tool) => {
+                self.budget.change().map_err(EarlyEnd::OutOfBudget)
+            }
             // A command pays for each request that its words stand for.
             Step::Call(_) | Step::Command(_) => Ok(()),
         }
     }
 
     /// Whether the next step may be taken. In a dry run all are.
-    fn went(&self, result: StepResult) -> Result<(), Stop> {
+    fn went(&self, result: StepResult) -> Result<(), EarlyEnd> {
         if result.status == StepStatus::Cancelled || *self.cancel.borrow() {
-            return Err(Stop::Cancelled);
+            return Err(EarlyEnd::Cancelled);
         }
         if let Some(why) = result.error.as_deref().and_then(|error| error.strip_prefix("out_of_budget: ")) {
-            return Err(Stop::OutOfBudget(why.to_owned()));
+            return Err(EarlyEnd::OutOfBudget(why.to_owned()));
         }
         if result.went_well() || self.order.mode == Mode::Preview {
             return Ok(());
         }
-        Err(Stop::Failed(Box::new(result)))
+        Err(EarlyEnd::Failed(Box::new(result)))
     }
 
     /// Takes the plan's own way back, if something was changed and the person wants it; else what to do by hand.
-    async fn take_back(&mut self, task: &mut Task, plans: &[Plan], stop: &Stop) -> Option<String> {
+    async fn take_back(&mut self, task: &mut Task, plans: &[Plan], stop: &EarlyEnd) -> Option<String> {
         // The newest plan's first: it came last.
         let checks: Vec<Check> = plans.iter().rev().flat_map(planning::way_back).collect();
         if task.changes.is_empty() || checks.is_empty() || self.order.mode != Mode::Execute {
@@ -199,12 +208,12 @@ impl Runner<'_> {
         }
         let lines: Vec<String> = checks.iter().map(Check::describe).collect();
         let by_hand = format!("not taken back; the plan's way back: {}", lines.join("; "));
-        if matches!(stop, Stop::Cancelled) || *self.cancel.borrow() {
+        if matches!(stop, EarlyEnd::Cancelled) || *self.cancel.borrow() {
             return Some(by_hand);
         }
         let what = "the plan failed; take back what it has done?".to_owned();
         let choices = [Choice::Yes, Choice::No];
-        if self.put(task, Kind::Rollback, what, lines.join("\n"), &choices).await != Answer::Yes {
+        if self.ask_user(task, Kind::Rollback, what, lines.join("\n"), &choices).await != UserAnswer::Yes {
             return Some(by_hand);
         }
         task.warnings.push(TAKES_BACK.to_owned());
@@ -247,7 +256,7 @@ fn signature(result: &StepResult) -> String {
 }
 
 /// The task's status and its one line.
-fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<String>, mode: Mode) {
+fn conclude(task: &mut Task, plan: &Plan, stop: Option<EarlyEnd>, back: Option<String>, mode: Mode) {
     let goal = plan.goal();
     let (status, summary) = match (stop, plan) {
         (None, Plan::DirectAnswer(answer)) => (TaskStatus::Completed, answer.answer.clone()),
@@ -261,9 +270,9 @@ fn conclude(task: &mut Task, plan: &Plan, stop: Option<Stop>, back: Option<Strin
             Mode::Execute => (TaskStatus::Completed, format!("done: {goal}")),
             Mode::Preview | Mode::Check => previewed(task, goal),
         },
-        (Some(Stop::Cancelled), _) => (TaskStatus::Cancelled, format!("cancelled: {goal}")),
-        (Some(Stop::OutOfBudget(why)), _) => (TaskStatus::OutOfBudget, why),
-        (Some(Stop::Failed(failed)), _) => {
+        (Some(EarlyEnd::Cancelled), _) => (TaskStatus::Cancelled, format!("cancelled: {goal}")),
+        (Some(EarlyEnd::OutOfBudget(why)), _) => (TaskStatus::OutOfBudget, why),
+        (Some(EarlyEnd::Failed(failed)), _) => {
             let error = failed.error.unwrap_or_default();
             let at = format!("step {} ({})", failed.step, failed.tool.describe());
             (of_failure(task, failed.status), format!("{goal}: {}: {at}: {error}", counts(task)))

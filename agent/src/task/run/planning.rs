@@ -1,15 +1,15 @@
 //! Plans of the model's: asked for while it only looks, and again when one failed.
 
-use super::model::{tool, went};
+use super::model::{outcome_of, tool};
+use super::model_result::model_result;
 use super::runner::Runner;
-use super::telling::told;
 use crate::config::tables::Limits;
-use crate::model::done::{Done, Went};
-use crate::model::endpoint::{Endpoint, Heard};
-use crate::model::task::{End, Hands, Task as Dialogue};
+use crate::model::endpoint::{Chunk, Endpoint};
+use crate::model::task::{End, Task as Dialogue, ToolExecutor};
+use crate::model::tool_result::{CallOutcome, ToolResult};
 use crate::model::tools::{Call, PLANNING};
 use crate::plan::{self, Check, Code, Expected, Plan, Step, Unfit};
-use crate::task::question::{Answer, Choice, Kind};
+use crate::task::question::{Choice, Kind, UserAnswer};
 use crate::task::{StepResult, Task, TaskStatus};
 use crate::tool::Tool;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Runner<'_> {
     ) -> Result<Plan, String> {
         let mut words = json!({
             "task": self.order.task, "plan": plan, "succeeded": done,
-            "failed": { "tool": failed.tool, "result": told(failed) },
+            "failed": { "tool": failed.tool, "result": model_result(failed) },
         });
         if let Plan::FilePatch(patch) = plan {
             words["files_now"] = self.snapshot(task, &patch.files_changed).await;
@@ -81,12 +81,14 @@ impl Runner<'_> {
         if self.order.interactive {
             let what = "the plan failed; carry this one out instead?".to_owned();
             let details = plan::table(&repaired, None);
-            if self.put(task, Kind::Plan, what, details, &[Choice::Yes, Choice::No]).await != Answer::Yes {
+            if self.ask_user(task, Kind::Plan, what, details, &[Choice::Yes, Choice::No]).await
+                != UserAnswer::Yes
+            {
                 return Err("its person does not want the repaired plan".to_owned());
             }
         }
-        if let Some(care) = &mut self.care {
-            care.model_goes_on();
+        if let Some(confirmation) = &mut self.confirmation {
+            confirmation.model_goes_on();
         }
         Ok(repaired)
     }
@@ -97,7 +99,7 @@ impl Runner<'_> {
         for path in paths {
             let read = Tool::ReadFile { path: path.clone(), offset: None, limit: None };
             let result = self.take(task, &read).await;
-            files.insert(path.clone(), told(&result));
+            files.insert(path.clone(), model_result(&result));
         }
         Value::Object(files)
     }
@@ -116,9 +118,9 @@ impl Runner<'_> {
         let mut dialogue = Dialogue::new(endpoint, limits, PLANNING, &system, words)
             .keeping(secrets)
             .charged_to(self.budget.clone());
-        let mut hands = Planning { runner: self, task, done, tries: 0, plan: None };
-        let end = Box::pin(dialogue.run(&mut hands)).await;
-        let plan = hands.plan.take();
+        let mut executor = Planning { runner: self, task, done, tries: 0, plan: None };
+        let end = Box::pin(dialogue.run(&mut executor)).await;
+        let plan = executor.plan.take();
         task.add_usage(dialogue.usage(), endpoint.price());
         match (end, plan) {
             (End::Finished { .. }, Some(plan)) => plan.map_err(|unfit| NoPlan::Failed(unfit.to_string())),
@@ -149,8 +151,8 @@ struct Planning<'s, 'r> {
 
 impl Planning<'_, '_> {
     /// Takes a plan, or says once what is wrong with it.
-    async fn given(&mut self, value: Value) -> Done {
-        let over = Done { told: Value::Null, went: Went::Over };
+    async fn given(&mut self, value: Value) -> ToolResult {
+        let over = ToolResult { content: Value::Null, outcome: CallOutcome::Finished };
         let read = tokio::task::spawn_blocking(move || Plan::of(value)).await;
         let plan = read
             .unwrap_or_else(|error| {
@@ -159,7 +161,7 @@ impl Planning<'_, '_> {
             .and_then(|plan| self.is_new(&plan).map(|()| plan));
         let unfit = match plan {
             Ok(Plan::UserInput(input)) if self.runner.order.interactive => {
-                let asked = self.runner.put(
+                let asked = self.runner.ask_user(
                     self.task,
                     Kind::Input,
                     input.question.clone(),
@@ -167,8 +169,10 @@ impl Planning<'_, '_> {
                     &[Choice::Text, Choice::No],
                 );
                 return match asked.await {
-                    Answer::Text(words) => Done { told: json!({ "answer": words }), went: Went::Well },
-                    Answer::Yes | Answer::Always | Answer::No => {
+                    UserAnswer::Text(words) => {
+                        ToolResult { content: json!({ "answer": words }), outcome: CallOutcome::Ok }
+                    }
+                    UserAnswer::Yes | UserAnswer::Always | UserAnswer::No => {
                         self.plan = Some(Ok(Plan::UserInput(input)));
                         over
                     }
@@ -183,9 +187,9 @@ impl Planning<'_, '_> {
         self.tries += 1;
         if self.tries < TRIES {
             let error = format!("{unfit}. Nothing was run. Give the plan once more, whole");
-            return Done {
-                told: json!({ "status": "error", "code": unfit.code.name(), "error": error }),
-                went: Went::Badly,
+            return ToolResult {
+                content: json!({ "status": "error", "code": unfit.code.name(), "error": error }),
+                outcome: CallOutcome::Failed,
             };
         }
         let code = match unfit.code {
@@ -208,13 +212,15 @@ impl Planning<'_, '_> {
     }
 }
 
-impl Hands for Planning<'_, '_> {
-    async fn run(&mut self, call: &Call) -> Done {
+impl ToolExecutor for Planning<'_, '_> {
+    async fn run(&mut self, call: &Call) -> ToolResult {
         if let Call::MakePlan(given) = call {
             return self.given(given.plan.clone()).await;
         }
-        let refused =
-            |why: String| Done { told: json!({ "status": "error", "error": why }), went: Went::Badly };
+        let refused = |why: String| ToolResult {
+            content: json!({ "status": "error", "error": why }),
+            outcome: CallOutcome::Failed,
+        };
         let tool = match tool(call) {
             Ok(tool) if plan::changes(&tool) => {
                 return refused(format!(
@@ -226,19 +232,19 @@ impl Hands for Planning<'_, '_> {
             Err(why) => return refused(why),
         };
         let result = self.runner.take(self.task, &tool).await;
-        Done { told: told(&result), went: went(result.status) }
+        ToolResult { content: model_result(&result), outcome: outcome_of(result.status) }
     }
 
-    async fn verify(&mut self, expected: &Expected) -> Done {
+    async fn verify(&mut self, expected: &Expected) -> ToolResult {
         let result = self.runner.prove(self.task, expected).await;
-        Done { told: told(&result), went: went(result.status) }
+        ToolResult { content: model_result(&result), outcome: outcome_of(result.status) }
     }
 
-    fn misread(&mut self, reply: &str) {
+    fn malformed(&mut self, reply: &str) {
         self.task.results.misformat(reply);
     }
 
-    fn ear(&self) -> impl Fn(Heard<'_>) + Send + Sync + 'static {
+    fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static {
         |_| {}
     }
 

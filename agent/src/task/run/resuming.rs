@@ -4,10 +4,10 @@ use super::requests::request;
 use super::runner::Runner;
 use super::step::result;
 use crate::args::Of;
-use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Status};
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
-use crate::task::requests::Sent;
+use crate::task::requests::SentStep;
 use crate::task::{Change, StepResult, StepStatus, Task};
 use crate::tool::Tool;
 
@@ -25,7 +25,7 @@ impl Runner<'_> {
         }
         let mut last = None;
         // Calls of one reply may have been sent together.
-        let (own, others): (Vec<Sent>, Vec<Sent>) =
+        let (own, others): (Vec<SentStep>, Vec<SentStep>) =
             std::mem::take(&mut self.left.sent).into_iter().partition(|sent| sent.step == number);
         self.left.sent = others;
         for sent in own {
@@ -66,7 +66,7 @@ impl Runner<'_> {
         request: &Request,
         mode: Mode,
     ) -> Option<Outcome> {
-        let is_it = |sent: &Sent| sent.verb == request.verb() && sent.target == request.target();
+        let is_it = |sent: &SentStep| sent.verb == request.verb() && sent.target == request.target();
         let place = self.left.sent.iter().position(is_it).filter(|_| mode == Mode::Execute)?;
         let sent = self.left.sent.remove(place);
         let outcome = self.recall(task, number, sent).await;
@@ -80,7 +80,7 @@ impl Runner<'_> {
     }
 
     /// Asks what became of a request; a change that it made is the task's.
-    pub(super) async fn recall(&mut self, task: &mut Task, number: usize, sent: Sent) -> Outcome {
+    pub(super) async fn recall(&mut self, task: &mut Task, number: usize, sent: SentStep) -> Outcome {
         let request = Request::RequestResult(Of { of: sent.id.clone() });
         let mut outcome = self.ask_once(task, number, request, Mode::Execute).await;
         outcome.id.clone_from(&sent.id);

@@ -1,20 +1,22 @@
-//! What carries an order out, and one request of it: sent once, recorded as a change.
+//! Runs an order, and sends each of its requests once, recorded as a change.
 
-use super::ahead::Ahead;
+use super::ahead::EarlyResult;
 use super::approved::ApprovedReads;
 use crate::args::Of;
-use crate::ask::{Mode, Outcome};
-use crate::door::Door;
 use crate::event::{Completed, Event, Fault, Status};
 use crate::exit::Exit;
-use crate::local::Local;
+use crate::local::ReadTools;
 use crate::model::budget::Budget;
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::FileView;
 use crate::task::question::Person;
-use crate::task::{Care, Change, Commands, Left, Live, Order, Slot, StepResult, StepStatus, Task};
+use crate::task::{
+    Change, Commands, Confirmation, Live, ResumeState, Slot, StepResult, StepStatus, Task, TaskOrder,
+};
 use crate::tool::Tool;
+use crate::transport::Transport;
 use crate::undo::{Earlier, UndoGrants, has_inverse};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -33,11 +35,11 @@ const MAY_FOLLOW: &[&str] = &[
 /// Carries out one order.
 pub struct Runner<'a> {
     /// The way to the helper.
-    pub door: &'a Door,
+    pub transport: &'a Transport,
     /// What the agent finds out by itself.
-    pub local: &'a Local,
+    pub local: &'a ReadTools,
     /// The order.
-    pub order: &'a Order,
+    pub order: &'a TaskOrder,
     /// True once the person wants it to end.
     pub cancel: watch::Receiver<bool>,
     /// The person behind it, to be asked in the middle.
@@ -47,7 +49,7 @@ pub struct Runner<'a> {
     /// The tool of the step that is carried out.
     pub tool: String,
     /// The care that a model's steps need; the person's own need none.
-    pub care: Option<Care>,
+    pub confirmation: Option<Confirmation>,
     /// The questions that were put so far.
     pub questions: u32,
     /// Its place among the other tasks.
@@ -61,13 +63,13 @@ pub struct Runner<'a> {
     /// The verbs of which some request needs an operator's approval, as the policy describes itself.
     pub asking_verbs: BTreeSet<String>,
     /// What came of calls that were asked for before their turn.
-    pub ahead: Vec<Ahead>,
+    pub ahead: Vec<EarlyResult>,
     /// The digest of the policy as it was described; empty before.
     pub policy: String,
     /// Somebody is logged in who may approve.
     pub is_operator_here: bool,
     /// What an earlier process left of it.
-    pub left: Left,
+    pub left: ResumeState,
     /// What it needs for commands of its own.
     pub commands: &'a Commands,
     /// What may be taken back of what it changes.
@@ -87,7 +89,7 @@ impl Runner<'_> {
         if number <= self.order.steps.len() {
             data["of"] = self.order.steps.len().into();
         }
-        if self.care.as_ref().is_some_and(Care::is_needed) {
+        if self.confirmation.as_ref().is_some_and(Confirmation::is_needed) {
             data["by"] = json!("model");
         }
         if let (Some(result), true) = (task.results.last(), status != "running") {
@@ -174,7 +176,7 @@ impl Runner<'_> {
     /// What came of a step that was asked for before its turn.
     pub(super) async fn come_ahead(&mut self, task: &mut Task, number: usize) -> Option<Outcome> {
         let at = self.ahead.iter().position(|ahead| ahead.number == number)?;
-        let Ahead { request, outcome, .. } = self.ahead.remove(at);
+        let EarlyResult { request, outcome, .. } = self.ahead.remove(at);
         self.record(task, &request, &outcome).await;
         Some(outcome)
     }
@@ -193,7 +195,7 @@ impl Runner<'_> {
             return None;
         }
         let ask = self.prepare(task, 1, Request::RequestUndo(Of { of: id.to_owned() }), Mode::Check);
-        self.undo_grants.is_granted(self.door, &ask, verb, id).await.then(|| id.to_owned())
+        self.undo_grants.is_granted(self.transport, &ask, verb, id).await.then(|| id.to_owned())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What programs in a command ask for: each request is a step of the task, with its policy, budget and trace.
+//! Serves the requests of programs in a command: each is a step of the task, with its policy, budget and trace.
 //!
 //! Whoever speaks on the descriptor is not believed: a packet is a typed request of the kinds that a shim makes, or
 //! nothing. Descriptors that come along are never received.
@@ -6,12 +6,12 @@
 use super::output::OUTPUT_LIMIT;
 use super::runner::{Runner, status_word};
 use super::step::result;
-use crate::ask::Mode;
 use crate::event::{Event, Fault};
+use crate::pending_request::Mode;
 use crate::request::Request;
 use crate::sandbox::{Job, Record};
 use crate::shell::shim::State;
-use crate::shell::shim::wire::{ANSWER, Answer, Inbox, PACKET, is_of_a_shim};
+use crate::shell::shim::wire::{ANSWER, Inbox, PACKET, ShimReply, is_of_a_shim};
 use crate::task::{Origin, StepResult, StepStatus, Task};
 use crate::tool::Tool;
 use nix::errno::Errno;
@@ -71,10 +71,10 @@ impl Runner<'_> {
                             }
                             answer
                         }
-                        Err(why) => Answer::no("invalid_argument", why),
+                        Err(why) => ShimReply::no("invalid_argument", why),
                     };
                     vain += u32::from(matches!(answer.code.as_str(), "invalid_argument" | "out_of_budget"));
-                    open.answer(Answer { tag, ..answer });
+                    open.answer(ShimReply { tag, ..answer });
                     if vain > PATIENCE {
                         channel = None;
                     }
@@ -85,14 +85,17 @@ impl Runner<'_> {
     }
 
     /// One request of a shim's.
-    async fn shimmed(&mut self, task: &mut Task, number: usize, request: Request) -> Answer {
+    async fn shimmed(&mut self, task: &mut Task, number: usize, request: Request) -> ShimReply {
         if !is_of_a_shim(&request) {
-            return Answer::no("invalid_argument", format!("{} is not for programs to ask", request.verb()));
+            return ShimReply::no(
+                "invalid_argument",
+                format!("{} is not for programs to ask", request.verb()),
+            );
         }
         let is_effect = request.is_effect();
         let costs = self.budget.step().and_then(|()| if is_effect { self.budget.change() } else { Ok(()) });
         if let Err(why) = costs {
-            return Answer::no("out_of_budget", why);
+            return ShimReply::no("out_of_budget", why);
         }
         let tool = Tool::Request(kept(request.clone()));
         self.announce(task, number, &tool, "running");
@@ -134,7 +137,7 @@ fn kept(mut request: Request) -> Request {
 }
 
 /// How a script hears of it.
-fn answer_of(result: &StepResult, end: &Event) -> Answer {
+fn answer_of(result: &StepResult, end: &Event) -> ShimReply {
     let (code, message) = match end {
         Event::Completed(done) => (done.code.as_str(), done.message.as_str()),
         Event::Refused(refused) => (refused.code.as_str(), refused.message.as_str()),
@@ -143,9 +146,9 @@ fn answer_of(result: &StepResult, end: &Event) -> Answer {
     };
     if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
         let unit = if let Event::Completed(done) = end { done.unit.as_ref() } else { None };
-        return Answer { unit: unit.map(State::from), ..Answer::default() };
+        return ShimReply { unit: unit.map(State::from), ..ShimReply::default() };
     }
-    Answer::no(if code.is_empty() { "failed" } else { code }, message)
+    ShimReply::no(if code.is_empty() { "failed" } else { code }, message)
 }
 
 async fn next(channel: &mut Option<Channel>) -> Option<(u32, Result<Request, String>)> {
@@ -186,7 +189,7 @@ impl Channel {
     }
 
     /// Answers. Whoever does not take its answers gets none: nothing waits for it.
-    fn answer(&self, mut answer: Answer) {
+    fn answer(&self, mut answer: ShimReply) {
         let end = (0..=ANSWER / 8).rev().find(|&n| answer.message.is_char_boundary(n));
         answer.message.truncate(end.unwrap_or(0));
         if let Ok(text) = serde_json::to_vec(&answer) {

@@ -1,13 +1,13 @@
-//! What each tool comes to: the requests it makes and how they become its result.
+//! Executes one step: the requests it makes and how they become its result.
 
 use super::commands::Line;
 use super::output::cut;
 use super::requests::{install, request, status_of, upgrade, written};
 use super::runner::{Runner, step_status};
 use crate::args::{Names, Unit};
-use crate::ask::{Mode, Outcome};
 use crate::event::{Event, Fault, UnitInfo};
-use crate::local::Found;
+use crate::local::ReadResult;
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
 use crate::secrets::Secrets;
 use crate::show::{self, FileView};
@@ -27,7 +27,7 @@ impl Runner<'_> {
         if let Some(outcome) = self.come_ahead(task, number).await {
             return result(number, tool, &outcome, self.secrets);
         }
-        if let Some(found) = self.look(tool).await {
+        if let Some(found) = self.read(tool).await {
             return self.cleaned(found.result(number, tool));
         }
         let mode = self.order.mode;
@@ -49,8 +49,12 @@ impl Runner<'_> {
             Tool::Undo { request_id } => self.undo(task, number, request_id).await,
             other => {
                 let Some(request) = request(other) else {
-                    return Found::failed(StepStatus::Error, "unsupported", "it cannot be looked at here")
-                        .result(number, tool);
+                    return ReadResult::failed(
+                        StepStatus::Error,
+                        "unsupported",
+                        "it cannot be looked at here",
+                    )
+                    .result(number, tool);
                 };
                 // Looking changes nothing: a dry run looks too.
                 let mode = if request.is_effect() { mode } else { Mode::Execute };
@@ -74,12 +78,12 @@ impl Runner<'_> {
     }
 
     /// What the agent finds out by itself; `None` where it is the helper's to answer.
-    pub(super) async fn look(&mut self, tool: &Tool) -> Option<Found> {
+    pub(super) async fn read(&mut self, tool: &Tool) -> Option<ReadResult> {
         let mut cancel = self.cancel.clone();
         tokio::select! {
-            found = self.local.look(tool) => found,
+            found = self.local.run(tool) => found,
             _ = cancel.wait_for(|cancelled| *cancelled) => {
-                Some(Found::failed(StepStatus::Cancelled, "cancelled", "before it was found"))
+                Some(ReadResult::failed(StepStatus::Cancelled, "cancelled", "before it was found"))
             }
         }
     }

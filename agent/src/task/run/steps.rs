@@ -2,7 +2,7 @@
 
 use super::outcome;
 use super::runner::{Runner, status_word};
-use crate::ask::Mode;
+use crate::pending_request::Mode;
 use crate::task::{StepResult, StepStatus, Task, TaskStatus};
 use crate::tool::Tool;
 use std::fmt::Write;

@@ -2,14 +2,14 @@
 //!
 //! Only calls whose order does not matter: once it is approved, each runs by itself.
 
-use super::ahead::Ahead;
-use super::asking::Telling;
+use super::ahead::EarlyResult;
+use super::asking::EventRelay;
 use super::model::tool;
 use super::requests::request as request_of;
 use super::runner::Runner;
-use crate::ask::{Ask, Mode, Outcome, left};
 use crate::event::{Decision, Event, Fault, Phase, Status};
 use crate::model::tools::Call;
+use crate::pending_request::{Mode, Outcome, PendingRequest, left};
 use crate::request::Request;
 use crate::task::Task;
 use crate::tool::{FileTool, Tool};
@@ -64,7 +64,7 @@ impl Runner<'_> {
         if let Some(Candidate { number, request, .. }) = group.first() {
             let (number, request) = (*number, request.clone());
             if let Some(outcome) = Box::pin(self.first_change(task, number, &request, &[])).await {
-                self.ahead.push(Ahead { number, request, outcome });
+                self.ahead.push(EarlyResult { number, request, outcome });
                 return;
             }
         }
@@ -121,25 +121,25 @@ impl Runner<'_> {
             self.approved.took(&ask.request, Mode::Execute, &outcome);
             // As many wait as may: it is asked for again in its turn.
             if outcome.end.code() != "too_many_pending" {
-                self.ahead.push(Ahead { number, request: ask.request, outcome });
+                self.ahead.push(EarlyResult { number, request: ask.request, outcome });
             }
         }
     }
 
     /// Follows all of them to their ends. Nothing is told before each has ended, has begun or waits: whoever is asked is
     /// asked about all of them.
-    async fn follow_together(&mut self, task: &mut Task, asks: &[(usize, Ask)]) -> Vec<Outcome> {
+    async fn follow_together(&mut self, task: &mut Task, asks: &[(usize, PendingRequest)]) -> Vec<Outcome> {
         let (to, mut news) = mpsc::unbounded_channel();
-        let (door, secrets) = (self.door, self.secrets);
+        let (transport, secrets) = (self.transport, self.secrets);
         let mut asking = pin!(join_all(asks.iter().enumerate().map(|(at, (_, ask))| {
             let to = to.clone();
             async move {
                 // Only the helper gets the values of secrets.
-                let filled = Ask { request: secrets.filled(ask.request.clone()), ..ask.clone() };
+                let filled = PendingRequest { request: secrets.filled(ask.request.clone()), ..ask.clone() };
                 let mut on = |event: &Event| {
                     let _ = to.send((at, News::Event(Box::new(event.clone()))));
                 };
-                let outcome = door.ask(&filled, &mut on).await;
+                let outcome = transport.ask(&filled, &mut on).await;
                 let _ = to.send((at, News::End(Box::new(outcome))));
             }
         })));
@@ -197,7 +197,7 @@ impl Runner<'_> {
     fn tell_all(
         &mut self,
         task: &mut Task,
-        asks: &[(usize, Ask)],
+        asks: &[(usize, PendingRequest)],
         rules: &mut [String],
         held: Vec<(usize, Event)>,
     ) {
@@ -214,7 +214,7 @@ impl Runner<'_> {
     fn tell_one(
         &mut self,
         task: &mut Task,
-        asks: &[(usize, Ask)],
+        asks: &[(usize, PendingRequest)],
         rules: &mut [String],
         (at, event): (usize, Event),
         together: &[String],
@@ -226,12 +226,12 @@ impl Runner<'_> {
 
     fn telling<'t>(
         &'t mut self,
-        ask: &'t Ask,
+        ask: &'t PendingRequest,
         number: usize,
         rule: &'t mut String,
         together: &'t [String],
-    ) -> Telling<'t> {
-        Telling { slot: self.slot, on: self.on, secrets: self.secrets, ask, number, rule, together }
+    ) -> EventRelay<'t> {
+        EventRelay { slot: self.slot, on: self.on, secrets: self.secrets, ask, number, rule, together }
     }
 }
 

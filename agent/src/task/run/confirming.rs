@@ -1,4 +1,4 @@
-//! What a person is asked before a model's change is made: the first of a session, a file that would be
+//! Asks the person before a model's change is made: the first of a session, a file that would be
 //! written over unread, and much of a file that would go.
 //!
 //! Where nobody is there, the first change goes on, since the policy decides on it; the other two are not
@@ -6,21 +6,21 @@
 
 use super::runner::{Runner, step_status};
 use crate::args::{Change, FileChange, OneChange, any};
-use crate::ask::{Mode, Outcome};
 use crate::event::{Completed, Decision, Event, Fault, Status};
 use crate::patching::{Old, Unread, read_of};
+use crate::pending_request::{Mode, Outcome};
 use crate::request::Request;
 use crate::show::{self, FileView};
-use crate::task::question::{Answer, Choice, Kind};
-use crate::task::{Care, StepStatus, Task};
+use crate::task::question::{Choice, Kind, UserAnswer};
+use crate::task::{Confirmation, StepStatus, Task};
 use crate::tool::{FileTool, Tool};
 
 /// What is taken for an answer to such a question.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];
 
 impl Runner<'_> {
-    fn care(&self) -> Option<&Care> {
-        self.care.as_ref().filter(|care| care.is_needed())
+    fn needed_confirmation(&self) -> Option<&Confirmation> {
+        self.confirmation.as_ref().filter(|confirmation| confirmation.is_needed())
     }
 
     /// Shows the first change of a session to its person; what came of it, if it is not to be made.
@@ -31,7 +31,7 @@ impl Runner<'_> {
         request: &Request,
         views: &[FileView],
     ) -> Option<Outcome> {
-        let is_first = self.care().is_some_and(Care::is_first);
+        let is_first = self.needed_confirmation().is_some_and(Confirmation::is_first);
         if !is_first || !self.order.interactive || !request.is_effect() {
             return None;
         }
@@ -60,15 +60,15 @@ impl Runner<'_> {
         request: &Request,
         (kind, what, details): (Kind, String, String),
     ) -> Option<Outcome> {
-        let why = match self.put(task, kind, what, details, CHOICES).await {
-            Answer::Yes | Answer::Always => {
-                if let Some(care) = &self.care {
-                    care.let_through();
+        let why = match self.ask_user(task, kind, what, details, CHOICES).await {
+            UserAnswer::Yes | UserAnswer::Always => {
+                if let Some(confirmation) = &self.confirmation {
+                    confirmation.let_through();
                 }
                 return None;
             }
-            Answer::No => "the person said no".to_owned(),
-            Answer::Text(words) => format!("the person said no, and says instead: {words}"),
+            UserAnswer::No => "the person said no".to_owned(),
+            UserAnswer::Text(words) => format!("the person said no, and says instead: {words}"),
         };
         Some(self.not_asked(task, number, request.clone(), Fault::new("not_approved", why)))
     }
@@ -85,7 +85,7 @@ impl Runner<'_> {
         };
         let (path, content) = (change.path.as_str(), change.content.as_slice());
         let mode = self.order.mode;
-        if self.care().is_none() || mode != Mode::Execute {
+        if self.needed_confirmation().is_none() || mode != Mode::Execute {
             return self.ask(task, number, write(any()), mode).await;
         }
         let old = match self.old(task, number, path).await {
@@ -132,10 +132,11 @@ impl Runner<'_> {
         request: &Request,
         views: &[FileView],
     ) -> Option<Outcome> {
-        let care = self.care()?;
+        let confirmation = self.needed_confirmation()?;
         let details = || views.iter().map(FileView::text).collect::<String>();
         let rewritten = views.iter().find(|view| view.is_rewrite());
-        let unseen = views.iter().find(|view| !view.is_new && view.differs() && !care.has_seen(&view.path));
+        let unseen =
+            views.iter().find(|view| !view.is_new && view.differs() && !confirmation.has_seen(&view.path));
         let asked = if let Some(view) = rewritten {
             let removed = view.difference.removed;
             (
@@ -184,13 +185,13 @@ impl Runner<'_> {
     /// Remembers what a model has seen of files by a step that went well.
     pub(super) fn remember(&mut self, tool: &Tool) {
         if let (
-            Some(care),
+            Some(confirmation),
             Tool::ReadFile { path, .. }
             | Tool::WriteFile { path, .. }
             | Tool::File(FileTool::Write { path, .. }),
-        ) = (&mut self.care, tool)
+        ) = (&mut self.confirmation, tool)
         {
-            care.saw(path);
+            confirmation.saw(path);
         }
     }
 }

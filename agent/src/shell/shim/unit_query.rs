@@ -1,11 +1,11 @@
-//! What `systemctl` would say of a unit. No sandbox reaches systemd, but the helper tells.
+//! Output of `systemctl` for a unit. No sandbox reaches systemd, but the helper tells.
 
 use crate::event::UnitInfo;
 use serde::{Deserialize, Serialize};
 
 /// What a command wants to know of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum UnitQuery {
     /// `is-active`
     Active,
     /// `is-enabled`
@@ -40,7 +40,7 @@ impl From<&UnitInfo> for State {
     }
 }
 
-impl Look {
+impl UnitQuery {
     /// What an action of `systemctl` asks for.
     #[must_use]
     pub fn of(action: &str) -> Option<Self> {
@@ -55,7 +55,7 @@ impl Look {
 
     /// What `systemctl` would put out, and its exit code.
     #[must_use]
-    pub fn told(self, state: &State) -> (String, u8) {
+    pub fn output(self, state: &State) -> (String, u8) {
         let State { id, load, active, sub, enabled } = state;
         let is_active = matches!(active.as_str(), "active" | "reloading");
         let none = if load == "not-found" { 4 } else { 3 };

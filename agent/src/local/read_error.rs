@@ -2,7 +2,7 @@
 
 /// Why nothing was found.
 #[derive(Debug)]
-pub enum Blind {
+pub enum ReadError {
     /// It is the helper's to answer.
     Elsewhere,
     /// It may not be looked at.

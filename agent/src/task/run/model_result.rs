@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const NEARBY: usize = 3;
 
 /// Returns the result of a step for a model, without ids that differ each time.
-pub(super) fn told(result: &StepResult) -> Value {
+pub(super) fn model_result(result: &StepResult) -> Value {
     let mut told = serde_json::to_value(result).unwrap_or_default();
     if let Some(members) = told.as_object_mut() {
         let is_told =

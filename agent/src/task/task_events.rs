@@ -1,14 +1,14 @@
-//! What a task's runner tells of, on its way into the store.
+//! Stores the events of a task while it runs.
 
 use super::entry::{Entry, earlier};
 use super::record::Task;
-use super::requests::{Part, Sent};
+use super::requests::{Part, SentStep};
 use super::step::StepResult;
 use super::store::Store;
-use crate::ask::Effect;
 use crate::event::Event;
+use crate::model::history::HistoryEntry;
 use crate::model::memory::Memory;
-use crate::model::past::Said;
+use crate::pending_request::Effect;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 /// What an earlier process left of a task, and what earlier tasks left to it.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct ResumeState {
     /// The dialogue with the model.
-    pub said: Vec<Said>,
+    pub said: Vec<HistoryEntry>,
     /// Results that the dialogue does not know yet, the oldest first.
     pub results: VecDeque<StepResult>,
     /// What was under way, in words: a step, and perhaps a request of a program in it.
     pub begun: Vec<String>,
     /// The requests of that step, the oldest first.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentStep>,
     /// The id under which a request was perhaps sent, of which the helper has no outcome.
     pub again: Option<String>,
     /// What the model is told of earlier tasks.
@@ -32,19 +32,19 @@ pub struct Left {
 }
 
 /// Keeps one task's events.
-pub struct Keeper<'k> {
+pub struct TaskEvents<'k> {
     store: &'k Store,
     entry: &'k Arc<Entry>,
     /// By step: several of one reply may be under way.
-    asked: BTreeMap<usize, Asked>,
-    leaves: Leaves,
+    asked: BTreeMap<usize, SentRequest>,
+    leaves: DialogueSummary,
     is_unkept: bool,
 }
 
 /// A request that a task asks.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct SentRequest {
     request_id: String,
     step: usize,
     verb: String,
@@ -58,7 +58,7 @@ struct Asked {
 /// What a dialogue leaves to the tasks that go on from it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Leaves {
+struct DialogueSummary {
     remaining: String,
     failed_approaches: Vec<String>,
     well: BTreeSet<String>,
@@ -67,24 +67,30 @@ struct Leaves {
 
 impl Store {
     /// What keeps a task while it runs.
-    pub fn keeper<'k>(&'k self, entry: &'k Arc<Entry>) -> Keeper<'k> {
-        Keeper { store: self, entry, asked: BTreeMap::new(), leaves: Leaves::default(), is_unkept: false }
+    pub fn keeper<'k>(&'k self, entry: &'k Arc<Entry>) -> TaskEvents<'k> {
+        TaskEvents {
+            store: self,
+            entry,
+            asked: BTreeMap::new(),
+            leaves: DialogueSummary::default(),
+            is_unkept: false,
+        }
     }
 
     /// What there is of a task before it is run.
     ///
     /// # Errors
     /// Some of it cannot be read, so that what was done could be done again: it is not to be run.
-    pub fn left(&self, entry: &Entry, task: &Task) -> Result<Left, String> {
+    pub fn left(&self, entry: &Entry, task: &Task) -> Result<ResumeState, String> {
         let (said, known) = entry.said()?;
         let mut begun = entry.begun()?;
         // Its result was kept, that it is told was not.
         begun.retain(|(step, _)| !task.results.iter().any(|result| result.is_own() && result.step == *step));
         let steps: BTreeSet<usize> = begun.iter().map(|(step, _)| *step).collect();
-        let sent: Result<Vec<Vec<Sent>>, String> =
+        let sent: Result<Vec<Vec<SentStep>>, String> =
             steps.iter().map(|step| self.requests.of_step(&task.id, *step)).collect();
         let unknown = task.results.iter().skip(known).filter(|result| result.is_own());
-        Ok(Left {
+        Ok(ResumeState {
             results: if said.is_empty() { VecDeque::new() } else { unknown.cloned().collect() },
             said,
             sent: sent?.into_iter().flatten().collect(),
@@ -98,14 +104,14 @@ impl Store {
     }
 }
 
-impl Keeper<'_> {
+impl TaskEvents<'_> {
     /// Takes an event in.
     pub fn on(&mut self, name: &'static str, data: Value, task: &Task) {
         match name {
             // A task's ids are made here and nobody else's.
             "request" => {
-                let asked: Asked = serde_json::from_value(data).unwrap_or_default();
-                let Asked { request_id, step, verb, target, effect, undoes, .. } = &asked;
+                let asked: SentRequest = serde_json::from_value(data).unwrap_or_default();
+                let SentRequest { request_id, step, verb, target, effect, undoes, .. } = &asked;
                 let part = Part { task: &task.id, step: *step, verb, target };
                 let owner = self.entry.order.owner;
                 let requests = &self.store.requests;
@@ -123,7 +129,7 @@ impl Keeper<'_> {
                 if let (Ok(end), Some(asked)) =
                     (Event::from_parts(name, &data), step.and_then(|step| self.asked.get(&step)))
                 {
-                    let Asked { request_id, of, undoes, .. } = asked;
+                    let SentRequest { request_id, of, undoes, .. } = asked;
                     match of {
                         Some(recalled) => self.store.requests.recalled(recalled, &end),
                         None => self.store.requests.settle(request_id, undoes.as_deref(), &end),

@@ -1,23 +1,23 @@
 //! A question to the person behind a task, put in the middle of it.
 
 use super::runner::Runner;
-use crate::model::done::{Done, Went};
-use crate::task::question::{Answer, Choice, Kind, Question};
+use crate::model::tool_result::{CallOutcome, ToolResult};
+use crate::task::question::{Choice, Kind, Question, UserAnswer};
 use crate::task::{Task, TaskStatus};
 use serde_json::json;
 
 impl Runner<'_> {
     /// Asks and waits, while other tasks go on. Nobody there, or a task that was cancelled meanwhile, is a no.
-    pub(super) async fn put(
+    pub(super) async fn ask_user(
         &mut self,
         task: &mut Task,
         kind: Kind,
         what: String,
         details: String,
         choices: &[Choice],
-    ) -> Answer {
+    ) -> UserAnswer {
         if !self.order.interactive {
-            return Answer::No;
+            return UserAnswer::No;
         }
         self.questions += 1;
         let number = self.questions;
@@ -31,7 +31,7 @@ impl Runner<'_> {
         let mut cancel = self.cancel.clone();
         let answer = tokio::select! {
             answer = self.person.answer(number) => answer,
-            _ = cancel.wait_for(|cancelled| *cancelled) => Answer::No,
+            _ = cancel.wait_for(|cancelled| *cancelled) => UserAnswer::No,
         };
         task.question = None;
         task.status = TaskStatus::Running;
@@ -43,16 +43,17 @@ impl Runner<'_> {
 
 impl Runner<'_> {
     /// What a model wants to know of the person.
-    pub(super) async fn ask_person(&mut self, task: &mut Task, question: &str) -> Done {
+    pub(super) async fn ask_person(&mut self, task: &mut Task, question: &str) -> ToolResult {
         let what = question.to_owned();
         let why = if self.order.interactive { NO_ANSWER } else { NOBODY };
-        match self.put(task, Kind::Input, what, String::new(), &[Choice::Text, Choice::No]).await {
-            Answer::Text(words) => {
-                Done { told: json!({ "status": "ok", "answer": words }), went: Went::Well }
+        match self.ask_user(task, Kind::Input, what, String::new(), &[Choice::Text, Choice::No]).await {
+            UserAnswer::Text(words) => {
+                ToolResult { content: json!({ "status": "ok", "answer": words }), outcome: CallOutcome::Ok }
             }
-            Answer::Yes | Answer::Always | Answer::No => {
-                Done { told: json!({ "status": "denied", "error": why }), went: Went::Badly }
-            }
+            UserAnswer::Yes | UserAnswer::Always | UserAnswer::No => ToolResult {
+                content: json!({ "status": "denied", "error": why }),
+                outcome: CallOutcome::Failed,
+            },
         }
     }
 }
@@ -62,11 +63,11 @@ const NOBODY: &str = "nobody is there to be asked: go by what you can find out, 
 const NO_ANSWER: &str = "the person gave no answer: go by what you can find out, or end the task and say what you \
     would have to know";
 
-fn word(answer: &Answer) -> &'static str {
+fn word(answer: &UserAnswer) -> &'static str {
     match answer {
-        Answer::Yes => "yes",
-        Answer::Always => "always",
-        Answer::No => "no",
-        Answer::Text(_) => "text",
+        UserAnswer::Yes => "yes",
+        UserAnswer::Always => "always",
+        UserAnswer::No => "no",
+        UserAnswer::Text(_) => "text",
     }
 }

@@ -1,31 +1,31 @@
-//! Which look each tool is, bounded in time and number.
+//! Runs the read-only tools on this host, bounded in time and number.
 
-use super::blind::Blind;
-use super::found::{Found, Places};
+use super::read_error::ReadError;
+use super::read_result::{HostPaths, ReadResult};
 use super::roots::Roots;
 use super::{disks, files, network, packages, search, system, units};
 use crate::config::Config;
 use crate::config::values::SecretRef;
 use crate::host::Host;
-use crate::model::tools::LOOK_TIME;
+use crate::model::tools::READ_TIME;
 use crate::task::StepStatus;
 use crate::tool::{FileTool, Tool};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Semaphore;
 
-/// Looks at a time. One that hangs, on a dead file server perhaps, keeps its place.
-const LOOKS: usize = 8;
+/// Most read-only tools that run at a time. One that hangs, perhaps on a dead file server, keeps its slot.
+const CONCURRENT_READS: usize = 8;
 
-/// The agent's own eyes.
+/// The read-only tools that run without the helper.
 #[derive(Clone, Debug)]
-pub struct Local {
-    places: Arc<Places>,
+pub struct ReadTools {
+    places: Arc<HostPaths>,
     slots: Arc<Semaphore>,
 }
 
-impl Local {
-    /// Looks as the configuration allows.
+impl ReadTools {
+    /// Returns the tools with the directories that the configuration allows.
     #[must_use]
     pub fn new(config: &Config, host: &Host) -> Self {
         let keys = [&config.model.key, &config.http.token];
@@ -38,51 +38,55 @@ impl Local {
         let keys = keys.flat_map(|path| [path.canonicalize().unwrap_or_else(|_| path.clone()), path]);
         let hidden = keys.chain([host.state.clone(), host.config.clone()]).collect();
         let roots = config.tools.read_roots.iter().map(|root| root.path().to_owned()).collect();
-        let places = Places { roots: Roots::new(roots, hidden), base: host.root.clone() };
-        Self { places: Arc::new(places), slots: Arc::new(Semaphore::new(LOOKS)) }
+        let places = HostPaths { roots: Roots::new(roots, hidden), base: host.root.clone() };
+        Self { places: Arc::new(places), slots: Arc::new(Semaphore::new(CONCURRENT_READS)) }
     }
 
-    /// Sees nothing: everything is the helper's to answer.
+    /// Returns tools that read nothing: everything is the helper's to answer.
     #[must_use]
     pub fn blind() -> Self {
         Self::new(&Config::default(), &Host::default())
     }
 
     /// Carries out a step that is the agent's own; `None` where it is the helper's.
-    pub async fn look(&self, tool: &Tool) -> Option<Found> {
-        let look = look(tool)?;
+    pub async fn run(&self, tool: &Tool) -> Option<ReadResult> {
+        let operation = operation(tool)?;
         let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
-            return Some(Found::failed(StepStatus::Error, "busy", "too many looks hang; try again later"));
+            return Some(ReadResult::failed(
+                StepStatus::Error,
+                "busy",
+                "too many looks hang; try again later",
+            ));
         };
         let places = Arc::clone(&self.places);
         // It ends itself a little earlier, with what it has.
-        let until = Instant::now() + LOOK_TIME.mul_f32(0.9);
+        let until = Instant::now() + READ_TIME.mul_f32(0.9);
         let looking = tokio::task::spawn_blocking(move || {
-            let found = look(&places, until);
+            let found = operation(&places, until);
             drop(slot);
             found
         });
-        let found = match tokio::time::timeout(LOOK_TIME, looking).await {
+        let found = match tokio::time::timeout(READ_TIME, looking).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => Err(Blind::Failed("the look broke off".to_owned())),
+            Ok(Err(_)) => Err(ReadError::Failed("reading broke off".to_owned())),
             Err(_) => {
-                let why = format!("nothing was found within {} s", LOOK_TIME.as_secs());
-                return Some(Found::failed(StepStatus::Timeout, "timeout", &why));
+                let why = format!("nothing was found within {} s", READ_TIME.as_secs());
+                return Some(ReadResult::failed(StepStatus::Timeout, "timeout", &why));
             }
         };
         match found {
             Ok(found) => Some(found),
-            Err(Blind::Elsewhere) => None,
-            Err(Blind::Denied(why)) => Some(Found::failed(StepStatus::Denied, "denied", &why)),
-            Err(Blind::Failed(why)) => Some(Found::failed(StepStatus::Error, "failed", &why)),
+            Err(ReadError::Elsewhere) => None,
+            Err(ReadError::Denied(why)) => Some(ReadResult::failed(StepStatus::Denied, "denied", &why)),
+            Err(ReadError::Failed(why)) => Some(ReadResult::failed(StepStatus::Error, "failed", &why)),
         }
     }
 }
 
-type Look = Box<dyn FnOnce(&Places, Instant) -> Result<Found, Blind> + Send>;
+type Operation = Box<dyn FnOnce(&HostPaths, Instant) -> Result<ReadResult, ReadError> + Send>;
 
-/// What a step looks at; `None` where it is the helper's alone.
-fn look(tool: &Tool) -> Option<Look> {
+/// Returns how a step is read here; `None` where it is the helper's alone.
+fn operation(tool: &Tool) -> Option<Operation> {
     Some(match tool.clone() {
         Tool::ReadFile { path, offset, limit } => {
             Box::new(move |places, _| files::read(places, &path, offset.unwrap_or_default(), limit))

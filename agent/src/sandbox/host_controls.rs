@@ -1,7 +1,7 @@
-//! What holds here: looked at, not assumed. The unit's part is read from what it made of this process.
+//! Checks which controls of the sandbox this host enforces. The unit's part is read from this process's own state.
 
 use super::job::{Control, Holder};
-use super::wire::Ask;
+use super::wire::SandboxRequest;
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use std::net::UdpSocket;
 use std::{fs, io};
@@ -56,12 +56,13 @@ impl Facts {
     }
 
     /// Who holds what of this call.
-    pub fn controls(self, ask: &Ask) -> Vec<Control> {
+    pub fn controls(self, ask: &SandboxRequest) -> Vec<Control> {
         let by_unit =
             |holds: bool, lacks: &str| held(if holds { Holder::Unit } else { Holder::Nobody }, lacks);
         let not_unit = "it does not run in a unit of its own, postern-tool@.service";
-        let from =
-            |abi: i32, landlock: Held, otherwise: Held| if self.abi >= abi { landlock } else { otherwise };
+        let from = |abi: i32, landlock: MissingControl, otherwise: MissingControl| {
+            if self.abi >= abi { landlock } else { otherwise }
+        };
         let landlock = || held(Holder::Landlock, "");
         let signals = by_unit(self.own_unit && self.powerless, not_unit);
         let network = if ask.ports.is_empty() {
@@ -89,13 +90,13 @@ impl Facts {
 }
 
 /// Who holds a control, and what is missing where nobody does.
-struct Held(Holder, String);
+struct MissingControl(Holder, String);
 
-fn held(by: Holder, lacks: &str) -> Held {
-    Held(by, if by == Holder::Nobody { lacks.to_owned() } else { String::new() })
+fn held(by: Holder, lacks: &str) -> MissingControl {
+    MissingControl(by, if by == Holder::Nobody { lacks.to_owned() } else { String::new() })
 }
 
-impl Held {
+impl MissingControl {
     fn named(self, name: &str) -> Control {
         Control { name: name.to_owned(), by: self.0, lacks: self.1 }
     }

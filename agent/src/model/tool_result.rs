@@ -1,29 +1,29 @@
-//! What came of a call.
+//! The result of a tool call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What came of a call that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct ToolResult {
     /// What the model is told, as an object.
-    pub told: Value,
+    pub content: Value,
     /// How it went.
-    pub went: Went,
+    pub outcome: CallOutcome,
 }
 
 /// How a call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Went {
+pub enum CallOutcome {
     /// Something is different now.
     Changed,
     /// It went well, nothing is different.
-    Well,
+    Ok,
     /// It failed or was refused.
-    Badly,
+    Failed,
     /// The person ended the task meanwhile.
     Cancelled,
     /// The call was all that was wanted.
-    Over,
+    Finished,
 }

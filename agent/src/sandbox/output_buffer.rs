@@ -7,14 +7,14 @@ pub const MOST: usize = 1024 * 1024;
 
 /// What is kept of an output.
 #[derive(Debug)]
-pub struct Kept {
+pub struct OutputBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     half: usize,
     left_out: u64,
 }
 
-impl Kept {
+impl OutputBuffer {
     /// Keeps at most so many bytes.
     pub fn new(most: usize) -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), half: most.min(MOST) / 2, left_out: 0 }

@@ -2,7 +2,7 @@
 
 /// What is heard while an answer comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard<'t> {
+pub enum Chunk<'t> {
     /// More words.
     Words(&'t str),
     /// The answer begins anew: what was heard of it is void.

@@ -1,14 +1,15 @@
 //! The two ways that a request can take: to the helper, or through the agent.
 
 use crate::agent_client::AgentClient;
-use crate::ask::{Ask, Lost, Outcome};
 use crate::event::{Event, Fault};
 use crate::helper::Helper;
+use crate::pending_request::{AttemptError, Outcome, PendingRequest};
+use backon::{BackoffBuilder, ExponentialBuilder};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The way a request takes.
-pub enum Door {
+pub enum Transport {
     /// Straight to the helper, as this process's own uid.
     Helper(Helper),
     /// Through `postern serve`, whose client the helper knows.
@@ -21,11 +22,20 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(2);
 /// The time that the client waits beyond the time it gave the helper.
 const GRACE: Duration = Duration::from_secs(10);
 
-impl Door {
+/// The first pause between two attempts, and the longest; each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+fn pauses() -> impl Iterator<Item = Duration> {
+    let pauses = ExponentialBuilder::default().with_min_delay(FIRST_PAUSE).with_max_delay(LONGEST_PAUSE);
+    pauses.without_max_times().build()
+}
+
+impl Transport {
     /// Asks, and asks again under the same id when the connection is lost: the helper then answers
     /// with what it recorded, or acts if it had not begun. `on` sees each event
     /// before the last as it comes.
-    pub async fn ask(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
+    pub async fn ask(&self, ask: &PendingRequest, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
         if ask.wait_ms == 0 {
             return self.persist(ask, on).await;
         }
@@ -48,10 +58,10 @@ impl Door {
         Outcome::ended(ask, Event::Error(fault))
     }
 
-    async fn persist(&self, ask: &Ask, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
+    async fn persist(&self, ask: &PendingRequest, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
         let mut lost_since = None;
         let mut was_connected = false;
-        let mut pause = Duration::from_millis(50);
+        let mut pauses = pauses();
         loop {
             let started = Instant::now();
             let mut outcome = Outcome::ended(ask, Event::Error(Fault::new("internal", "no answer yet")));
@@ -72,9 +82,9 @@ impl Door {
             // A connection that lived and spoke was no part of the trouble before it.
             if was_heard && started.elapsed() > PATIENCE {
                 lost_since = None;
-                pause = Duration::from_millis(50);
+                pauses = self::pauses();
             }
-            was_connected |= matches!(lost, Lost::Midway(_));
+            was_connected |= matches!(lost, AttemptError::Midway(_));
             let patience = if was_connected { PATIENCE } else { FIRST_PATIENCE };
             if lost.is_final(was_connected)
                 || lost_since.get_or_insert_with(Instant::now).elapsed() > patience
@@ -82,8 +92,7 @@ impl Door {
                 return Outcome { end: Event::Error(self.unreachable(&lost, ask, was_connected)), ..outcome };
             }
             tracing::debug!(?lost, id = ask.id, "connection lost, asking again");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_secs(1));
+            tokio::time::sleep(pauses.next().unwrap_or(LONGEST_PAUSE)).await;
         }
     }
 
@@ -96,7 +105,7 @@ impl Door {
         match tokio::net::UnixStream::connect(path).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let lost = Lost::Closed(error.kind(), error.to_string());
+                let lost = AttemptError::Closed(error.kind(), error.to_string());
                 Err(Fault::new("unreachable", lost.explain(who, path, group)))
             }
         }
@@ -109,7 +118,7 @@ impl Door {
         }
     }
 
-    fn unreachable(&self, lost: &Lost, ask: &Ask, was_connected: bool) -> Fault {
+    fn unreachable(&self, lost: &AttemptError, ask: &PendingRequest, was_connected: bool) -> Fault {
         let (who, path, group) = self.names();
         let socket = path.display();
         let message = if was_connected {

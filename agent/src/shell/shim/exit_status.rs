@@ -1,8 +1,8 @@
-//! How a request's end is told to a script that believes it called the real program.
+//! Exit statuses and error lines for scripts that believe they called the real program.
 
 /// As which program a step ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Voice {
+pub enum ProgramFamily {
     /// `apt-get`, `apt`, `dpkg`: 0 or 100.
     Apt,
     /// `systemctl`: 0, 1, 4 (may not), 5 (no such unit).
@@ -17,15 +17,15 @@ pub enum Voice {
 
 /// What a script gets to see of a step's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct ExitStatus {
     /// The exit code.
     pub exit: u8,
     /// One line for stderr, or none: all of these programs are silent when they succeed, but for apt.
     pub line: String,
 }
 
-impl Voice {
-    /// The voice of a program.
+impl ProgramFamily {
+    /// The family of a program.
     #[must_use]
     pub fn of(program: &str) -> Self {
         match program {
@@ -49,9 +49,9 @@ impl Voice {
 
     /// How a step that ended with this code is told; an empty code is success.
     #[must_use]
-    pub fn said(self, code: &str, message: &str, excused: &[&str]) -> Said {
+    pub fn exit_status(self, code: &str, message: &str, excused: &[&str]) -> ExitStatus {
         if code.is_empty() || excused.contains(&code) {
-            return Said { exit: 0, line: String::new() };
+            return ExitStatus { exit: 0, line: String::new() };
         }
         let exit = match (self, code) {
             (Self::Systemctl, "not_found") => 5,
@@ -64,6 +64,6 @@ impl Voice {
             Self::Systemctl => "Failed: ",
             Self::Files | Self::Sed | Self::Sudo => "postern: ",
         };
-        Said { exit, line: format!("{start}{message} ({code})") }
+        ExitStatus { exit, line: format!("{start}{message} ({code})") }
     }
 }

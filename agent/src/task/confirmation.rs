@@ -1,4 +1,4 @@
-//! What an agent whose steps a model makes is careful about. It is a courtesy to the person, never a
+//! Confirmation of a session's first change by its person, where a model makes the steps. It is a courtesy and no
 //! boundary: that is the policy's.
 
 use std::collections::{HashSet, VecDeque};
@@ -20,16 +20,16 @@ pub enum Author {
     Model,
 }
 
-/// The care that is taken in one task.
+/// What one task must have confirmed.
 #[derive(Debug)]
-pub struct Care {
+pub struct Confirmation {
     consents: Arc<Consents>,
     session: String,
     author: Author,
     seen: HashSet<String>,
 }
 
-impl Care {
+impl Confirmation {
     /// For a task of a session; a task without a session is one of its own.
     #[must_use]
     pub fn new(consents: &Arc<Consents>, session: String, author: Author) -> Self {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// The directories that read-only tools read.
 #[derive(Debug)]
-pub struct Places {
+pub struct HostPaths {
     pub roots: Roots,
     /// Where /proc, /sys, /etc, /run and /var are.
     pub base: PathBuf,
@@ -17,11 +17,11 @@ pub struct Places {
 
 /// The result of a read-only tool.
 #[derive(Debug)]
-pub struct Found {
+pub struct ReadResult {
     /// How it ended.
     pub status: StepStatus,
     /// What a model is told, as an object.
-    pub told: Value,
+    pub content: Value,
     /// What a person is shown, if not that.
     pub text: Option<String>,
     /// `CODE: message`.
@@ -33,17 +33,17 @@ pub fn is_unread(status: StepStatus) -> bool {
     matches!(status, StepStatus::Truncated | StepStatus::Timeout | StepStatus::Denied)
 }
 
-impl Found {
+impl ReadResult {
     /// Nothing was found; the code and why.
     #[must_use]
     pub fn failed(status: StepStatus, code: &str, why: &str) -> Self {
-        Self { status, told: json!({}), text: None, error: Some(format!("{code}: {why}")) }
+        Self { status, content: json!({}), text: None, error: Some(format!("{code}: {why}")) }
     }
 
     /// What a model is told: what was found, and not to make up the rest.
     #[must_use]
     pub fn shown(&self) -> Value {
-        let mut told = self.told.clone();
+        let mut told = self.content.clone();
         told["status"] = json!(self.status);
         if let Some(error) = &self.error {
             told["error"] = json!(error);
@@ -58,7 +58,7 @@ impl Found {
     #[must_use]
     pub fn result(&self, number: usize, tool: &Tool) -> StepResult {
         let is_found = matches!(self.status, StepStatus::Ok | StepStatus::Truncated);
-        let text = || self.text.clone().unwrap_or_else(|| self.told.to_string());
+        let text = || self.text.clone().unwrap_or_else(|| self.content.to_string());
         StepResult {
             stdout: is_found.then(text),
             error: self.error.clone(),

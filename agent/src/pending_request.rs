@@ -36,7 +36,7 @@ pub enum Effect {
 
 /// A request with what goes along with it. The same value can be sent again: the helper acts once.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct PendingRequest {
     /// The verb and its arguments.
     pub request: Request,
     /// A UUID of version 7.
@@ -77,7 +77,7 @@ pub fn reason(text: &str) -> String {
     reason
 }
 
-impl Ask {
+impl PendingRequest {
     /// Whether it may change something.
     #[must_use]
     pub fn effect(&self) -> Effect {
@@ -113,7 +113,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// An outcome without output.
-    pub fn ended(ask: &Ask, end: Event) -> Self {
+    pub fn ended(ask: &PendingRequest, end: Event) -> Self {
         Self {
             id: ask.id.clone(),
             verb: ask.request.verb(),
@@ -153,14 +153,14 @@ impl Outcome {
 
 /// Why an attempt brought no last event.
 #[derive(Debug)]
-pub enum Lost {
+pub enum AttemptError {
     /// There was no connection at all.
     Closed(ErrorKind, String),
     /// The connection went away, perhaps after the effect had begun.
     Midway(String),
 }
 
-impl Lost {
+impl AttemptError {
     /// Why, in words.
     pub fn why(&self) -> &str {
         match self {
