@@ -137,7 +137,9 @@ except (BrokenPipeError, ConnectionResetError):
     print(b'')";
         let connect = |user: &'static str| {
             let mut command = Command::new("setpriv");
-            command.args(["--reuid", user, "--clear-groups", "/usr/bin/python3", "-c", script]).arg(&server.path);
+            command
+                .args(["--reuid", user, "--clear-groups", "/usr/bin/python3", "-c", script])
+                .arg(&server.path);
             tokio::task::spawn_blocking(move || {
                 let done = command.output().expect("setpriv");
                 String::from_utf8(done.stdout).expect("UTF-8") + &String::from_utf8_lossy(&done.stderr)

@@ -2,6 +2,7 @@
 
 use crate::approvals;
 use crate::audit;
+use crate::backup;
 use crate::diff;
 use crate::doctor;
 use crate::explain::{self, ExplainArgs};
@@ -17,6 +18,7 @@ use crate::status;
 use crate::suggest::{self, SuggestArgs};
 use clap::{Parser, Subcommand};
 use std::io;
+use std::path::PathBuf;
 
 /// Operator and reviewer commands of Postern.
 #[derive(Debug, Parser)]
@@ -60,6 +62,23 @@ enum Command {
         /// One JSON object
         #[arg(long)]
         json: bool,
+    },
+    /// Write the policy's files, sign-offs and the log's tip to one file, to be kept elsewhere
+    ///
+    /// It holds no key and no record of the log. The policy must have no errors, and the log's chain must hold.
+    Backup {
+        /// The file, which must not exist
+        file: PathBuf,
+    },
+    /// Put back the policy of a backup, as `policy apply` accepts it, and compare the log with the backup's tip
+    ///
+    /// Shows the difference in effect and asks. If the policy is not accepted, the files are as they were.
+    Restore {
+        /// What `backup` wrote
+        file: PathBuf,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     #[command(flatten)]
     Approvals(approvals::Command),
@@ -131,6 +150,10 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         Command::Policy(PolicyCommand::Explain(args)) => explain::run(host, args, io),
         Command::Policy(PolicyCommand::Report(args)) => report::run(host, args, io),
         Command::Status { json } => status::run(host, format(*json), io),
+        Command::Backup { file } => backup::backup(host, file, io),
+        Command::Restore { file, yes } => {
+            backup::restore(host, file, if *yes { Consent::Given } else { Consent::Ask }, io)
+        }
         Command::Doctor { json } => doctor::run(host, *json, io),
         Command::Policy(PolicyCommand::Suggest(args)) => suggest::run(host, args, io),
         Command::Policy(PolicyCommand::SignOff(args)) => sign_off::run(host, args, io),

@@ -4,6 +4,7 @@
 
 pub mod approvals;
 pub mod audit;
+pub mod backup;
 pub mod cli;
 pub mod diff;
 pub mod doctor;

@@ -17,7 +17,7 @@ mod show;
 mod statements;
 pub(crate) mod storage;
 mod summary;
-mod tips;
+pub(crate) mod tips;
 pub mod uses;
 pub mod verified;
 pub(crate) mod verify;

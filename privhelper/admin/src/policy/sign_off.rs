@@ -60,6 +60,19 @@ pub fn read(directory: &Path) -> io::Result<Vec<SignOff>> {
     }
 }
 
+/// Keeps these sign-offs beside those that are there, in the order of their times.
+///
+/// # Errors
+/// They cannot be written.
+pub fn merge(directory: &Path, mut all: Vec<SignOff>, new: Vec<SignOff>) -> io::Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    all.extend(new);
+    all.sort_by_key(|one| one.unix_s);
+    own::replace(directory, FILE, &serde_json::to_vec_pretty(&all).map_err(io::Error::other)?)
+}
+
 /// The last sign-off of a policy.
 #[must_use]
 pub fn of<'a>(all: &'a [SignOff], digest: &str) -> Option<&'a SignOff> {
@@ -109,10 +122,7 @@ pub fn run(host: &Host, args: &SignOffArgs, io: &mut Io<'_>) -> io::Result<Exit>
     let one = SignOff { digest, unix_s: own::now(), uid, reviewer, note: args.note.clone() };
     let text = format!("policy {} signed off by {} (uid {uid})", one.digest, one.reviewer);
     let line = format!("signed off: {} by {}", short(&one.digest), one.reviewer);
-    let written = read(&host.own).and_then(|mut all| {
-        all.push(one);
-        own::replace(&host.own, FILE, &serde_json::to_vec_pretty(&all).map_err(io::Error::other)?)
-    });
+    let written = read(&host.own).and_then(|all| merge(&host.own, all, vec![one]));
     if let Err(error) = written {
         writeln!(io.err, "not signed off: {}: {error}", host.own.display())?;
         return Ok(Exit::Failed);

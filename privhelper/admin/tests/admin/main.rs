@@ -4,6 +4,7 @@
 mod apply;
 mod approvals_support;
 mod approve;
+mod backup;
 mod check;
 mod commands;
 mod diff;

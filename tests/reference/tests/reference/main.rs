@@ -26,14 +26,15 @@ const ADMIN: Page = Page {
         ("/var/log/postern/audit.jsonl", "who asked for what, what was decided and done"),
         ("/run/postern/operator.sock", "where operators decide; for members of the group postern-operators"),
     ],
-    see_also: "postern-policy(5), postern-audit(5), postern(1), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
+    see_also: "postern-policy(5), postern-packs(7), postern-audit(5), postern(1), /usr/share/doc/postern/README.md, /usr/share/doc/postern/SECURITY.md",
 };
 
 /// Pages in Markdown: file, manual page, section, and what it is about.
-const PAGES: [(&str, &str, &str, &str); 4] = [
+const PAGES: [(&str, &str, &str, &str); 5] = [
     ("docs/postern-policy.5.md", "postern-policy", "5", "what agents may ask of the root helper"),
     ("docs/postern-agent.toml.5.md", "postern-agent.toml", "5", "configuration of the Postern agent"),
     ("docs/postern-shell-rules.5.md", "postern-shell-rules", "5", "rules that classify shell commands"),
+    ("docs/packs.md", "postern-packs", "7", "reviewed policy files of Postern for one service each"),
     ("privhelper/audit/AUDIT.md", "postern-audit", "5", "format of the Postern audit log"),
 ];
 
@@ -76,7 +77,28 @@ fn made() -> Vec<(String, String)> {
         ));
         made.push((file.to_owned(), text));
     }
+    made.push(("deploy/policy/every-feature.toml".to_owned(), every_feature()));
     made
+}
+
+/// Every example of the policy's page as one file, to be read and copied from.
+fn every_feature() -> String {
+    let page = page("docs/postern-policy.5.md");
+    let head = "# An example of every key of postern-policy(5), from that page. A whole policy.toml to read and to copy from, not to install.\n";
+    let mut text = head.to_owned();
+    let mut above = String::new();
+    for line in page.split_inclusive('\n') {
+        match (line.strip_prefix("```"), above.is_empty()) {
+            (Some("toml\n"), _) => "\n".clone_into(&mut above),
+            (Some(_), false) => {
+                text.push_str(&above);
+                above.clear();
+            }
+            (None, false) => above.push_str(line),
+            _ => {}
+        }
+    }
+    text
 }
 
 #[test]

@@ -116,6 +116,7 @@ pub fn inodes(rules: &root::Rules) -> Vec<Inode> {
 }
 
 /// Programs of commands that do not exist. One that this user may not look for is not among them.
+#[must_use]
 pub fn missing(rules: &root::Rules) -> Vec<String> {
     let programs = rules.commands.iter().filter_map(|command| command.argv.first());
     let is_absent =

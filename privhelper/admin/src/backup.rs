@@ -1,0 +1,228 @@
+//! `backup` and `restore`: the policy's files, sign-offs, and the log's tip in one file that a person keeps elsewhere.
+//!
+//! A backup holds no key. The log itself stays where it is: the tip proves later that nothing of it up to then was changed or cut off.
+
+use crate::audit::verify::settled;
+use crate::audit::{Extent, Proof, tips};
+use crate::finding::Severity;
+use crate::host::Host;
+use crate::io::{Exit, Io};
+use crate::own;
+use crate::policy::Purpose;
+use crate::policy::apply::{Consent, load, run_apply, short};
+use crate::policy::sign_off::{self, SignOff};
+use crate::policy::source::Owner;
+use crate::text::{count, escape, time};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The only version there is.
+const VERSION: u32 = 1;
+
+/// A backup.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Backup {
+    v: u32,
+    host: String,
+    unix_s: u64,
+    /// The digest of the policy that the files are.
+    digest: String,
+    /// The policy's files by their path below /etc/postern.
+    files: BTreeMap<String, String>,
+    sign_offs: Vec<SignOff>,
+    /// `SEQ:HASH` of the log's last record; none without a record.
+    tip: Option<String>,
+}
+
+/// `backup`: writes the file, which must not exist.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn backup(host: &Host, path: &Path, io: &mut Io<'_>) -> io::Result<Exit> {
+    match taken(host).and_then(|backup| write(path, &backup).map(|()| backup)) {
+        Ok(backup) => {
+            let files = count(backup.files.len(), "file");
+            writeln!(
+                io.out,
+                "{}: {files} of policy {}",
+                escape(&path.display().to_string()),
+                short(&backup.digest)
+            )?;
+            if let Some(tip) = backup.tip {
+                writeln!(io.out, "tip: {tip}")?;
+            }
+            Ok(Exit::Done)
+        }
+        Err(why) => fail(io, &format!("no backup: {why}")),
+    }
+}
+
+fn taken(host: &Host) -> Result<Backup, String> {
+    let (sources, findings, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+    let error = findings.iter().find(|finding| finding.severity == Severity::Error);
+    let compiled = compiled.ok_or_else(|| {
+        error.map_or_else(
+            || "the policy has errors".to_owned(),
+            |error| format!("the policy has errors: {error}"),
+        )
+    })?;
+    let (verdict, _) = settled(host, &[], Extent::Installed, &Proof::default())?;
+    if let Some(bad) = verdict.bad {
+        return Err(format!("the audit log is not valid: {}", bad.reason));
+    }
+    let sign_offs = sign_off::read(&host.own).map_err(|error| format!("{}: {error}", host.own.display()))?;
+    Ok(Backup {
+        v: VERSION,
+        host: host.name.clone(),
+        unix_s: own::now(),
+        digest: compiled.digest.to_string(),
+        files: sources.into_iter().map(|source| (source.relative, source.text)).collect(),
+        sign_offs,
+        tip: verdict.last_seq.map(|seq| format!("{seq}:{}", verdict.last_hash)),
+    })
+}
+
+fn write(path: &Path, backup: &Backup) -> Result<(), String> {
+    let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    if path.symlink_metadata().is_ok() {
+        return Err(say(&"exists already"));
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let bytes = serde_json::to_vec_pretty(backup).map_err(|error| say(&error))?;
+    // tempfile makes it readable by its owner alone.
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| say(&error))?;
+    io::Write::write_all(&mut file, &bytes).map_err(|error| say(&error))?;
+    file.as_file().sync_all().map_err(|error| say(&error))?;
+    file.persist_noclobber(path).map(drop).map_err(|error| say(&error))
+}
+
+/// `restore`: puts the policy's files back and applies them as `policy apply` does; what is there stays if they are not accepted.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn restore(host: &Host, path: &Path, consent: Consent, io: &mut Io<'_>) -> io::Result<Exit> {
+    if nix::unistd::geteuid().as_raw() != host.owner_uid {
+        return fail(io, "only root may restore a policy");
+    }
+    let backup = match read(path) {
+        Ok(backup) => backup,
+        Err(why) => return fail(io, &format!("nothing restored: {}: {why}", path.display())),
+    };
+    writeln!(
+        io.out,
+        "backup of {} on {}: policy {}",
+        escape(&backup.host),
+        time(backup.unix_s),
+        short(&backup.digest)
+    )?;
+    writeln!(io.out, "{}", escape(&log_words(host, backup.tip.as_deref())))?;
+    let before = match exchange(&host.etc, &backup.files) {
+        Ok(before) => before,
+        Err(error) => return fail(io, &format!("nothing restored: {}: {error}", host.etc.display())),
+    };
+    let (_, _, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+    let is_same = compiled.is_some_and(|compiled| compiled.digest.to_string() == backup.digest);
+    let exit = if is_same {
+        run_apply(host, consent, io)?
+    } else {
+        writeln!(io.err, "the files of the backup are not the policy that it names: see `policy check`")?;
+        Exit::Failed
+    };
+    if exit != Exit::Done {
+        return match exchange(&host.etc, &before) {
+            Ok(_) => fail(io, "nothing restored: the files are as they were").map(|_| exit),
+            Err(error) => fail(io, &format!("the files could not be put back: {error}")),
+        };
+    }
+    let all = sign_off::read(&host.own).unwrap_or_default();
+    let new = backup.sign_offs.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>();
+    if let Err(error) = sign_off::merge(&host.own, all, new) {
+        writeln!(io.err, "sign-offs were not restored: {}: {error}", host.own.display())?;
+        return Ok(Exit::Partly);
+    }
+    Ok(Exit::Done)
+}
+
+fn read(path: &Path) -> Result<Backup, String> {
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    let backup: Backup =
+        serde_json::from_slice(&bytes).map_err(|error| format!("this is no backup: {error}"))?;
+    if backup.v != VERSION {
+        return Err(format!("this backup is of version {}, this program reads version {VERSION}", backup.v));
+    }
+    match backup.files.keys().find(|name| !is_file_name(name)) {
+        Some(name) => Err(format!("{name:?} is no file of a policy")),
+        None => Ok(backup),
+    }
+}
+
+/// `policy.toml`, or one name below `policy.d`.
+fn is_file_name(relative: &str) -> bool {
+    let is_plain = |name: &str| {
+        name.strip_suffix(".toml").is_some()
+            && !name.starts_with('.')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+    };
+    relative == "policy.toml" || relative.strip_prefix("policy.d/").is_some_and(is_plain)
+}
+
+/// Whether the log still has the record that the backup names.
+fn log_words(host: &Host, tip: Option<&str>) -> String {
+    let Some(tip) = tip else { return "the backup names no record of the log".to_owned() };
+    let Ok(known) = tips::parse(tip) else {
+        return "WARNING: the tip in the backup is none".to_owned();
+    };
+    let seq = known.seq;
+    match settled(host, &[], Extent::Installed, &Proof { known: vec![known], ..Proof::default() }) {
+        Ok((verdict, _)) => match verdict.bad {
+            None => {
+                format!("the audit log is unchanged up to record {seq}, its last at the time of the backup")
+            }
+            Some(bad) => format!("WARNING: the audit log is not what the backup knows of it: {}", bad.reason),
+        },
+        Err(why) => format!("WARNING: {why}"),
+    }
+}
+
+/// Replaces the policy's files by these; returns those that were there.
+fn exchange(etc: &Path, files: &BTreeMap<String, String>) -> io::Result<BTreeMap<String, String>> {
+    let mut before = BTreeMap::new();
+    let mut there = vec![("policy.toml".to_owned(), etc.join("policy.toml"))];
+    if let Ok(listing) = fs::read_dir(etc.join("policy.d")) {
+        for entry in listing {
+            let path: PathBuf = entry?.path();
+            if let Some(name) = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .filter(|name| name.strip_suffix(".toml").is_some())
+            {
+                there.push((format!("policy.d/{name}"), path.clone()));
+            }
+        }
+    }
+    for (name, path) in there {
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                before.insert(name, text);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for (name, text) in files {
+        own::put(etc, name, text.as_bytes())?;
+    }
+    for name in before.keys().filter(|name| !files.contains_key(*name)) {
+        fs::remove_file(etc.join(name))?;
+    }
+    Ok(before)
+}
+
+fn fail(io: &mut Io<'_>, why: &str) -> io::Result<Exit> {
+    writeln!(io.err, "{}", escape(why))?;
+    Ok(Exit::Failed)
+}

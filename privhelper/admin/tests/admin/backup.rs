@@ -1,0 +1,101 @@
+//! A backup is restored whole or not at all, and tells whether the log is still what it was.
+
+use crate::log::Log;
+use crate::support::{GOOD, SITE, TestHost};
+use postern_admin::io::Exit;
+use postern_admin::policy::accepted;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+fn logged(host: &TestHost) -> Log {
+    let mut log = Log::new();
+    log.add("start", "").add("stop", "");
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    log
+}
+
+fn digest(host: &TestHost) -> String {
+    accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest.to_string()
+}
+
+/// A host whose policy has a drop-in, and its backup.
+fn backed_up() -> (TestHost, Log, String) {
+    let mut host = TestHost::new(GOOD);
+    host.host.login_uid = || Some(1001);
+    host.write("policy.d/site.toml", SITE);
+    assert_eq!(host.run(&["policy", "apply", "--yes"]).exit, Exit::Done);
+    assert_eq!(host.run(&["policy", "sign-off", "--yes"]).exit, Exit::Done);
+    let log = logged(&host);
+    let file = host.host.state.join("backup.json").display().to_string();
+    let ran = host.run(&["backup", &file]);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    assert!(ran.out.contains(&format!("tip: 2:{}", log.prev)), "{}", ran.out);
+    (host, log, file)
+}
+
+#[test]
+fn restores_files_sign_offs_and_the_accepted_policy() {
+    let (host, mut log, file) = backed_up();
+    let before = digest(&host);
+    fs::remove_file(host.host.etc.join("policy.d/site.toml")).unwrap();
+    host.write("policy.d/other.toml", SITE.replace("site", "other"));
+    assert_eq!(host.run(&["policy", "apply", "--yes"]).exit, Exit::Done);
+    fs::remove_file(host.host.own.join("sign-offs.json")).unwrap();
+    assert_ne!(digest(&host), before);
+    log.add("start", "");
+    fs::write(host.host.log.join("audit.jsonl"), &log.bytes).unwrap();
+    let ran = host.answer(&["restore", &file], "y\n");
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    assert!(ran.out.contains("the audit log is unchanged up to record 2"), "{}", ran.out);
+    assert_eq!(digest(&host), before);
+    assert_eq!(fs::read_to_string(host.host.etc.join("policy.d/site.toml")).unwrap(), SITE);
+    assert!(!host.host.etc.join("policy.d/other.toml").exists());
+    assert!(host.run(&["status"]).out.contains("sign-off     by bob"));
+}
+
+#[test]
+fn leaves_everything_as_it_was_if_the_person_or_the_check_refuses() {
+    let (host, _, file) = backed_up();
+    host.write("policy.toml", GOOD.replace("*.service", "ssh.service"));
+    assert_eq!(host.run(&["policy", "apply", "--yes"]).exit, Exit::Done);
+    let (before, files) = (digest(&host), fs::read_to_string(host.host.etc.join("policy.toml")).unwrap());
+    assert_eq!(host.answer(&["restore", &file], "n\n").exit, Exit::Failed);
+    let text = fs::read_to_string(&file).unwrap();
+    for (from, to) in [("\"v\": 1", "\"v\": 2"), ("policy.d/site.toml", "../site.toml")] {
+        assert!(text.contains(from), "{from} in {text}");
+        fs::write(&file, text.replace(from, to)).unwrap();
+        assert_eq!(host.run(&["restore", &file, "--yes"]).exit, Exit::Failed, "{from}");
+        assert_eq!(digest(&host), before);
+    }
+    fs::write(&file, text.replace("unit.status", "unit.stop")).unwrap();
+    let ran = host.run(&["restore", &file, "--yes"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.err.contains("are not the policy that it names"), "{}", ran.err);
+    assert_eq!(
+        (digest(&host), fs::read_to_string(host.host.etc.join("policy.toml")).unwrap()),
+        (before, files)
+    );
+}
+
+#[test]
+fn warns_that_the_log_was_cut_or_rewritten_since() {
+    let (host, _, file) = backed_up();
+    let mut other = Log::new();
+    other.add("start", "");
+    fs::write(host.host.log.join("audit.jsonl"), &other.bytes).unwrap();
+    let ran = host.run(&["restore", &file, "--yes"]);
+    assert!(ran.out.contains("WARNING: the audit log is not what the backup knows of it"), "{}", ran.out);
+}
+
+#[test]
+fn a_backup_is_its_owners_alone_and_replaces_no_file() {
+    let (host, log, file) = backed_up();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(host.run(&["backup", &file]).exit, Exit::Failed);
+    let broken = String::from_utf8(log.bytes).unwrap().replacen("start", "stars", 1);
+    fs::write(host.host.log.join("audit.jsonl"), broken).unwrap();
+    let other = format!("{file}.2");
+    let ran = host.run(&["backup", &other]);
+    assert!(ran.exit == Exit::Failed && ran.err.contains("the audit log is not valid"), "{}", ran.err);
+    assert!(!std::path::Path::new(&other).exists());
+}
