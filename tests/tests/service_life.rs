@@ -8,6 +8,7 @@ on_each_release!(
     a_killed_program_comes_back,
     killed_programs_do_not_lose_a_running_installation,
     no_program_of_roots_runs_without_an_order,
+    postern_files_confines_itself_further_than_its_unit_does,
 );
 
 /// `systemd-analyze security` of each unit, and the most that it may be.
@@ -121,4 +122,51 @@ fn no_program_of_roots_runs_without_an_order(release: Release) {
     // They end 45 s after their last order.
     let _ = host.root(&["sleep", "70"]).ok();
     assert_eq!(host.shell(running).ok(), "");
+}
+
+/// Its own seccomp filter comes after the unit's, and without Landlock it serves nobody.
+fn postern_files_confines_itself_further_than_its_unit_does(release: Release) {
+    const PROGRAM: &str = "/usr/libexec/postern/postern-files";
+    let host = Installed::on(release);
+    let _ = host.root(&["mkdir", "-p", "/var/www/html"]).ok();
+    let write = || {
+        let write = ["file", "write", "/var/www/html/a.html", "--content", "a"];
+        host.visitor(&[&["postern", "--timeout", "10s"], &write[..]].concat())
+    };
+    let filters = || {
+        let pid = host.main_pid("postern-files.service").expect("it runs");
+        let status = host.shell(&format!("grep -E '^(Seccomp_filters|NoNewPrivs):' /proc/{pid}/status")).ok();
+        let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+        filters.and_then(|count| count.trim().parse::<u32>().ok()).unwrap_or_else(|| panic!("{status}"))
+    };
+    let with = |drop_in: &str| {
+        host.shell(&format!(
+            "systemctl stop postern-files.service
+             mkdir -p /run/systemd/system/postern-files.service.d
+             printf '[Service]\n{drop_in}\n' >/run/systemd/system/postern-files.service.d/test.conf
+             systemctl daemon-reload"
+        ))
+        .ok()
+    };
+    let _ = write().ok();
+    let own = filters();
+    // Another program in the place of its own has the unit's filters alone.
+    let _ = with(&format!("ExecStart=\\nExecStart={PROGRAM} 600"));
+    let _ = host
+        .shell(&format!("mount --bind /usr/bin/sleep {PROGRAM}; systemctl start postern-files.service"))
+        .ok();
+    let units = filters();
+    assert!(own > units, "{own} filters, {units} of them its unit's");
+    let _ = with("SystemCallFilter=~landlock_restrict_self");
+    let _ = host.shell(&format!("umount {PROGRAM}")).ok();
+    let refused = write();
+    assert_ne!(refused.code, 0, "it serves without Landlock: {refused}");
+    assert!(
+        host.journal("postern-files.service").contains("Landlock"),
+        "{}",
+        host.journal("postern-files.service")
+    );
+    let _ = with("");
+    let again = write();
+    assert_eq!(again.code, 0, "the control: {again}\n{}", host.journal("postern-files.service"));
 }

@@ -12,9 +12,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a gateway may take to end after its client has left. Its connection counts until then.
-const GATEWAY_END: Duration = Duration::from_secs(60);
-
 /// Accepts clients for as long as the broker lives.
 pub fn accept_all(state: &Arc<State>, listener: &UnixListener) {
     loop {
@@ -46,9 +43,9 @@ fn accept(state: &Arc<State>, stream: UnixStream) {
     }));
 }
 
-/// Hands a client to a gateway and serves their channel. The permit is held until the gateway has ended too, so that
-/// no client starts more of them than it may have.
-fn serve(connection: &Connection, permit: Permit) -> Result<(), Fault> {
+/// Hands a client to a gateway and serves their channel. The permit is held until the gateway's process has ended, so that
+/// no client has more of them than it may have, not even captured ones.
+fn serve(connection: &Connection, _permit: Permit) -> Result<(), Fault> {
     let Connection { state, peer, client } = connection;
     let is_client = state.policy().is_ok_and(|policy| {
         state.identity(peer.uid).is_ok_and(|identity| !policy.clients_of(&identity).is_empty())
@@ -61,10 +58,10 @@ fn serve(connection: &Connection, permit: Permit) -> Result<(), Fault> {
     if hung_up(client) {
         return Ok(());
     }
-    let channel = socket::hand_over(&state.host.gateway_socket, client)?;
-    let end = channel.try_clone().map_err(Fault::io("copy a channel's descriptor"))?;
+    let (channel, gateway) = socket::hand_over(&state.host.gateway_socket, client)?;
+    // Closed only then: bytes that we have not read would take those with them that the gateway has not (unix(7)).
+    let _end = channel.try_clone().map_err(Fault::io("copy a channel's descriptor"))?;
     connection.serve(channel);
-    socket::drain(&end, GATEWAY_END);
-    drop(permit);
+    socket::wait_for_end(gateway);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Takes the client's connection and the channel from the broker.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -35,7 +35,9 @@ pub struct Handover {
 /// # Errors
 /// [`Fault::Handover`] if the peer is not the broker, or if anything but
 /// that message arrives; [`Fault::System`] if a system call fails.
-pub async fn receive(from: StdUnixStream, broker_gid: u32) -> Result<Handover, Fault> {
+pub async fn receive(mut from: StdUnixStream, broker_gid: u32) -> Result<Handover, Fault> {
+    // The broker learns by it which process this is. If it has gone, no message comes.
+    from.write_all(b"1").ok();
     let from = into_tokio(from).map_err(Fault::system("cannot use the hand-over's socket"))?;
     let peer = from.peer_cred().map_err(Fault::system("cannot read the peer's group"))?;
     if peer.gid() != broker_gid {

@@ -22,8 +22,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Fault> {
     // All gateways have one uid: a captured one must not trace the others.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(Fault::system("cannot forbid tracing"))?;
-    let stdin = io::stdin().as_fd().try_clone_to_owned();
-    let from = stdin.map_err(Fault::system("cannot take standard input"))?;
+    let from = io::stdin().as_fd().try_clone_to_owned().map_err(Fault::system("cannot take stdin"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

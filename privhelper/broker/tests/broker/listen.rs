@@ -7,15 +7,45 @@ use prost::Message;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::io::{IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// What a gateway is handed: the client's socket and the channel.
-type Handed = (UnixStream, UnixStream);
+/// What a gateway is handed: the client's socket and the channel. Dropped, its process has ended.
+struct Handed {
+    client: UnixStream,
+    channel: UnixStream,
+    _process: Process,
+}
+
+/// A process that ends with its value.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// A process that greets the broker and then does nothing, in the place of a gateway: this one holds what it is handed.
+fn start(stream: &UnixStream) -> Process {
+    let stdin = OwnedFd::from(stream.try_clone().unwrap());
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "printf 1 >&0; exec sleep 600"])
+        .stdin(stdin)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Process(command.spawn().unwrap())
+}
 
 fn receive(from: &UnixStream) -> Option<Handed> {
+    let process = start(from);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -25,7 +55,8 @@ fn receive(from: &UnixStream) -> Option<Handed> {
         _ => Vec::new(),
     });
     let [client, channel] = <[_; 2]>::try_from(fds.map(UnixStream::from).collect::<Vec<_>>()).ok()?;
-    Some((client, channel))
+    channel.set_nonblocking(false).ok()?;
+    Some(Handed { client, channel, _process: process })
 }
 
 /// A broker that listens for this process as its client, and the gateways that it asks for.
@@ -64,7 +95,8 @@ const SOON: Duration = Duration::from_secs(20);
 fn hands_a_client_to_a_gateway_and_answers_on_its_channel() {
     let (world, gateways) = listening();
     let mut client = connect(&world);
-    let (mut handed, mut channel) = gateways.recv_timeout(SOON).unwrap();
+    let gateway = gateways.recv_timeout(SOON).unwrap();
+    let (mut handed, mut channel) = (&gateway.client, &gateway.channel);
     client.write_all(b"ping").unwrap();
     let mut bytes = [0; 4];
     handed.read_exact(&mut bytes).unwrap();
@@ -108,17 +140,42 @@ fn a_connection_counts_until_its_gateway_has_ended() {
         drop(client);
     }
     let stayed = connect(&world);
-    let (_, mut channel) = gateways.recv_timeout(SOON).unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(world.state.connections.used(), handed.len() + 1, "nobody's place was freed");
-    for (_, mut channel) in handed.drain(..) {
-        channel.set_read_timeout(Some(SOON)).unwrap();
-        assert_eq!(channel.read(&mut [0]).unwrap(), 0, "the broker has closed its half");
+    let last = gateways.recv_timeout(SOON).unwrap();
+    for gateway in &handed {
+        gateway.channel.set_read_timeout(Some(SOON)).unwrap();
+        assert_eq!((&gateway.channel).read(&mut [0]).unwrap(), 0, "the broker has closed its half");
     }
+    assert_eq!(world.state.connections.used(), handed.len() + 1, "nobody's place was freed");
+    drop(handed);
     eventually("gateways have ended", || world.state.connections.used() == 1);
     drop(stayed);
-    channel.set_read_timeout(Some(SOON)).unwrap();
-    assert_eq!(channel.read(&mut [0]).unwrap(), 0);
+    last.channel.set_read_timeout(Some(SOON)).unwrap();
+    assert_eq!((&last.channel).read(&mut [0]).unwrap(), 0);
+}
+
+/// Their client has no more of them than its budget, whatever they do: others find places.
+#[test]
+fn a_captured_gateway_that_closes_its_channel_and_lives_on_keeps_its_place() {
+    let (world, gateways) = listening();
+    let mut captured = Vec::new();
+    for _ in 0..8 {
+        let mut client = connect(&world);
+        let gateway = gateways.recv_timeout(SOON).unwrap();
+        // Both descriptors of it, and this process holds no other.
+        gateway.channel.shutdown(Shutdown::Both).unwrap();
+        gateway.client.shutdown(Shutdown::Both).unwrap();
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        captured.push(gateway);
+    }
+    let mut ninth = connect(&world);
+    assert_eq!(ninth.read(&mut [0]).unwrap(), 0, "dropped at once");
+    assert!(gateways.recv_timeout(Duration::from_millis(200)).is_err());
+    assert_eq!(world.state.connections.used(), 8);
+    assert!(world.state.connections.take(4_000_001, 1).is_some(), "another uid has its own");
+    captured.pop();
+    eventually("its process has ended", || world.state.connections.used() == 7);
+    let _client = connect(&world);
+    assert!(gateways.recv_timeout(SOON).is_ok());
 }
 
 #[test]
