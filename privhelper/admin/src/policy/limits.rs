@@ -1,7 +1,6 @@
 //! The limits of an allow or ask rule, with their defaults.
 
 use super::keys::{self, Kind};
-use super::parameters::warn_of_regex;
 use super::table::Table;
 use super::values;
 use postern_policy::VerbId;
@@ -174,4 +173,19 @@ pub(super) fn required_list(
         }
     }
     Vec::new()
+}
+
+/// Warns of a pattern that is written as a regular expression: it would match these characters and nothing else.
+pub(super) fn warn_of_regex(table: Table<'_>, at: usize, pattern: &str) {
+    let is_regex = pattern.starts_with('^')
+        || pattern.ends_with('$')
+        || [".*", ".+", "[a-z", "[A-Z", "[0-9", "(?", "\\d", "\\w", "\\s", "\\."]
+            .iter()
+            .any(|part| pattern.contains(part));
+    if is_regex {
+        let why = format!(
+            "{pattern:?} reads like a regular expression: in a pattern only `*` is special, and all else is itself"
+        );
+        table.warn(at, why);
+    }
 }

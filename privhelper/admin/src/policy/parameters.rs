@@ -1,7 +1,7 @@
 //! The parameters of a command: the kind of each, and the keys of that kind.
 
 use super::keys::PARAMETER_KINDS;
-use super::limits::{list, required_list};
+use super::limits::{list, required_list, warn_of_regex};
 use super::table::Table;
 use super::values;
 use crate::text::unknown;
@@ -133,21 +133,6 @@ fn sizes(table: Table<'_>) -> (i64, i64) {
     match (size("min"), size("max")) {
         (None, None) => (0, 0),
         (min, max) => (min.unwrap_or(0), max.unwrap_or(i64::MAX)),
-    }
-}
-
-/// Warns of a pattern that is written as a regular expression: it would match these characters and nothing else.
-pub(super) fn warn_of_regex(table: Table<'_>, at: usize, pattern: &str) {
-    let is_regex = pattern.starts_with('^')
-        || pattern.ends_with('$')
-        || [".*", ".+", "[a-z", "[A-Z", "[0-9", "(?", "\\d", "\\w", "\\s", "\\."]
-            .iter()
-            .any(|part| pattern.contains(part));
-    if is_regex {
-        let why = format!(
-            "{pattern:?} reads like a regular expression: in a pattern only `*` is special, and all else is itself"
-        );
-        table.warn(at, why);
     }
 }
 
