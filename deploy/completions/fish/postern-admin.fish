@@ -30,7 +30,7 @@ complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "init" -
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "policy" -d 'Check, compare, explain and accept policies'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pack" -d 'Add reviewed rules for a service to the policy'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "status" -d 'State of the recorder, and whether the policy files match the accepted policy'
-complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "doctor" -d 'What of this host is not as Postern needs it, and the command that mends it'
+complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "doctor" -d 'Check what Postern needs of this host, and name the command that mends each fault'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "backup" -d 'Write the policy\'s files, sign-offs and the log\'s tip to one file, to be kept elsewhere'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "restore" -d 'Put back the policy of a backup, as `policy apply` accepts it, and compare the log with the backup\'s tip'
 complete -c postern-admin -n "__fish_postern_admin_needs_command" -f -a "pending" -d 'What waits for a person to agree'

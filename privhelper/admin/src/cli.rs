@@ -54,7 +54,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// What of this host is not as Postern needs it, and the command that mends it
+    /// Check what Postern needs of this host, and name the command that mends each fault
     ///
     /// Sockets, units, groups of this session, policy, log, dpkg, clock, Landlock, and powers that the agent's users have beside the
     /// policy. Changes nothing, and works while no service of Postern's runs. As root it sees all. Exit status 1 if something is wrong.

@@ -8,7 +8,7 @@ use crate::operator::{self, CallError};
 use crate::policy::Purpose;
 use crate::policy::accepted::{self, Accepted};
 use crate::policy::apply::{Format, load, short};
-use crate::policy::sign_off::{self, SignOff};
+use crate::policy::sign_off;
 use crate::policy::source::Owner;
 use crate::text::{count, escape, time};
 use postern_policy::types::Digest;
@@ -81,19 +81,21 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         Err(CallError::Unreachable(_)) => Exit::Unreachable,
         Err(CallError::Refused(..) | CallError::Disconnected | CallError::Malformed(_)) => Exit::Failed,
     };
-    let signed = active.as_deref().and_then(|digest| signed(host, digest));
+    // Sign-offs that cannot be read are none.
+    let signed = sign_off::read(&host.own).unwrap_or_default();
     if format == Format::Json {
         let recorder = match &answer {
             Ok(status) => as_json(status),
             Err(error) => json!({ "error": error.to_string() }),
         };
+        let one = active.as_deref().and_then(|digest| sign_off::of(&signed, digest));
         let accepted = accepted.map(|accepted| {
             json!({ "digest": accepted.digest.to_string(), "applied_unix_s": accepted.applied_unix_s, "applied_by": accepted.applied_by })
         });
         writeln!(
             io.out,
             "{}",
-            json!({ "v": 1, "recorder": recorder, "accepted": accepted, "files": state, "sign_off": signed })
+            json!({ "v": 1, "recorder": recorder, "accepted": accepted, "files": state, "sign_off": one })
         )?;
         return Ok(exit);
     }
@@ -102,16 +104,9 @@ pub fn run(host: &Host, format: Format, io: &mut Io<'_>) -> io::Result<Exit> {
         Err(error) => writeln!(io.err, "{error}")?,
     }
     writeln!(io.out, "files        {words}")?;
-    if active.is_some_and(|digest| !digest.is_empty()) {
-        writeln!(io.out, "sign-off     {}", escape(&sign_off::words(signed.as_ref())))?;
-    }
+    let words = active.and_then(|digest| sign_off::words(&signed, &digest));
+    words.map_or(Ok(()), |words| writeln!(io.out, "sign-off     {}", escape(&words)))?;
     Ok(exit)
-}
-
-/// The sign-off of a policy. One that cannot be read is none.
-fn signed(host: &Host, digest: &str) -> Option<SignOff> {
-    let all = sign_off::read(&host.own).unwrap_or_default();
-    sign_off::of(&all, digest).cloned()
 }
 
 fn as_json(status: &OperatorStatus) -> Value {

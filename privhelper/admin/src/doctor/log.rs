@@ -95,9 +95,10 @@ fn verified(host: &Host) -> Check {
     }
 }
 
-/// Whether the installation is younger than the time between two verifications: the directory of the accepted policy is made with it.
+/// Whether the installation is younger than the time between two verifications: its first `policy apply` makes this key.
 fn is_young(host: &Host) -> bool {
-    let made = std::fs::metadata(host.accepted_dir()).and_then(|facts| facts.created());
+    let made =
+        std::fs::metadata(host.accepted_dir().join("validator.key")).and_then(|facts| facts.modified());
     let age = made.ok().and_then(|made| made.elapsed().ok());
-    age.is_none_or(|age| age.as_secs() < VERIFY_DAYS * DAY)
+    age.is_some_and(|age| age.as_secs() < VERIFY_DAYS * DAY)
 }

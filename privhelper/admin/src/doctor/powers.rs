@@ -47,7 +47,10 @@ pub fn of(facts: &Facts, root: &Path) -> Vec<Check> {
     let names = users.iter().map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ");
     match (users.is_empty(), checks.is_empty()) {
         (true, _) => checks.push(Check::unknown(POWERS, "no client's user exists on this host")),
-        (false, true) => checks.push(Check::ok(POWERS, format!("{names}: none beside the policy"))),
+        (false, true) => checks.push(Check::ok(
+            POWERS,
+            format!("{names}: none found in sudoers, doas.conf, groups, control sockets, setuid programs"),
+        )),
         (false, false) => {}
     }
     checks
@@ -89,9 +92,22 @@ fn doas(user: &User, root: &Path) -> Option<String> {
             Some(group) => user.groups.iter().any(|own| own.name == group),
             None => word == user.name,
         };
-        line.trim_start().starts_with("permit") && line.split_whitespace().any(is_own)
+        doas_identity(line).is_some_and(is_own)
     };
     text.lines().find(is_named).map(|line| line.trim().to_owned())
+}
+
+/// Who a `permit` line of doas.conf(5) is for: the first word after its options.
+fn doas_identity(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    words.next().filter(|word| *word == "permit")?;
+    let mut is_in_setenv = false;
+    words.find(|word| {
+        let is_option =
+            is_in_setenv || matches!(*word, "nopass" | "nolog" | "persist" | "keepenv" | "setenv");
+        is_in_setenv = (is_in_setenv || *word == "setenv") && !word.ends_with('}');
+        !is_option
+    })
 }
 
 /// Directories of root's programs, and setuid or setgid programs in them, that the user may write.

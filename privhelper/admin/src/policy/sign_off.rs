@@ -79,13 +79,14 @@ pub fn of<'a>(all: &'a [SignOff], digest: &str) -> Option<&'a SignOff> {
     all.iter().rev().find(|one| one.digest == digest)
 }
 
-/// `status`'s words for a sign-off, or that there is none.
+/// `status`'s words for the sign-off of the active policy; none where nobody uses sign-offs.
 #[must_use]
-pub fn words(one: Option<&SignOff>) -> String {
-    one.map_or_else(
-        || "what is active was not signed off: see `postern-admin policy sign-off`".to_owned(),
-        |one| format!("by {}, {}", one.reviewer, time(one.unix_s)),
-    )
+pub fn words(all: &[SignOff], digest: &str) -> Option<String> {
+    match of(all, digest) {
+        Some(one) => Some(format!("by {}, {}", one.reviewer, time(one.unix_s))),
+        None if all.is_empty() => None,
+        None => Some("the active policy is not signed off: see `postern-admin policy sign-off`".to_owned()),
+    }
 }
 
 /// `policy sign-off`.
@@ -115,7 +116,8 @@ pub fn run(host: &Host, args: &SignOffArgs, io: &mut Io<'_>) -> io::Result<Exit>
     }
     let reviewer = (host.user_name)(uid);
     let size = format!("{}, {}", count(rules.clients.len(), "client"), count(rules.rules.len(), "rule"));
-    writeln!(io.out, "policy {digest} ({size})\nto be read first: postern-admin policy report")?;
+    let which = if args.files { format!(" --policy {}", host.etc.display()) } else { String::new() };
+    writeln!(io.out, "policy {digest} ({size})\nto be read first: postern-admin policy report{which}")?;
     if !args.yes && !agrees(&reviewer, io)? {
         return Ok(Exit::NotApproved);
     }

@@ -24,9 +24,11 @@ fn of_client(client: &Client, report: &Report) -> Overview {
         lines.map(|grant| Line { rule: Some(grant.id.clone()), words: words(grant) }).collect()
     };
     let ids = grants().map(|grant| grant.id.as_str()).collect::<BTreeSet<_>>();
-    let is_own = |finding: &&Finding| match finding.rules.first() {
-        Some(first) => ids.contains(first.as_str()),
-        None => finding.message.starts_with(&format!("{} ", client.name)),
+    // Rules of several clients can cause a finding together.
+    let is_own = |finding: &&Finding| {
+        let is_of_client =
+            finding.rules.is_empty() && finding.message.starts_with(&format!("{} ", client.name));
+        is_of_client || finding.rules.iter().any(|id| ids.contains(id.as_str()))
     };
     let found = report.findings.iter().filter(is_own).filter(|finding| rank(finding).is_some());
     let mut found = found.collect::<Vec<_>>();

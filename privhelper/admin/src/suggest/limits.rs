@@ -47,16 +47,16 @@ impl Limits {
         }
     }
 
-    /// Adds what another request for the same object asked.
+    /// The limits that two requests must share to be of one rule: a rule grants each of its values with each other.
+    pub fn shared(&self) -> Self {
+        Self { journal_lines: 0, max_bytes: None, versions: BTreeSet::new(), ..self.clone() }
+    }
+
+    /// Adds what another request asked that shares the rest.
     pub fn add(&mut self, other: &Self) {
         self.journal_lines = self.journal_lines.max(other.journal_lines);
         self.max_bytes = self.max_bytes.max(other.max_bytes);
-        self.max_files = self.max_files.max(other.max_files);
-        self.creates |= other.creates;
         self.versions.extend(other.versions.iter().cloned());
-        self.modes.extend(other.modes.iter().cloned());
-        self.owners.extend(other.owners.iter().cloned());
-        self.groups.extend(other.groups.iter().cloned());
     }
 
     /// The keys as TOML, each that one of these verbs uses and that is not its default.

@@ -41,14 +41,14 @@ enum Selector {
     Nothing,
 }
 
-/// Client, kind of objects, whether it is a change, and the object's name.
-type Object = (String, Selector, bool, String);
+/// Client, kind of objects, the object's name, the verb, and the limits that requests must share.
+type Object = (String, Selector, String, VerbId, Limits);
 /// What objects of one rule have in common.
 type Group = (String, Selector, bool, BTreeSet<VerbId>, Limits);
 
 /// The rules for these elements. What cannot be bounded is left out, and said in `notes`.
 pub fn of(wanted: &BTreeSet<Wanted>, policy: &root::Rules, notes: &mut BTreeSet<String>) -> Suggestion {
-    let mut objects: BTreeMap<Object, (BTreeSet<VerbId>, Limits)> = BTreeMap::new();
+    let mut objects: BTreeMap<Object, Limits> = BTreeMap::new();
     for one in wanted {
         let (selector, name) = match selector(one, policy) {
             Ok(found) => found,
@@ -57,18 +57,20 @@ pub fn of(wanted: &BTreeSet<Wanted>, policy: &root::Rules, notes: &mut BTreeSet<
                 continue;
             }
         };
-        // Of several clients that one user is, the first.
-        let client = one.client.split('+').next().unwrap_or_default().to_owned();
-        let key = (client, selector, one.element.verb.is_effect(), name);
-        let (verbs, limits) = objects.entry(key).or_default();
-        verbs.insert(one.element.verb);
-        limits.add(&one.limits);
+        let mut own = one.limits.clone();
         if let Target::Package(_, Some(version)) = &one.element.target {
-            limits.versions.insert(version.clone());
+            own.versions.insert(version.clone());
         }
+        let key = (client_of(one, policy), selector, name, one.element.verb, own.shared());
+        objects.entry(key).and_modify(|limits| limits.add(&own)).or_insert(own);
+    }
+    // Verbs of one object with the same limits, then objects with the same verbs.
+    let mut verbs: BTreeMap<(String, Selector, bool, String, Limits), BTreeSet<VerbId>> = BTreeMap::new();
+    for ((client, selector, name, verb, _), limits) in objects {
+        verbs.entry((client, selector, verb.is_effect(), name, limits)).or_default().insert(verb);
     }
     let mut groups: BTreeMap<Group, BTreeSet<String>> = BTreeMap::new();
-    for ((client, selector, is_effect, name), (verbs, limits)) in objects {
+    for ((client, selector, is_effect, name, limits), verbs) in verbs {
         groups.entry((client, selector, is_effect, verbs, limits)).or_default().insert(name);
     }
     let taken = policy.rules.iter().map(|rule| rule.id.as_str()).collect::<BTreeSet<_>>();
@@ -79,6 +81,14 @@ pub fn of(wanted: &BTreeSet<Wanted>, policy: &root::Rules, notes: &mut BTreeSet<
         Rule { id, client, verbs, selector, names, limits }
     };
     Suggestion { rules: groups.into_iter().map(rule).collect() }
+}
+
+/// Of several clients that one user is, the one that is this user alone: a group's rule is for others too.
+fn client_of(one: &Wanted, policy: &root::Rules) -> String {
+    let names = one.client.split('+').collect::<Vec<_>>();
+    let known = || policy.clients.iter().filter(|client| names.contains(&client.name.as_str()));
+    let client = known().find(|client| !client.user.is_empty()).or_else(|| known().next());
+    client.map_or_else(String::new, |client| client.name.clone())
 }
 
 /// The selector and the name of an element's object; why there is no rule for it.

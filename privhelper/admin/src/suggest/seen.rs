@@ -30,6 +30,15 @@ impl Wanted {
         format!("{}: {} {}", self.client, verb.name(), target.words()).trim_end().to_owned()
     }
 
+    /// Each name of the client with the object: a denial of a package is one of all its versions.
+    fn denials(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let object = match &self.element.target {
+            Target::Package(name, _) => name.clone(),
+            other => other.words(),
+        };
+        self.client.split('+').map(move |name| (name.to_owned(), object.clone()))
+    }
+
     fn key(&self) -> (String, &'static str, String, &Limits) {
         (self.client.clone(), self.element.verb.name(), self.element.target.words(), &self.limits)
     }
@@ -52,7 +61,7 @@ impl PartialOrd for Wanted {
 pub struct Seen {
     wanted: BTreeSet<Wanted>,
     records: u64,
-    /// Client and object of what somebody refused.
+    /// Name of a client, and object, of what somebody refused.
     denied: BTreeSet<(String, String)>,
     /// The objects of requests that wait, until a person decides.
     waiting: BTreeMap<String, Vec<(String, String)>>,
@@ -64,9 +73,7 @@ impl Seen {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (event, code) = (text(&record["event"]), text(&record["outcome"]["code"]));
         let id = text(&record["request_id"]);
-        let objects = |wanted: Vec<Wanted>| {
-            wanted.into_iter().map(|one| (one.client, one.element.target.words())).collect::<Vec<_>>()
-        };
+        let objects = |wanted: Vec<Wanted>| wanted.iter().flat_map(Wanted::denials).collect::<Vec<_>>();
         match event.as_str() {
             "refused" if code == "no_grant" && is_chosen => {
                 let wanted = wanted(record);
@@ -76,20 +83,26 @@ impl Seen {
                 }
             }
             "refused" if DENIED.contains(&code.as_str()) => self.denied.extend(objects(wanted(record))),
-            "pending" if self.waiting.len() < MOST => {
-                self.waiting.insert(id, objects(wanted(record)));
+            // More than a recorder lets wait: they count as denied, so that no denial is missed.
+            "pending" if self.waiting.len() >= MOST => self.denied.extend(objects(wanted(record))),
+            "pending" => {
+                self.waiting.insert(id.clone(), objects(wanted(record)));
             }
             "approval" if text(&record["outcome"]["status"]) == "denied" => {
                 self.denied.extend(self.waiting.remove(&id).unwrap_or_default());
             }
             _ => {}
         }
+        // A first approval does not end the wait where two are needed.
+        if !matches!(event.as_str(), "pending" | "approval") {
+            self.waiting.remove(&id);
+        }
     }
 
     /// What was refused for lack of a rule and by nobody, and how many records it is.
     pub fn refused(self) -> (BTreeSet<Wanted>, u64) {
         let Self { mut wanted, records, denied, .. } = self;
-        wanted.retain(|one| !denied.contains(&(one.client.clone(), one.element.target.words())));
+        wanted.retain(|one| !one.denials().any(|denial| denied.contains(&denial)));
         (wanted, records)
     }
 }

@@ -1,8 +1,22 @@
 //! Texts of the log as TOML.
 
-/// A text in TOML.
+use postern_text::is_hostile;
+use std::fmt::Write as _;
+
+/// A text in TOML: characters that a terminal or an editor does not show are escaped.
 pub fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            _ if is_hostile(c) => {
+                let _ = write!(out, "\\U{:08X}", u32::from(c));
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// A list of texts in TOML.

@@ -236,6 +236,17 @@ fn finds_a_log_whose_chain_is_broken() {
 }
 
 #[test]
+fn finds_a_log_that_root_has_not_verified_for_a_month() {
+    let (host, _listeners) = healthy();
+    let month_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(31 * 24 * 3600);
+    let key = fs::File::options().write(true).open(host.host.accepted_dir().join("validator.key")).unwrap();
+    key.set_modified(month_ago).unwrap();
+    assert_eq!(wrong(&host).1, "never by root");
+    host.run(&["audit", "verify"]);
+    assert_eq!(doctor(&host).0, Exit::Done);
+}
+
+#[test]
 fn finds_packages_that_are_not_whole() {
     let (host, _listeners) = healthy();
     let root = &host.host.root;
@@ -349,6 +360,15 @@ fn finds_powers_of_the_agent_beside_the_policy() {
     assert_eq!(mends(&socket).len(), 2);
     write(&root.path().join("etc/doas.conf"), "permit nopass :web as root\n");
     assert_eq!(mends(&agent(&[("web", 991)])), ["edit /etc/doas.conf"]);
+    for (line, is_named) in [
+        ("permit setenv { A=b -C } keepenv postern", true),
+        ("permit bob as postern", false),
+        ("permit nopass bob cmd postern", false),
+        ("deny postern", false),
+    ] {
+        write(&root.path().join("etc/doas.conf"), line);
+        assert_eq!(!mends(&agent(&[])).is_empty(), is_named, "{line}");
+    }
 }
 
 #[test]

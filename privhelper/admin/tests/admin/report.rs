@@ -459,3 +459,37 @@ fn names_rules_that_were_not_used_in_the_last_90_days_of_the_log() {
     fs::write(host.host.log.join("audit.jsonl"), text.replace(before, "2026-08-24T04:13:14")).unwrap();
     assert_eq!(data(&host)["summary"]["idle"], 0);
 }
+
+#[test]
+fn a_finding_of_rules_of_two_clients_is_shown_for_both() {
+    let rules = "
+[[command]]
+name = \"tool\"
+argv = [\"/srv/tools/run\"]
+
+[[rule]]
+id = \"runs\"
+client = \"agent\"
+verbs = [\"command.run\"]
+commands = [\"tool\"]
+decision = \"allow\"
+justification = \"x\"
+accept_risk = { \"*\" = \"known\" }
+
+[[rule]]
+id = \"brings\"
+client = \"web-team\"
+verbs = [\"file.write\"]
+directories = [\"/srv/tools\"]
+files = [\"*\"]
+decision = \"allow\"
+justification = \"x\"
+";
+    let host = TestHost::new(&format!("{}{rules}", site::policy()));
+    let data = data_of_files(&host);
+    for client in ["agent", "web-team"] {
+        let of = data["overview"].as_array().unwrap().iter().find(|of| of["client"] == client).unwrap();
+        let found = of["root"].to_string();
+        assert!(found.contains("can write files that a command runs or reads"), "{client}: {found}");
+    }
+}

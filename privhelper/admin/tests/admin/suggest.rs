@@ -141,6 +141,80 @@ justification = \"the way in\"
 }
 
 #[test]
+fn a_denial_holds_for_all_versions_of_a_package_and_for_each_name_of_the_client() {
+    let host = TestHost::new(GOOD);
+    let mut log = Log::new();
+    let install =
+        |version: &str| format!("{{\"packages\":[{{\"name\":\"nginx\",\"version\":\"{version}\"}}]}}");
+    refused(&mut log, "package.install", &install(""), "not_approved");
+    refused(&mut log, "package.install", &install("1.24"), "no_grant");
+    unit(&mut log, "unit.stop", "cron.service");
+    let joined = ",\"client\":{\"name\":\"agent+team\"},\"verb\":\"unit.stop\",\"args\":{\"unit\":\"cron.service\"},\"outcome\":{\"code\":\"denied\"}";
+    log.add("refused", joined);
+    assert!(!suggest(&host, &log).contains("[[rule]]"));
+}
+
+#[test]
+fn notices_the_denial_of_a_second_person_and_after_many_requests_that_waited() {
+    let host = TestHost::new(GOOD);
+    let mut log = Log::new();
+    let pending = |id: usize, unit: &str| {
+        format!(
+            ",\"request_id\":\"{id}\",\"client\":{{\"name\":\"agent\"}},\"verb\":\"unit.start\",\"args\":{{\"unit\":\"{unit}\"}}"
+        )
+    };
+    for id in 0..10_001 {
+        log.add("pending", &pending(id, "x.service"));
+        log.add(
+            "refused",
+            &format!(",\"request_id\":\"{id}\",\"outcome\":{{\"code\":\"approval_expired\"}}"),
+        );
+    }
+    log.add("pending", &pending(20_000, "cron.service"));
+    for status in ["approved", "denied"] {
+        log.add("approval", &format!(",\"request_id\":\"20000\",\"outcome\":{{\"status\":\"{status}\"}}"));
+    }
+    unit(&mut log, "unit.start", "cron.service");
+    unit(&mut log, "unit.start", "x.service");
+    let text = suggest(&host, &log);
+    assert!(text.contains("units = [\"x.service\"]") && !text.contains("cron"), "{text}");
+}
+
+#[test]
+fn limits_of_one_request_are_not_combined_with_those_of_another() {
+    let host = TestHost::new(GOOD);
+    let mut log = Log::new();
+    let change = |size: u32, mode: &str| {
+        format!("{{\"path\":\"/srv/a\",\"size\":{size},\"mode\":\"{mode}\",\"expect\":\"any\"}}")
+    };
+    refused(&mut log, "file.write", &change(10, "0600"), "no_grant");
+    refused(&mut log, "file.patch", &change(5000, "0644"), "no_grant");
+    refused(&mut log, "file.patch", &change(20, "0644"), "no_grant");
+    let text = suggest(&host, &log);
+    assert_eq!(text.matches("[[rule]]").count(), 2, "{text}");
+    for rule in text.split("[[rule]]").skip(1) {
+        let is_write = rule.contains("file.write");
+        assert_eq!(rule.contains("max_bytes = 10\n") && rule.contains("[\"0600\"]"), is_write, "{text}");
+        assert_eq!(rule.contains("max_bytes = 5000\n") && rule.contains("[\"0644\"]"), !is_write, "{text}");
+    }
+}
+
+#[test]
+fn invisible_characters_of_the_log_are_escaped() {
+    let host = TestHost::new(GOOD);
+    let mut log = Log::new();
+    refused(
+        &mut log,
+        "file.write",
+        "{\"path\":\"/srv/a\u{200b}b\u{e0041}\",\"size\":1,\"expect\":\"any\"}",
+        "no_grant",
+    );
+    let text = suggest(&host, &log);
+    assert!(text.contains("[\"a\\U0000200Bb\\U000E0041\"]"), "{text}");
+    assert!(text.lines().all(|line| postern_admin::text::escape(line) == line), "{text}");
+}
+
+#[test]
 fn a_denial_counts_also_where_the_filter_leaves_it_out() {
     let host = TestHost::new(GOOD);
     let mut log = Log::new();
