@@ -1,6 +1,6 @@
 //! Examples are decided by the code that root runs.
 
-use crate::support::{GOOD, SITE, TestHost};
+use crate::support::{GOOD, SITE, TestHost, every_account};
 use postern_admin::io::Exit;
 
 const INSTALL: &str = r#"
@@ -218,19 +218,8 @@ fn the_example_of_every_feature_is_accepted() {
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/policy/every-feature.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let mut host = TestHost::new(&text);
-    // Each name of the examples is somebody of this host, with an id of its own.
-    host.host.accounts = postern_admin::host::Accounts {
-        user: |name| Some(if name == "root" { 0 } else { own_id(name) }),
-        group: |name| {
-            let is_ours = name.starts_with("postern-");
-            Some((if is_ours { nix::unistd::getegid().as_raw() } else { own_id(name) }, Vec::new()))
-        },
-    };
+    host.host.accounts = every_account();
     let ran = host.run(&["policy", "apply", "--yes"]);
     assert_eq!(ran.exit, Exit::Done, "{}\n{}", ran.err, ran.out);
     assert!(host.accepted().is_some());
-}
-
-fn own_id(name: &str) -> u32 {
-    name.bytes().fold(2000, |id, byte| (id * 31 + u32::from(byte)) % 50_000 + 2000)
 }
