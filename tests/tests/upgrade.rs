@@ -85,20 +85,4 @@ fn an_upgrade_from_the_single_helper_keeps_log_policy_and_pause(release: Release
         ["activating", "active"].contains(&started.as_str()),
         "PID 1 goes on with what it was asked for: {started}"
     );
-    a_return_and_the_next_upgrade_take_the_policy_in_force_last(&host);
-}
-
-/// The new package leaves its policy where it is when the old one comes back; the one that is accepted then counts.
-fn a_return_and_the_next_upgrade_take_the_policy_in_force_last(host: &Installed) {
-    let accepted = |of: &str| host.shell(&format!("sha256sum < /var/lib/postern-{of}/accepted.pb")).ok();
-    let before = accepted("policy");
-    let _ = host.install_deb(&old_deb()).ok();
-    host.grant(&SLOW.replace("slow", "other"));
-    let last = accepted("helper/policy");
-    assert_ne!(last, before, "the control: another policy was accepted");
-    let _ = host.install_deb(&deb()).ok();
-    assert_eq!(accepted("policy"), last);
-    let start =
-        |unit: &str| host.visitor(&["postern", "--json", "service", "start", unit]).json()["code"].clone();
-    assert_eq!([start("slow"), start("other")], ["no_grant", "not_found"], "it decides");
 }
