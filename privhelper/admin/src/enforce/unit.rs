@@ -127,11 +127,18 @@ fn sockets(row: &Command, unit: &mut Lines) -> Result<(), String> {
     for place in SOCKET_PLACES {
         unit.set("TemporaryFileSystem", format_args!("{place}:ro,mode=0755"));
     }
+    // systemctl(1) looks for it to know that systemd runs (sd_booted(3)).
+    unit.add("TemporaryFileSystem=/run/systemd/system:ro,mode=0755\n");
     for path in &row.wire.sockets {
-        unit.set("BindReadOnlyPaths", named_error(row, plain(path))?);
+        let path = named_error(row, plain(path))?;
+        unit.set("BindReadOnlyPaths", path);
+        // The link /var/run is hidden with /var.
+        if path.starts_with("/run/") {
+            unit.set("BindReadOnlyPaths", format_args!("{path}:/var{path}"));
+        }
     }
     let parameters = row.wire.parameters.iter().flat_map(|parameter| &parameter.directories);
-    for path in parameters.filter(|path| is_hidden(path)) {
+    for path in parameters.filter(|path| is_hidden(path) && !row.wire.write.contains(path)) {
         unit.set("BindReadOnlyPaths", format_args!("-{}", named_error(row, plain(path))?));
     }
     for path in row.wire.write.iter().filter(|path| is_hidden(path)) {

@@ -3,6 +3,7 @@
 //! The decision is the helper's own code on the same policy. Nothing is asked of the helper, nothing is done, and
 //! no id or rate is used up.
 
+mod alias;
 mod mismatch;
 mod model;
 mod render;
@@ -69,7 +70,7 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
         Ok(details) => details,
         Err(why) => return usage(io, why),
     };
-    let (verb, elements) = match request::parse(&args.words, &details) {
+    let (verb, mut elements) = match request::parse(&args.words, &details) {
         Ok(parsed) => parsed,
         Err(why) => return usage(io, why),
     };
@@ -85,7 +86,10 @@ pub fn run(host: &Host, args: &ExplainArgs, io: &mut Io<'_>) -> io::Result<Exit>
         Ok(policy) => policy,
         Err(why) => return usage(io, format!("the helper refuses the policy: {why}")),
     };
-    let explained = verdict::explain(&loaded, &policy, clients, verb, &elements);
+    // Another policy than the active one may be another host's.
+    let notes = if args.policy.is_none() { alias::add(host, &mut elements) } else { Vec::new() };
+    let mut explained = verdict::explain(&loaded, &policy, clients, verb, &elements);
+    explained.policy.notes.extend(notes);
     let format = if args.json { Format::Json } else { Format::Text };
     match format {
         Format::Json => writeln!(io.out, "{}", escape_json(&serde_json::to_string(&explained)?))?,

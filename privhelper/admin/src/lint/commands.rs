@@ -1,6 +1,6 @@
 //! Commands that a rule may run, or that check what it writes.
 
-use super::gather::paths::SOCKETS;
+use super::gather::SOCKETS;
 use super::glob::matches;
 use super::grant::{Grant, LintFinding, shorten};
 use super::input::Input;
@@ -186,7 +186,8 @@ impl GrantedCommand<'_> {
             let everything = format!("{directory}/*");
             self.writers.iter().any(|rule| reach::from(rule.rule, &everything).is_some())
         };
-        parameter.kind() == ParameterKind::Path && parameter.directories.iter().any(is_here)
+        let is_of_host = parameter.kind() == ParameterKind::Path && !parameter.unchecked;
+        is_of_host && parameter.directories.iter().any(is_here)
     }
 
     /// Sockets of daemons that do whatever they are told, as root.

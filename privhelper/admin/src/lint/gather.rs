@@ -5,12 +5,13 @@
 
 mod accounts;
 mod apt;
-pub mod paths;
+mod paths;
 mod run;
 mod systemd;
 
 pub use accounts::subjects;
 pub use apt::{dpkg_hooks, hooks, package_hosts};
+pub(super) use paths::SOCKETS;
 pub(crate) use run::run;
 pub use systemd::{UnitScope, units};
 

@@ -91,7 +91,7 @@ fn a_command_with_sockets_sees_these_and_no_other_place_of_sockets() {
     let path = root::Parameter {
         name: "to".to_owned(),
         kind: root::ParameterKind::Path.into(),
-        directories: vec!["/var/backups".to_owned(), "/etc/x".to_owned()],
+        directories: ["/var/backups", "/srv/data", "/etc/x"].map(str::to_owned).to_vec(),
         files: vec!["*".to_owned()],
         ..root::Parameter::default()
     };
@@ -107,13 +107,15 @@ fn a_command_with_sockets_sees_these_and_no_other_place_of_sockets() {
         "TemporaryFileSystem=/run:ro,mode=0755",
         "TemporaryFileSystem=/var:ro,mode=0755",
         "BindReadOnlyPaths=/run/fail2ban/fail2ban.sock",
+        "BindReadOnlyPaths=/run/fail2ban/fail2ban.sock:/var/run/fail2ban/fail2ban.sock",
+        "TemporaryFileSystem=/run/systemd/system:ro,mode=0755",
         "BindReadOnlyPaths=-/var/backups",
         "BindPaths=/srv/data",
         "PrivateNetwork=yes",
     ] {
         assert!(text.lines().any(|known| known == line), "no {line} in\n{text}");
     }
-    assert!(!text.contains("/etc/x"), "{text}");
+    assert!(!text.contains("/etc/x") && !text.contains("BindReadOnlyPaths=-/srv/data"), "{text}");
     let plain = root::Command { sockets: Vec::new(), ..wire };
     let text = command(&Command::new(&plain).unwrap()).unwrap();
     assert!(!text.contains("AF_UNIX") && !text.contains("=/run:ro"), "{text}");

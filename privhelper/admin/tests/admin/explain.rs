@@ -146,6 +146,25 @@ fn explains_the_decision_the_deciding_rule_and_why_others_do_not_match() {
 }
 
 #[test]
+fn a_unit_is_explained_under_its_own_name_too_where_the_host_knows_the_request_as_an_alias() {
+    let mut host = site::host();
+    let systemctl = host.host.etc.join("systemctl");
+    std::fs::write(&systemctl, "#!/bin/sh\necho Id=ssh.service\n").unwrap();
+    std::fs::set_permissions(&systemctl, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(&host.host.systemd).unwrap();
+    host.host.systemctl = Some(systemctl);
+    let ran = explain(&host, "unit.restart nginx");
+    assert_eq!(ran.exit, Exit::Refused, "{}", ran.out);
+    for say in [
+        "ALLOWED: unit.restart nginx.service",
+        "REFUSED (no_grant): unit.restart ssh.service",
+        "on this host nginx.service is an alias of ssh.service",
+    ] {
+        assert!(ran.out.contains(say), "no {say:?} in\n{}", ran.out);
+    }
+}
+
+#[test]
 fn invalid_requests_exit_as_usage_errors_with_a_suggestion() {
     let host = site::host();
     for (words, says) in [

@@ -114,6 +114,10 @@ const BOUNDED: &[(&str, &str)] = &[
     ("logs-look", "command-as-root"),
     ("logs-journal-vacuum", "command-as-root"),
     ("diagnostics-journal-of-the-host", "command-as-root"),
+    ("disk-space-clean", "command-as-root"),
+    ("fail2ban-look", "command-as-root"),
+    ("mariadb-look", "command-as-root"),
+    ("network-resolved-cache", "command-as-root"),
 ];
 
 #[test]
