@@ -27,7 +27,7 @@ pub fn contents(rules: &[&root::Rule], budget: &mut Budget) -> Result<Vec<String
     let mark = machine.add(&format!("*{MARK}*"), Star::Any, false);
     let joins = machine.add("*\\", Star::Any, false);
     if rules.iter().any(|rule| rule.comments) {
-        for text in ["#*", " #*", "#!*", "#include*"] {
+        for text in ["#", "# *", "##*", " #", " # *", " ##*"] {
             machine.add(text, Star::Any, false);
         }
     }

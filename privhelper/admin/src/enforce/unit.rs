@@ -137,7 +137,8 @@ fn sockets(row: &Command, unit: &mut Lines) -> Result<(), String> {
             unit.set("BindReadOnlyPaths", format_args!("{path}:/var{path}"));
         }
     }
-    let parameters = row.wire.parameters.iter().flat_map(|parameter| &parameter.directories);
+    let checked = row.wire.parameters.iter().filter(|parameter| !parameter.unchecked);
+    let parameters = checked.flat_map(|parameter| &parameter.directories);
     for path in parameters.filter(|path| is_hidden(path) && !row.wire.write.contains(path)) {
         unit.set("BindReadOnlyPaths", format_args!("-{}", named_error(row, plain(path))?));
     }
@@ -149,7 +150,9 @@ fn sockets(row: &Command, unit: &mut Lines) -> Result<(), String> {
 
 /// Whether the path is below one of the places that are empty for a command with sockets.
 fn is_hidden(path: &str) -> bool {
-    SOCKET_PLACES.iter().any(|place| path.strip_prefix(place).is_some_and(|rest| rest.starts_with('/')))
+    SOCKET_PLACES
+        .iter()
+        .any(|place| path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// Returns the unit template of a validator over one granted directory. Its instance is a stage's id.

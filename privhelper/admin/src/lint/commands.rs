@@ -165,7 +165,9 @@ impl GrantedCommand<'_> {
             self.add("free-text-argument", Class::Combined, &what, &how, found);
         }
         for parameter in used.iter().filter(|parameter| parameter.kind() == ParameterKind::Path) {
-            if let Some(directory) = parameter.directories.iter().find(|place| !is_below(place, &HARMLESS)) {
+            if let Some(directory) =
+                parameter.directories.iter().find(|place| parameter.unchecked || !is_below(place, &HARMLESS))
+            {
                 let what = format!("with a path below {directory} as {:?}", parameter.name);
                 let how = format!("what {base} does with a file of the host is not bounded by any file rule");
                 self.add("path-argument", Class::Combined, &what, &how, found);
@@ -193,7 +195,11 @@ impl GrantedCommand<'_> {
     /// Sockets of daemons that do whatever they are told, as root.
     fn sockets(&self, found: &mut Vec<LintFinding>) {
         let real = |path: &str| path.replacen("/var/run/", "/run/", 1);
-        let is_root = |path: &&String| SOCKETS.iter().chain(&OPEN_SOCKETS).any(|known| *known == real(path));
+        let is_root = |path: &&String| {
+            let path = real(path);
+            let is_part = |known: &&&str| is_below(&path, &[**known]) || is_below(known, &[path.as_str()]);
+            SOCKETS.iter().chain(&OPEN_SOCKETS).any(|known| is_part(&known))
+        };
         if let Some(path) = self.command.sockets.iter().find(is_root) {
             let what = format!("which connects to {path}");
             let how = "the daemon behind it does as root what it is told: the arguments alone bound that";

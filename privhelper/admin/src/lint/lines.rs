@@ -2,6 +2,7 @@
 
 use super::glob;
 use super::table::Row;
+use crate::finding::Severity;
 use postern_policy::VerbId;
 use postern_proto::root::v1 as root;
 
@@ -15,6 +16,8 @@ pub(super) fn is_bounded(rule: &root::Rule, row: &Row) -> bool {
     let opens = |mode: &String| u32::from_str_radix(mode, 8).map_or(true, |bits| bits & 0o022 != 0);
     let is_given_away = rule.owners.iter().any(|name| name != "root") || rule.modes.iter().any(opens);
     !is_given_away
+        // Whether a comment is one, the program decides.
+        && !(rule.comments && row.class.severity() == Severity::Error)
         && !row.lines.is_empty()
         && !rule.lines.is_empty()
         && !rule.lines.iter().any(|line| row.lines.iter().any(|harm| both(line, harm)))

@@ -121,7 +121,7 @@ fn sizes(table: Table<'_>) -> (i64, i64) {
     let size = |key: &str| {
         let text = table.text(key)?;
         let size = bytes_of(text.value);
-        if size.is_none() {
+        if size.is_none() || (key == "max" && size == Some(0)) {
             let why = format!(
                 "{:?} is not a size: write a whole number, alone or with K, M, G or T, such as \"512M\"",
                 text.value

@@ -188,6 +188,7 @@ const PARAMETERS: &[(&str, &str, &str)] = &[
         "kind = \"size\", max = \"4 GB\"",
         "\"4 GB\" is not a size",
     ),
+    ("kind = \"size\", max = \"1\"", "kind = \"size\", max = \"0\"", "\"0\" is not a size"),
     ("kind = \"size\", min = \"1M\"", "kind = \"size\", min = \"2M\", max = \"1M\"", "`min` is above `max`"),
     (
         "kind = \"cidr\", within = [\"10.0.0.0/8\"]",

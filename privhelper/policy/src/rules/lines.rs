@@ -5,10 +5,10 @@ use crate::types::Pattern;
 /// Longest line that is compared with the patterns, in bytes.
 const LINE_MAX: usize = 4096;
 
-/// Whether a line begins with `#`, and is neither `#!` nor `#include`, which programs obey.
+/// Whether a line is `#` with a blank, another `#` or nothing after it. Programs obey others, such as sudoers' `#1001 ALL=…`.
 pub fn is_comment(line: &str) -> bool {
-    let text = line.trim_start_matches([' ', '\t']);
-    text.starts_with('#') && !text.starts_with("#!") && !text.starts_with("#include")
+    let rest = line.trim_start_matches([' ', '\t']).strip_prefix('#');
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '#']))
 }
 
 /// The number, from 1, of the first line that is none of these. Blank lines pass, and comments where `comments` says so;

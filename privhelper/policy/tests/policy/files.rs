@@ -115,13 +115,22 @@ fn comments_pass_where_the_rule_says_so_but_none_that_programs_obey() {
     let writes = |comments, content: &str| {
         decide(&policy_of(comments), &[(VerbId::FileWrite, written("/srv/x/a", content.as_bytes()))]).is_ok()
     };
-    for comment in ["# a note", "#Port 22", "  # indented", "#", "Port 22\n\n# end"] {
+    for comment in ["# a note", "## Port 22", "  # indented", "#", "Port 22\n\n# end"] {
         assert!(writes(true, comment), "{comment:?}");
     }
     assert!(!writes(false, "# a note") && writes(false, "Port 22"));
-    for other in
-        ["#!/bin/sh", "#include x", " #includedir /x", "# joins the next \\", "x # y", "# \u{202e}", "#\r"]
-    {
+    for other in [
+        "#1001 ALL=(ALL:ALL) NOPASSWD: ALL",
+        "#clear x",
+        "#Port 22",
+        "#!/bin/sh",
+        "#include x",
+        " #includedir /x",
+        "# joins the next \\",
+        "x # y",
+        "# \u{202e}",
+        "#\r",
+    ] {
         assert!(!writes(true, other), "{other:?}");
     }
 }
