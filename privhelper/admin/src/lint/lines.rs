@@ -15,9 +15,10 @@ pub(super) fn is_bounded(rule: &root::Rule, row: &Row) -> bool {
     // `lines` do not bind an owner or group that can change the file afterwards.
     let opens = |mode: &String| u32::from_str_radix(mode, 8).map_or(true, |bits| bits & 0o022 != 0);
     let is_given_away = rule.owners.iter().any(|name| name != "root") || rule.modes.iter().any(opens);
+    // Whether a comment is one, the program decides.
+    let is_commented = rule.comments && row.class.severity() == Severity::Error;
     !is_given_away
-        // Whether a comment is one, the program decides.
-        && !(rule.comments && row.class.severity() == Severity::Error)
+        && !is_commented
         && !row.lines.is_empty()
         && !rule.lines.is_empty()
         && !rule.lines.iter().any(|line| row.lines.iter().any(|harm| both(line, harm)))
