@@ -201,7 +201,19 @@ impl Tool {
         step["tool"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The step in words, without the content of files: this is also what the audit gets as reason.
+    /// Why a step's request is asked, for the audit log and for operators: the step in words without values that may
+    /// be secret.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::RunCommand { name, .. } => format!("run {name}"),
+            Self::Shell { .. } => "run a command".to_owned(),
+            Self::Request(Request::CommandRun(command)) => format!("run {}", command.name),
+            other => other.describe(),
+        }
+    }
+
+    /// The step in words for its person, without the content of files.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {

@@ -5,7 +5,7 @@ use super::view::Signals;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::mcp::install::{self, Change, Client, Person, Scope};
-use crate::mcp::{self, Times};
+use crate::mcp::{self, Settings, Times, Ways};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +40,13 @@ enum Command {
 
 impl Session<'_> {
     pub(super) async fn mcp(&mut self, command: Mcp) -> Exit {
+        let global = &self.global;
+        let is_direct = global.direct && command.command.is_some();
+        if global.reason.is_some() || global.timeout.is_some() || global.request_id.is_some() || is_direct {
+            let message =
+                "`mcp` takes none of --reason, --timeout and --request-id, and `mcp install` no --direct";
+            return self.fail(&Fault::new("invalid_argument", message));
+        }
         if let Some(Command::Install { client, scope, uninstall }) = command.command {
             let change = if uninstall { Change::Remove } else { Change::Add };
             return match self.install(client, scope, change) {
@@ -47,13 +54,17 @@ impl Session<'_> {
                 Err(why) => self.fail(&Fault::new("failed", why)),
             };
         }
-        let times = Times { wait: command.wait, ..Times::default() };
+        let settings = Settings {
+            times: Times { wait: command.wait, ..Times::default() },
+            mode: self.mode(),
+            ways: if self.global.direct { Ways::Helper } else { Ways::Any },
+        };
         let served = if let Some(path) = &command.listen {
             let mut signals = Signals::new();
-            mcp::listen(self.host, times, path, signals.any()).await
+            mcp::listen(self.host, settings, path, signals.any()).await
         } else {
             let (read, write) = rmcp::transport::io::stdio_pipes();
-            mcp::serve(self.host, times, read, write).await
+            mcp::serve(self.host, settings, read, write).await
         };
         match served {
             Ok(()) => Exit::Done,

@@ -1,5 +1,6 @@
 //! The way to the helper: as this process's own uid, or through the agent where the helper does not know the uid.
 
+use super::Ways;
 use crate::agent_client::AgentClient;
 use crate::args::Nothing;
 use crate::event::{Description, Event, Fault};
@@ -21,18 +22,28 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens the helper's socket, else the agent's, and asks what this client may do.
+    /// Opens the helper's socket, and asks what this client may do; through the agent only where the helper has said that
+    /// it does not take requests of this uid, since the agent's grants are others.
     ///
     /// # Errors
-    /// Neither takes requests of this uid: why both did not.
-    pub async fn open(host: &Host) -> Result<(Self, Description), Fault> {
+    /// The helper cannot be reached, or neither takes requests of this uid: why not.
+    pub async fn open(host: &Host, ways: Ways) -> Result<(Self, Description), Fault> {
         let direct =
             Self { transport: Transport::Helper(Helper::new(&host.helper_socket)), not_direct: None };
         let refused = match direct.describe().await {
             Ok(description) => return Ok((direct, description)),
             Err(fault) => fault,
         };
-        if !matches!(refused.code.as_str(), "unreachable" | "unknown_client") {
+        let is_kept_out = || {
+            std::os::unix::net::UnixStream::connect(&host.helper_socket)
+                .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+        };
+        let is_stranger = match refused.code.as_str() {
+            "unknown_client" => true,
+            "unreachable" => is_kept_out(),
+            _ => false,
+        };
+        if ways == Ways::Helper || !is_stranger {
             return Err(refused);
         }
         let agent = Self {

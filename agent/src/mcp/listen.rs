@@ -1,6 +1,6 @@
 //! The server on a Unix socket, by streamable HTTP: for programs of the user who started it, and for nobody else.
 
-use super::Times;
+use super::Settings;
 use super::server::Server;
 use super::session::Shared;
 use crate::event::Fault;
@@ -31,11 +31,11 @@ const HEADER_TIME: Duration = Duration::from_secs(30);
 /// Neither the helper nor the agent takes requests of this uid, or the socket cannot be made.
 pub async fn listen(
     host: &Host,
-    times: Times,
+    settings: impl Into<Settings>,
     path: &Path,
     end: impl Future<Output = ()>,
 ) -> Result<(), Fault> {
-    let shared = Arc::new(Shared::open(host, times).await?);
+    let shared = Arc::new(Shared::open(host, settings.into()).await?);
     if let Some(notice) = shared.connection.notice() {
         tracing::warn!("{notice}");
     }

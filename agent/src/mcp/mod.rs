@@ -18,6 +18,7 @@ mod work;
 
 use crate::event::Fault;
 use crate::host::Host;
+pub use crate::pending_request::Mode;
 use rmcp::ServiceExt;
 use server::Server;
 use session::Shared;
@@ -49,16 +50,43 @@ impl Default for Times {
     }
 }
 
+/// What a server is started with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// How answers are timed.
+    pub times: Times,
+    /// How far calls go: a server that previews changes nothing.
+    pub mode: Mode,
+    /// The ways that requests may take.
+    pub ways: Ways,
+}
+
+/// The ways that requests may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ways {
+    /// To the helper, or through the agent where the helper does not know the uid.
+    #[default]
+    Any,
+    /// To the helper alone.
+    Helper,
+}
+
+impl From<Times> for Settings {
+    fn from(times: Times) -> Self {
+        Self { times, ..Self::default() }
+    }
+}
+
 /// Serves one client on a pair of streams until it closes them.
 ///
 /// # Errors
 /// Neither the helper nor the agent takes requests of this uid.
-pub async fn serve<R, W>(host: &Host, times: Times, read: R, write: W) -> Result<(), Fault>
+pub async fn serve<R, W>(host: &Host, settings: impl Into<Settings>, read: R, write: W) -> Result<(), Fault>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let shared = Arc::new(Shared::open(host, times).await?);
+    let shared = Arc::new(Shared::open(host, settings.into()).await?);
     if let Some(notice) = shared.connection.notice() {
         tracing::warn!("{notice}");
     }

@@ -29,11 +29,11 @@ enum Again {
     Differs,
 }
 
-/// Whether packages are fetched.
+/// Whether something besides this host is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     Host,
-    Archive,
+    Network,
 }
 
 /// One action of a tool, and the verb that it asks for.
@@ -60,8 +60,8 @@ const fn row(
     Row { tool, action, verb, nature, again, reach: Reach::Host }
 }
 
-const fn fetching(action: &'static str, verb: &'static str, nature: Nature, again: Again) -> Row {
-    Row { tool: "package", action, verb, nature, again, reach: Reach::Archive }
+const fn reaching(row: Row) -> Row {
+    Row { reach: Reach::Network, ..row }
 }
 
 use Again::{Differs, Same};
@@ -70,15 +70,15 @@ use Nature::{Adds, Reads, Replaces};
 /// Every action.
 pub const ROWS: &[Row] = &[
     // What else a plan does beside adding is a matter of the rule: see `annotations`.
-    fetching("install", "package.install", Adds, Same),
+    reaching(row("package", "install", "package.install", Adds, Same)),
     row("package", "remove", "package.remove", Replaces, Same),
     row("package", "purge", "package.purge", Replaces, Same),
     row("package", "autoremove", "package.autoremove", Replaces, Same),
-    fetching("update", "package.update", Adds, Differs),
-    fetching("upgrade", "package.upgrade", Replaces, Differs),
+    reaching(row("package", "update", "package.update", Adds, Differs)),
+    reaching(row("package", "upgrade", "package.upgrade", Replaces, Differs)),
     row("package", "hold", "package.hold", Adds, Same),
     row("package", "unhold", "package.unhold", Adds, Same),
-    row("package", "repair", "package.repair", Replaces, Same),
+    reaching(row("package", "repair", "package.repair", Replaces, Same)),
     row("package", "show", "package.show", Reads, Same),
     row("package", "list_upgrades", "package.upgrade", Reads, Same),
     row("service", "status", "unit.status", Reads, Same),
@@ -102,7 +102,8 @@ pub const ROWS: &[Row] = &[
     row("file", "list", "file.list", Reads, Same),
     row("read_file", "", "file.read", Reads, Same),
     row("apply_patch", "", "file.patch", Replaces, Differs),
-    row("run_command", "", "command.run", Replaces, Differs),
+    // The policy may give a command the network.
+    reaching(row("run_command", "", "command.run", Replaces, Differs)),
     row("undo", "", "request.undo", Replaces, Differs),
 ];
 

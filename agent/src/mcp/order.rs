@@ -40,6 +40,26 @@ pub enum What {
     Result(String),
 }
 
+impl Order {
+    /// The question for the outcome of an earlier request.
+    #[must_use]
+    pub fn outcome_of(id: &str) -> Self {
+        let reason = format!("the outcome of {id}");
+        Self { what: What::Result(id.to_owned()), mode: Mode::Execute, reason, wait: None }
+    }
+
+    /// No further than this: where changes are only previewed, looking is looking still.
+    #[must_use]
+    pub fn within(self, mode: Mode) -> Self {
+        let is_effect = match &self.what {
+            What::Request(request) => request.is_effect(),
+            What::Patch(_) | What::UndoLast => true,
+            What::Result(_) => false,
+        };
+        if is_effect && mode != Mode::Execute { Self { mode, ..self } } else { self }
+    }
+}
+
 /// Reads a call.
 ///
 /// # Errors
@@ -64,9 +84,7 @@ fn order(name: &str, args: Map<String, Value>) -> Result<Order, Fault> {
     let of = |what, mode, reason| Order { what, mode, reason, wait: None };
     if name == RESULT {
         return match args.into_iter().collect::<Vec<_>>().as_slice() {
-            [(key, Value::String(id))] if key == "request_id" => {
-                Ok(of(What::Result(id.clone()), Mode::Execute, format!("the outcome of {id}")))
-            }
+            [(key, Value::String(id))] if key == "request_id" => Ok(Order::outcome_of(id)),
             _ => Err(Fault::new("invalid_argument", "request_id is a text, and nothing else belongs here")),
         };
     }
@@ -74,9 +92,10 @@ fn order(name: &str, args: Map<String, Value>) -> Result<Order, Fault> {
         NoCall::UnknownTool => Fault::new("unknown_tool", format!("there is no tool {name:?}")),
         NoCall::BadArgs(why) => Fault::new("invalid_argument", why),
     })?;
-    let tool: Tool = serde_json::from_value(json!(call))
-        .map_err(|error| Fault::new("invalid_argument", format!("{name} cannot be done so: {error}")))?;
-    let words = tool.describe();
+    let tool: Tool = serde_json::from_value(json!(call)).map_err(|error| {
+        Fault::new("invalid_argument", format!("these are no arguments of {name}: {error}"))
+    })?;
+    let words = tool.reason();
     let what = match &tool {
         Tool::ApplyPatch { diff } => What::Patch(diff.clone()),
         Tool::Undo { request_id } if request_id == "last" => What::UndoLast,

@@ -1,12 +1,10 @@
 //! What a client may read: its grants, the outcome of a request, and tasks.
 
-use super::order::recorded;
-use super::order::{Order, What};
+use super::order::Order;
 use super::session::Session;
 use super::work::Work;
 use crate::agent_client::AgentClient;
 use crate::event::Fault;
-use crate::pending_request::Mode;
 use crate::show;
 use hyper::Method;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -70,17 +68,14 @@ async fn request(session: &Arc<Session>, id: &str) -> Result<Value, Fault> {
         let ended = work.state.borrow().answer.clone();
         return Ok(ended.map_or_else(|| work.so_far().json(), |answer| answer.json()));
     }
-    let order = Order {
-        what: What::Request(recorded(id)),
-        mode: Mode::Execute,
-        reason: format!("the outcome of {id}"),
-        wait: None,
-    };
-    let work = Work::start(session, order, "an MCP client")?;
+    let work = Work::start(session, Order::outcome_of(id), "an MCP client")?;
     let mut state = work.state.clone();
-    let ended = state.wait_for(|state| state.answer.is_some()).await;
-    let ended = ended.map_err(|_| Fault::new("internal", "the request was not asked"))?;
-    Ok(ended.answer.as_ref().map(|answer| answer.json()).unwrap_or_default())
+    // Reading does not wait: what has not ended is told as it is.
+    let known = state.wait_for(|state| state.answer.is_some() || !state.progress.is_empty()).await;
+    let ended = known.map_err(|_| Fault::new("internal", "the request was not asked"))?.answer.clone();
+    let value = ended.map_or_else(|| work.so_far().json(), |answer| answer.json());
+    work.leave(session);
+    Ok(value)
 }
 
 /// Who may not open the agent's socket has no tasks there.

@@ -61,9 +61,16 @@ impl Server {
                 biased;
                 () = context.ct.cancelled() => return Followed::Cancelled,
                 changed = state.changed() => if changed.is_err() && !work.has_ended() {
-                    return Followed::Cancelled;
+                    return Followed::Lost;
                 },
-                () = sleep_until(limit) => return Followed::Ended(work.so_far().result()),
+                () = sleep_until(limit) => {
+                    let so_far = work.so_far().result();
+                    // Nobody needs to go on asking for another request's outcome.
+                    if work.of.is_some() {
+                        work.leave(&self.session);
+                    }
+                    return Followed::Ended(so_far);
+                }
                 _ = again.tick() => tell(&mut count, &told, context).await,
             }
         }
@@ -73,7 +80,10 @@ impl Server {
 /// How the following of a request ended.
 enum Followed {
     Ended(CallToolResult),
+    /// The client cancelled this call.
     Cancelled,
+    /// Another call began the request, and was cancelled.
+    Lost,
 }
 
 /// Tells the client once more how its call goes, if it wants to know.
@@ -123,24 +133,32 @@ impl rmcp::ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let order = match order::read(&request.name, request.arguments.unwrap_or_default()) {
-            Ok(order) => order,
+            Ok(order) => order.within(self.session.shared.mode),
             Err(fault) if fault.code == "unknown_tool" => return Err(protocol_error(&fault)),
             Err(fault) => return Ok(answer::fault(&fault).into()),
         };
         let limit = Instant::now() + order.wait.unwrap_or(self.session.shared.times.wait);
         let client = context.client_info().map_or_else(|| "an MCP client".to_owned(), |client| client.name);
-        let (work, is_own) = match self.begin(order, &client) {
-            Ok(begun) => begun,
-            Err(fault) => return Ok(answer::fault(&fault).into()),
-        };
-        match self.follow(&work, limit, &context).await {
-            Followed::Ended(result) => Ok(result.into()),
-            Followed::Cancelled => {
-                if is_own {
-                    work.leave();
+        let mut begun = self.begin(order, &client);
+        loop {
+            let (work, is_own) = match begun {
+                Ok(begun) => begun,
+                Err(fault) => return Ok(answer::fault(&fault).into()),
+            };
+            match self.follow(&work, limit, &context).await {
+                Followed::Ended(result) => return Ok(result.into()),
+                // From here on the helper alone knows how it goes.
+                Followed::Lost => {
+                    work.leave(&self.session);
+                    begun = self.begin(Order::outcome_of(&work.id), &client);
                 }
-                // Nobody reads it: the protocol drops the answer to a cancelled call.
-                Err(ErrorData::internal_error(format!("no longer waits for {}", work.id), None))
+                Followed::Cancelled => {
+                    if is_own {
+                        work.leave(&self.session);
+                    }
+                    // Nobody reads it: the protocol drops the answer to a cancelled call.
+                    return Err(ErrorData::internal_error(format!("no longer waits for {}", work.id), None));
+                }
             }
         }
     }

@@ -1,11 +1,11 @@
 //! What the calls of one client share: the way to the helper, the requests under way, and the changes that were made.
 
-use super::Times;
 use super::connection::Connection;
 use super::work::Work;
+use super::{Settings, Times};
 use crate::event::{Description, Fault};
 use crate::host::Host;
-use crate::pending_request::new_id;
+use crate::pending_request::{Mode, new_id};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -24,6 +24,8 @@ pub struct Shared {
     pub connection: Connection,
     /// How answers are timed.
     pub times: Times,
+    /// How far calls go.
+    pub mode: Mode,
     /// The agent's socket, for its tasks.
     pub agent_socket: PathBuf,
     description: watch::Sender<Arc<Description>>,
@@ -65,11 +67,12 @@ impl Shared {
     ///
     /// # Errors
     /// Neither the helper nor the agent takes requests of this uid.
-    pub async fn open(host: &Host, times: Times) -> Result<Self, Fault> {
-        let (connection, description) = Connection::open(host).await?;
+    pub async fn open(host: &Host, settings: Settings) -> Result<Self, Fault> {
+        let (connection, description) = Connection::open(host, settings.ways).await?;
         Ok(Self {
             connection,
-            times,
+            times: settings.times,
+            mode: settings.mode,
             agent_socket: host.agent_socket.clone(),
             description: watch::channel(Arc::new(description)).0,
             watching: Mutex::default(),
@@ -144,6 +147,11 @@ impl Session {
     /// A request that is remembered here.
     pub fn find(&self, id: &str) -> Option<Arc<Work>> {
         lock(&self.works).iter().find(|work| work.id == id).cloned()
+    }
+
+    /// Forgets a request that nobody waits for any more: who asks for its outcome asks the helper.
+    pub fn forget(&self, id: &str) {
+        lock(&self.works).retain(|work| work.id != id);
     }
 
     /// Remembers a change.

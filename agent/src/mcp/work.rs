@@ -6,7 +6,7 @@ use super::session::{Change, Session};
 use crate::args::{Changes, Of};
 use crate::event::{Accepted, Completed, Event, Fault, Progress, Status, Waiting};
 use crate::exit::Exit;
-use crate::patching::{Old, Unread, read_of, resolve, views};
+use crate::patching::{Old, Unread, is_allowed, read_of, resolve, views};
 use crate::pending_request::{Mode, Outcome, PendingRequest, new_id, reason};
 use crate::request::Request;
 use crate::undo::UndoGrants;
@@ -21,9 +21,14 @@ pub struct Work {
     pub id: String,
     /// How it stands.
     pub state: watch::Receiver<State>,
+    /// The request whose outcome this one asks for.
+    pub of: Option<String>,
     ask: PendingRequest,
     running: AbortHandle,
 }
+
+/// What is told of a request that another client or session waits for too.
+const NOT_ENDED: &str = "this request has not ended yet";
 
 /// How a request stands.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +98,8 @@ impl Work {
         };
         let (to, state) = watch::channel(State::default());
         let running = tokio::spawn(run(Arc::clone(session), ask.clone(), patch, to)).abort_handle();
-        let work = Arc::new(Self { id: ask.id.clone(), state, ask, running });
+        let of = ask.request.recalls().map(str::to_owned);
+        let work = Arc::new(Self { id: ask.id.clone(), state, of, ask, running });
         session.add(Arc::clone(&work));
         Ok(work)
     }
@@ -101,7 +107,13 @@ impl Work {
     /// What is answered before there is an outcome.
     pub fn so_far(&self) -> Answer {
         let state = self.state.borrow();
-        Answer::waiting(&self.ask, &state.accepted, state.waiting.as_ref(), &state.progress)
+        let id = self.of.clone().unwrap_or_else(|| self.id.clone());
+        Answer::waiting(
+            &PendingRequest { id, ..self.ask.clone() },
+            &state.accepted,
+            state.waiting.as_ref(),
+            &state.progress,
+        )
     }
 
     /// Whether there is an outcome.
@@ -110,8 +122,9 @@ impl Work {
     }
 
     /// Waits no longer. What the helper has begun, or waits for, goes on there.
-    pub fn leave(&self) {
+    pub fn leave(&self, session: &Session) {
         self.running.abort();
+        session.forget(&self.id);
     }
 }
 
@@ -139,6 +152,12 @@ async fn run(
 async fn asked(session: &Session, ask: &PendingRequest, state: &watch::Sender<State>) -> Outcome {
     let transport = &session.shared.connection.transport;
     let mut outcome = transport.ask(ask, &mut |event| state.send_modify(|state| state.take(event))).await;
+    // An outcome that there is not yet: asked again as long as somebody waits for it.
+    while ask.request.recalls().is_some() && outcome.end.code() == "busy" {
+        state.send_modify(|state| NOT_ENDED.clone_into(&mut state.progress));
+        tokio::time::sleep(session.shared.times.repeat).await;
+        outcome = transport.ask(&PendingRequest { id: new_id(), ..ask.clone() }, &mut |_| {}).await;
+    }
     if let Some(of) = ask.request.recalls() {
         of.clone_into(&mut outcome.id);
     }
@@ -181,21 +200,30 @@ async fn changes(
         let old = if file.kind == Kind::Create {
             Old::default()
         } else {
-            let read = PendingRequest {
-                request: read_of(&file.path),
-                id: new_id(),
-                mode: Mode::Execute,
-                ..ask.clone()
+            let transport = &session.shared.connection.transport;
+            let read =
+                |mode| PendingRequest { request: read_of(&file.path), id: new_id(), mode, ..ask.clone() };
+            // A dry run asks nobody.
+            if ask.mode == Mode::Preview
+                && !is_allowed(&transport.ask(&read(Mode::Check), &mut |_| {}).await.end)
+            {
+                let why = "may not be read without approval, and the patch is made from what it holds";
+                return Err(failed("no_grant", format!("{:?} {why}", file.path)));
+            }
+            let on = &mut |event: &Event| {
+                // The decision on reading is none on the patch.
+                if matches!(event, Event::Waiting(_) | Event::Progress(_)) {
+                    state.send_modify(|state| state.take(event));
+                }
             };
-            let on = &mut |event: &Event| state.send_modify(|state| state.take(event));
-            Old::of(session.shared.connection.transport.ask(&read, on).await).map_err(
-                |unread| match unread {
-                    Unread::Refused(outcome) => outcome,
-                    Unread::TooLarge => {
-                        failed("too_large", format!("{:?} is larger than may be read", file.path))
-                    }
-                },
-            )?
+            let old = Old::of(transport.ask(&read(Mode::Execute), on).await);
+            state.send_modify(|state| state.waiting = None);
+            old.map_err(|unread| match unread {
+                Unread::Refused(outcome) => outcome,
+                Unread::TooLarge => {
+                    failed("too_large", format!("{:?} is larger than may be read", file.path))
+                }
+            })?
         };
         match resolve(file, &old) {
             Ok(one) => changes.extend(one.map(|one| one.change)),

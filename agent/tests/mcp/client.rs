@@ -1,7 +1,7 @@
 //! A client of the protocol that writes and reads lines, so that tests see what is on the wire.
 
 use postern_agent::Host;
-use postern_agent::mcp::{self, Times};
+use postern_agent::mcp::{self, Settings, Times};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
@@ -26,8 +26,8 @@ pub struct Client {
 
 impl Client {
     /// One that has introduced itself.
-    pub async fn of(host: &Host, times: Times) -> Self {
-        let mut client = Self::silent(host, times);
+    pub async fn of(host: &Host, settings: impl Into<Settings>) -> Self {
+        let mut client = Self::silent(host, settings);
         let hello = client.ask("initialize", hello()).await;
         assert_eq!(hello["result"]["serverInfo"]["name"], "postern", "{hello}");
         client.tell("notifications/initialized", &json!({})).await;
@@ -35,12 +35,12 @@ impl Client {
     }
 
     /// One that has said nothing yet.
-    pub fn silent(host: &Host, times: Times) -> Self {
+    pub fn silent(host: &Host, settings: impl Into<Settings>) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(theirs);
-        let host = host.clone();
+        let (host, settings) = (host.clone(), settings.into());
         let served = tokio::spawn(async move {
-            mcp::serve(&host, times, read, write).await.map_err(|fault| fault.message)
+            mcp::serve(&host, settings, read, write).await.map_err(|fault| fault.message)
         });
         let (read, write) = tokio::io::split(ours);
         Self { write, read: BufReader::new(read).lines(), count: 0, told: Vec::new(), served }

@@ -74,7 +74,9 @@ async fn hints_are_true_of_the_granted_actions() {
     let all = listed(&grants(postern_agent::VERBS)).await;
     assert_eq!(hints(&all, "package"), [false, true, false, true]);
     assert_eq!(hints(&all, "service"), [false, true, false, false]);
-    assert_eq!(hints(&all, "run_command"), [false, true, false, false]);
+    assert_eq!(hints(&all, "run_command"), [false, true, false, true], "a command may have the network");
+    let repair = listed(&grants(&["package.repair"])).await;
+    assert_eq!(hints(&repair, "package"), [false, true, true, true], "it may download");
 }
 
 #[tokio::test]

@@ -154,3 +154,49 @@ async fn an_outcome_of_another_session_is_asked_of_the_helper() {
     let answer = client.call("request_result", json!({ "request_id": "unknown" })).await;
     assert_eq!(answer["structuredContent"]["code"], "unknown_request", "{answer}");
 }
+
+#[tokio::test]
+async fn the_outcome_of_a_cancelled_call_is_asked_of_the_helper() {
+    let place = Place::new();
+    let (mut script, _go) = held(Vec::new());
+    script.push(Play::Events(vec![refused("busy")]));
+    script.push(Play::Events(vec![unit(Status::Done, "nginx.service", "inactive", "dead")]));
+    let helper = place.helper(script);
+    let mut client = client_of(&place).await;
+    let id = client.send("tools/call", call(STOP.0, stop())).await;
+    client.notification("notifications/progress").await;
+    let request = asked(&helper)[0].meta().request_id;
+    // Somebody else who waits for it loses nothing.
+    let other = client
+        .send("tools/call", json!({ "name": "request_result", "arguments": { "request_id": request } }))
+        .await;
+    client.tell("notifications/cancelled", &json!({ "requestId": id })).await;
+    let answer = client.next().await;
+    assert_eq!(
+        (&answer["id"], &answer["result"]["structuredContent"]["status"]),
+        (&other.into(), &"done".into())
+    );
+    assert_eq!(answer["result"]["structuredContent"]["request_id"], request, "{answer}");
+    assert_eq!(asked(&helper).len(), 3, "busy is asked again");
+}
+
+#[tokio::test]
+async fn an_outcome_that_there_is_not_yet_answers_waiting_and_is_asked_for_no_longer() {
+    let place = Place::new();
+    let helper = place.helper(crate::granting_all(|_| vec![refused("busy")]));
+    let mut client = client_of(&place).await;
+    let of = "0190a1b2-0000-7000-8000-000000000000";
+    let answer = client.call("request_result", json!({ "request_id": of, "wait_s": 1 })).await;
+    let data = &answer["structuredContent"];
+    assert_eq!(
+        (data["status"].as_str(), data["request_id"].as_str()),
+        (Some("waiting"), Some(of)),
+        "{answer}"
+    );
+    let read = client.ask("resources/read", json!({ "uri": format!("postern://request/{of}") })).await;
+    assert!(read["result"]["contents"][0]["text"].as_str().expect("text").contains("\"waiting\""), "{read}");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let before = asked(&helper).len();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(asked(&helper).len(), before, "nobody waits for it any more");
+}

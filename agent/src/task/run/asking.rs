@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 impl Runner<'_> {
     pub(super) fn prepare(&self, task: &Task, number: usize, request: Request, mode: Mode) -> PendingRequest {
         let why = if self.order.reason.is_empty() {
-            let what = self.order.steps.get(number - 1).map(Tool::describe).unwrap_or_default();
+            let what = self.order.steps.get(number - 1).map(Tool::reason).unwrap_or_default();
             format!("step {number} of {}: {what}", self.order.steps.len())
         } else {
             self.order.reason.clone()
