@@ -9,7 +9,7 @@ use postern_tests::{Installed, Output, Release};
 const CODER: &str = "coder";
 /// A person who may approve.
 const OPERATOR: &str = "oper";
-/// The SDK of the test, from PyPI.
+/// The SDK of the test, from `PyPI`.
 const SDK: &str = "mcp==2.3.0";
 
 const PACKAGES: &str = r#"
@@ -39,7 +39,7 @@ justification = "a person looks at the text"
 accept_risk = { "*" = "a test" }
 "#;
 
-/// Python with packages of PyPI, made once for each set of them.
+/// Python with packages of `PyPI`, made once for each set of them.
 fn python_with(packages: &[&str]) -> PathBuf {
     let name: String = packages.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let venv = Path::new("/var/cache/postern-tests/python").join(name);

@@ -1,8 +1,8 @@
 //! file.write, patch, remove, mkdir, set-mode and set-owner: what each does, and what is refused.
 
 use crate::support::{
-    CLIENT, UndoCopy, World, all_verbs, away, mkdir, names, patch, read, remove, rule, set_mode, set_owner,
-    strings, to, write, write_expecting,
+    Answer, CLIENT, UndoCopy, World, all_verbs, away, mkdir, names, patch, read, remove, rule, set_mode,
+    set_owner, strings, to, write, write_expecting,
 };
 use postern_proto::root::v1 as root;
 use postern_proto::v1::{self as wire, FileType, Status};
@@ -363,17 +363,17 @@ fn refuses_paths_outside_the_grant_with_the_same_bytes() {
     symlink("there", world.path("aside/alias")).unwrap();
     let says = |name: &str| {
         let path = world.text(&format!("aside/{name}"));
-        let answers = [
-            world.ask(&read(&path)),
-            world.ask(&crate::support::list(&path)),
-            world.ask(&write(&path, b"x")),
-            world.ask(&patch(vec![to(&path, b"x"), away(&world.text("site/a.html"))])),
-            world.ask(&remove(&path)),
-            world.ask(&mkdir(&path)),
-            world.ask(&set_mode(&path, "0644")),
-            world.ask(&set_owner(&path, "root", "")),
-        ];
-        answers.map(|answer| format!("{:?}", answer.refused()).replace(name, "NAME"))
+        let said = |answer: &Answer| format!("{:?}", answer.refused()).replace(name, "NAME");
+        [
+            said(&world.ask(&read(&path))),
+            said(&world.ask(&crate::support::list(&path))),
+            said(&world.ask(&write(&path, b"x"))),
+            said(&world.ask(&patch(vec![to(&path, b"x"), away(&world.text("site/a.html"))]))),
+            said(&world.ask(&remove(&path))),
+            said(&world.ask(&mkdir(&path))),
+            said(&world.ask(&set_mode(&path, "0644"))),
+            said(&world.ask(&set_owner(&path, "root", ""))),
+        ]
     };
     let missing = says("none");
     assert!(missing.iter().all(|text| text.contains("no_grant")), "{missing:?}");
