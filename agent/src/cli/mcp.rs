@@ -1,42 +1,12 @@
 //! `mcp`: the MCP server on standard input and output, and its entry in a client's configuration.
 
 use super::session::Session;
+use super::subcommands::{Mcp, McpCommand};
 use super::view::Signals;
 use crate::event::Fault;
 use crate::exit::Exit;
 use crate::mcp::install::{self, Change, Client, Person, Scope};
 use crate::mcp::{self, Settings, Times, Ways};
-use clap::{Args, Subcommand};
-use std::path::PathBuf;
-use std::time::Duration;
-
-#[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct Mcp {
-    #[command(subcommand)]
-    command: Option<Command>,
-    /// A call without an outcome after this time answers "waiting", with an id to ask again
-    #[arg(long, value_name = "DUR", default_value = "45s", value_parser = humantime::parse_duration)]
-    wait: Duration,
-    /// Listen on a Unix socket, by streamable HTTP, for this user alone
-    #[arg(long, value_name = "PATH")]
-    listen: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Add the server to an agent's own configuration; the old file is kept
-    Install {
-        /// The agent
-        client: Client,
-        /// For this user, or for everybody who works in the current directory
-        #[arg(long, value_enum, default_value_t)]
-        scope: Scope,
-        /// Remove the server from there
-        #[arg(long)]
-        uninstall: bool,
-    },
-}
 
 impl Session<'_> {
     pub(super) async fn mcp(&mut self, command: Mcp) -> Exit {
@@ -47,7 +17,7 @@ impl Session<'_> {
                 "`mcp` takes none of --reason, --timeout and --request-id, and `mcp install` no --direct";
             return self.fail(&Fault::new("invalid_argument", message));
         }
-        if let Some(Command::Install { client, scope, uninstall }) = command.command {
+        if let Some(McpCommand::Install { client, scope, uninstall }) = command.command {
             let change = if uninstall { Change::Remove } else { Change::Add };
             return match self.install(client, scope, change) {
                 Ok(()) => Exit::Done,

@@ -1,7 +1,6 @@
 //! The command line's grammar.
 
-use super::mcp::Mcp;
-use super::subcommands::{Model, Shell};
+use super::subcommands::{Mcp, Model, Shell};
 use super::verbs::{File, Package, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -1,8 +1,10 @@
-//! The grammar of `postern model` and `postern shell`.
+//! The grammar of `postern model`, `postern shell` and `postern mcp`.
 
 use crate::config::values::{BaseUrl, Provider, SecretRef, Value as _};
+use crate::mcp::install::{Client, Scope};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub enum Model {
@@ -62,5 +64,33 @@ pub enum ShellCommand {
         /// The command as `sh -c` would get it; - reads it from stdin
         #[arg(allow_hyphen_values = true)]
         cmd: String,
+    },
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Mcp {
+    #[command(subcommand)]
+    pub command: Option<McpCommand>,
+    /// A call without an outcome after this time answers "waiting", with an id to ask again
+    #[arg(long, value_name = "DUR", default_value = "45s", value_parser = humantime::parse_duration)]
+    pub wait: Duration,
+    /// Listen on a Unix socket, by streamable HTTP, for this user alone
+    #[arg(long, value_name = "PATH")]
+    pub listen: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum McpCommand {
+    /// Add the server to an agent's own configuration; the old file is kept
+    Install {
+        /// The agent
+        client: Client,
+        /// For this user, or for everybody who works in the current directory
+        #[arg(long, value_enum, default_value_t)]
+        scope: Scope,
+        /// Remove the server from there
+        #[arg(long)]
+        uninstall: bool,
     },
 }

@@ -1,6 +1,6 @@
 //! The way to the helper: as this process's own uid, or through the agent where the helper does not know the uid.
 
-use super::Ways;
+use super::settings::Ways;
 use crate::agent_client::AgentClient;
 use crate::args::Nothing;
 use crate::event::{Description, Event, Fault};

@@ -1,8 +1,8 @@
 //! The server on a Unix socket, by streamable HTTP: for programs of the user who started it, and for nobody else.
 
-use super::Settings;
 use super::server::Server;
 use super::session::Shared;
+use super::settings::Settings;
 use crate::event::Fault;
 use crate::host::Host;
 use hyper::server::conn::http1;

@@ -14,6 +14,7 @@ mod prompts;
 mod resources;
 mod server;
 mod session;
+mod settings;
 mod work;
 
 use crate::event::Fault;
@@ -23,59 +24,14 @@ use rmcp::ServiceExt;
 use server::Server;
 use session::Shared;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use listen::listen;
 pub use offer::{ROWS, Row};
+pub use settings::{Settings, Times, Ways};
 
 /// The longest line that a client may send: twice the largest change of files, which JSON escapes.
 const LINE_LIMIT: usize = 16 << 20;
-
-/// How the server times its answers.
-#[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// A call that is not done after this time answers `waiting` with an id to ask again.
-    pub wait: Duration,
-    /// The pause after which a client is told again what its call waits for.
-    pub repeat: Duration,
-    /// The pause between two looks at whether the policy was replaced.
-    pub policy: Duration,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        // SDKs end a call after 60 s unless they are told otherwise.
-        Self { wait: Duration::from_secs(45), repeat: Duration::from_secs(5), policy: Duration::from_secs(2) }
-    }
-}
-
-/// What a server is started with.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Settings {
-    /// How answers are timed.
-    pub times: Times,
-    /// How far calls go: a server that previews changes nothing.
-    pub mode: Mode,
-    /// The ways that requests may take.
-    pub ways: Ways,
-}
-
-/// The ways that requests may take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ways {
-    /// To the helper, or through the agent where the helper does not know the uid.
-    #[default]
-    Any,
-    /// To the helper alone.
-    Helper,
-}
-
-impl From<Times> for Settings {
-    fn from(times: Times) -> Self {
-        Self { times, ..Self::default() }
-    }
-}
 
 /// Serves one client on a pair of streams until it closes them.
 ///

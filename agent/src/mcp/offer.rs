@@ -120,6 +120,9 @@ pub const TOOLS: &[tools::Tool] = &[
     tools::Tool::of::<tools::Undo>(),
 ];
 
+/// The longest that a call may ask to wait.
+pub const WAIT_MAX_S: u64 = 3600;
+
 /// The tool that asks for the outcome of an earlier request: open to every client, for what is its own.
 pub const RESULT: &str = "request_result";
 
@@ -181,7 +184,7 @@ fn described(name: &'static str, about: String, mut schema: Value, annotations: 
         );
         properties.insert(
             "wait_s".to_owned(),
-            json!({ "type": "integer", "minimum": 0, "maximum": super::order::WAIT_MAX_S,
+            json!({ "type": "integer", "minimum": 0, "maximum": WAIT_MAX_S,
                 "description": "After so many seconds without an outcome the answer is \"waiting\"." }),
         );
     }

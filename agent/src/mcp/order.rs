@@ -1,6 +1,6 @@
 //! From a call's name and arguments to what is asked of the helper.
 
-use super::offer::{RESULT, TOOLS};
+use super::offer::{RESULT, TOOLS, WAIT_MAX_S};
 use crate::args::Of;
 use crate::event::Fault;
 use crate::model::tools::{self, NoCall};
@@ -10,9 +10,6 @@ use crate::task::request;
 use crate::tool::{PackageTool, Tool};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-/// The longest that a call may ask to wait.
-pub const WAIT_MAX_S: u64 = 3600;
 
 /// One call, its arguments checked.
 #[derive(Clone, Debug)]

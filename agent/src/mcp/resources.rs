@@ -2,14 +2,13 @@
 
 use super::order::Order;
 use super::session::Session;
-use super::work::Work;
+use super::work::Works;
 use crate::agent_client::AgentClient;
 use crate::event::Fault;
 use crate::show;
 use hyper::Method;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const POLICY: &str = "postern://policy";
 const TASKS: &str = "postern://tasks";
@@ -40,12 +39,12 @@ pub fn templates() -> Vec<ResourceTemplate> {
 ///
 /// # Errors
 /// There is none of that address, or the helper does not answer.
-pub async fn read(session: &Arc<Session>, uri: &str) -> Result<ReadResourceResult, Fault> {
+pub async fn read(works: &Works, uri: &str) -> Result<ReadResourceResult, Fault> {
     let value = match uri {
-        POLICY => policy(session).await?,
-        TASKS => tasks(session).await,
+        POLICY => policy(&works.session).await?,
+        TASKS => tasks(&works.session).await,
         uri => match uri.strip_prefix(REQUEST) {
-            Some(id) if uuid::Uuid::try_parse(id).is_ok() => request(session, id).await?,
+            Some(id) if uuid::Uuid::try_parse(id).is_ok() => request(works, id).await?,
             Some(_) | None => return Err(Fault::new("not_found", format!("there is no {uri}"))),
         },
     };
@@ -63,18 +62,18 @@ async fn policy(session: &Session) -> Result<Value, Fault> {
     }))
 }
 
-async fn request(session: &Arc<Session>, id: &str) -> Result<Value, Fault> {
-    if let Some(work) = session.find(id) {
+async fn request(works: &Works, id: &str) -> Result<Value, Fault> {
+    if let Some(work) = works.find(id) {
         let ended = work.state.borrow().answer.clone();
         return Ok(ended.map_or_else(|| work.so_far().json(), |answer| answer.json()));
     }
-    let work = Work::start(session, Order::outcome_of(id), "an MCP client")?;
+    let work = works.start(Order::outcome_of(id), "an MCP client")?;
     let mut state = work.state.clone();
     // Reading does not wait: what has not ended is told as it is.
     let known = state.wait_for(|state| state.answer.is_some() || !state.progress.is_empty()).await;
     let ended = known.map_err(|_| Fault::new("internal", "the request was not asked"))?.answer.clone();
     let value = ended.map_or_else(|| work.so_far().json(), |answer| answer.json());
-    work.leave(session);
+    works.leave(&work);
     Ok(value)
 }
 

@@ -4,7 +4,7 @@ use super::answer;
 use super::offer;
 use super::order::{self, Order, What};
 use super::session::{Session, Shared};
-use super::work::Work;
+use super::work::{Work, Works};
 use super::{prompts, resources};
 use crate::event::Fault;
 use rmcp::ErrorData;
@@ -20,29 +20,29 @@ use tokio::time::{Instant, interval_at, sleep_until};
 
 /// The server of one client.
 pub struct Server {
-    session: Arc<Session>,
+    works: Works,
 }
 
 impl Server {
     /// A server without requests.
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { session: Arc::new(Session::new(shared)) }
+        Self { works: Works::new(Arc::new(Session::new(shared))) }
     }
 
     /// Starts what a call asks, or finds it under way. The second is whether this call began it.
     fn begin(&self, order: Order, client: &str) -> Result<(Arc<Work>, bool), Fault> {
         if let What::Result(id) = &order.what
-            && let Some(work) = self.session.find(id)
+            && let Some(work) = self.works.find(id)
         {
             return Ok((work, false));
         }
-        Work::start(&self.session, order, client).map(|work| (work, true))
+        self.works.start(order, client).map(|work| (work, true))
     }
 
     /// Waits for the outcome and tells the client how it goes.
     async fn follow(&self, work: &Work, limit: Instant, context: &RequestContext<RoleServer>) -> Followed {
         let mut state = work.state.clone();
-        let repeat = self.session.shared.times.repeat;
+        let repeat = self.works.session.shared.times.repeat;
         let mut again = interval_at(Instant::now() + repeat, repeat);
         let (mut count, mut told) = (0_u32, String::new());
         loop {
@@ -67,7 +67,7 @@ impl Server {
                     let so_far = work.so_far().result();
                     // Nobody needs to go on asking for another request's outcome.
                     if work.of.is_some() {
-                        work.leave(&self.session);
+                        self.works.leave(work);
                     }
                     return Followed::Ended(so_far);
                 }
@@ -115,7 +115,7 @@ impl rmcp::ServerHandler for Server {
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("postern", env!("CARGO_PKG_VERSION")))
-            .with_instructions(prompts::instructions(&self.session.shared.connection))
+            .with_instructions(prompts::instructions(&self.works.session.shared.connection))
     }
 
     async fn list_tools(
@@ -123,7 +123,8 @@ impl rmcp::ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let description = self.session.shared.described().await.map_err(|fault| protocol_error(&fault))?;
+        let description =
+            self.works.session.shared.described().await.map_err(|fault| protocol_error(&fault))?;
         Ok(ListToolsResult::with_all_items(offer::list(&description)))
     }
 
@@ -133,11 +134,11 @@ impl rmcp::ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let order = match order::read(&request.name, request.arguments.unwrap_or_default()) {
-            Ok(order) => order.within(self.session.shared.mode),
+            Ok(order) => order.within(self.works.session.shared.mode),
             Err(fault) if fault.code == "unknown_tool" => return Err(protocol_error(&fault)),
             Err(fault) => return Ok(answer::fault(&fault).into()),
         };
-        let limit = Instant::now() + order.wait.unwrap_or(self.session.shared.times.wait);
+        let limit = Instant::now() + order.wait.unwrap_or(self.works.session.shared.times.wait);
         let client = context.client_info().map_or_else(|| "an MCP client".to_owned(), |client| client.name);
         let mut begun = self.begin(order, &client);
         loop {
@@ -149,12 +150,12 @@ impl rmcp::ServerHandler for Server {
                 Followed::Ended(result) => return Ok(result.into()),
                 // From here on the helper alone knows how it goes.
                 Followed::Lost => {
-                    work.leave(&self.session);
+                    self.works.leave(&work);
                     begun = self.begin(Order::outcome_of(&work.id), &client);
                 }
                 Followed::Cancelled => {
                     if is_own {
-                        work.leave(&self.session);
+                        self.works.leave(&work);
                     }
                     // Nobody reads it: the protocol drops the answer to a cancelled call.
                     return Err(ErrorData::internal_error(format!("no longer waits for {}", work.id), None));
@@ -184,7 +185,7 @@ impl rmcp::ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = resources::read(&self.session, &request.uri).await;
+        let read = resources::read(&self.works, &request.uri).await;
         read.map(Into::into).map_err(|fault| protocol_error(&fault))
     }
 
@@ -207,7 +208,7 @@ impl rmcp::ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let mut changes = self.session.shared.changes();
+        let mut changes = self.works.session.shared.changes();
         tokio::spawn(async move {
             while changes.changed().await.is_ok() {
                 if context.peer.notify_tool_list_changed().await.is_err() {
@@ -222,7 +223,7 @@ impl rmcp::ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.session.shared.changes();
+        let mut changes = self.works.session.shared.changes();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),

@@ -1,22 +1,17 @@
 //! What the calls of one client share: the way to the helper, the requests under way, and the changes that were made.
 
 use super::connection::Connection;
-use super::work::Work;
-use super::{Settings, Times};
+use super::settings::{Settings, Times};
 use crate::event::{Description, Fault};
 use crate::host::Host;
 use crate::pending_request::{Mode, new_id};
 use serde::Serialize;
-use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-
-/// As many requests are remembered beside those under way.
-const REMEMBERED: usize = 100;
 
 /// The way to the helper and what the policy grants there.
 pub struct Shared {
@@ -39,7 +34,6 @@ pub struct Session {
     pub shared: Arc<Shared>,
     /// The name under which the helper records the session's requests together.
     pub id: String,
-    works: Mutex<VecDeque<Arc<Work>>>,
     changes: Mutex<Vec<Change>>,
 }
 
@@ -130,28 +124,7 @@ fn changed_at(directory: &Path) -> (i64, i64) {
 impl Session {
     /// One without requests.
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, id: new_id(), works: Mutex::default(), changes: Mutex::default() }
-    }
-
-    /// Remembers a request under way; of those that have ended the oldest are forgotten, as the helper knows them.
-    pub fn add(&self, work: Arc<Work>) {
-        let mut works = lock(&self.works);
-        works.push_back(work);
-        while works.len() > REMEMBERED
-            && let Some(at) = works.iter().position(|work| work.has_ended())
-        {
-            works.remove(at);
-        }
-    }
-
-    /// A request that is remembered here.
-    pub fn find(&self, id: &str) -> Option<Arc<Work>> {
-        lock(&self.works).iter().find(|work| work.id == id).cloned()
-    }
-
-    /// Forgets a request that nobody waits for any more: who asks for its outcome asks the helper.
-    pub fn forget(&self, id: &str) {
-        lock(&self.works).retain(|work| work.id != id);
+        Self { shared, id: new_id(), changes: Mutex::default() }
     }
 
     /// Remembers a change.

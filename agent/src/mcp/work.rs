@@ -11,9 +11,20 @@ use crate::pending_request::{Mode, Outcome, PendingRequest, new_id, reason};
 use crate::request::Request;
 use crate::undo::UndoGrants;
 use postern_patch::{Kind, parse};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+
+/// As many requests are remembered beside those under way.
+const REMEMBERED: usize = 100;
+
+/// The requests of one session that are under way, and some that have ended.
+pub struct Works {
+    /// What they share.
+    pub session: Arc<Session>,
+    list: Mutex<VecDeque<Arc<Work>>>,
+}
 
 /// A request under way, or one that has ended.
 pub struct Work {
@@ -70,12 +81,18 @@ fn words(progress: &Progress) -> String {
     if *percent > 0 { format!("{words} ({percent} %)") } else { words }
 }
 
-impl Work {
+impl Works {
+    /// None yet.
+    pub fn new(session: Arc<Session>) -> Self {
+        Self { session, list: Mutex::default() }
+    }
+
     /// Starts a request on behalf of a client.
     ///
     /// # Errors
     /// It cannot be asked so.
-    pub fn start(session: &Arc<Session>, order: Order, client: &str) -> Result<Arc<Self>, Fault> {
+    pub fn start(&self, order: Order, client: &str) -> Result<Arc<Work>, Fault> {
+        let session = &self.session;
         let (request, patch) = match order.what {
             What::Request(request) => (request, None),
             What::Patch(diff) => (Request::FilePatch(Changes { changes: Vec::new() }), Some(diff)),
@@ -99,11 +116,40 @@ impl Work {
         let (to, state) = watch::channel(State::default());
         let running = tokio::spawn(run(Arc::clone(session), ask.clone(), patch, to)).abort_handle();
         let of = ask.request.recalls().map(str::to_owned);
-        let work = Arc::new(Self { id: ask.id.clone(), state, of, ask, running });
-        session.add(Arc::clone(&work));
+        let work = Arc::new(Work { id: ask.id.clone(), state, of, ask, running });
+        self.add(Arc::clone(&work));
         Ok(work)
     }
 
+    /// A request that is remembered here.
+    pub fn find(&self, id: &str) -> Option<Arc<Work>> {
+        self.list().iter().find(|work| work.id == id).cloned()
+    }
+
+    /// Waits no longer, and forgets the request. What the helper has begun, or waits for, goes on there: who asks for its
+    /// outcome asks the helper.
+    pub fn leave(&self, work: &Work) {
+        work.running.abort();
+        self.list().retain(|other| other.id != work.id);
+    }
+
+    /// Of those that have ended the oldest are forgotten, as the helper knows them.
+    fn add(&self, work: Arc<Work>) {
+        let mut list = self.list();
+        list.push_back(work);
+        while list.len() > REMEMBERED
+            && let Some(at) = list.iter().position(|work| work.has_ended())
+        {
+            list.remove(at);
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, VecDeque<Arc<Work>>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Work {
     /// What is answered before there is an outcome.
     pub fn so_far(&self) -> Answer {
         let state = self.state.borrow();
@@ -119,12 +165,6 @@ impl Work {
     /// Whether there is an outcome.
     pub fn has_ended(&self) -> bool {
         self.state.borrow().answer.is_some()
-    }
-
-    /// Waits no longer. What the helper has begun, or waits for, goes on there.
-    pub fn leave(&self, session: &Session) {
-        self.running.abort();
-        session.forget(&self.id);
     }
 }
 

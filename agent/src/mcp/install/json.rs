@@ -1,7 +1,6 @@
 //! JSON, with the comments and trailing commas that editors allow.
 
-use super::Change;
-use super::clients::{Entry, Field, NAME};
+use super::entry::{Change, Entry, Field, NAME};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde_json::Value;

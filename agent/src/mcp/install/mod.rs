@@ -4,39 +4,22 @@
 //! After an edit the file is read again and must hold what it held, with the entry alone added or removed.
 
 mod clients;
+mod entry;
+mod format;
 mod json;
+mod person;
 mod toml;
 mod write;
 mod yaml;
 
 use crate::show::FileView;
-use clients::Entry;
+use entry::{Entry, NAME};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 pub use clients::{Client, Scope};
-
-/// The directories of the person who installs.
-#[derive(Clone, Debug)]
-pub struct Person {
-    /// Home.
-    pub home: PathBuf,
-    /// The working directory, which a project's scope is about.
-    pub project: PathBuf,
-    /// `XDG_CONFIG_HOME`, where it is set.
-    pub config: Option<PathBuf>,
-    /// `CODEX_HOME`, likewise.
-    pub codex: Option<PathBuf>,
-}
-
-/// What is to be done with the entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// It is added.
-    Add,
-    /// It is removed.
-    Remove,
-}
+pub use entry::Change;
+pub use person::Person;
 
 /// A configuration file with the change made.
 #[derive(Debug)]
@@ -45,22 +28,6 @@ pub struct Planned {
     pub path: PathBuf,
     old: Option<String>,
     new: String,
-}
-
-impl Person {
-    /// Of this process.
-    ///
-    /// # Errors
-    /// `HOME` or the working directory is not known.
-    pub fn of_this_process() -> Result<Self, String> {
-        let named = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        Ok(Self {
-            home: named("HOME").ok_or("HOME is not set")?,
-            project: std::env::current_dir().map_err(|e| format!("no working directory: {e}"))?,
-            config: named("XDG_CONFIG_HOME"),
-            codex: named("CODEX_HOME"),
-        })
-    }
 }
 
 impl Planned {
@@ -102,22 +69,19 @@ pub fn plan(client: Client, scope: Scope, change: Change, person: &Person) -> Re
     let path = client.file(scope, person)?;
     let old = read(&path)?;
     let text = old.as_deref().unwrap_or_default();
-    let entry = client.entry();
+    let (format, entry) = client.entry();
     let by_hand = |why: String| format!("{}: {why}; nothing was written", path.display());
-    let before = entry.format.value(text).map_err(by_hand)?;
-    let own = before.get(entry.table).and_then(|table| table.get(clients::NAME));
+    let before = format.value(text).map_err(by_hand)?;
+    let own = before.get(entry.table).and_then(|table| table.get(NAME));
     if let Some(own) = own.filter(|own| !Entry::is_ours(own)) {
-        return Err(by_hand(format!(
-            "its entry {:?} starts something else ({own}): rename it",
-            clients::NAME
-        )));
+        return Err(by_hand(format!("its entry {NAME:?} starts something else ({own}): rename it")));
     }
     let is_as_wanted = own.is_some() == (change == Change::Add);
     let new = if is_as_wanted {
         text.to_owned()
     } else {
-        let edited = entry.format.edit(text, &entry, change).map_err(by_hand)?;
-        let after = entry.format.value(&edited).map_err(by_hand)?;
+        let edited = format.edit(text, &entry, change).map_err(by_hand)?;
+        let after = format.value(&edited).map_err(by_hand)?;
         if after != expected(before, &entry, change) {
             return Err(by_hand("it cannot be changed without changing something else".to_owned()));
         }
@@ -140,10 +104,10 @@ fn expected(before: Value, entry: &Entry, change: Change) -> Value {
     if let Some(table) = table.as_object_mut() {
         match change {
             Change::Add => {
-                table.insert(clients::NAME.to_owned(), entry.value());
+                table.insert(NAME.to_owned(), entry.value());
             }
             Change::Remove => {
-                table.remove(clients::NAME);
+                table.remove(NAME);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! TOML.
 
-use super::Change;
-use super::clients::{Entry, Field, NAME};
+use super::entry::{Change, Entry, Field, NAME};
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, value as item};
 

@@ -1,8 +1,7 @@
 //! YAML, as text: no library keeps what a person wrote there. The result is read again and compared, so that a file
 //! whose form is not understood here is refused, never damaged.
 
-use super::Change;
-use super::clients::{Entry, Field, NAME};
+use super::entry::{Change, Entry, Field, NAME};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::Range;
