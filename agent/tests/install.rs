@@ -99,6 +99,10 @@ fn writes_a_new_file_where_each_client_reads_it() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
         assert!(person.installed(args).is_empty(), "a second time changes nothing");
         assert_eq!(person.text(file), text);
+        person.installed(&[args, &["--uninstall"]].concat());
+        assert!(!person.text(file).contains("postern"), "{file}: {}", person.text(file));
+        person.installed(args);
+        assert!(person.text(file).contains("postern"), "{file}: {}", person.text(file));
     }
     assert!(
         Person::new().refused(&["goose", "--scope", "project"]).contains("no configuration of a project")

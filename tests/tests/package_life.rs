@@ -41,6 +41,7 @@ fn installs_what_the_contract_names(release: Release) {
 /run/postern-audit postern-audit:postern-audit 700
 /run/postern-jobs root:root 700
 /run/postern-root root:root 755
+/var/lib/postern-admin root:root 755
 /var/lib/postern-audit postern-audit:postern-audit 700
 /var/lib/postern-broker postern-broker:postern-broker 700
 /var/lib/postern-files postern-files:postern-files 700

@@ -263,11 +263,13 @@ const ROWS: &[Row] = &[
 /// What does not work for root in such a machine either: no control shows that a unit is what keeps it off.
 const UNPROVEN: &[&str] = &["open /proc/sys/kernel/hostname for writing", "see /dev/kmsg"];
 
-/// The first report in what a unit said: each check with how it went.
+/// The first whole report in what a unit said: each check with how it went. The end of an earlier start may come before.
 fn report(text: &str) -> Option<BTreeMap<String, String>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("sandbox-probe: "));
+    let lines = lines.skip_while(|line| *line != "begin").skip(1);
     let checks: Vec<&str> = lines.take_while(|line| *line != "end").collect();
-    let is_whole = text.contains("sandbox-probe: end");
+    let (_, begun) = text.split_once("sandbox-probe: begin")?;
+    let is_whole = begun.contains("sandbox-probe: end");
     is_whole.then(|| {
         let pairs = checks.into_iter().map(|line| line.rsplit_once(": ").expect("a check and its outcome"));
         pairs.map(|(check, how)| (check.to_owned(), how.to_owned())).collect()
@@ -290,7 +292,7 @@ fn probe(host: &Installed, row: &Row) -> BTreeMap<String, String> {
     let journal = format!("journalctl -o cat -u '{}' --since \"$now\"", row.unit);
     let print = row.report.unwrap_or(&journal);
     let script = format!(
-        "{CONNECT}now=@$(date +%s.%N)\n{}\nfor i in $(seq 100); do {print} | grep -qx 'sandbox-probe: end' && break; \
+        "{CONNECT}now=@$(date +%s.%N)\n{}\nfor i in $(seq 100); do {print} | sed -n '/^sandbox-probe: begin$/,$p' | grep -qx 'sandbox-probe: end' && break; \
          sleep 0.1; done\n{print}",
         row.start
     );

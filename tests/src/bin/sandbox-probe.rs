@@ -1,5 +1,5 @@
 //! Runs in the place of a unit's own program and reports on stderr what the unit lets it see, open, connect to and
-//! call: one line a check, `sandbox-probe: NAME: works` or the error, and `sandbox-probe: end`.
+//! call: `sandbox-probe: begin`, one line a check, `sandbox-probe: NAME: works` or the error, and `sandbox-probe: end`.
 //!
 //! It takes no arguments, so that any unit can start it with those of its own program.
 
@@ -119,6 +119,7 @@ const CONNECTED: [&str; 15] = [
 ];
 
 fn main() {
+    eprintln!("sandbox-probe: begin");
     for path in SEEN {
         say(format_args!("see {path}"), fs::symlink_metadata(path));
     }

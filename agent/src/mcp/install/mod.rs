@@ -82,13 +82,25 @@ pub fn plan(client: Client, scope: Scope, change: Change, person: &Person) -> Re
     } else {
         let edited = format.edit(text, &entry, change).map_err(by_hand)?;
         let after = format.value(&edited).map_err(by_hand)?;
-        if after != expected(before, &entry, change) {
+        if without_empty(after, &entry) != without_empty(expected(before, &entry, change), &entry) {
             return Err(by_hand("it cannot be changed without changing something else".to_owned()));
         }
         edited
     };
     let old = if is_as_wanted { Some(new.clone()) } else { old };
     Ok(Planned { path, old, new })
+}
+
+/// The same without the table of servers, if nothing is in it: TOML need not name it, and in YAML it is null.
+fn without_empty(mut file: Value, entry: &Entry) -> Value {
+    let is_empty =
+        |table: &Value| table.is_null() || table.as_object().is_some_and(serde_json::Map::is_empty);
+    if let Some(members) = file.as_object_mut()
+        && members.get(entry.table).is_some_and(is_empty)
+    {
+        members.remove(entry.table);
+    }
+    file
 }
 
 /// What the file must hold afterwards.
