@@ -77,13 +77,22 @@ echo "privileges $(grep NoNewPrivs /proc/self/status | tr -dc 0-9)""#;
         ],
         "command-capabilities = \"a test\", command-as-root = \"a test\", command-without-sandbox = \"a test\"",
     );
-    let _ = host
-        .shell(
-            "for at in 127.0.0.1:7777 /run/probe/one.sock /run/probe/two.sock /srv/probe/three.sock; do
-                systemd-run --quiet --socket-property=ListenStream=$at --socket-property=Accept=yes cat
-            done",
-        )
-        .ok();
+    // One process holds them all: a transient socket unit of systemd-run's ends with its first connection.
+    let listen = "import os, socket, time
+def at(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    os.chmod(path, 0o666)
+    listener.listen()
+    return listener
+os.makedirs('/run/probe')
+held = [socket.create_server(('127.0.0.1', 7777))]
+held += [at(path) for path in ('/run/probe/one.sock', '/run/probe/two.sock', '/srv/probe/three.sock')]
+open('/run/probe/ready', 'w')
+time.sleep(10000)";
+    let _ = host.root(&["systemd-run", "--quiet", "python3", "-c", listen]).ok();
+    let _ =
+        host.shell("for i in $(seq 100); do [ -e /run/probe/ready ] && exit; sleep 0.1; done; exit 1").ok();
     let names = [
         "etc",
         "usr",
