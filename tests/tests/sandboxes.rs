@@ -263,17 +263,15 @@ const ROWS: &[Row] = &[
 /// What does not work for root in such a machine either: no control shows that a unit is what keeps it off.
 const UNPROVEN: &[&str] = &["open /proc/sys/kernel/hostname for writing", "see /dev/kmsg"];
 
-/// The first whole report in what a unit said: each check with how it went. The end of an earlier start may come before.
+/// The first whole report in what a unit said: each check with how it went. What an earlier start said last, or one that
+/// was stopped, may come before.
 fn report(text: &str) -> Option<BTreeMap<String, String>> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix("sandbox-probe: "));
-    let lines = lines.skip_while(|line| *line != "begin").skip(1);
-    let checks: Vec<&str> = lines.take_while(|line| *line != "end").collect();
-    let (_, begun) = text.split_once("sandbox-probe: begin")?;
-    let is_whole = begun.contains("sandbox-probe: end");
-    is_whole.then(|| {
-        let pairs = checks.into_iter().map(|line| line.rsplit_once(": ").expect("a check and its outcome"));
-        pairs.map(|(check, how)| (check.to_owned(), how.to_owned())).collect()
-    })
+    let mut begun = text.split("sandbox-probe: begin").skip(1);
+    let whole = begun.find(|part| part.contains("sandbox-probe: end"))?;
+    let lines = whole.lines().filter_map(|line| line.strip_prefix("sandbox-probe: "));
+    let checks = lines.take_while(|line| *line != "end");
+    let pairs = checks.map(|line| line.rsplit_once(": ").expect("a check and its outcome"));
+    Some(pairs.map(|(check, how)| (check.to_owned(), how.to_owned())).collect())
 }
 
 /// Puts the probe in the place of every program, and somebody to talk to into the machine.
