@@ -3,6 +3,7 @@
 use super::Check;
 use crate::sandbox::landlock_abi;
 use nix::sys::statvfs::statvfs;
+use postern_doctor::Dpkg;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -13,8 +14,6 @@ const TRUNCATION_ABI: i32 = 3;
 const FREE_MIB: u64 = 64;
 /// A file from so far in the future: the clock is behind.
 const FUTURE: Duration = Duration::from_secs(300);
-/// Packages that are named.
-const NAMED: usize = 5;
 
 /// All checks of a host, whose root directory is `root`.
 #[must_use]
@@ -56,38 +55,12 @@ fn audit(root: &Path) -> Check {
 fn dpkg(root: &Path) -> Check {
     const NAME: &str = "dpkg";
     let mend = "postern package repair";
-    let is_number = |name: std::ffi::OsString| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-    let updates = std::fs::read_dir(root.join("var/lib/dpkg/updates"));
-    if updates.into_iter().flatten().flatten().any(|entry| is_number(entry.file_name())) {
-        return Check::wrong(NAME, "dpkg was interrupted", mend);
+    match postern_doctor::dpkg(root) {
+        Dpkg::Interrupted => Check::wrong(NAME, "dpkg was interrupted", mend),
+        Dpkg::Unreadable(_) => Check::unknown(NAME, "its status cannot be read"),
+        Dpkg::Broken(names) => Check::wrong(NAME, format!("not wholly installed: {names}"), mend),
+        Dpkg::Whole => Check::ok(NAME, "no transaction is open, every package is whole"),
     }
-    let Ok(status) = std::fs::read(root.join("var/lib/dpkg/status")) else {
-        return Check::unknown(NAME, "its status cannot be read");
-    };
-    let status = String::from_utf8_lossy(&status);
-    let broken = broken(&status);
-    if broken.is_empty() {
-        return Check::ok(NAME, "no transaction is open, every package is whole");
-    }
-    let more = broken.len().saturating_sub(NAMED);
-    let names = broken.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Check::wrong(NAME, format!("not wholly installed: {names}{more}"), mend)
-}
-
-/// Packages in a state that dpkg passes through, or marked to be installed again (dpkg(1), package states).
-fn broken(status: &str) -> Vec<&str> {
-    let mut broken = Vec::new();
-    for paragraph in status.split("\n\n") {
-        let field = |name: &str| paragraph.lines().find_map(|line| line.strip_prefix(name));
-        let (Some(package), Some(status)) = (field("Package: "), field("Status: ")) else { continue };
-        let words: Vec<&str> = status.split_whitespace().collect();
-        let is_whole = matches!(words.as_slice(), [_, "ok", "installed" | "config-files" | "not-installed"]);
-        if !is_whole {
-            broken.push(package);
-        }
-    }
-    broken
 }
 
 /// The kernel's part in confining who writes files, and the agent's own commands.

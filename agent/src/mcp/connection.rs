@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// What the person has to know of the way, if it is not the direct one.
+    /// The sentence for the person, if the way is not the direct one.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
         self.not_direct.as_ref().map(|why| {

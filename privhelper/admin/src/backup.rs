@@ -4,19 +4,20 @@
 
 use crate::audit::verify::settled;
 use crate::audit::{Extent, Proof, tips};
+use crate::file::{self, Access};
 use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
-use crate::own;
 use crate::policy::Purpose;
 use crate::policy::apply::{Consent, load, run_apply, short};
 use crate::policy::sign_off::{self, SignOff};
 use crate::policy::source::Owner;
-use crate::text::{count, escape, time};
+use crate::text::{count, escape, now, time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The only version there is.
@@ -78,7 +79,7 @@ fn taken(host: &Host) -> Result<Backup, String> {
     Ok(Backup {
         v: VERSION,
         host: host.name.clone(),
-        unix_s: own::now(),
+        unix_s: now(),
         digest: compiled.digest.to_string(),
         files: sources.into_iter().map(|source| (source.relative, source.text)).collect(),
         sign_offs,
@@ -214,12 +215,22 @@ fn exchange(etc: &Path, files: &BTreeMap<String, String>) -> io::Result<BTreeMap
         }
     }
     for (name, text) in files {
-        own::put(etc, name, text.as_bytes())?;
+        put(etc, name, text.as_bytes())?;
     }
     for name in before.keys().filter(|name| !files.contains_key(*name)) {
         fs::remove_file(etc.join(name))?;
     }
     Ok(before)
+}
+
+/// Writes a file of the policy, for the group that its directory belongs to.
+fn put(etc: &Path, relative: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = etc.join(relative);
+    let directory = path.parent().unwrap_or(etc);
+    if !directory.exists() {
+        fs::DirBuilder::new().mode(0o750).create(directory)?;
+    }
+    file::replace(&path, bytes, Access::group(fs::metadata(etc)?.gid()))
 }
 
 fn fail(io: &mut Io<'_>, why: &str) -> io::Result<Exit> {

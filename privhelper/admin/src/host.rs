@@ -71,6 +71,16 @@ pub struct Host {
 }
 
 impl Host {
+    /// A group's id and the uids of all its members, each once; none if there is no such group.
+    #[must_use]
+    pub fn group(&self, name: &str) -> Option<(u32, Vec<u32>)> {
+        let (gid, mut uids) = (self.accounts.group)(name)?;
+        uids.extend((self.primary)(gid));
+        uids.sort_unstable();
+        uids.dedup();
+        Some((gid, uids))
+    }
+
     /// The host as an installed Postern finds it.
     #[must_use]
     pub fn real() -> Self {

@@ -10,6 +10,7 @@ pub mod diff;
 pub mod doctor;
 pub mod enforce;
 pub mod explain;
+mod file;
 pub mod finding;
 pub mod host;
 pub mod init;

@@ -167,21 +167,17 @@ impl LoadedPolicy {
 
     /// The uids of a client on this host; none if the user or group does not exist here.
     #[must_use]
-    pub fn uids(&self, host: &Host, client: &root::Client) -> Option<Vec<u32>> {
+    pub fn uids(host: &Host, client: &root::Client) -> Option<Vec<u32>> {
         if client.group.is_empty() {
             return (host.accounts.user)(&client.user).map(|uid| vec![uid]);
         }
-        let (gid, mut uids) = (host.accounts.group)(&client.group)?;
-        uids.extend((host.primary)(gid));
-        uids.sort_unstable();
-        uids.dedup();
-        Some(uids)
+        host.group(&client.group).map(|(_, uids)| uids)
     }
 
     /// The names of all clients that the user of client `name` is on this host: a user may also be in a client's group.
     #[must_use]
     pub fn names_of_same_user(&self, host: &Host, name: &str) -> Vec<String> {
-        let of = |client: &root::Client| self.uids(host, client).unwrap_or_default();
+        let of = |client: &root::Client| Self::uids(host, client).unwrap_or_default();
         let own = self.rules.clients.iter().find(|client| client.name == name);
         // Members of a group differ in which other clients they are.
         let uid = own.filter(|own| own.group.is_empty()).and_then(|own| of(own).first().copied());

@@ -1,11 +1,17 @@
 //! Text for people: what came from elsewhere drives no terminal.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The text with hostile characters as `\u{…}`, so that it stays one line and in order.
 pub use postern_text::braced as escape;
 /// JSON with such characters as `\uxxxx`: the same JSON, since they occur only in its strings.
 pub use postern_text::json as escape_json;
+
+/// Seconds since 1970.
+#[must_use]
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
 
 /// `2026-11-21 04:13:14 UTC` of seconds since 1970.
 #[must_use]

@@ -30,7 +30,6 @@ use crate::policy::apply::Format;
 use arguments::{ApproveArgs, DenyArgs};
 use clap::Subcommand;
 use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The commands about approvals, and the brake.
 #[derive(Debug, Subcommand)]
@@ -83,7 +82,7 @@ pub enum Command {
 /// Output cannot be written.
 pub fn run(command: &Command, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
     let format = |json: bool| if json { Format::Json } else { Format::Text };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = crate::text::now();
     // Standard input shows whether a person is present; the question goes to the terminal itself.
     let mut terminal = io.answers.as_ref().and_then(|_| Terminal::open().ok());
     let person = terminal.as_mut().map(|terminal| terminal as &mut dyn Console);

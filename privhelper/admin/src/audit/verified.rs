@@ -1,6 +1,7 @@
 //! When root verified the installed log last, as `audit verify` notes it for `doctor`.
 
 use crate::own;
+use crate::text::now;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -22,7 +23,7 @@ impl LastVerification {
     /// One of now.
     #[must_use]
     pub fn new(seq: u64, with_key: bool) -> Self {
-        Self { unix_s: own::now(), seq, with_key }
+        Self { unix_s: now(), seq, with_key }
     }
 
     /// Replaces the note of the verification before.

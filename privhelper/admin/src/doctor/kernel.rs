@@ -1,9 +1,9 @@
 //! The clock and Landlock.
 
-use super::check::Check;
 use crate::host::Host;
 use crate::programs::output;
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+use postern_doctor::Check;
 
 const CLOCK: &str = "clock";
 const LANDLOCK: &str = "landlock";

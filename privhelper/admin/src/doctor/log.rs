@@ -1,13 +1,12 @@
 //! The audit log: its chain, the space for it, and when it was verified last.
 
-use super::check::Check;
 use crate::audit::verified::LastVerification;
 use crate::audit::verify::{add_known_records, settled};
 use crate::audit::{Extent, Proof};
 use crate::host::Host;
-use crate::own;
-use crate::text::{count, time};
+use crate::text::{count, now, time};
 use nix::sys::statvfs::statvfs;
+use postern_doctor::Check;
 use std::io;
 
 const LOG: &str = "log";
@@ -82,7 +81,7 @@ fn verified(host: &Host) -> Check {
         Ok(Some(last)) => {
             let key = if last.with_key { "with its key" } else { "without its key" };
             let words = format!("{} up to record {}, {key}", time(last.unix_s), last.seq);
-            let is_old = own::now().saturating_sub(last.unix_s) > VERIFY_DAYS * DAY;
+            let is_old = now().saturating_sub(last.unix_s) > VERIFY_DAYS * DAY;
             if is_old {
                 Check::wrong(VERIFIED, format!("last {words}"), MEND)
             } else {

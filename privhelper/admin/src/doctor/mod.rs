@@ -2,7 +2,6 @@
 //!
 //! Reads files and asks systemd; changes nothing, and works while no service of Postern's runs.
 
-mod check;
 mod kernel;
 mod log;
 mod packages;
@@ -11,7 +10,7 @@ pub mod powers;
 mod session;
 mod units;
 
-pub use check::{Check, State};
+pub use postern_doctor::{Check, State};
 pub use units::LISTENERS;
 
 use crate::host::Host;

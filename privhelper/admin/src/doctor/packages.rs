@@ -1,8 +1,8 @@
 //! dpkg's state and the holder of its lock; needrestart; a restart of the host that packages ask for.
 
-use super::check::Check;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
+use postern_doctor::{Check, Dpkg};
 use std::fs::File;
 use std::path::Path;
 
@@ -10,8 +10,6 @@ const DPKG: &str = "dpkg";
 const LOCK: &str = "dpkg lock";
 const NEEDRESTART: &str = "needrestart";
 const REBOOT: &str = "reboot";
-/// Packages that are named.
-const NAMED: usize = 5;
 /// apt takes the first and keeps it while it runs dpkg, which takes the second.
 const LOCKS: [&str; 2] = ["var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock"];
 
@@ -22,38 +20,12 @@ pub(super) fn checks(root: &Path) -> Vec<Check> {
 /// A transaction that was broken off, or packages that are not whole.
 fn state(root: &Path) -> Check {
     const MEND: &str = "dpkg --configure -a && apt-get -f install";
-    let updates = std::fs::read_dir(root.join("var/lib/dpkg/updates"));
-    // dpkg(1) numbers the changes that it has not merged yet.
-    let is_number = |name: std::ffi::OsString| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-    if updates.into_iter().flatten().flatten().any(|entry| is_number(entry.file_name())) {
-        return Check::wrong(DPKG, "it was interrupted", MEND);
+    match postern_doctor::dpkg(root) {
+        Dpkg::Interrupted => Check::wrong(DPKG, "it was interrupted", MEND),
+        Dpkg::Unreadable(error) => Check::unknown(DPKG, format!("its status cannot be read: {error}")),
+        Dpkg::Broken(names) => Check::wrong(DPKG, format!("not wholly installed: {names}"), MEND),
+        Dpkg::Whole => Check::ok(DPKG, "every package is whole"),
     }
-    let status = match std::fs::read(root.join("var/lib/dpkg/status")) {
-        Ok(status) => String::from_utf8_lossy(&status).into_owned(),
-        Err(error) => return Check::unknown(DPKG, format!("its status cannot be read: {error}")),
-    };
-    let broken = broken(&status);
-    if broken.is_empty() {
-        return Check::ok(DPKG, "every package is whole");
-    }
-    let more = broken.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let names = broken.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
-    Check::wrong(DPKG, format!("not wholly installed: {names}{more}"), MEND)
-}
-
-/// Packages in a state that dpkg passes through, or marked to be installed again (dpkg(1), package states).
-fn broken(status: &str) -> Vec<&str> {
-    let is_broken = |paragraph: &&str| {
-        let status = paragraph.lines().find_map(|line| line.strip_prefix("Status: "));
-        let words = status.unwrap_or_default().split_whitespace().collect::<Vec<_>>();
-        !words.is_empty() && !matches!(words[..], [_, "ok", "installed" | "config-files" | "not-installed"])
-    };
-    status
-        .split("\n\n")
-        .filter(is_broken)
-        .filter_map(|paragraph| paragraph.lines().find_map(|line| line.strip_prefix("Package: ")))
-        .collect()
 }
 
 /// Who holds one of dpkg's locks.

@@ -1,12 +1,12 @@
 //! The accepted policy beside the files that it came from, and beside the last sign-off.
 
-use super::check::Check;
 use crate::host::Host;
 use crate::policy::accepted::{self, Accepted};
 use crate::policy::apply::short;
 use crate::policy::sign_off;
 use crate::status;
 use crate::text::time;
+use postern_doctor::Check;
 use std::io;
 
 const POLICY: &str = "policy";

@@ -1,11 +1,11 @@
 //! What the users of clients can do on this host without any rule of the policy.
 
-use super::check::Check;
 use crate::host::Host;
 use crate::lint::facts::{Facts, User};
 use crate::lint::gather::{self, UnitScope};
 use crate::lint::powers;
 use crate::policy::accepted;
+use postern_doctor::Check;
 use postern_proto::root::v1 as root;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Whether the person's session has the groups that the account files give: a session keeps those that it began with.
 
-use super::check::Check;
 use crate::host::Host;
+use postern_doctor::Check;
 use std::path::Path;
 
 const GROUPS: &str = "groups";
@@ -20,12 +20,11 @@ pub(super) fn checks(host: &Host) -> Vec<Check> {
     let session = session(&host.root.join("proc"), person);
     let mut known = Vec::new();
     for (group, may) in ROLES {
-        let Some((gid, mut members)) = (host.accounts.group)(group) else {
+        let Some((gid, members)) = host.group(group) else {
             let why = format!("there is no group {group}");
             checks.push(Check::wrong(GROUPS, why, "systemd-sysusers postern.conf"));
             continue;
         };
-        members.extend((host.primary)(gid));
         if members.contains(&person) {
             known.push((group, gid, may));
         }

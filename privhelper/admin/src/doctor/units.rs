@@ -1,10 +1,10 @@
 //! Postern's units as PID 1 has them, the sockets' files, and the recorder's answer.
 
-use super::check::Check;
 use crate::host::Host;
 use crate::operator::{self, CallError};
 use crate::programs::output;
 use crate::text::count;
+use postern_doctor::Check;
 use postern_proto::v1::{OperatorStatus, OperatorStatusRequest};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 

@@ -2,12 +2,13 @@
 
 use super::plan::Plan;
 use super::text::HEADER;
+use crate::file::{self, Access};
 use crate::host::Host;
 use crate::lint::gather;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The unit that the drop-in belongs to, and the drop-in's name.
@@ -65,7 +66,7 @@ impl Installed<'_> {
     pub fn revert(self) -> Result<(), String> {
         let failed = |error: io::Error| io_message(&self.drop_in, &error);
         match &self.before {
-            Some(text) => replace(&self.drop_in, text).map_err(failed)?,
+            Some(text) => file::replace(&self.drop_in, text, Access::own(0o644)).map_err(failed)?,
             None => fs::remove_file(&self.drop_in).map_err(failed)?,
         }
         reload(self.host)
@@ -91,18 +92,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_message(path, &error)),
         Ok(_) | Err(_) => {}
     }
-    replace(path, text.as_bytes()).map_err(|error| io_message(path, &error))
-}
-
-/// All or nothing, also when the power goes.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(bytes)?;
-    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(directory)?.sync_all()
+    file::replace(path, text.as_bytes(), Access::own(0o644)).map_err(|error| io_message(path, &error))
 }
 
 /// Removes units of ours that no policy names any more.

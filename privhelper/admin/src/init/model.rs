@@ -2,13 +2,13 @@
 
 use super::answers::line;
 use super::args::{InitArgs, Provider};
+use crate::file::{self, Access};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::packs::Stop;
 use crate::text::escape;
 use clap::ValueEnum;
-use nix::unistd::{Gid, Uid, fchown};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::MetadataExt;
@@ -171,12 +171,6 @@ fn models(provider: Provider) -> io::Result<Vec<String>> {
 /// Replaces the file whole, with the owner, group and mode that it had.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let facts = fs::symlink_metadata(path)?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let mut file = tempfile::Builder::new().prefix(".init").tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    fchown(file.as_file(), Some(Uid::from_raw(facts.uid())), Some(Gid::from_raw(facts.gid())))?;
-    file.as_file().set_permissions(facts.permissions())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(directory)?.sync_all()
+    let access = Access { uid: Some(facts.uid()), gid: Some(facts.gid()), mode: facts.mode() };
+    file::replace(path, text.as_bytes(), access)
 }

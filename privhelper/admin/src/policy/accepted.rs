@@ -5,6 +5,7 @@
 
 use super::Compiled;
 use super::source::Source;
+use crate::file::{self, Access};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use postern_policy::types::Digest;
 use postern_proto::root::v1 as root;
@@ -236,13 +237,7 @@ impl Store {
     }
 
     fn replace(&self, name: &str, bytes: &[u8], group: u32) -> io::Result<()> {
-        // tempfile makes it with mode 0600 under a name that nobody has.
-        let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
-        file.write_all(bytes)?;
-        share(file.as_file(), group, 0o640)?;
-        file.as_file().sync_all()?;
-        file.persist(self.path.join(name)).map_err(|error| error.error)?;
-        self.directory.sync_all()
+        file::replace(&self.path.join(name), bytes, Access::group(group))
     }
 
     fn sweep(&self, keep: &str) -> io::Result<()> {

@@ -21,7 +21,6 @@ use postern_proto::v1::{OperatorApplied, OperatorApplyRequest};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The form of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,7 +280,7 @@ fn accept(
             return Err(revert(installed, format!("{why}{start}")));
         }
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = crate::text::now();
     // SUDO_UID is text that the caller sets; the login uid and the real uid are the kernel's word. Under sudo the real
     // uid is root's, the login uid still the person's.
     let uid = (host.login_uid)().unwrap_or_else(|| nix::unistd::getuid().as_raw());

@@ -1,11 +1,11 @@
 //! Changes of the policy's files that are accepted together with what is in them, or not made at all.
 
 use super::source::Source;
+use crate::file::{self, Access};
 use nix::fcntl::OFlag;
-use nix::unistd::{Gid, fchown};
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// The directory of files beside `policy.toml`.
@@ -114,13 +114,7 @@ fn put(etc: &Path, name: &str, content: Option<&[u8]>) -> io::Result<()> {
     let directory = options.open(&path)?;
     match content {
         Some(content) => {
-            // A name with a leading dot is no part of the policy.
-            let mut file = tempfile::Builder::new().prefix(".edit").tempfile_in(&path)?;
-            file.write_all(content)?;
-            fchown(file.as_file(), None, Some(Gid::from_raw(directory.metadata()?.gid())))?;
-            file.as_file().set_permissions(Permissions::from_mode(0o640))?;
-            file.as_file().sync_all()?;
-            file.persist(path.join(name)).map_err(|error| error.error)?;
+            file::replace(&path.join(name), content, Access::group(directory.metadata()?.gid()))?;
         }
         None => match fs::remove_file(path.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

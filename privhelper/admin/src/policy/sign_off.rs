@@ -9,8 +9,9 @@ use super::source::Owner;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::lint::command::log;
+use crate::loaded_policy::LoadedPolicy;
 use crate::own;
-use crate::text::{count, escape, time};
+use crate::text::{count, escape, now, time};
 use clap::Args;
 use postern_proto::root::v1 as root;
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,8 @@ pub fn run(host: &Host, args: &SignOffArgs, io: &mut Io<'_>) -> io::Result<Exit>
     };
     // Under sudo the login uid is still the person's.
     let uid = (host.login_uid)().unwrap_or_else(|| nix::unistd::getuid().as_raw());
-    if clients(host, &rules).contains(&uid) {
+    let is_client = |client| LoadedPolicy::uids(host, client).is_some_and(|uids| uids.contains(&uid));
+    if rules.clients.iter().any(is_client) {
         writeln!(
             io.err,
             "not signed off: uid {uid} is a client of this policy, and cannot review what it may do"
@@ -121,7 +123,7 @@ pub fn run(host: &Host, args: &SignOffArgs, io: &mut Io<'_>) -> io::Result<Exit>
     if !args.yes && !agrees(&reviewer, io)? {
         return Ok(Exit::NotApproved);
     }
-    let one = SignOff { digest, unix_s: own::now(), uid, reviewer, note: args.note.clone() };
+    let one = SignOff { digest, unix_s: now(), uid, reviewer, note: args.note.clone() };
     let text = format!("policy {} signed off by {} (uid {uid})", one.digest, one.reviewer);
     let line = format!("signed off: {} by {}", short(&one.digest), one.reviewer);
     let written = read(&host.own).and_then(|all| merge(&host.own, all, vec![one]));
@@ -147,19 +149,6 @@ fn chosen(host: &Host, files: bool) -> Result<(root::Rules, String), String> {
     let accepted =
         accepted.ok_or("no policy is accepted yet: see `postern-admin policy apply`, or sign `--files`")?;
     Ok((accepted.rules, accepted.digest.to_string()))
-}
-
-/// The uids of all clients of a policy on this host.
-fn clients(host: &Host, rules: &root::Rules) -> Vec<u32> {
-    let uids = |client: &root::Client| {
-        if client.group.is_empty() {
-            return (host.accounts.user)(&client.user).into_iter().collect();
-        }
-        let Some((gid, mut uids)) = (host.accounts.group)(&client.group) else { return Vec::new() };
-        uids.extend((host.primary)(gid));
-        uids
-    };
-    rules.clients.iter().flat_map(uids).collect()
 }
 
 fn agrees(reviewer: &str, io: &mut Io<'_>) -> io::Result<bool> {

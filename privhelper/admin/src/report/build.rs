@@ -11,15 +11,15 @@ use crate::host::Host;
 use crate::loaded_policy::{LoadedPolicy, Origin};
 use crate::text::{count, time};
 use postern_policy::Decision;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything that there is to say.
 pub fn build(loaded: &LoadedPolicy, host: &Host, name: String) -> Report {
     let (log, uses) = read_log(loaded, host);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = crate::text::now();
     let clients =
         loaded.rules.clients.iter().map(|wire| client(loaded, host, wire, uses.as_ref())).collect::<Vec<_>>();
-    let uids = loaded.rules.clients.iter().flat_map(|client| loaded.uids(host, client).unwrap_or_default());
+    let uids =
+        loaded.rules.clients.iter().flat_map(|client| LoadedPolicy::uids(host, client).unwrap_or_default());
     let mut report = Report {
         v: 1,
         host: name,

@@ -14,7 +14,7 @@ use postern_record::Risk;
 /// A client with all that it is granted.
 pub fn client(loaded: &LoadedPolicy, host: &Host, wire: &root::Client, uses: Option<&Uses>) -> Client {
     let (kind, name) = if wire.group.is_empty() { ("user", &wire.user) } else { ("group", &wire.group) };
-    let who = match loaded.uids(host, wire) {
+    let who = match LoadedPolicy::uids(host, wire) {
         None => format!("{kind} {name}, which this host does not know"),
         Some(uids) if uids.is_empty() => format!("{kind} {name}, which has no member"),
         Some(uids) if kind == "user" => {

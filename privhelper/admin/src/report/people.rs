@@ -27,9 +27,6 @@ pub fn person(host: &Host, uid: u32) -> Person {
 }
 
 fn members(host: &Host, group: &str) -> Option<Vec<Person>> {
-    let (gid, mut uids) = (host.accounts.group)(group)?;
-    uids.extend((host.primary)(gid));
-    uids.sort_unstable();
-    uids.dedup();
+    let (_, uids) = host.group(group)?;
     Some(uids.into_iter().map(|uid| person(host, uid)).collect())
 }

@@ -1,4 +1,8 @@
-//! One line of `doctor`.
+//! One line of `postern doctor` and `postern-admin doctor`, and the state of dpkg that both look at.
+
+mod dpkg;
+
+pub use dpkg::{Dpkg, dpkg};
 
 use serde::Serialize;
 
@@ -24,22 +28,25 @@ pub enum State {
     Ok,
     /// Not as it should be.
     Wrong,
-    /// This user cannot see it.
+    /// This user cannot see it, or not now.
     Unknown,
 }
 
 impl Check {
     /// As it should be.
+    #[must_use]
     pub fn ok(check: &'static str, detail: impl Into<String>) -> Self {
         Self { check, state: State::Ok, detail: detail.into(), mend: None }
     }
 
     /// Not as it should be, and the command that mends it.
+    #[must_use]
     pub fn wrong(check: &'static str, detail: impl Into<String>, mend: impl Into<String>) -> Self {
         Self { check, state: State::Wrong, detail: detail.into(), mend: Some(mend.into()) }
     }
 
     /// Not to be seen by this user.
+    #[must_use]
     pub fn unknown(check: &'static str, detail: impl Into<String>) -> Self {
         Self { check, state: State::Unknown, detail: detail.into(), mend: None }
     }
