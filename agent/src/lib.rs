@@ -29,10 +29,10 @@ mod report;
 mod request;
 pub mod sandbox;
 pub mod secrets;
-pub mod serve;
-pub mod shell;
-#[expect(clippy::disallowed_methods, reason = "it runs inside the sandbox, and so does what it starts")]
-pub mod shim;
+pub mod service;
+pub mod shell_parser;
+pub mod shell_policy;
+pub mod shims;
 mod show;
 mod site_prompt;
 pub mod sse;

@@ -3,7 +3,7 @@
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
 use postern_agent::secrets::CleanLog;
-use postern_agent::{Host, cli, config, log, sandbox, shell, shim};
+use postern_agent::{Host, cli, config, log, sandbox, shell_policy, shims};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const READER_TIME: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let argv: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = shim::called(&argv) {
+    if let Some(code) = shims::called(&argv) {
         return code.into();
     }
     // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
@@ -20,14 +20,14 @@ fn main() -> ExitCode {
     match argv.get(1) {
         Some(word) if word == sandbox::SUPERVISE => return sandbox::supervise_main(),
         Some(word) if word == sandbox::CONFINED => return sandbox::confined_main(),
-        Some(word) if word == shell::READER => return shell::reader_main(),
+        Some(word) if word == shell_policy::READER => return shell_policy::reader_main(),
         Some(_) | None => {}
     }
     let host = Host::default();
     let is_service = argv.get(1).is_some_and(|word| word == "serve");
     if is_service {
         // A text of a model's is read in a process that can be ended: one that hangs its reader delays nobody else.
-        shell::read_in_processes("/proc/self/exe".into(), READER_TIME);
+        shell_policy::read_in_processes("/proc/self/exe".into(), READER_TIME);
     }
     let log = if is_service {
         // A fault in the configuration is told by the service itself.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{HEADERS, Place, http, until};
-use postern_agent::shell::{Level, Rules, read_in_processes, words};
+use postern_agent::shell_policy::{Level, Rules, read_in_processes, words};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -9,8 +9,8 @@ use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::pending_request::{AttemptError, Mode};
 use crate::request::Request;
-use crate::serve;
-use crate::shell::Rules;
+use crate::service;
+use crate::shell_policy::Rules;
 use crate::transport::Transport;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl Session<'_> {
         let mut checks = vec![groups::check()];
         let direct = Transport::Helper(Helper::new(&self.host.helper_socket));
         let (health, helper) = if self.global.direct {
-            (None, Some(serve::probe(&direct).await))
+            (None, Some(service::probe(&direct).await))
         } else {
             let (agent, health) = self.agent_check().await;
             checks.push(agent);

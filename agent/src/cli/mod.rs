@@ -35,10 +35,10 @@ use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::host::Host;
 use crate::request::Request;
-use crate::shell::Rules;
+use crate::shell_policy::Rules;
 use crate::trace::{self, Trace};
 use crate::transport::Transport;
-use crate::{config, operators, serve};
+use crate::{config, operators, service};
 use clap::{CommandFactory, Parser};
 use hyper::Method;
 use options::{Cli, Command, Config, Tasks};
@@ -96,7 +96,7 @@ impl Session<'_> {
             Command::Shell(command) => self.shell(command).await,
             Command::Mcp(command) => self.mcp(command).await,
             Command::TellOperators { id } => self.tell_operators(&id),
-            Command::Serve => match serve::serve(self.host).await {
+            Command::Serve => match service::serve(self.host).await {
                 Ok(()) => Exit::Done,
                 Err(error) => self.fail(&Fault::new("internal", format!("cannot serve: {error}"))),
             },
@@ -156,7 +156,7 @@ impl Session<'_> {
 
     async fn health(&mut self) -> Exit {
         let health = if self.global.direct {
-            let helper = serve::probe(&Transport::Helper(Helper::new(&self.host.helper_socket))).await;
+            let helper = service::probe(&Transport::Helper(Helper::new(&self.host.helper_socket))).await;
             json!({ "helper": helper })
         } else {
             let agent = AgentClient::new(&self.host.agent_socket);

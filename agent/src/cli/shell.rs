@@ -6,7 +6,7 @@ use super::tasks::{Going, RunRequest};
 use super::typed::limited;
 use crate::event::Fault;
 use crate::exit::Exit;
-use crate::shell::{Level, Rules};
+use crate::shell_policy::{Level, Rules};
 use crate::task::Work;
 use crate::tool::Tool;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! The last words of a task are a model's, and are looked at like any output: what looks like a call was not
 //! made, and what would be dangerous to type is marked as such.
 
-use crate::shell::{Level, Rules};
+use crate::shell_policy::{Level, Rules};
 use regex::Regex;
 use std::sync::LazyLock;
 

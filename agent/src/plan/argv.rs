@@ -1,6 +1,6 @@
 //! The words of a planned command. No shell reads them: a text that would need one is no plan.
 
-use crate::shell::{LONGEST, is_assignment, is_bad};
+use crate::shell_parser::{LONGEST, is_assignment, is_bad};
 
 /// Splits a command's text into its words: blanks part them, quotes keep them together.
 ///

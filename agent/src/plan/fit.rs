@@ -3,7 +3,7 @@
 use super::command::{Check, CommandPlan, Step};
 use super::meaning::Meaning;
 use super::unfit::{Code, Unfit, unfit};
-use crate::shell::{Level, Rules};
+use crate::shell_policy::{Level, Rules};
 use crate::task::request;
 use crate::tool::Tool;
 use postern_patch::parse;

@@ -1,13 +1,13 @@
 //! Translates a planned command's words: to requests of the helper, or a program in the sandbox.
 
 use super::argv;
-use crate::shell::shim::{self, Nowhere, Translation};
+use crate::shims::{self, Nowhere, Translation};
 
 /// What a command comes to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meaning {
     /// Requests, in this order.
-    Requests(Vec<shim::Step>),
+    Requests(Vec<shims::Step>),
     /// A program in the sandbox.
     Program,
     /// Neither; why, and what to use.
@@ -21,7 +21,7 @@ impl Meaning {
     /// The text is more than plain words.
     pub fn of(command: &str) -> Result<Self, String> {
         let words = argv::split(command)?;
-        Ok(match shim::translate(&words, &mut Nowhere(USE_A_CALL)) {
+        Ok(match shims::translate(&words, &mut Nowhere(USE_A_CALL)) {
             Translation::Steps(steps) => Self::Requests(steps),
             Translation::Local(_) => Self::Program,
             Translation::Advice(why, _) => Self::Nothing(why),

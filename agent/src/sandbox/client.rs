@@ -3,7 +3,7 @@
 use super::job::{Job, Record, Sandbox};
 use super::wire::{self, SandboxReply, SandboxRequest};
 use crate::event::Fault;
-use crate::shell::Profile;
+use crate::shell_policy::Profile;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io;
 use std::mem::MaybeUninit;

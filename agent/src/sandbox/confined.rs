@@ -5,7 +5,7 @@ use super::job::Program;
 use super::wire::{self, SandboxJob};
 use super::{calls, paths, workspace};
 use crate::event::Fault;
-use crate::shell::Profile;
+use crate::shell_policy::Profile;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,

@@ -2,7 +2,7 @@
 
 use super::quota;
 use crate::args::base64_bytes;
-use crate::shell::Profile;
+use crate::shell_policy::Profile;
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

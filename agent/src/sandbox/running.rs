@@ -5,7 +5,7 @@ use super::output_buffer::OutputBuffer;
 use super::wire::{self, SandboxJob};
 use super::workspace::{self, Size, Workspace};
 use crate::event::Fault;
-use crate::shell::Profile;
+use crate::shell_policy::Profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};

@@ -9,7 +9,7 @@ use super::running::Running;
 use super::wire::{self, SandboxJob, SandboxReply, SandboxRequest};
 use super::workspace::{self, Size, Workspace};
 use crate::event::Fault;
-use crate::shell::Profile;
+use crate::shell_policy::Profile;
 use nix::unistd::{Uid, User};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{

@@ -4,7 +4,7 @@
 use super::job::{Program, Record, Unenforced};
 use super::quota::TOTAL;
 use crate::event::Fault;
-use crate::shell::Profile;
+use crate::shell_policy::Profile;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io;

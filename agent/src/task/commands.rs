@@ -1,12 +1,12 @@
 //! Runs the agent's own commands: the judge, the sandbox, and what people allowed for a session.
 
 use super::allowed::Allowed;
-use crate::Host;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};
 use crate::event::Fault;
+use crate::host::Host;
 use crate::sandbox::{Sandbox, Unenforced};
-use crate::shell::{self, Decision, Profile, Rules};
+use crate::shell_policy::{self, Decision, Profile, Rules};
 use std::sync::Arc;
 
 /// One of these for all tasks.
@@ -61,7 +61,7 @@ impl Commands {
     /// The words of a text that needs no shell.
     pub async fn words(&self, text: &str) -> Option<Vec<String>> {
         let text = text.to_owned();
-        tokio::task::spawn_blocking(move || shell::words(&text)).await.ok().flatten()
+        tokio::task::spawn_blocking(move || shell_policy::words(&text)).await.ok().flatten()
     }
 
     /// Whether any command is run.

@@ -360,7 +360,7 @@ impl Place {
         let listener = UnixListener::bind(&self.host.agent_socket).expect("bind");
         let host = self.host.clone();
         tokio::spawn(async move {
-            postern_agent::serve::serve_on(listener, &host, std::future::pending()).await.expect("serve");
+            postern_agent::service::serve_on(listener, &host, std::future::pending()).await.expect("serve");
         })
     }
 
@@ -376,7 +376,7 @@ impl Place {
             runtime.block_on(async {
                 let listener = UnixListener::from_std(listener).expect("listener");
                 tokio::select! {
-                    served = postern_agent::serve::serve_on(listener, &host, std::future::pending()) => {
+                    served = postern_agent::service::serve_on(listener, &host, std::future::pending()) => {
                         served.expect("serve");
                     }
                     _ = dead => {}

@@ -6,7 +6,7 @@ use crate::common::{FakeHelper, Place, Play, Ran, completed, ended, refused, uni
 use crate::server::Server;
 use crate::tasks::calls;
 use postern_agent::Exit;
-use postern_agent::shell::shim::PROGRAMS;
+use postern_agent::shims::PROGRAMS;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -260,7 +260,7 @@ async fn script_with_untranslatable_file_commands_is_refused_before_its_first_ch
 
 #[test]
 fn script_that_can_be_translated_or_works_on_its_own_files_is_not_refused() {
-    let rules = postern_agent::shell::Rules::builtin().unwrap();
+    let rules = postern_agent::shell_policy::Rules::builtin().unwrap();
     for script in [
         "sudo systemctl stop nginx\nsudo cp a.conf /etc/nginx/a.conf\nsudo sed -i s/a/b/ /etc/hosts\nsudo mkdir -p /srv/a/b",
         "rm -rf build; cp -a src build; sudo systemctl restart nginx",

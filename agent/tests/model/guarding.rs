@@ -6,7 +6,7 @@ use postern_agent::Exit;
 use postern_agent::config::{Config, read_under};
 use postern_agent::model::answer;
 use postern_agent::secrets::Secrets;
-use postern_agent::shell::Rules;
+use postern_agent::shell_policy::Rules;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -416,7 +416,7 @@ async fn the_agent_does_not_start_where_its_secrets_could_not_be_taken_out() {
     let text: String = (0..8).map(row).collect();
     std::fs::write(&place.host.config, text).unwrap();
     let listener = tokio::net::UnixListener::bind(&place.host.agent_socket).unwrap();
-    let served = postern_agent::serve::serve_on(listener, &place.host, std::future::pending()).await;
+    let served = postern_agent::service::serve_on(listener, &place.host, std::future::pending()).await;
     let why = served.expect_err("it refuses to start").to_string();
     assert!(why.contains("the secrets are too large to be kept out of what is shown"), "{why}");
 }

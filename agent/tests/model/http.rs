@@ -3,7 +3,7 @@
 use crate::common::{Place, Play, ended, refused};
 use crate::{schema, server};
 use http_body_util::BodyExt;
-use postern_agent::serve::ROUTES;
+use postern_agent::service::ROUTES;
 use postern_proto::v1::Status;
 use serde_json::{Value, json};
 use std::net::SocketAddr;

@@ -21,7 +21,7 @@ const DIRECTORY: &str = "POSTERN_TEST_SERVES_IN";
 fn serves_where_it_is_told() {
     let directory = std::env::var(DIRECTORY).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(postern_agent::serve::serve(&host_at(Path::new(&directory)))).unwrap();
+    runtime.block_on(postern_agent::service::serve(&host_at(Path::new(&directory)))).unwrap();
 }
 
 /// `postern serve` as a process of its own. Dropped, it is killed with SIGKILL.

@@ -2,7 +2,7 @@
 
 use super::common::tool::ToolServer;
 use postern_agent::sandbox::{Ended, Holder, Job, Program, Record, Sandbox};
-use postern_agent::shell::Profile;
+use postern_agent::shell_policy::Profile;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use std::io::{Read, Write};

@@ -1,6 +1,7 @@
 //! Texts that are written to break whoever reads them. The seeds are fixed: every run tries the same texts.
 
-use postern_agent::shell::{LONGEST, Level, Rules};
+use postern_agent::shell_parser::LONGEST;
+use postern_agent::shell_policy::{Level, Rules};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers that are the same at every run (splitmix64).

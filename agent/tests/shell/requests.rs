@@ -1,6 +1,6 @@
 //! Which commands count as requests to the helper, about which nobody is asked, and which run as files in the sandbox.
 
-use postern_agent::shell::{Level, Rules};
+use postern_agent::shell_policy::{Level, Rules};
 
 fn effective(command: &str) -> Level {
     Rules::builtin().unwrap().judge(command).effective()

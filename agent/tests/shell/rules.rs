@@ -1,6 +1,6 @@
 //! The rules' file.
 
-use postern_agent::shell::{Capability, Level, Profile, Rules};
+use postern_agent::shell_policy::{Capability, Level, Profile, Rules};
 
 #[test]
 fn the_built_in_rules_keep_every_promise_of_their_examples() {

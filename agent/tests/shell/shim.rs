@@ -1,7 +1,7 @@
 //! What becomes of `sudo` and its like: the table `tests/data/shim.tsv`, and what the requests hold.
 
-use postern_agent::shell::shim::{AfterFailure, PROGRAMS, ProgramFamily, ShimHost, Translation, translate};
-use postern_agent::shell::{Level, Rules};
+use postern_agent::shell_policy::{Level, Rules};
+use postern_agent::shims::{AfterFailure, PROGRAMS, ProgramFamily, ShimHost, Translation, translate};
 use std::collections::BTreeMap;
 
 const TABLE: &str = include_str!("../data/shim.tsv");
@@ -157,7 +157,7 @@ fn advice_is_one_line_and_no_success() {
     }
 }
 
-fn steps(command: &str) -> Vec<postern_agent::shell::shim::Step> {
+fn steps(command: &str) -> Vec<postern_agent::shims::Step> {
     match call(command) {
         Translation::Steps(steps) => steps,
         other => panic!("{command}: {other:?}"),

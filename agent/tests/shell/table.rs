@@ -1,6 +1,6 @@
 //! The red team's table: `tests/data/shell.tsv`, each command with the level and a rule that must apply.
 
-use postern_agent::shell::{Level, Rules};
+use postern_agent::shell_policy::{Level, Rules};
 
 const TABLE: &str = include_str!("../data/shell.tsv");
 

@@ -8,8 +8,8 @@ use super::runner::Runner;
 use super::step::{result, unit_of};
 use crate::pending_request::Mode;
 use crate::plan::Meaning;
-use crate::shell::Level;
-use crate::shell::shim::{self, AfterFailure, State};
+use crate::shell_policy::Level;
+use crate::shims::{self, AfterFailure, State};
 use crate::task::{StepResult, StepStatus, Task};
 use crate::tool::Tool;
 
@@ -60,7 +60,7 @@ impl Runner<'_> {
         task: &mut Task,
         number: usize,
         tool: &Tool,
-        steps: Vec<shim::Step>,
+        steps: Vec<shims::Step>,
         acceptable: &[u8],
     ) -> StepResult {
         let mut whole = StepResult::new(number, tool.clone(), StepStatus::Ok);

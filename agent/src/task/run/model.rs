@@ -22,7 +22,7 @@ use crate::pending_request::{Mode, PendingRequest, new_id};
 use crate::plan::Expected;
 use crate::request::Request;
 use crate::secrets::Secrets;
-use crate::shell::Rules;
+use crate::shell_policy::Rules;
 use crate::show;
 use crate::task::question::{Choice, Kind, UserAnswer};
 use crate::task::results;

@@ -271,5 +271,5 @@ fn shell_rules_page_has_every_key_and_an_example_of_it() {
     let page = page("docs/postern-shell-rules.5.md");
     let examples = blocks(&page, "yaml");
     check_tables(&page, &examples, &tables::shell_rules());
-    postern_agent::shell::Rules::with("the page", &examples).expect("valid rules");
+    postern_agent::shell_policy::Rules::with("the page", &examples).expect("valid rules");
 }

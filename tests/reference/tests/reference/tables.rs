@@ -165,7 +165,7 @@ pub fn agent() -> Vec<(&'static str, Keys)> {
 
 /// The tables of shell-rules.yaml by the heading of the page.
 pub fn shell_rules() -> Vec<(&'static str, Vec<String>)> {
-    use postern_agent::shell::{RuleText, RulesFile};
+    use postern_agent::shell_policy::{RuleText, RulesFile};
     vec![("Description", fields::<RulesFile>()), ("Rules", fields::<RuleText>())]
 }
 

@@ -6,9 +6,10 @@ use super::exit_status::ProgramFamily;
 use super::files::{append, overwrite};
 use super::operands::absolute;
 use super::table::command;
-use crate::shell::guard::{LONGEST, bounded};
-use crate::shell::read::{Reader, options};
-use crate::shell::script::{Certainty, Power, Script, Word};
+use crate::shell_parser::LONGEST;
+use crate::shell_parser::guard::bounded;
+use crate::shell_parser::read::{Reader, options};
+use crate::shell_parser::script::{Certainty, Power, Script, Word};
 use brush_parser::{Parser, SourceInfo, ast};
 
 const PLAIN: &str =

@@ -4,9 +4,10 @@
 //! in a process of its own, which the kernel ends: nothing is left behind, and the next text is read as ever. A command
 //! line that reads one text for one person does so on a thread.
 
-use super::guard::{bounded, is_bad};
 use super::judging::Judging;
-use super::plain;
+use crate::shell_parser::guard::bounded;
+use crate::shell_parser::is_bad;
+use crate::shell_parser::plain;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, setrlimit};
 use serde::{Deserialize, Serialize};

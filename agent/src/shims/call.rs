@@ -3,8 +3,8 @@
 use super::exit_status::ProgramFamily;
 use super::unit_query::UnitQuery;
 use crate::request::Request;
-use crate::shell::options::{OptionOrder, Options, Parsed};
-use crate::shell::script::Word;
+use crate::shell_parser::options::{OptionOrder, Options, Parsed};
+use crate::shell_parser::script::Word;
 
 /// What the place tells where a shimmed program was called. What it reads, it reads as the tool's own user.
 pub trait ShimHost {

@@ -34,7 +34,7 @@ pub struct Decision {
     pub can_remember: bool,
     /// Without what becomes requests to the helper, on which the policy decides: by this a person is asked.
     pub own_level: Level,
-    /// Programs in it that have a shim; see [`super::shim`].
+    /// Programs in it that have a shim; see [`crate::shims`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shims: Vec<String>,
     /// Of several commands, those for a shim that no request does, each with why.

@@ -8,6 +8,8 @@ mod nowhere;
 mod operands;
 mod owners;
 mod packages;
+#[expect(clippy::disallowed_methods, reason = "it runs inside the sandbox, and so does what it starts")]
+mod program;
 mod script;
 mod table;
 mod translate;
@@ -18,6 +20,7 @@ pub mod wire;
 pub use call::{AfterFailure, ShimHost, Step};
 pub use exit_status::{ExitStatus, ProgramFamily};
 pub use nowhere::{Foreseen, Nowhere};
-pub(super) use translate::looks;
+pub use program::called;
+pub(crate) use translate::looks;
 pub use translate::{PROGRAMS, Translation, translate};
 pub use unit_query::{State, UnitQuery};

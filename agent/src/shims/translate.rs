@@ -4,7 +4,7 @@ use super::call::{Refusal, ShimHost, Step, program, words};
 use super::exit_status::ProgramFamily;
 use super::table::command;
 use super::{files, script};
-use crate::shell::options::{OptionOrder, Options};
+use crate::shell_parser::options::{OptionOrder, Options};
 
 /// What a shimmed program stands for.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +78,7 @@ fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusa
         return Ok(Translation::Local(vec!["true".to_owned()]));
     }
     let mut inner: Vec<String> = parsed.operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
-    while inner.first().is_some_and(|word| crate::shell::wrap::is_assignment(word)) {
+    while inner.first().is_some_and(|word| crate::shell_parser::is_assignment(word)) {
         inner.remove(0);
     }
     match program(&inner).as_str() {
@@ -97,7 +97,7 @@ fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusa
 
 /// `sudo env NAME=value COMMAND`.
 fn sudo_env(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
-    let rest = argv.iter().skip(1).skip_while(|word| crate::shell::wrap::is_assignment(word)).cloned();
+    let rest = argv.iter().skip(1).skip_while(|word| crate::shell_parser::is_assignment(word)).cloned();
     let mut again = vec!["sudo".to_owned()];
     again.extend(rest);
     if again.get(1).is_none_or(|word| word.starts_with('-') || word == "env") {

@@ -1,8 +1,8 @@
 //! Runs the tasks of the queue beside each other. Whatever becomes of one, the others go on.
 
 use super::app::Model;
-use crate::Host;
 use crate::config::tables::Limits;
+use crate::host::Host;
 use crate::local::ReadTools;
 use crate::model::budget::Budget;
 use crate::operators;

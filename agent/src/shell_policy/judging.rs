@@ -2,11 +2,11 @@
 
 use super::ahead::{is_cd, untranslatable};
 use super::paths::Directories;
-use super::read::{DEPTH, read, rough};
 use super::rule::PROGRAMS;
-use super::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
-use super::wrap::{Inside, inside, is_shell, resets_path};
-use super::wrappers::Frame;
+use crate::shell_parser::read::{DEPTH, read, rough};
+use crate::shell_parser::script::{Certainty, Fact, Flow, Input, Power, Script, Simple, Word};
+use crate::shell_parser::wrap::{Inside, inside, is_shell, resets_path};
+use crate::shell_parser::wrappers::Frame;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

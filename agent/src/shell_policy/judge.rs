@@ -1,14 +1,14 @@
 //! The decision on a text: every command in it by every rule, the strictest wins.
 
 use super::decision::{Decision, sum};
-use super::guard::{LONGEST, is_bad};
 use super::judging::Judging;
 use super::level::Level;
 use super::reader::{self, How, Job, ReaderReply};
 use super::rule::{PROGRAMS, Rule};
 use super::rules::Rules;
-use super::script::{Fact, Power, Simple};
-use super::shim;
+use crate::shell_parser::script::{Fact, Power, Simple};
+use crate::shell_parser::{LONGEST, is_bad};
+use crate::shims;
 use std::collections::HashSet;
 
 impl Rules {
@@ -53,7 +53,7 @@ impl Rules {
         decision.untranslated.clone_from(&judging.untranslated);
         for command in &judging.plain {
             let name = command.program();
-            if shim::PROGRAMS.contains(&name) && !decision.shims.iter().any(|seen| seen == name) {
+            if shims::PROGRAMS.contains(&name) && !decision.shims.iter().any(|seen| seen == name) {
                 decision.shims.push(name.to_owned());
             }
         }
@@ -100,7 +100,7 @@ fn is_request(command: &Simple) -> bool {
                 )
         }
     };
-    asks_the_helper && !shim::looks(&argv)
+    asks_the_helper && !shims::looks(&argv)
 }
 
 fn has_program_directory(command: &Simple) -> bool {

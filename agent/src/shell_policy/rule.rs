@@ -1,8 +1,8 @@
 //! One rule: what it looks at, and what it says.
 
 use super::level::{Capability, Level, Profile};
-use super::options::{OptionOrder, Options};
-use super::script::{Certainty, Fact, Power, Simple, Word};
+use crate::shell_parser::options::{OptionOrder, Options};
+use crate::shell_parser::script::{Certainty, Fact, Power, Simple, Word};
 use regex::{Regex, RegexSet};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Translates a script's shimmed commands before the first of them runs: half a script is not run.
 
-use super::script::{Certainty, Power, Simple, Word};
-use super::shim::{self, Foreseen, Translation};
+use crate::shell_parser::script::{Certainty, Power, Simple, Word};
+use crate::shims::{self, Foreseen, Translation};
 
 /// What a command for a shim comes to, as far as its words tell before anything of the text runs.
 enum Forecast {
@@ -20,14 +20,14 @@ fn ahead(command: &Simple, directory: Directory) -> Forecast {
     {
         return redirected(target);
     }
-    if !shim::PROGRAMS.contains(&command.program())
+    if !shims::PROGRAMS.contains(&command.program())
         || !command.is_found_by_name()
         || command.words.iter().any(|word| word.certainty != Certainty::Literal)
     {
         return Forecast::Unknown;
     }
     let argv: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-    match shim::translate(&argv, &mut Foreseen) {
+    match shims::translate(&argv, &mut Foreseen) {
         Translation::Advice(why, _) if directory == Directory::Start || is_the_same_everywhere(&argv) => {
             Forecast::Untranslatable(format!("`{}`: {why}", argv.join(" ")))
         }

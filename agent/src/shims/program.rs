@@ -4,8 +4,8 @@
 //! call inherited, and ends as the program would that it stands for. It is this same binary under another name, and
 //! goes its way before anything else is set up.
 
-use crate::shell::shim::wire::{ANSWER, ShimReply, VARIABLE, packets};
-use crate::shell::shim::{AfterFailure, PROGRAMS, ShimHost, Step, Translation, translate};
+use super::wire::{ANSWER, ShimReply, VARIABLE, packets};
+use super::{AfterFailure, PROGRAMS, ShimHost, Step, Translation, translate};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, send};
 use std::ffi::OsString;
