@@ -1,7 +1,7 @@
 //! The client of `postern serve`: HTTP over its Unix socket.
 
-use crate::event::{Event, Fault};
 use crate::pending_request::{AttemptError, PendingRequest};
+use crate::protocol::event::{Event, Fault};
 use crate::sse::{self, Decoder};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -165,7 +165,7 @@ impl AgentClient {
             .uri(path)
             .header("host", "localhost")
             .header("content-type", "application/json")
-            .header("traceparent", crate::trace::traceparent())
+            .header("traceparent", crate::protocol::trace::traceparent())
             .body(Full::new(Bytes::from(body)))
             .map_err(|e| AttemptError::Closed(ErrorKind::InvalidInput, e.to_string()))?;
         sender.send_request(request).await.map_err(midway)

@@ -1,10 +1,11 @@
 //! The helper's client: gRPC over its Unix socket.
 
-use crate::event::{Event, Fault, Phase, Progress, Waiting};
 use crate::hook::Hook;
-use crate::pending_request::{AttemptError, Effect, Mode, PendingRequest, new_id};
+use crate::pending_request::{AttemptError, PendingRequest, new_id};
+use crate::protocol::event::{Event, Fault, Phase, Progress, Waiting};
+use crate::protocol::mode::{Effect, Mode};
+use crate::protocol::request::Request;
 use crate::rates::{Kind, Rates};
-use crate::request::Request;
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;
@@ -220,7 +221,7 @@ fn meta(ask: &PendingRequest) -> v1::Meta {
         request_id: ask.id.clone(),
         mode: mode.into(),
         reason: ask.reason.clone(),
-        traceparent: crate::trace::traceparent_of(&ask.id),
+        traceparent: crate::protocol::trace::traceparent_of(&ask.id),
         task: ask.task.clone(),
         wait_ms: ask.wait_ms,
         claimed_uid: ask.claimed_uid,

@@ -2,9 +2,8 @@
 //!
 //! It runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
 
-use crate::event::Waiting;
 use crate::pending_request::PendingRequest;
-use crate::show;
+use crate::protocol::event::Waiting;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -55,12 +54,12 @@ impl Hook {
             "v": 1, "approval_id": waiting.approval_id, "task": ask.task, "verb": ask.request.verb(),
             "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host.trim(),
         });
-        let message = show::json(&message.to_string()) + "\n";
+        let message = postern_text::json(&message.to_string()) + "\n";
         let (command, slots, time) = (Arc::clone(&self.command), Arc::clone(&self.slots), self.time);
         tokio::spawn(async move {
             let Ok(_slot) = slots.acquire().await else { return };
             if let Err(why) = run(&command, message.as_bytes(), time).await {
-                tracing::warn!(hook = show::line(&command.join(" ")), "the hook failed: {why}");
+                tracing::warn!(hook = postern_text::line(&command.join(" ")), "the hook failed: {why}");
             }
         });
     }

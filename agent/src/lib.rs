@@ -5,12 +5,9 @@
 //! with `--direct` the helper's.
 
 mod agent_client;
-mod args;
 pub mod cli;
 pub mod config;
 pub mod doctor;
-mod event;
-mod exit;
 mod helper;
 #[expect(clippy::disallowed_methods, reason = "the program is root's, from its configuration")]
 mod hook;
@@ -24,9 +21,9 @@ mod patching;
 mod pending_request;
 pub mod plan;
 pub mod planner;
+pub mod protocol;
 pub mod rates;
 mod report;
-mod request;
 pub mod sandbox;
 pub mod secrets;
 pub mod service;
@@ -37,14 +34,11 @@ mod show;
 mod site_prompt;
 pub mod sse;
 mod task;
-pub mod tool;
-pub mod trace;
 mod transport;
 mod undo;
-mod words;
 
-pub use exit::Exit;
 pub use host::Host;
+pub use protocol::exit::Exit;
 
 /// The verbs that can be asked for, in the order of the service.
-pub const VERBS: &[&str] = request::Request::VERBS;
+pub const VERBS: &[&str] = protocol::request::Request::VERBS;

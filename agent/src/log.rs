@@ -5,8 +5,7 @@
 
 use crate::config::tables::Log;
 use crate::config::values::{LogFormat, LogLevel};
-use crate::show;
-use crate::trace;
+use crate::protocol::trace;
 use serde_json::{Map, Value};
 use std::fmt;
 use tracing::field::{Field, Visit};
@@ -63,11 +62,11 @@ fn text(to: &mut Writer<'_>, level: Level, told: &EventFields) -> fmt::Result {
         Some(trace) => write!(to, "{trace}")?,
         None => to.write_char('-')?,
     }
-    write!(to, " {}", show::line(&told.message))?;
+    write!(to, " {}", postern_text::line(&told.message))?;
     for (name, value) in &told.members {
         match value {
             Value::String(word) if is_plain(word) => write!(to, " {name}={word}")?,
-            other => write!(to, " {name}={}", show::json(&other.to_string()))?,
+            other => write!(to, " {name}={}", postern_text::json(&other.to_string()))?,
         }
     }
     writeln!(to)
@@ -84,7 +83,7 @@ fn json(to: &mut Writer<'_>, level: Level, told: EventFields) -> fmt::Result {
     line.extend(trace::current().map(|trace| ("trace_id".to_owned(), trace.to_string().into())));
     line.insert("message".to_owned(), told.message.into());
     line.extend(told.members);
-    writeln!(to, "{}", show::json(&Value::Object(line).to_string()))
+    writeln!(to, "{}", postern_text::json(&Value::Object(line).to_string()))
 }
 
 /// What an event says.

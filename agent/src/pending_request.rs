@@ -1,38 +1,12 @@
 //! One request: what is asked, and how it ended.
 
-use crate::event::{Event, Fault, Stream};
-use crate::request::Request;
-use crate::show::FileView;
+use crate::protocol::event::{Event, Fault, Stream};
+use crate::protocol::file_view::FileView;
+use crate::protocol::mode::{Effect, Mode};
+use crate::protocol::request::Request;
 use postern_text::is_hostile;
-use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::Path;
-
-/// How far a request goes.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Do it.
-    #[default]
-    Execute,
-    /// Decide and plan, change nothing.
-    Preview,
-    /// Decide on the request alone.
-    Check,
-}
-
-/// Whether a request may change something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// It looks, or shows what would be.
-    #[default]
-    None,
-    /// It may.
-    Possible,
-}
 
 /// A request with what goes along with it. The same value can be sent again: the helper acts once.
 #[derive(Clone, Debug)]

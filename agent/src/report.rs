@@ -1,9 +1,12 @@
 //! The final JSON object of a request: stable names, what is absent left out.
 
-use crate::event::{Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo};
-use crate::exit::Exit;
 use crate::pending_request::Outcome;
-use crate::show::{self, FileView};
+use crate::protocol::event::{
+    Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo,
+};
+use crate::protocol::exit::Exit;
+use crate::protocol::file_view::FileView;
+use crate::show;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;

@@ -20,7 +20,5 @@ mod workspace;
 pub use confined::main as confined_main;
 pub use hidden::{View, hidden};
 pub(crate) use host_controls::landlock_abi;
-pub use job::{
-    CONFINED, Control, Ended, Enforced, Holder, Job, Program, Record, SUPERVISE, Sandbox, Unenforced,
-};
+pub use job::{CONFINED, Ended, Job, Program, Record, SUPERVISE, Sandbox, Unenforced};
 pub use supervise::main as supervise_main;

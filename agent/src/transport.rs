@@ -1,9 +1,9 @@
 //! The two ways that a request can take: to the helper, or through the agent.
 
 use crate::agent_client::AgentClient;
-use crate::event::{Event, Fault};
 use crate::helper::Helper;
 use crate::pending_request::{AttemptError, Outcome, PendingRequest};
+use crate::protocol::event::{Event, Fault};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::path::Path;
 use std::time::{Duration, Instant};

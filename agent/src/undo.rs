@@ -1,9 +1,10 @@
 //! Decides which changes can be undone: those with a state before them to return to, whose undo the policy grants.
 
-use crate::args::{Nothing, Of};
-use crate::event::{Completed, Decision, Description, Event, Status, UnitInfo};
-use crate::pending_request::{Mode, Outcome, PendingRequest, new_id};
-use crate::request::Request;
+use crate::pending_request::{Outcome, PendingRequest, new_id};
+use crate::protocol::args::{Nothing, Of};
+use crate::protocol::event::{Completed, Decision, Description, Event, Status, UnitInfo};
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use crate::transport::Transport;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The offline planner: what it understands, and that it refuses the rest by name.
 
 use postern_agent::planner::plan;
-use postern_agent::tool::Tool;
+use postern_agent::protocol::tool::Tool;
 
 fn words(task: &str) -> Vec<String> {
     plan(task).unwrap_or_else(|e| panic!("{task}: {e}")).iter().map(Tool::describe).collect()

@@ -2,12 +2,13 @@
 
 use super::options::{Command, Global};
 use super::session::{Session, usage};
-use crate::args::Nothing;
-use crate::event::{Decision, Event, Fault};
-use crate::exit::Exit;
-use crate::pending_request::{Mode, Outcome};
+use crate::pending_request::Outcome;
+use crate::protocol::args::Nothing;
+use crate::protocol::event::{Decision, Event, Fault};
+use crate::protocol::exit::Exit;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use crate::report::Report;
-use crate::request::Request;
 use crate::show;
 use clap::Parser;
 use std::ffi::OsString;

@@ -2,13 +2,14 @@
 
 use super::session::Session;
 use crate::agent_client::AgentClient;
-use crate::args::Nothing;
 use crate::doctor::{Check, State, groups, host};
-use crate::event::Event;
-use crate::exit::Exit;
 use crate::helper::Helper;
-use crate::pending_request::{AttemptError, Mode};
-use crate::request::Request;
+use crate::pending_request::AttemptError;
+use crate::protocol::args::Nothing;
+use crate::protocol::event::Event;
+use crate::protocol::exit::Exit;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use crate::service;
 use crate::shell_policy::Rules;
 use crate::transport::Transport;

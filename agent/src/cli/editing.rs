@@ -2,9 +2,9 @@
 
 use super::session::Session;
 use super::typed::{content_of, write};
-use crate::event::{Event, Fault, Status};
-use crate::exit::Exit;
-use crate::pending_request::Mode;
+use crate::protocol::event::{Event, Fault, Status};
+use crate::protocol::exit::Exit;
+use crate::protocol::mode::Mode;
 use std::fs::{OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::agent_client::AgentClient;
-use crate::event::Fault;
+use crate::protocol::event::Fault;
 use hyper::Method;
 
 impl Session<'_> {

@@ -3,11 +3,11 @@
 use super::options::Tasks;
 use super::session::Session;
 use crate::agent_client::AgentClient;
-use crate::event::Fault;
-use crate::exit::Exit;
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
+use crate::protocol::task::{Task, TaskStatus};
+use crate::protocol::tool::brief;
 use crate::show;
-use crate::task::{Task, TaskStatus};
-use crate::tool::brief;
 use hyper::Method;
 
 impl Session<'_> {

@@ -3,10 +3,10 @@
 use super::session::Session;
 use super::subcommands::{Mcp, McpCommand};
 use super::view::Signals;
-use crate::event::Fault;
-use crate::exit::Exit;
 use crate::mcp::install::{self, Change, Client, Person, Scope};
 use crate::mcp::{self, Settings, Times, Ways};
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
 
 impl Session<'_> {
     pub(super) async fn mcp(&mut self, command: Mcp) -> Exit {

@@ -2,12 +2,12 @@
 
 use super::session::Session;
 use super::subcommands::{Endpoint, Model};
-use crate::event::Fault;
-use crate::exit::Exit;
 use crate::model::endpoint::{Format, ToolCalls};
 use crate::model::reader::{self, Code, Reading};
 use crate::model::tools::{Call, TOOLS};
 use crate::model::trial::{TrialCall, trial};
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
 use crate::{config, model};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

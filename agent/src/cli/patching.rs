@@ -3,12 +3,12 @@
 use super::session::Session;
 use super::typed::{content_of, limited};
 use super::verbs::Patch;
-use crate::args::Changes;
-use crate::event::Fault;
-use crate::exit::Exit;
 use crate::patching::{Old, Resolved, Unread, resolve};
-use crate::pending_request::Mode;
-use crate::request::Request;
+use crate::protocol::args::Changes;
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use postern_patch::{FileDiff, Kind, parse};
 use std::collections::HashSet;
 

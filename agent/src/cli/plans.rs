@@ -4,11 +4,13 @@ use super::session::Session;
 use super::tasks::{Going, RunRequest, not_understood};
 use crate::config;
 use crate::config::values::Provider;
-use crate::event::Fault;
-use crate::exit::Exit;
-use crate::plan::{self, Plan};
+use crate::model::reader;
+use crate::plan;
 use crate::planner;
-use crate::task::Work;
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
+use crate::protocol::plan::{Code, Plan, unfit};
+use crate::protocol::task::Work;
 use std::io::Read;
 use std::path::Path;
 
@@ -56,7 +58,8 @@ impl Session<'_> {
             Ok(text) => text,
             Err(why) => return self.fail(&Fault::new("invalid_argument", why)),
         };
-        match Plan::read(&text) {
+        let value = reader::strict(&text).map_err(|why| unfit(Code::InvalidJson, why));
+        match value.and_then(Plan::of) {
             Ok(plan) => {
                 let task = plan.goal().to_owned();
                 self.carry_out(RunRequest {

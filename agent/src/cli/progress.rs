@@ -1,7 +1,7 @@
 //! Progress on stderr: a bar on a terminal, a line for each new phase otherwise.
 
 use super::console::Console;
-use crate::event::{Accepted, Event, Phase, Progress};
+use crate::protocol::event::{Accepted, Event, Phase, Progress};
 use crate::show;
 use indicatif::{ProgressBar, ProgressStyle};
 

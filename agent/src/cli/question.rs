@@ -3,10 +3,10 @@
 use super::session::Session;
 use super::terminal::TerminalPrompt;
 use crate::agent_client::AgentClient;
-use crate::event::Fault;
-use crate::exit::Exit;
-use crate::task::Task;
-use crate::task::question::{Choice, Question};
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
+use crate::protocol::question::{Choice, Question};
+use crate::protocol::task::Task;
 use hyper::Method;
 use serde_json::{Value, json};
 

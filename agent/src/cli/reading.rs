@@ -2,9 +2,9 @@
 
 use super::session::Session;
 use crate::patching::{Old, Unread, contents, is_allowed, read_of};
-use crate::pending_request::Mode;
-use crate::request::Request;
-use crate::show::FileView;
+use crate::protocol::file_view::FileView;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 
 impl Session<'_> {
     /// Reads a file, and waits for a person where the policy wants one asked.

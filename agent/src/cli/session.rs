@@ -3,10 +3,10 @@
 use super::console::Console;
 use super::options::Global;
 use crate::agent_client::AgentClient;
-use crate::event::Fault;
-use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::host::Host;
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
 use crate::transport::Transport;
 use serde_json::json;
 

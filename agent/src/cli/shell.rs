@@ -4,11 +4,11 @@ use super::session::Session;
 use super::subcommands::{Shell, ShellCommand};
 use super::tasks::{Going, RunRequest};
 use super::typed::limited;
-use crate::event::Fault;
-use crate::exit::Exit;
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
+use crate::protocol::task::Work;
+use crate::protocol::tool::Tool;
 use crate::shell_policy::{Level, Rules};
-use crate::task::Work;
-use crate::tool::Tool;
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -6,21 +6,21 @@ use super::session::Session;
 use super::view::{EndSignal, Note, View};
 use crate::agent_client::{AgentClient, HttpReply};
 use crate::config;
-use crate::event::Fault;
-use crate::exit::Exit;
 use crate::helper::Helper;
 use crate::local::ReadTools;
 use crate::model::budget::Budget;
-use crate::pending_request::{AttemptError, Mode, new_id, reason};
+use crate::pending_request::{AttemptError, new_id, reason};
 use crate::planner;
+use crate::protocol::event::Fault;
+use crate::protocol::exit::Exit;
+use crate::protocol::mode::Mode;
+use crate::protocol::owner::Owner;
+use crate::protocol::question::Person;
+use crate::protocol::task::{Task, TaskOrder, TaskStatus, Work};
+use crate::protocol::tool::Tool;
 use crate::secrets::Secrets;
 use crate::show::Later;
-use crate::task::question::Person;
-use crate::task::{
-    Allowed, ApprovedReads, Commands, Live, Owner, ResumeState, Runner, Slot, Task, TaskOrder, TaskStatus,
-    Work,
-};
-use crate::tool::Tool;
+use crate::task::{Allowed, ApprovedReads, Commands, Live, ResumeState, Runner, Slot};
 use crate::transport::Transport;
 use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;

@@ -1,7 +1,7 @@
 //! A question on the person's terminal, wherever the streams go.
 
 use super::session::Session;
-use crate::event::Fault;
+use crate::protocol::event::Fault;
 use crate::show;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fchmod, fstat};

@@ -1,13 +1,13 @@
 //! From typed commands to requests.
 
 use super::verbs::{File, Package, Service};
-use crate::args;
-use crate::args::{
+use crate::protocol::args;
+use crate::protocol::args::{
     All, Change, ChangeKind, Command, FileChange, Names, NewDirectory, Nothing, OneChange, Ownership,
     Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow,
 };
-use crate::request::Request;
-use crate::tool::unit_name;
+use crate::protocol::request::Request;
+use crate::protocol::tool::unit_name;
 use std::io::Read;
 use std::path::Path;
 

@@ -2,11 +2,12 @@
 
 use super::session::Session;
 use crate::agent_client::AgentClient;
-use crate::args::{Of, Unit};
-use crate::event::{Event, Fault};
-use crate::exit::Exit;
-use crate::pending_request::{Mode, Outcome};
-use crate::request::Request;
+use crate::pending_request::Outcome;
+use crate::protocol::args::{Of, Unit};
+use crate::protocol::event::{Event, Fault};
+use crate::protocol::exit::Exit;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use crate::show;
 use crate::task::{RecordedChange, State};
 use crate::undo::Follower;

@@ -6,7 +6,7 @@ use super::read_result::{HostPaths, ReadResult};
 use super::roots::{Roots, same};
 use crate::model::excerpt::{Line, Pem};
 use crate::model::redact::{self, MARK};
-use crate::task::StepStatus;
+use crate::protocol::step::StepStatus;
 use serde_json::{Value, json};
 use std::fs::{DirEntry, File, Metadata};
 use std::io;

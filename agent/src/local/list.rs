@@ -1,7 +1,7 @@
 //! Lists that end where a result is full.
 
 use super::read_result::ReadResult;
-use crate::task::StepStatus;
+use crate::protocol::step::StepStatus;
 use serde_json::{Value, json};
 
 /// The most bytes of the JSON of one list: with what stands around it, it fits in a result.

@@ -18,5 +18,5 @@ mod search;
 mod system;
 mod units;
 
-pub use read_result::{ReadResult, is_unread};
-pub use read_tool::ReadTools;
+pub use read_result::{ReadResult, UNREAD, is_unread};
+pub use read_tool::{READ_TIME, ReadTools};

@@ -1,11 +1,13 @@
 //! The directories that read-only tools read, and the result of one.
 
 use super::roots::Roots;
-use crate::model::results::UNREAD;
-use crate::task::{StepResult, StepStatus};
-use crate::tool::Tool;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::tool::Tool;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// What a model is told where something was not read.
+pub const UNREAD: &str = "Do not infer facts from unread content";
 
 /// The directories that read-only tools read.
 #[derive(Debug)]

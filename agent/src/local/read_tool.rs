@@ -7,13 +7,14 @@ use super::{disks, files, network, packages, search, system, units};
 use crate::config::Config;
 use crate::config::values::SecretRef;
 use crate::host::Host;
-use crate::model::tools::READ_TIME;
-use crate::task::StepStatus;
-use crate::tool::{FileTool, Tool};
+use crate::protocol::step::StepStatus;
+use crate::protocol::tool::{FileTool, Tool};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
+/// The longest that a read-only tool takes.
+pub const READ_TIME: Duration = Duration::from_secs(5);
 /// Most read-only tools that run at a time. One that hangs, perhaps on a dead file server, keeps its slot.
 const CONCURRENT_READS: usize = 8;
 

@@ -1,11 +1,12 @@
 //! The answer to a call: the request's report as data, and the same in words.
 
-use crate::event::{Accepted, Decision, Event, Fault, Waiting};
-use crate::exit::Exit;
 use crate::operators;
 use crate::pending_request::{Outcome, PendingRequest};
+use crate::protocol::event::{Accepted, Decision, Event, Fault, Waiting};
+use crate::protocol::exit::Exit;
+use crate::protocol::file_view::FileView;
 use crate::report::Report;
-use crate::show::{self, FileView};
+use crate::show;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,12 +2,13 @@
 
 use super::settings::Ways;
 use crate::agent_client::AgentClient;
-use crate::args::Nothing;
-use crate::event::{Description, Event, Fault};
 use crate::helper::Helper;
 use crate::host::Host;
-use crate::pending_request::{Mode, PendingRequest, new_id};
-use crate::request::Request;
+use crate::pending_request::{PendingRequest, new_id};
+use crate::protocol::args::Nothing;
+use crate::protocol::event::{Description, Event, Fault};
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use crate::transport::Transport;
 
 /// The reason in the audit log.

@@ -3,8 +3,8 @@
 use super::server::Server;
 use super::session::Shared;
 use super::settings::Settings;
-use crate::event::Fault;
 use crate::host::Host;
+use crate::protocol::event::Fault;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};

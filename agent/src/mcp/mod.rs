@@ -17,9 +17,9 @@ mod session;
 mod settings;
 mod work;
 
-use crate::event::Fault;
 use crate::host::Host;
-pub use crate::pending_request::Mode;
+use crate::protocol::event::Fault;
+pub use crate::protocol::mode::Mode;
 use rmcp::ServiceExt;
 use server::Server;
 use session::Shared;

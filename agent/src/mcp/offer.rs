@@ -2,8 +2,8 @@
 //! those.
 
 use super::answer::Answer;
-use crate::event::{Decision, Description, Grant};
 use crate::model::tools;
+use crate::protocol::event::{Decision, Description, Grant};
 use crate::show;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};

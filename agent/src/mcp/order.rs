@@ -1,13 +1,13 @@
 //! From a call's name and arguments to what is asked of the helper.
 
 use super::offer::{RESULT, TOOLS, WAIT_MAX_S};
-use crate::args::Of;
-use crate::event::Fault;
 use crate::model::tools::{self, NoCall};
-use crate::pending_request::Mode;
-use crate::request::Request;
-use crate::task::request;
-use crate::tool::{PackageTool, Tool};
+use crate::protocol::args::Of;
+use crate::protocol::event::Fault;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
+use crate::protocol::tool::{PackageTool, Tool};
+use crate::protocol::tool_request::request;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 

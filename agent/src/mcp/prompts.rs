@@ -1,7 +1,7 @@
 //! Texts for a client's model: how to use the tools, and two orders that people give often.
 
 use super::connection::Connection;
-use crate::event::Fault;
+use crate::protocol::event::Fault;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 
 const DIAGNOSE: &str = "diagnose_unit";

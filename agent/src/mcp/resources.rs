@@ -4,7 +4,7 @@ use super::order::Order;
 use super::session::Session;
 use super::work::Works;
 use crate::agent_client::AgentClient;
-use crate::event::Fault;
+use crate::protocol::event::Fault;
 use crate::show;
 use hyper::Method;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};

@@ -6,7 +6,7 @@ use super::order::{self, Order, What};
 use super::session::{Session, Shared};
 use super::work::{Work, Works};
 use super::{prompts, resources};
-use crate::event::Fault;
+use crate::protocol::event::Fault;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams, GetPromptResponse,

@@ -2,9 +2,10 @@
 
 use super::connection::Connection;
 use super::settings::{Settings, Times};
-use crate::event::{Description, Fault};
 use crate::host::Host;
-use crate::pending_request::{Mode, new_id};
+use crate::pending_request::new_id;
+use crate::protocol::event::{Description, Fault};
+use crate::protocol::mode::Mode;
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What a server is started with.
 
-use crate::pending_request::Mode;
+use crate::protocol::mode::Mode;
 use std::time::Duration;
 
 /// How the server times its answers.

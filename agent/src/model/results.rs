@@ -3,15 +3,13 @@
 use super::conversation::{CallResult, Turn};
 use super::tool_result::{CallOutcome, ToolResult};
 use super::tools::{REQUEST_OUTPUT, Time};
+use crate::local::UNREAD;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// What all results of a request are brought down to once they are too many: seldom, so that what an endpoint
 /// has cached of a dialogue stays good for some turns.
 const FITTED: usize = REQUEST_OUTPUT / 3 * 2;
-
-/// What a model is told where something was not read.
-pub const UNREAD: &str = "Do not infer facts from unread content";
 
 /// How much later a call is ended than it should have ended itself, with what it has.
 const GRACE: Duration = Duration::from_secs(1);

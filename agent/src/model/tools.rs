@@ -6,6 +6,7 @@
 
 mod arguments;
 mod call;
+mod plan_schema;
 mod registry;
 mod table;
 
@@ -16,8 +17,5 @@ pub use arguments::{
 };
 
 pub use call::Call;
-pub(crate) use registry::whole;
-pub use registry::{
-    Arguments, NoCall, OUTPUT, READ_TIME, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check,
-};
+pub use registry::{Arguments, NoCall, OUTPUT, REQUEST_OUTPUT, Redaction, TIME, Time, Tool, check};
 pub use table::{ALL, CHECKPOINT, PLANNING, TASK, TASK_WITHOUT_SHELL, TOOLS};

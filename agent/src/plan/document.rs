@@ -1,71 +1,13 @@
 //! A plan as a document: one JSON object, taken whole or not at all.
 
-use super::command::{CommandPlan, PlannedCall, Step};
 use super::fit::changes;
-use super::patch::FilePatchPlan;
-use super::unfit::{Code, Unfit, unfit};
-use crate::model::reader;
-use crate::model::tools::whole;
-use crate::tool::Tool;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use crate::protocol::plan::{Code, CommandPlan, Plan, PlannedCall, Step, Unfit, unfit};
+use crate::protocol::tool::Tool;
 use serde_json::{Value, json};
-
-/// A plan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "plan_type", rename_all = "snake_case")]
-pub enum Plan {
-    /// Steps, with checks around them.
-    CommandPlan(CommandPlan),
-    /// Changes of files.
-    FilePatch(FilePatchPlan),
-    /// Nothing is to be done: this is the answer.
-    DirectAnswer(DirectAnswer),
-    /// Nothing is to be done: it is so already.
-    NoChange(NoChange),
-    /// Something must be known first that only the person knows.
-    UserInput(UserInput),
-}
-
-/// An answer in place of steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DirectAnswer {
-    /// The answer.
-    #[schemars(length(min = 1))]
-    pub answer: String,
-}
-
-/// It is so already.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NoChange {
-    /// What was seen that says so.
-    #[schemars(length(min = 1))]
-    pub evidence: Vec<String>,
-}
-
-/// A question to the person.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UserInput {
-    /// What has to be known.
-    #[schemars(length(min = 1))]
-    pub question: String,
-}
 
 const TYPES: &[&str] = &["command_plan", "file_patch", "direct_answer", "no_change", "user_input"];
 
 impl Plan {
-    /// Reads a plan from a file's text.
-    ///
-    /// # Errors
-    /// What is wrong with it first.
-    pub fn read(text: &str) -> Result<Self, Unfit> {
-        let value = reader::strict(text).map_err(|why| unfit(Code::InvalidJson, why))?;
-        Self::of(value)
-    }
-
     /// Takes a value for a plan.
     ///
     /// # Errors
@@ -107,16 +49,6 @@ impl Plan {
         })
     }
 
-    /// Its steps: of a diff the diff, and then the modes.
-    #[must_use]
-    pub fn steps(&self) -> Vec<Step> {
-        match self {
-            Self::CommandPlan(plan) => plan.commands.clone(),
-            Self::FilePatch(plan) => plan.steps(),
-            Self::DirectAnswer(_) | Self::NoChange(_) | Self::UserInput(_) => Vec::new(),
-        }
-    }
-
     fn check(&self) -> Result<(), Unfit> {
         let says = |text: &String| !text.trim().is_empty();
         let is_said = match self {
@@ -128,26 +60,4 @@ impl Plan {
         };
         if is_said { Ok(()) } else { Err(unfit(Code::InvalidSchema, "a text of the plan is blank")) }
     }
-
-    /// What it is for, in a line.
-    #[must_use]
-    pub fn goal(&self) -> &str {
-        match self {
-            Self::CommandPlan(plan) => &plan.goal,
-            Self::FilePatch(plan) => &plan.goal,
-            Self::DirectAnswer(answer) => &answer.answer,
-            Self::NoChange(_) => "no change is needed",
-            Self::UserInput(input) => &input.question,
-        }
-    }
-}
-
-/// The JSON Schema of a plan.
-#[must_use]
-pub fn schema(_: &mut SchemaGenerator) -> Schema {
-    let mut schema = whole::<Plan>();
-    for name in ["$schema", "title"] {
-        schema.remove(name);
-    }
-    schema
 }

@@ -1,11 +1,10 @@
 //! Whether a plan of commands can be carried out as it says.
 
-use super::command::{Check, CommandPlan, Step};
 use super::meaning::Meaning;
-use super::unfit::{Code, Unfit, unfit};
+use crate::protocol::plan::{Check, Code, CommandPlan, Step, Unfit, unfit};
+use crate::protocol::tool::Tool;
+use crate::protocol::tool_request::request;
 use crate::shell_policy::{Level, Rules};
-use crate::task::request;
-use crate::tool::Tool;
 use postern_patch::parse;
 
 /// The longest that one command may take, in seconds: a day.

@@ -9,20 +9,14 @@
 //! (`{"tool": "write_file", "args": {…}}`: content, and all that needs more than words).
 
 mod argv;
-mod command;
 mod document;
+mod effect;
 mod fit;
 mod meaning;
 mod patch;
-mod schemas;
 mod table;
-mod unfit;
 
 pub use argv::split;
-pub use command::{Check, CommandPlan, Expected, PlannedCall, PlannedCommand, Step};
-pub use document::{DirectAnswer, NoChange, Plan, UserInput, schema};
 pub use fit::changes;
 pub use meaning::Meaning;
-pub use patch::{FilePatchPlan, Intent, PermissionChange};
 pub use table::table;
-pub use unfit::{Code, Unfit};

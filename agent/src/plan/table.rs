@@ -1,6 +1,6 @@
 //! A plan as people read it.
 
-use super::{Check, CommandPlan, FilePatchPlan, Plan, Step};
+use crate::protocol::plan::{Check, CommandPlan, FilePatchPlan, Plan, Step};
 use crate::show::Table;
 use std::fmt::Write;
 

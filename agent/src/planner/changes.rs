@@ -6,7 +6,7 @@ use super::names::name;
 use super::orders::{Orders, Understood};
 use super::vocabulary::{AT_BOOT, Change, Verb};
 use super::words::Token;
-use crate::tool::{Action, FileTool, PackageTool, Tool};
+use crate::protocol::tool::{Action, FileTool, PackageTool, Tool};
 
 impl<'a> Orders<'a> {
     pub(super) fn change(&mut self, first: Change, start: &Cursor<'a>) -> Understood {

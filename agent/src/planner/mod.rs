@@ -17,7 +17,7 @@ mod words;
 
 pub use not_understood::NotUnderstood;
 
-use crate::tool::Tool;
+use crate::protocol::tool::Tool;
 use cursor::Cursor;
 use orders::Orders;
 

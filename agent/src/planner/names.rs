@@ -5,7 +5,7 @@ use super::not_understood::NotUnderstood;
 use super::orders::{Orders, Subject};
 use super::vocabulary::NOUNS;
 use super::words::{Kind, Token};
-use crate::tool::unit_name;
+use crate::protocol::tool::unit_name;
 
 impl<'a> Orders<'a> {
     /// Package names, each perhaps with `=VERSION`.

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::not_understood::NotUnderstood;
 use super::vocabulary::{AT_BOOT, EVERYTHING, LISTS, STATES, State, Verb};
 use super::words::Token;
-use crate::tool::{Action, PackageTool, Tool};
+use crate::protocol::tool::{Action, PackageTool, Tool};
 
 /// What "it" and "them" stand for.
 pub enum Subject {

@@ -5,7 +5,7 @@ use super::names::{is_path, is_pronoun, name};
 use super::orders::{Orders, Understood};
 use super::vocabulary::{NOUNS, Verb};
 use super::words::{Kind, Token};
-use crate::tool::{Action, FileTool, PackageTool, Tool};
+use crate::protocol::tool::{Action, FileTool, PackageTool, Tool};
 use postern_patch::parse;
 
 impl<'a> Orders<'a> {

@@ -5,7 +5,7 @@ use super::not_understood::NotUnderstood;
 use super::orders::{Orders, Understood};
 use super::vocabulary::{REFERRING, TEXT_NOUNS};
 use super::words::{Kind, Token};
-use crate::tool::Tool;
+use crate::protocol::tool::Tool;
 
 impl Orders<'_> {
     /// "write TEXT to PATH", and "TEXT to PATH" again after a comma.

@@ -1,6 +1,6 @@
 //! The words that the offline planner knows.
 
-use crate::tool::Action;
+use crate::protocol::tool::Action;
 
 /// What an order asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! refused by name answers "not permitted". A call of another architecture ends the process.
 
 use super::wire::SandboxRequest;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
 use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter,

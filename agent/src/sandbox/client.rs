@@ -2,8 +2,8 @@
 
 use super::job::{Job, Record, Sandbox};
 use super::wire::{self, SandboxReply, SandboxRequest};
-use crate::event::Fault;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
+use crate::protocol::event::Fault;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io;
 use std::mem::MaybeUninit;

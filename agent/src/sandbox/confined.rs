@@ -4,8 +4,8 @@
 use super::job::Program;
 use super::wire::{self, SandboxJob};
 use super::{calls, paths, workspace};
-use crate::event::Fault;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
+use crate::protocol::event::Fault;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,

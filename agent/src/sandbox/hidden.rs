@@ -3,7 +3,7 @@
 
 use super::job::Program;
 use super::paths::shown;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
 use std::path::{Path, PathBuf};
 
 /// What `postern-tool@.service` hides below directories that a profile shows: `InaccessiblePaths=`.

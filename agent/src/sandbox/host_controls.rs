@@ -1,7 +1,7 @@
 //! Checks which controls of the sandbox this host enforces. The unit's part is read from this process's own state.
 
-use super::job::{Control, Holder};
 use super::wire::SandboxRequest;
+use crate::protocol::confinement::{Control, Holder};
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use std::net::UdpSocket;
 use std::{fs, io};

@@ -1,13 +1,12 @@
 //! A call of the sandbox and its record.
 
 use super::quota;
-use crate::args::base64_bytes;
-use crate::shell_policy::Profile;
+use crate::protocol::args::base64_bytes;
+use crate::protocol::confinement::{Enforced, Profile};
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use utoipa::ToSchema;
 
 /// The subcommand of the unit's main process: it takes one call, starts it and answers.
 pub const SUPERVISE: &str = "tool";
@@ -78,45 +77,6 @@ pub struct Record {
     pub duration_ms: u64,
     /// What held it.
     pub sandbox: Enforced,
-}
-
-/// What held a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Enforced {
-    /// The profile that was asked for.
-    pub profile: Profile,
-    /// Whether every control of the profile was in force.
-    pub enforced: bool,
-    /// Each control, in a fixed order.
-    pub controls: Vec<Control>,
-}
-
-/// One control.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Control {
-    /// Such as `filesystem`, `network`, `syscalls`, `signals`.
-    pub name: String,
-    /// Who holds it on this kernel.
-    pub by: Holder,
-    /// What of it this kernel cannot hold; empty where all of it is in force.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub lacks: String,
-}
-
-/// Who holds a control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Holder {
-    /// Landlock.
-    Landlock,
-    /// A seccomp filter.
-    Seccomp,
-    /// The unit.
-    Unit,
-    /// Limits of each process and of its user.
-    Limits,
-    /// Nobody: the control is not in force.
-    Nobody,
 }
 
 /// What is done where this kernel or this host cannot hold a control.

@@ -3,7 +3,7 @@
 
 use super::wire::{SandboxJob, SandboxRequest};
 use super::workspace::of_descriptor;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
 use std::path::{Path, PathBuf};
 
 /// Programs, their libraries and settings, and what a host serves.

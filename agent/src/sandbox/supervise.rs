@@ -2,14 +2,15 @@
 //! and ends it at its limits or when the agent leaves. When it exits itself, the unit kills all that is left.
 
 use super::host_controls::{Facts, SIGNALS};
-use super::job::{Control, Enforced, Holder, Record, Unenforced};
+use super::job::{Record, Unenforced};
 use super::paths;
 use super::quota::Reservation;
 use super::running::Running;
 use super::wire::{self, SandboxJob, SandboxReply, SandboxRequest};
 use super::workspace::{self, Size, Workspace};
-use crate::event::Fault;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
+use crate::protocol::confinement::{Control, Enforced, Holder};
+use crate::protocol::event::Fault;
 use nix::unistd::{Uid, User};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{

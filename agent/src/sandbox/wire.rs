@@ -3,8 +3,8 @@
 
 use super::job::{Program, Record, Unenforced};
 use super::quota::TOTAL;
-use crate::event::Fault;
-use crate::shell_policy::Profile;
+use crate::protocol::confinement::Profile;
+use crate::protocol::event::Fault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -5,7 +5,7 @@ use crate::config::secret::fetch;
 use crate::config::secrets::{Location, Row};
 use crate::config::{Config, values::SecretRef};
 use crate::model::redact;
-use crate::request::Request;
+use crate::protocol::request::Request;
 use regex::{Captures, Regex};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;

@@ -52,7 +52,7 @@ pub fn clean(event: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(event) {
         Ok(mut value) if value.is_object() => {
             crate::model::redact::each(&mut value, &of);
-            format!("{}\n", crate::show::json(&value.to_string()))
+            format!("{}\n", postern_text::json(&value.to_string()))
         }
         Ok(_) | Err(_) => of(event).0,
     }

@@ -3,8 +3,8 @@
 use super::app::{Caller, Peer, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::{Failure, fault};
 use super::limits::{Limit, Permit};
-use crate::event::Fault;
-use crate::trace::{self, Trace};
+use crate::protocol::event::Fault;
+use crate::protocol::trace::{self, Trace};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};

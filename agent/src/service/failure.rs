@@ -1,7 +1,7 @@
 //! Errors as JSON.
 
 use super::app::TASK_BODY_LIMIT;
-use crate::event::Fault;
+use crate::protocol::event::Fault;
 use axum::body::to_bytes;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;

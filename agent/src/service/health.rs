@@ -1,9 +1,10 @@
 //! Whether agent, model and helper work.
 
-use crate::args::Nothing;
-use crate::event::Event;
-use crate::pending_request::{Mode, PendingRequest, new_id};
-use crate::request::Request;
+use crate::pending_request::{PendingRequest, new_id};
+use crate::protocol::args::Nothing;
+use crate::protocol::event::Event;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use crate::transport::Transport;
 use serde::Serialize;
 use std::collections::BTreeMap;

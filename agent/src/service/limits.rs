@@ -1,7 +1,7 @@
 //! Limits of connections, requests under way and bytes of bodies: for all people together, and for each of them. A use
 //! beyond a limit is refused at once, so that one person's use is never another person's wait.
 
-use crate::task::Owner;
+use crate::protocol::owner::Owner;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

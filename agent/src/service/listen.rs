@@ -1,7 +1,7 @@
 //! The listening socket: systemd's, or one made by hand under the same path.
 
 use super::app::Peer;
-use crate::task::Owner;
+use crate::protocol::owner::Owner;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Group, chown};
 use std::io;

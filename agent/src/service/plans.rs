@@ -1,10 +1,10 @@
 //! Reads an order into steps: words for a planner, a plan that is given, or a plan that is wanted.
 
 use super::failure::fault;
-use crate::plan::{Plan, Unfit};
 use crate::planner;
-use crate::task::Work;
-use crate::tool::Tool;
+use crate::protocol::plan::{Plan, Unfit};
+use crate::protocol::task::Work;
+use crate::protocol::tool::Tool;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;

@@ -6,13 +6,14 @@ use crate::host::Host;
 use crate::local::ReadTools;
 use crate::model::budget::Budget;
 use crate::operators;
+use crate::protocol::task::{Task, Work};
+use crate::protocol::trace::{self, Trace};
 use crate::secrets::Secrets;
 use crate::site_prompt;
 use crate::task::{
     ApprovedReads, Author, Commands, Confirmation, Consents, Entry, Group, Load, NotOne, Queue, QueueSlot,
-    Runner, Slot, Store, Task, Work,
+    Runner, Slot, Store,
 };
-use crate::trace::{self, Trace};
 use crate::transport::Transport;
 use crate::undo::{Earlier, UndoGrants};
 use serde_json::json;

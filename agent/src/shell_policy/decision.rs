@@ -1,7 +1,8 @@
 //! The decision about a command, from the rules that apply.
 
-use super::level::{Capability, Level, Profile};
+use super::level::{Capability, Level};
 use super::rule::Rule;
+use crate::protocol::confinement::Profile;
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -26,20 +26,6 @@ impl Level {
     }
 }
 
-/// The sandbox that a command's text asks for. The sandbox decides what is possible, not this word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Profile {
-    /// Nothing runs.
-    None,
-    /// Reads files, writes nothing.
-    ReadOnly,
-    /// Reads files and what the system tells of itself.
-    SystemInspect,
-    /// Writes in the task's workspace too.
-    WorkspaceWrite,
-}
-
 macro_rules! capabilities {
     ($($variant:ident $name:literal,)*) => {
         /// What a command can do to the host, under the names that the trace and the audit use.

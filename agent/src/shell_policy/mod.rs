@@ -15,7 +15,7 @@ mod rule;
 mod rules;
 
 pub use decision::{Decision, Hit};
-pub use level::{Capability, Level, Profile};
+pub use level::{Capability, Level};
 pub use reader::{READER, main as reader_main, read_in_processes, words};
 pub use rule::RuleText;
 pub use rules::{Rules, RulesFile};

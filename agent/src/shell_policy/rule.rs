@@ -1,6 +1,7 @@
 //! One rule: what it looks at, and what it says.
 
-use super::level::{Capability, Level, Profile};
+use super::level::{Capability, Level};
+use crate::protocol::confinement::Profile;
 use crate::shell_parser::options::{OptionOrder, Options};
 use crate::shell_parser::script::{Certainty, Fact, Power, Simple, Word};
 use regex::{Regex, RegexSet};

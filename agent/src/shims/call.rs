@@ -2,7 +2,7 @@
 
 use super::exit_status::ProgramFamily;
 use super::unit_query::UnitQuery;
-use crate::request::Request;
+use crate::protocol::request::Request;
 use crate::shell_parser::options::{OptionOrder, Options, Parsed};
 use crate::shell_parser::script::Word;
 

@@ -3,8 +3,8 @@
 use super::call::{ShimHost, Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
 use super::operands::{absolute, mode_of, option};
-use crate::args::{Change, ChangeKind, FileChange, NewDirectory, OneChange, RemoveFile, any};
-use crate::request::Request;
+use crate::protocol::args::{Change, ChangeKind, FileChange, NewDirectory, OneChange, RemoveFile, any};
+use crate::protocol::request::Request;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -171,7 +171,7 @@ pub fn rename(argv: &[String], place: &mut dyn ShimHost) -> Steps {
             ..change(source, Vec::new(), hash(&content), Attributes::default())
         };
         let changes = vec![change(path, content, any(), Attributes::default()), gone];
-        Ok(step(Request::FilePatch(crate::args::Changes { changes }), ProgramFamily::Files))
+        Ok(step(Request::FilePatch(crate::protocol::args::Changes { changes }), ProgramFamily::Files))
     });
     moved.collect()
 }

@@ -3,8 +3,8 @@
 use super::call::{ShimHost, Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
 use super::operands::{absolute, given_mode, mode_of};
-use crate::args::{NewDirectory, Ownership, Permissions};
-use crate::request::Request;
+use crate::protocol::args::{NewDirectory, Ownership, Permissions};
+use crate::protocol::request::Request;
 
 pub fn mkdir(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "p v m: --parents --verbose --mode=")?;

@@ -2,8 +2,8 @@
 
 use super::call::{Step, Steps, parse, step};
 use super::exit_status::ProgramFamily;
-use crate::args::{All, Names, Nothing, Package, Packages};
-use crate::request::Request;
+use crate::protocol::args::{All, Names, Nothing, Package, Packages};
+use crate::protocol::request::Request;
 
 /// Options that say what the helper does anyway: no questions, no recommended packages, kept configuration.
 const QUIET: &str = "y q f --yes --assume-yes --quiet --no-install-recommends --no-install-suggests \

@@ -1,6 +1,6 @@
 //! Output of `systemctl` for a unit. No sandbox reaches systemd, but the helper tells.
 
-use crate::event::UnitInfo;
+use crate::protocol::event::UnitInfo;
 use serde::{Deserialize, Serialize};
 
 /// What a command wants to know of a unit.

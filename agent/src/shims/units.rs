@@ -3,9 +3,9 @@
 use super::call::{Step, Steps, parse, step};
 use super::exit_status::ProgramFamily;
 use super::unit_query::UnitQuery;
-use crate::args::{Nothing, Unit, UnitLook, UnitNow};
-use crate::request::Request;
-use crate::tool::unit_name;
+use crate::protocol::args::{Nothing, Unit, UnitLook, UnitNow};
+use crate::protocol::request::Request;
+use crate::protocol::tool::unit_name;
 
 /// `is-active` and its like, of one unit; `None` for all other calls.
 fn look(argv: &[String]) -> Option<Steps> {

@@ -5,7 +5,7 @@
 //! gets what the task's own typed tools would get, and nothing more.
 
 use super::unit_query::State;
-use crate::request::Request;
+use crate::protocol::request::Request;
 use serde::{Deserialize, Serialize};
 
 /// The variable that holds the descriptor's number.

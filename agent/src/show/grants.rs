@@ -1,6 +1,6 @@
 //! Describes a client's grants, in words that fit a model's prompt as well as a person's terminal.
 
-use crate::event::{Decision, Description, Grant};
+use crate::protocol::event::{Decision, Description, Grant};
 use std::fmt::Write;
 
 /// The reader: a model pays for each word.

@@ -1,7 +1,6 @@
 //! Text for people: outcomes, refusals and grants in words.
 
 mod facts;
-mod files;
 mod grants;
 mod outcome;
 mod plan;
@@ -10,7 +9,6 @@ mod table;
 mod waiting;
 
 pub use facts::facts;
-pub use files::FileView;
 pub use grants::{Reader, grants};
 pub use outcome::{found, unit_state};
 pub use plan::size;

@@ -4,8 +4,8 @@ use super::plan::{packages_done, plan, size};
 use super::refusal::unit_result;
 use super::table::Table;
 use super::waiting::moment;
-use crate::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use crate::pending_request::Outcome;
+use crate::protocol::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use std::fmt::Write;
 
 /// What the helper found or did, as lines; a file's content as it is. Tables are cut to `width` columns.

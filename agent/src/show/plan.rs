@@ -1,9 +1,9 @@
 //! Plans as tables: packages by what becomes of them, units with what they draw along, files
 //! with their modes and owners.
 
-use super::FileView;
 use super::table::Table;
-use crate::event::{Action, ChangeKind, FileStep, Plan, UnitStep};
+use crate::protocol::event::{Action, ChangeKind, FileStep, Plan, UnitStep};
+use crate::protocol::file_view::FileView;
 use std::fmt::Write;
 
 /// The groups of a package plan, in the order in which they are shown: what happens, before and after.

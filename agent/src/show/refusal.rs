@@ -1,6 +1,6 @@
 //! Why a request was not done, and what comes next: for a person a sentence, for a program a command.
 
-use crate::event::{Completed, Refused, UnitInfo};
+use crate::protocol::event::{Completed, Refused, UnitInfo};
 use std::time::Duration;
 
 /// Why a request was refused, and what can be done about it. `explain` is the command with which an

@@ -3,10 +3,11 @@
 use super::allowed::Allowed;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};
-use crate::event::Fault;
 use crate::host::Host;
+use crate::protocol::confinement::Profile;
+use crate::protocol::event::Fault;
 use crate::sandbox::{Sandbox, Unenforced};
-use crate::shell_policy::{self, Decision, Profile, Rules};
+use crate::shell_policy::{self, Decision, Rules};
 use std::sync::Arc;
 
 /// One of these for all tasks.

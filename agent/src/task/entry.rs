@@ -2,10 +2,10 @@
 
 use super::database::{Database, Wait};
 use super::live::Live;
-use super::question::{Person, UserAnswer};
-use super::record::{Task, TaskOrder, TaskStatus};
 use crate::model::history::HistoryEntry;
 use crate::model::memory::{Earlier, Memory};
+use crate::protocol::question::{Person, UserAnswer};
+use crate::protocol::task::{Task, TaskOrder, TaskStatus};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -2,9 +2,9 @@
 //! it left. All others run beside each other, as far as there are slots.
 
 use super::entry::Entry;
-use super::owner::Owner;
-use super::record::TaskStatus;
 use super::slots::Slots;
+use crate::protocol::owner::Owner;
+use crate::protocol::task::TaskStatus;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;

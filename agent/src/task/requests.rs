@@ -2,9 +2,9 @@
 
 use super::database::{Database, Wait};
 use super::entry::text;
-use super::owner::Owner;
-use crate::event::{Event, Fault, Status};
-use crate::pending_request::Effect;
+use crate::protocol::event::{Event, Fault, Status};
+use crate::protocol::mode::Effect;
+use crate::protocol::owner::Owner;
 use crate::undo::{Follower, followers, has_inverse};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, params};

@@ -16,7 +16,6 @@ mod outcome;
 mod output;
 mod plan;
 mod planning;
-mod requests;
 mod resuming;
 mod runner;
 mod shims;
@@ -24,7 +23,7 @@ mod situation;
 mod step;
 mod steps;
 mod together;
+mod usage;
 
 pub use approved::ApprovedReads;
-pub(crate) use requests::request;
 pub use runner::Runner;

@@ -3,7 +3,7 @@
 //! Whoever waits is served round robin by person, so that one person's hundred tasks are no more ahead of another
 //! person's than one is. A task that waits for a person or for an approval gives its slot back meanwhile.
 
-use super::owner::Owner;
+use crate::protocol::owner::Owner;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;

@@ -3,10 +3,10 @@
 use super::allowed::Allowed;
 use super::database::{Database, Wait};
 use super::entry::{Entry, earlier, head, text, word};
-use super::owner::{Owner, Right};
-use super::record::{Task, TaskOrder, TaskStatus};
 use super::requests::Requests;
 use crate::model::memory::Memory;
+use crate::protocol::owner::{Owner, Right};
+use crate::protocol::task::{Task, TaskOrder, TaskStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
 use std::io;

@@ -1,14 +1,14 @@
 //! Stores the events of a task while it runs.
 
 use super::entry::{Entry, earlier};
-use super::record::Task;
 use super::requests::{Part, SentStep};
-use super::step::StepResult;
 use super::store::Store;
-use crate::event::Event;
 use crate::model::history::HistoryEntry;
 use crate::model::memory::Memory;
-use crate::pending_request::Effect;
+use crate::protocol::event::Event;
+use crate::protocol::mode::Effect;
+use crate::protocol::step::StepResult;
+use crate::protocol::task::Task;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

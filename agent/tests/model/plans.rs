@@ -7,9 +7,16 @@ use crate::tasks::{calls, configure};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use postern_agent::Exit;
-use postern_agent::plan::{Plan, split};
+use postern_agent::model::reader;
+use postern_agent::plan::split;
+use postern_agent::protocol::plan::{Code, Plan, Unfit, unfit};
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
+
+/// A plan of a text, as `postern run --plan` reads it.
+fn read(text: &str) -> Result<Plan, Unfit> {
+    Plan::of(reader::strict(text).map_err(|why| unfit(Code::InvalidJson, why))?)
+}
 
 /// A plan of commands in their shortest form.
 fn commands(lines: &[&str]) -> Value {
@@ -150,7 +157,7 @@ fn what_is_no_plan_says_why() {
         (json!({ "plan_type": "no_change", "evidence": [] }).to_string(), "invalid_schema"),
         (json!({ "plan_type": "user_input", "question": " " }).to_string(), "invalid_schema"),
     ] {
-        match Plan::read(&text) {
+        match read(&text) {
             Ok(plan) => panic!("{text} is {plan:?}"),
             Err(unfit) => assert_eq!(unfit.code.name(), code, "{text}: {unfit}"),
         }
@@ -162,9 +169,9 @@ fn what_is_no_plan_says_why() {
         json!({ "plan_type": "direct_answer", "answer": "42" }).to_string(),
         json!({ "plan_type": "no_change", "evidence": ["it runs"] }).to_string(),
     ] {
-        let plan = Plan::read(&text).unwrap_or_else(|unfit| panic!("{text}: {unfit}"));
+        let plan = read(&text).unwrap_or_else(|unfit| panic!("{text}: {unfit}"));
         let again = serde_json::to_string(&plan).unwrap();
-        assert_eq!(Plan::read(&again).unwrap(), plan, "{again}");
+        assert_eq!(read(&again).unwrap(), plan, "{again}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! The sandbox as far as it holds without its unit: the records, the limits, files, system calls.
 
 use super::common::tool::ToolServer;
-use postern_agent::sandbox::{Ended, Holder, Job, Program, Record, Sandbox};
-use postern_agent::shell_policy::Profile;
+use postern_agent::protocol::confinement::{Holder, Profile};
+use postern_agent::sandbox::{Ended, Job, Program, Record, Sandbox};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use std::io::{Read, Write};

@@ -9,7 +9,7 @@ use postern_agent::model::history::{History, HistoryEntry};
 use postern_agent::model::task::{End, Task, ToolExecutor};
 use postern_agent::model::tool_result::{CallOutcome, ToolResult};
 use postern_agent::model::tools::{Call, TASK};
-use postern_agent::plan::Expected;
+use postern_agent::protocol::plan::Expected;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::VecDeque;

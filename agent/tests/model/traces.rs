@@ -6,7 +6,7 @@ use crate::server::{self, Server};
 use crate::tasks::{calls, configure};
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::{LogFormat, LogLevel};
-use postern_agent::trace::Trace;
+use postern_agent::protocol::trace::Trace;
 use postern_agent::{Exit, log};
 use postern_proto::v1::Status;
 use serde_json::{Value, json};

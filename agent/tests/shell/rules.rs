@@ -1,6 +1,7 @@
 //! The rules' file.
 
-use postern_agent::shell_policy::{Capability, Level, Profile, Rules};
+use postern_agent::protocol::confinement::Profile;
+use postern_agent::shell_policy::{Capability, Level, Rules};
 
 #[test]
 fn the_built_in_rules_keep_every_promise_of_their_examples() {

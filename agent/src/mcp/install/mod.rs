@@ -12,7 +12,7 @@ mod toml;
 mod write;
 mod yaml;
 
-use crate::show::FileView;
+use crate::protocol::file_view::FileView;
 use entry::{Entry, NAME};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

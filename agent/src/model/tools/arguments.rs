@@ -1,9 +1,9 @@
 //! The arguments of each tool, as a model has to give them: exact sets of keys, nothing coerced.
 
-use crate::plan::{self, Expected};
-pub use crate::tool::{FileTool as File, PackageTool as Package};
+use crate::protocol::plan::Expected;
+pub use crate::protocol::tool::{FileTool as File, PackageTool as Package};
 
-use crate::tool::{Action, LINES, families};
+use crate::protocol::tool::{Action, LINES, families};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -139,7 +139,7 @@ arguments! {
     }
     MakePlan {
         /// The plan.
-        #[schemars(schema_with = "plan::schema")]
+        #[schemars(schema_with = "super::plan_schema::plan_schema")]
         plan: Value,
     }
     ReadFile {

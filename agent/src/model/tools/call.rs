@@ -5,7 +5,7 @@ use super::arguments::{
     ListProcesses, ListTimers, ListUnits, MakePlan, Package, PkgInstall, ReadFile, RunCommand, SearchFiles,
     SearchLogs, Service, Shell, Undo, UnitJournal, UnitsReload, WriteFile,
 };
-use crate::tool::Action;
+use crate::protocol::tool::Action;
 use serde::Serialize;
 
 /// A call whose arguments were checked.

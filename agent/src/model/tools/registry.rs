@@ -1,6 +1,7 @@
 //! Definition of a tool: a type that holds its name, arguments, limits and schema.
 
 use super::call::Call;
+use crate::local::READ_TIME;
 use crate::model::{excerpt, redact};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -14,9 +15,6 @@ pub const REQUEST_OUTPUT: usize = 60_000;
 
 /// The most characters of one result, unless a tool's row says otherwise.
 pub const OUTPUT: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
-
-/// The longest that a look of the agent's own takes.
-pub const READ_TIME: Duration = Duration::from_secs(5);
 
 /// The time limit of a tool, unless its row says otherwise.
 pub const TIME: Time = Time::Within(READ_TIME);

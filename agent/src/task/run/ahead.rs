@@ -1,7 +1,7 @@
 //! Results of calls that were sent before their turn.
 
 use crate::pending_request::Outcome;
-use crate::request::Request;
+use crate::protocol::request::Request;
 
 /// What came of a call before its turn.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Files that operators let a task read: the approval holds for the task, so that they are not asked again for each look
 //! and each change.
 
-use crate::args::{ChangeKind, FileChange};
-use crate::event::{Decision, Event, Status};
-use crate::pending_request::{Mode, Outcome};
-use crate::request::Request;
+use crate::pending_request::Outcome;
+use crate::protocol::args::{ChangeKind, FileChange};
+use crate::protocol::event::{Decision, Event, Status};
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
 use std::collections::HashMap;
 
 /// The placeholder of a secret: the file holds its value, which is not kept here.

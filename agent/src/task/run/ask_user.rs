@@ -2,8 +2,8 @@
 
 use super::runner::Runner;
 use crate::model::tool_result::{CallOutcome, ToolResult};
-use crate::task::question::{Choice, Kind, Question, UserAnswer};
-use crate::task::{Task, TaskStatus};
+use crate::protocol::question::{Choice, Kind, Question, UserAnswer};
+use crate::protocol::task::{Task, TaskStatus};
 use serde_json::json;
 
 impl Runner<'_> {

@@ -1,12 +1,14 @@
 //! One request of a step: asked when it is the task's turn, told as it goes on.
 
 use super::runner::Runner;
-use crate::event::{Event, Fault};
-use crate::pending_request::{Effect, Mode, Outcome, PendingRequest, left, new_id, reason};
-use crate::request::Request;
+use crate::pending_request::{Outcome, PendingRequest, left, new_id, reason};
+use crate::protocol::event::{Event, Fault};
+use crate::protocol::mode::{Effect, Mode};
+use crate::protocol::request::Request;
+use crate::protocol::task::{Task, TaskStatus, Waits};
+use crate::protocol::tool::Tool;
 use crate::secrets::Secrets;
-use crate::task::{Slot, Task, TaskStatus, Waits};
-use crate::tool::Tool;
+use crate::task::slots::Slot;
 use serde_json::{Value, json};
 
 impl Runner<'_> {

@@ -1,9 +1,10 @@
 //! Steps that are taken and told one by one, and checks: steps whose result must say something.
 
 use super::runner::{Runner, status_word};
-use crate::plan::Expected;
-use crate::task::{StepResult, StepStatus, Task};
-use crate::tool::Tool;
+use crate::protocol::plan::Expected;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::Task;
+use crate::protocol::tool::Tool;
 
 impl Runner<'_> {
     /// Takes the task's next step, and tells of it.

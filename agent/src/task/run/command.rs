@@ -6,12 +6,13 @@
 use super::commands::Line;
 use super::runner::Runner;
 use super::step::{result, unit_of};
-use crate::pending_request::Mode;
 use crate::plan::Meaning;
+use crate::protocol::mode::Mode;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::Task;
+use crate::protocol::tool::Tool;
 use crate::shell_policy::Level;
 use crate::shims::{self, AfterFailure, State};
-use crate::task::{StepResult, StepStatus, Task};
-use crate::tool::Tool;
 
 impl Runner<'_> {
     /// Runs a planned command as the task's next step.

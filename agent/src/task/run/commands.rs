@@ -2,15 +2,17 @@
 
 use super::output::{OUTPUT_LIMIT, cut};
 use super::runner::Runner;
-use crate::event::Fault;
-use crate::pending_request::Mode;
+use crate::protocol::confinement::Profile;
+use crate::protocol::event::Fault;
+use crate::protocol::mode::Mode;
+use crate::protocol::question::{Choice, Kind, UserAnswer};
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::Task;
+use crate::protocol::tool::Tool;
 use crate::sandbox::{Ended, Job, Program, Record, View, hidden};
 use crate::shell_parser::interpreter;
-use crate::shell_policy::{Decision, Level, Profile};
+use crate::shell_policy::{Decision, Level};
 use crate::show;
-use crate::task::question::{Choice, Kind, UserAnswer};
-use crate::task::{StepResult, StepStatus, Task};
-use crate::tool::Tool;
 use std::fmt::Write;
 use std::time::Duration;
 use tokio::time::Instant;

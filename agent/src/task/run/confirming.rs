@@ -5,15 +5,19 @@
 //! made: the model is told why, and can read the file first or change less of it.
 
 use super::runner::{Runner, step_status};
-use crate::args::{Change, FileChange, OneChange, any};
-use crate::event::{Completed, Decision, Event, Fault, Status};
 use crate::patching::{Old, Unread, read_of};
-use crate::pending_request::{Mode, Outcome};
-use crate::request::Request;
-use crate::show::{self, FileView};
-use crate::task::question::{Choice, Kind, UserAnswer};
-use crate::task::{Confirmation, StepStatus, Task};
-use crate::tool::{FileTool, Tool};
+use crate::pending_request::Outcome;
+use crate::protocol::args::{Change, FileChange, OneChange, any};
+use crate::protocol::event::{Completed, Decision, Event, Fault, Status};
+use crate::protocol::file_view::FileView;
+use crate::protocol::mode::Mode;
+use crate::protocol::question::{Choice, Kind, UserAnswer};
+use crate::protocol::request::Request;
+use crate::protocol::step::StepStatus;
+use crate::protocol::task::Task;
+use crate::protocol::tool::{FileTool, Tool};
+use crate::show;
+use crate::task::confirmation::Confirmation;
 
 /// What is taken for an answer to such a question.
 const CHOICES: &[Choice] = &[Choice::Yes, Choice::No, Choice::Text];

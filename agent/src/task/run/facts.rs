@@ -2,7 +2,7 @@
 
 use super::runner::Runner;
 use crate::local::ReadTools;
-use crate::tool::Tool;
+use crate::protocol::tool::Tool;
 use serde_json::{Map, Value, json};
 
 /// So many words of a task are looked up.

@@ -1,33 +1,34 @@
 //! A task whose steps a model makes: each call of its becomes a step as a plan's would.
 
-use super::model_result::model_result;
+use super::model_result::{excerpt, model_result};
 use super::outcome::{counts, of_finished, with_record};
 use super::runner::{Runner, status_word};
-use crate::args::Nothing;
+use super::usage::add_usage;
 use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
-use crate::event::{Decision, Description, Event};
-use crate::local::is_unread;
+use crate::local::{UNREAD, is_unread};
 use crate::model::answer;
 use crate::model::conversation::Usage;
 use crate::model::endpoint::Chunk;
 use crate::model::endpoint::Endpoint;
 use crate::model::history::{History, HistoryEntry};
-use crate::model::results::UNREAD;
 use crate::model::task::{End, Task as Dialogue, ToolExecutor};
 use crate::model::tool_result::{CallOutcome, ToolResult};
 use crate::model::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
 use crate::patching::sha256;
-use crate::pending_request::{Mode, PendingRequest, new_id};
-use crate::plan::Expected;
-use crate::request::Request;
+use crate::pending_request::{PendingRequest, new_id};
+use crate::protocol::args::Nothing;
+use crate::protocol::event::{Decision, Description, Event};
+use crate::protocol::mode::Mode;
+use crate::protocol::plan::Expected;
+use crate::protocol::question::{Choice, Kind, UserAnswer};
+use crate::protocol::request::Request;
+use crate::protocol::step::StepStatus;
+use crate::protocol::task::{Task, TaskStatus};
+use crate::protocol::tool::Tool;
 use crate::secrets::Secrets;
 use crate::shell_policy::Rules;
 use crate::show;
-use crate::task::question::{Choice, Kind, UserAnswer};
-use crate::task::results;
-use crate::task::{StepStatus, Task, TaskStatus};
-use crate::tool::Tool;
 use crate::undo::UndoGrants;
 use serde_json::json;
 
@@ -58,7 +59,7 @@ impl Runner<'_> {
         let leaves = json!({ "remaining": remaining, "failed_approaches": log.failed(), "well": log.well(),
             "policy": executor.runner.policy });
         (executor.runner.on)("leaves", leaves, executor.task);
-        task.add_usage(dialogue.usage(), endpoint.price());
+        add_usage(task, dialogue.usage(), endpoint.price());
         finish(task, end, mode);
     }
 
@@ -195,7 +196,8 @@ impl ToolExecutor for Steps<'_, '_> {
     }
 
     fn malformed(&mut self, reply: &str) {
-        tracing::warn!(event = "misformat", response = results::excerpt(reply), "a reply is no call");
+        let reply = excerpt(reply);
+        tracing::warn!(event = "misformat", response = reply, "a reply is no call");
         self.task.results.misformat(reply);
     }
 

@@ -1,7 +1,8 @@
 //! A step's result as a model gets it.
 
-use crate::task::{Refusal, StepResult};
-use crate::tool::Tool;
+use crate::model::redact;
+use crate::protocol::step::{Refusal, StepResult};
+use crate::protocol::tool::Tool;
 use serde_json::{Value, json};
 
 /// As many of the grants near a refused request are told.
@@ -39,4 +40,12 @@ fn facts(refusal: &Refusal) -> Value {
         }
     }
     facts
+}
+
+/// Of a reply that was no call, so many characters are kept.
+const EXCERPT_LIMIT: usize = 300;
+
+/// How a reply begins, fit to be shown, kept and logged.
+pub fn excerpt(reply: &str) -> String {
+    redact::text(reply).0.chars().take(EXCERPT_LIMIT).collect()
 }

@@ -1,8 +1,9 @@
 //! Computes a task's outcome from its record and the helper's outcomes, not from anybody's claims.
 
 use crate::model::tools::FinishOutcome;
-use crate::task::{StepResult, StepStatus, Task, TaskStatus};
-use crate::tool::Tool;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::{Task, TaskStatus};
+use crate::protocol::tool::Tool;
 
 /// Changes and steps that a summary names; the others are in the record.
 const NAMED: usize = 10;
@@ -108,7 +109,7 @@ fn is_question(words: &str) -> bool {
 
 /// What is different on the host now, with the ids to undo it by; empty where nothing is.
 fn changed(task: &Task) -> String {
-    let one = |change: &crate::task::Change| {
+    let one = |change: &crate::protocol::task::Change| {
         let what = format!("{} {}", change.verb, change.target);
         match &change.undo {
             Some(id) => format!("{} (postern undo {id})", what.trim_end()),

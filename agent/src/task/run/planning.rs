@@ -1,17 +1,20 @@
 //! Plans of the model's: asked for while it only looks, and again when one failed.
 
 use super::model::{outcome_of, tool};
-use super::model_result::model_result;
+use super::model_result::{excerpt, model_result};
 use super::runner::Runner;
+use super::usage::add_usage;
 use crate::config::tables::Limits;
 use crate::model::endpoint::{Chunk, Endpoint};
 use crate::model::task::{End, Task as Dialogue, ToolExecutor};
 use crate::model::tool_result::{CallOutcome, ToolResult};
 use crate::model::tools::{Call, PLANNING};
-use crate::plan::{self, Check, Code, Expected, Plan, Step, Unfit};
-use crate::task::question::{Choice, Kind, UserAnswer};
-use crate::task::{StepResult, Task, TaskStatus};
-use crate::tool::Tool;
+use crate::plan;
+use crate::protocol::plan::{Check, Code, Expected, Plan, Step, Unfit};
+use crate::protocol::question::{Choice, Kind, UserAnswer};
+use crate::protocol::step::StepResult;
+use crate::protocol::task::{Task, TaskStatus};
+use crate::protocol::tool::Tool;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -121,7 +124,7 @@ impl Runner<'_> {
         let mut executor = Planning { runner: self, task, done, tries: 0, plan: None };
         let end = Box::pin(dialogue.run(&mut executor)).await;
         let plan = executor.plan.take();
-        task.add_usage(dialogue.usage(), endpoint.price());
+        add_usage(task, dialogue.usage(), endpoint.price());
         match (end, plan) {
             (End::Finished { .. }, Some(plan)) => plan.map_err(|unfit| NoPlan::Failed(unfit.to_string())),
             (End::Cancelled, _) => Err(NoPlan::Cancelled),
@@ -241,7 +244,7 @@ impl ToolExecutor for Planning<'_, '_> {
     }
 
     fn malformed(&mut self, reply: &str) {
-        self.task.results.misformat(reply);
+        self.task.results.misformat(excerpt(reply));
     }
 
     fn stream_listener(&self) -> impl Fn(Chunk<'_>) + Send + Sync + 'static {

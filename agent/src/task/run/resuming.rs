@@ -1,15 +1,17 @@
 //! A step that was under way when an earlier process ended: what became of it is asked, not tried again.
 
-use super::requests::request;
 use super::runner::Runner;
 use super::step::result;
-use crate::args::Of;
-use crate::event::{Event, Status};
-use crate::pending_request::{Mode, Outcome};
-use crate::request::Request;
+use crate::pending_request::Outcome;
+use crate::protocol::args::Of;
+use crate::protocol::event::{Event, Status};
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::{Change, Task};
+use crate::protocol::tool::Tool;
+use crate::protocol::tool_request::request;
 use crate::task::requests::SentStep;
-use crate::task::{Change, StepResult, StepStatus, Task};
-use crate::tool::Tool;
 
 impl Runner<'_> {
     /// The result of a step whose requests were perhaps sent. `None` where it is to be carried out: nothing of it

@@ -2,20 +2,25 @@
 
 use super::ahead::EarlyResult;
 use super::approved::ApprovedReads;
-use crate::args::Of;
-use crate::event::{Completed, Event, Fault, Status};
-use crate::exit::Exit;
 use crate::local::ReadTools;
 use crate::model::budget::Budget;
-use crate::pending_request::{Mode, Outcome};
-use crate::request::Request;
+use crate::pending_request::Outcome;
+use crate::protocol::args::Of;
+use crate::protocol::event::{Completed, Event, Fault, Status};
+use crate::protocol::exit::Exit;
+use crate::protocol::file_view::FileView;
+use crate::protocol::mode::Mode;
+use crate::protocol::question::Person;
+use crate::protocol::request::Request;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::{Change, Task, TaskOrder};
+use crate::protocol::tool::Tool;
 use crate::secrets::Secrets;
-use crate::show::FileView;
-use crate::task::question::Person;
-use crate::task::{
-    Change, Commands, Confirmation, Live, ResumeState, Slot, StepResult, StepStatus, Task, TaskOrder,
-};
-use crate::tool::Tool;
+use crate::task::commands::Commands;
+use crate::task::confirmation::Confirmation;
+use crate::task::live::Live;
+use crate::task::slots::Slot;
+use crate::task::task_events::ResumeState;
 use crate::transport::Transport;
 use crate::undo::{Earlier, UndoGrants, has_inverse};
 use serde_json::{Value, json};

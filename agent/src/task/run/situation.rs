@@ -2,8 +2,8 @@
 
 use super::runner::Runner;
 use crate::config::values::Profile;
-use crate::task::Owner;
-use crate::task::question::Person;
+use crate::protocol::owner::Owner;
+use crate::protocol::question::Person;
 use nix::unistd::{Uid, User};
 use std::fmt::Write;
 

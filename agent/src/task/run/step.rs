@@ -2,17 +2,20 @@
 
 use super::commands::Line;
 use super::output::cut;
-use super::requests::{install, request, status_of, upgrade, written};
 use super::runner::{Runner, step_status};
-use crate::args::{Names, Unit};
-use crate::event::{Event, Fault, UnitInfo};
 use crate::local::ReadResult;
-use crate::pending_request::{Mode, Outcome};
-use crate::request::Request;
+use crate::pending_request::Outcome;
+use crate::protocol::args::{Names, Unit};
+use crate::protocol::event::{Event, Fault, UnitInfo};
+use crate::protocol::file_view::FileView;
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
+use crate::protocol::step::{Refusal, StepResult, StepStatus};
+use crate::protocol::task::Task;
+use crate::protocol::tool::{FileTool, PackageTool, Tool, unit_name};
+use crate::protocol::tool_request::{install, request, status_of, upgrade, written};
 use crate::secrets::Secrets;
-use crate::show::{self, FileView};
-use crate::task::{Refusal, StepResult, StepStatus, Task};
-use crate::tool::{FileTool, PackageTool, Tool, unit_name};
+use crate::show;
 use std::time::Duration;
 
 /// How often, half a second apart, a unit that is still starting is looked at again.

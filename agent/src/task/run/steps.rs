@@ -2,9 +2,10 @@
 
 use super::outcome;
 use super::runner::{Runner, status_word};
-use crate::pending_request::Mode;
-use crate::task::{StepResult, StepStatus, Task, TaskStatus};
-use crate::tool::Tool;
+use crate::protocol::mode::Mode;
+use crate::protocol::step::{StepResult, StepStatus};
+use crate::protocol::task::{Task, TaskStatus};
+use crate::protocol::tool::Tool;
 use std::fmt::Write;
 
 impl Runner<'_> {

@@ -1,10 +1,10 @@
 //! Changes that were asked for and did not happen, by the record of a task's steps and nobody's words.
 
-use super::record::Task;
-use super::run::request;
+use super::request::Request;
 use super::step::{StepResult, StepStatus};
-use crate::request::Request;
-use crate::tool::Tool;
+use super::task::Task;
+use super::tool::Tool;
+use super::tool_request::request;
 use postern_patch::parse;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Exit codes: the one place where a code or a status becomes a number.
 
-use crate::event::{Event, Status};
-use crate::plan;
-use crate::task::{Task, TaskStatus};
+use super::event::{Event, Status};
+use super::plan;
+use super::task::{Task, TaskStatus};
 use postern_proto::code::{Meaning, meaning};
 
 /// How the command line ends.

@@ -1,14 +1,12 @@
 //! A task: an order of a person, and the record of it.
 
+use super::mode::Mode;
 use super::owner::Owner;
+use super::plan::Plan;
 use super::question::Question;
 use super::results::{self, Results};
 use super::step::StepResult;
-use crate::config::model_extra::Price;
-use crate::model::conversation::Usage;
-use crate::pending_request::Mode;
-use crate::plan::Plan;
-use crate::tool::Tool;
+use super::tool::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -178,7 +176,7 @@ impl Task {
             id,
             session: order.session.clone(),
             task: order.task.clone(),
-            trace_id: crate::trace::current().map_or_else(String::new, |trace| trace.to_string()),
+            trace_id: super::trace::current().map_or_else(String::new, |trace| trace.to_string()),
             status: TaskStatus::Queued,
             waiting: None,
             also_waiting: Vec::new(),
@@ -232,26 +230,6 @@ impl Task {
             self.waiting = (!self.also_waiting.is_empty()).then(|| self.also_waiting.remove(0));
         }
         was_waiting && self.waiting.is_none()
-    }
-
-    /// Adds what a model used, and what all of it costs where that is known.
-    pub fn add_usage(&mut self, usage: Usage, price: Option<&Price>) {
-        let mut add = |name: &str, tokens: u64| {
-            let sum = self.usage.get(name).and_then(Value::as_u64).unwrap_or_default().saturating_add(tokens);
-            // Most endpoints have no cache.
-            if sum > 0 || name != "cached_input_tokens" {
-                self.usage.insert(name.to_owned(), sum.into());
-            }
-            sum
-        };
-        let [input, cached, output] = [
-            add("input_tokens", usage.input),
-            add("cached_input_tokens", usage.cached_input),
-            add("output_tokens", usage.output),
-        ];
-        if let Some(price) = price {
-            self.usage.insert("cost".to_owned(), price.of(input, cached, output).into());
-        }
     }
 
     /// The code that its exit code goes by: that of the first change which was not made, or else of the first error.

@@ -1,6 +1,6 @@
 //! Differences of a file, as the client can tell from what it may read.
 
-use crate::event::FileInfo;
+use super::event::FileInfo;
 use postern_patch::Difference;
 
 /// A share of a file's lines from which on removing them is told: it is a new file under an old name.

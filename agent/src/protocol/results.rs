@@ -6,8 +6,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::{Deref, DerefMut};
 use utoipa::ToSchema;
 
-/// Of a reply that was no call, so much is kept.
-const EXCERPT_LIMIT: usize = 300;
 /// So many such replies are kept.
 const MISFORMAT_LIMIT: usize = 100;
 
@@ -76,11 +74,10 @@ impl Results {
         self.entries().skip(first).map(|entry| text(entry).unwrap_or_default()).collect()
     }
 
-    /// Keeps a reply that was no call.
-    pub fn misformat(&mut self, response: &str) {
+    /// Keeps the beginning of a reply that was no call. It holds no credentials.
+    pub fn misformat(&mut self, response: String) {
         if self.misformats.len() < MISFORMAT_LIMIT {
             let step = self.next_number();
-            let response = excerpt(response);
             let entry = Misformat { step, error: MalformedReply::ParseError, response };
             self.misformats.push((self.steps.len(), entry));
         }
@@ -91,12 +88,6 @@ impl Results {
         let steps = self.steps.iter().map(Some).chain([None]).enumerate();
         steps.flat_map(move |(place, step)| before(place).map(|(_, m)| Err(m)).chain(step.map(Ok)))
     }
-}
-
-/// How a reply begins, fit to be shown and logged.
-#[must_use]
-pub fn excerpt(response: &str) -> String {
-    crate::model::redact::text(response).0.chars().take(EXCERPT_LIMIT).collect()
 }
 
 impl<'r> IntoIterator for &'r Results {

@@ -1,7 +1,7 @@
 //! A request as people write it in a command, and what it is about.
 
-use crate::args::FileChange;
-use crate::request::Request;
+use super::args::FileChange;
+use super::request::Request;
 use std::fmt::Write;
 
 impl Request {

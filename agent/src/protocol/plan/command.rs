@@ -1,11 +1,11 @@
 //! A plan of commands and typed calls.
 
-use super::argv;
-use crate::tool::{Action, Tool};
-use schemars::JsonSchema;
+use crate::protocol::tool::{Action, Tool};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// Steps, and what is looked at before and after them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -182,23 +182,6 @@ impl Step {
             other => json!(other).to_string(),
         }
     }
-
-    /// It makes something that runs take in what is new, such as a restart.
-    #[must_use]
-    pub fn takes_effect_again(&self) -> bool {
-        match self {
-            Self::Call(call) => matches!(
-                call.tool,
-                Tool::Service { action: Action::Restart | Action::Reload | Action::TryRestart, .. }
-                    | Tool::UnitsReload {}
-            ),
-            Self::Command(command) => {
-                let words = argv::split(&command.command).unwrap_or_default();
-                let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
-                has(&["systemctl", "service"]) && has(&["restart", "reload", "try-restart", "daemon-reload"])
-            }
-        }
-    }
 }
 
 impl Check {
@@ -241,4 +224,47 @@ fn holds(text: &str, words: &str) -> bool {
         let is_cut = is_word(after) && is_word(words.chars().next_back());
         !goes_on && !is_cut
     })
+}
+
+impl JsonSchema for Step {
+    fn schema_name() -> Cow<'static, str> {
+        "Step".into()
+    }
+
+    /// Either form. Which calls there are is known where tools are offered.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
+impl JsonSchema for Check {
+    fn schema_name() -> Cow<'static, str> {
+        "Check".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let about = "A command in plain words and quotes; exit code 0 is good.";
+        let command = json!({ "type": "string", "minLength": 1, "description": about });
+        json_schema!({ "anyOf": [command, generator.subschema_for::<Expected>()] })
+    }
+}
+
+impl JsonSchema for Expected {
+    fn schema_name() -> Cow<'static, str> {
+        "Expected".into()
+    }
+
+    /// The arguments are those that the tool has where it is offered: the same schemas again would be a third of a prompt.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "tool": { "type": "string" },
+                "args": { "type": "object", "description": "As of that tool." },
+                "expect": { "type": "string", "description": "Words that the result must hold." },
+            },
+            "required": ["tool", "args"],
+            "additionalProperties": false,
+        })
+    }
 }

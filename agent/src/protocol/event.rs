@@ -2,7 +2,7 @@
 //!
 //! Members have the wire's names; what is empty is left out.
 
-use crate::args::base64_bytes;
+use super::args::base64_bytes;
 use postern_proto::v1;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

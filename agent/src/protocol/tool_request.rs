@@ -1,11 +1,11 @@
 //! The request that a tool stands for.
 
-use crate::args::{
+use super::args::{
     All, Change, Changes, Command, FileChange, Names, NewDirectory, Nothing, Of, OneChange, Ownership,
     Package, Packages, Parameter, PathOnly, Permissions, ReadRange, RemoveFile, Unit, UnitLook, UnitNow, any,
 };
-use crate::request::Request;
-use crate::tool::{Action, FileTool, PackageTool, Tool, unit_name};
+use super::request::Request;
+use super::tool::{Action, FileTool, PackageTool, Tool, unit_name};
 
 /// How a unit is.
 pub fn status_of(unit: &str) -> Request {

@@ -5,7 +5,7 @@ mod words;
 
 pub use families::{FileTool, PackageTool};
 
-use crate::request::Request;
+use super::request::Request;
 use postern_patch::parse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

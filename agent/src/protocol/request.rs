@@ -3,7 +3,7 @@
 //! A request travels as JSON between the command line and `postern serve`, and as a message to the
 //! helper. Checking arguments is the helper's: here they only get their shape.
 
-use crate::args::{
+use super::args::{
     All, Change, Changes, Command, Names, NewDirectory, Nothing, Of, Ownership, Packages, PathOnly,
     Permissions, ReadRange, RemoveFile, ToWire, Unit, UnitLook, UnitNow,
 };

@@ -1,7 +1,7 @@
 //! The result of a step.
 
-use crate::sandbox::Enforced;
-use crate::tool::Tool;
+use super::confinement::Enforced;
+use super::tool::Tool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
