@@ -12,6 +12,8 @@ const FILES: [&str; 7] = [
     "postern/root/v1/files.proto",
 ];
 
+const PROTOSET: &str = "postern.protoset";
+
 fn generate(out: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let set = protox::compile(FILES, [root]).expect("the .proto files compile");
@@ -24,6 +26,15 @@ fn generate(out: &Path) {
         .expect("code is generated");
 }
 
+/// The services that clients and operators may call, for tools that read a descriptor set (`grpcurl -protoset`).
+fn descriptor_set() -> Vec<u8> {
+    let mut compiler = protox::Compiler::new([env!("CARGO_MANIFEST_DIR")]).expect("the directory is there");
+    // Comments too: `grpcurl describe` prints them.
+    compiler.include_source_info(true);
+    compiler.open_files(&FILES[..2]).expect("the .proto files compile");
+    compiler.encode_file_descriptor_set()
+}
+
 fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generated")
 }
@@ -33,6 +44,7 @@ fn committed_code_is_what_the_proto_files_say() {
     // `POSTERN_GENERATE=1 cargo test -p postern-proto` writes the code instead of comparing it.
     if std::env::var_os("POSTERN_GENERATE").is_some() {
         generate(&committed());
+        std::fs::write(committed().join(PROTOSET), descriptor_set()).expect("the descriptor set is written");
         return;
     }
     let fresh = tempfile::tempdir().expect("a directory");
@@ -42,4 +54,9 @@ fn committed_code_is_what_the_proto_files_say() {
         let have = std::fs::read_to_string(committed().join(name)).expect("committed");
         assert!(have == want, "{name} is stale: run POSTERN_GENERATE=1 cargo test -p postern-proto");
     }
+    let have = std::fs::read(committed().join(PROTOSET)).expect("committed");
+    assert!(
+        have == descriptor_set(),
+        "{PROTOSET} is stale: run POSTERN_GENERATE=1 cargo test -p postern-proto"
+    );
 }

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::authority::ClientReader;
 use crate::channel;
 use crate::fault::{Ended, Fault};
 use crate::handover::Handover;
@@ -39,6 +40,8 @@ pub async fn serve(handover: Handover, times: Times) -> Result<Ended, Fault> {
         let relay = relay.clone();
         async move { Ok::<_, Infallible>(relay.answer(request).await) }
     });
+    let (from, to) = client.into_split();
+    let client = tokio::io::join(ClientReader::new(from), to);
     let mut connection = pin!(http2().serve_connection(TokioIo::new(client), service));
 
     let mut ended = tokio::select! {

@@ -5,6 +5,7 @@
 //! come back. It knows no verb, decides nothing, opens no file, and has only one
 //! client's rights. It serves one connection and ends with it.
 
+mod authority;
 mod channel;
 mod codec;
 mod connection;

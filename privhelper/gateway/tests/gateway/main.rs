@@ -6,6 +6,7 @@
     reason = "a test may fail"
 )]
 
+mod authority;
 mod handover;
 mod harness;
 mod limits;

@@ -1,9 +1,11 @@
-//! Clients of the helper besides Postern's own agent: programs of a user whom the policy names.
+//! An agent over MCP, with the protocol's official Python SDK.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use postern_tests::{Installed, Output, Release};
+use postern_tests::{Installed, Output};
+
+use crate::python;
 
 /// The user whose agent it is.
 const CODER: &str = "coder";
@@ -39,21 +41,6 @@ justification = "a person looks at the text"
 accept_risk = { "*" = "a test" }
 "#;
 
-/// Python with packages of `PyPI`, made once for each set of them.
-fn python_with(packages: &[&str]) -> PathBuf {
-    let name: String = packages.concat().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let venv = Path::new("/var/cache/postern-tests/python").join(name);
-    let python = venv.join("bin/python3");
-    if !venv.join("ready").exists() {
-        let made = Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv).status();
-        assert!(made.expect("python3 starts").success(), "cannot make {}", venv.display());
-        let installed = Command::new(&python).args(["-m", "pip", "-q", "install"]).args(packages).status();
-        assert!(installed.expect("pip starts").success(), "cannot install {packages:?} from PyPI");
-        std::fs::write(venv.join("ready"), "").expect("the directory's mark");
-    }
-    python
-}
-
 /// Runs a script of `tests/clients` on this host, with the command that runs something in the machine first.
 fn script(host: &Installed, python: &Path, name: &str, arguments: &[&str]) -> Output {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -69,10 +56,9 @@ fn script(host: &Installed, python: &Path, name: &str, arguments: &[&str]) -> Ou
     }
 }
 
-#[test]
-fn an_mcp_client_installs_is_refused_is_approved_and_takes_back() {
-    let python = python_with(&[SDK]);
-    let host = Installed::on(Release::Trixie);
+/// Installs, is refused, is approved and takes back.
+pub fn session(host: &Installed) {
+    let python = python::environment(&[SDK]);
     let _ = host
         .shell(&format!(
             "useradd --create-home --groups postern-clients {CODER}
@@ -84,7 +70,7 @@ fn an_mcp_client_installs_is_refused_is_approved_and_takes_back() {
     host.grant(PACKAGES);
     host.publish("mcp-one", "1.0", "true");
     let _ = host.root(&["apt-get", "-q", "update"]).ok();
-    let done = script(&host, &python, "mcp_session.py", &[CODER, OPERATOR]);
+    let done = script(host, &python, "mcp_session.py", &[CODER, OPERATOR]);
     assert_eq!(done.code, 0, "{done}\n{}", host.journal("postern-*"));
 
     // The record names the user that the kernel proved, not the agent.
