@@ -2,8 +2,9 @@
 
 use postern_agent::config::tables::Log;
 use postern_agent::config::values::LogLevel;
-use postern_agent::secrets::CleanLog;
-use postern_agent::{Host, cli, config, log, sandbox, shell_policy, shims};
+use postern_agent::redaction::CleanLog;
+use postern_agent::redaction::log;
+use postern_agent::{Host, cli, config, sandbox, shell_policy, shims};
 use std::process::ExitCode;
 use std::time::Duration;
 

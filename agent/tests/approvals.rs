@@ -8,7 +8,8 @@ use common::{
     ENDED_WHILE_ASKED, FakeHelper, Kept, Place, Play, Ran, Streams, accepted, approval, completed, debug_log,
     ended, in_seconds, progress, unit, until, waiting,
 };
-use postern_agent::{Exit, log};
+use postern_agent::Exit;
+use postern_agent::redaction::log;
 use postern_proto::v1::{self, Status};
 use serde_json::Value;
 use std::os::unix::net::UnixListener;

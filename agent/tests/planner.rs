@@ -1,6 +1,6 @@
 //! The offline planner: what it understands, and that it refuses the rest by name.
 
-use postern_agent::planner::plan;
+use postern_agent::offline_planner::plan;
 use postern_agent::protocol::tool::Tool;
 
 fn words(task: &str) -> Vec<String> {

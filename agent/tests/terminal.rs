@@ -12,7 +12,8 @@ use common::{
     progress, unit, until, waiting,
 };
 use nix::pty::{Winsize, openpty};
-use postern_agent::{Host, cli, log};
+use postern_agent::redaction::log;
+use postern_agent::{Host, cli};
 use postern_proto::v1::{self, Status};
 use std::fs::{File, Permissions, set_permissions};
 use std::io::{Read, Write};

@@ -3,16 +3,16 @@
 use super::options::Json;
 use super::session::Session;
 use super::view::{EndSignal, View};
-use crate::pending_request::{Outcome, PendingRequest, left, new_id, reason};
+use crate::client::pending_request::{Outcome, PendingRequest, left, new_id, reason};
+use crate::client::transport::Transport;
+use crate::client::undo::UndoGrants;
 use crate::protocol::event::{Completed, Event, Status};
 use crate::protocol::exit::Exit;
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::report::Report;
-use crate::show::{self, Later};
-use crate::transport::Transport;
-use crate::undo::UndoGrants;
+use crate::render::report::Report;
+use crate::render::{self, Later};
 use tokio::sync::mpsc;
 
 impl Session<'_> {
@@ -97,22 +97,22 @@ impl Session<'_> {
                 if outcome.verb == "file.read" && done.status == Status::Done {
                     self.console.content(&outcome.content);
                 } else if let (Some(description), Mode::Execute) = (&done.description, mode) {
-                    self.console.result(&show::grants(description, show::Reader::Person));
+                    self.console.result(&render::grants(description, render::Reader::Person));
                 } else if is_good {
-                    self.console.result(&show::found(outcome, self.console.width));
+                    self.console.result(&render::found(outcome, self.console.width));
                     self.console.diff(&outcome.views.iter().map(FileView::text).collect::<String>());
                 } else {
-                    self.console.say_lines(&show::found(outcome, None));
+                    self.console.say_lines(&render::found(outcome, None));
                 }
                 self.console.say_lines(&String::from_utf8_lossy(&outcome.stderr));
                 if !is_good {
-                    self.complain(&done.code, &show::failure(done));
+                    self.complain(&done.code, &render::failure(done));
                 } else if !self.global.quiet {
                     self.hints(outcome, done);
                 }
             }
             Event::Refused(refused) => {
-                self.complain(&refused.code, &show::refusal(refused, &outcome.explain));
+                self.complain(&refused.code, &render::refusal(refused, &outcome.explain));
             }
             Event::Error(fault) => self.complain(&fault.code, &fault.message),
             Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {}

@@ -2,14 +2,14 @@
 
 use super::options::{Command, Global};
 use super::session::{Session, usage};
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
 use crate::protocol::args::Nothing;
 use crate::protocol::event::{Decision, Event, Fault};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::report::Report;
-use crate::show;
+use crate::render;
+use crate::render::report::Report;
 use clap::Parser;
 use std::ffi::OsString;
 
@@ -61,7 +61,7 @@ impl Session<'_> {
                 }
             }
             Event::Refused(refused) if Exit::of_end(&outcome.end) == Exit::Refused => {
-                let why = show::refusal(refused, &outcome.explain);
+                let why = render::refusal(refused, &outcome.explain);
                 (Exit::Refused, format!("no: {}: {why}", refused.code))
             }
             end => (Exit::of_end(end), String::new()),
@@ -71,7 +71,7 @@ impl Session<'_> {
         } else if text.is_empty() {
             self.print(outcome, Mode::Check);
         } else {
-            self.console.result(&show::line(&text));
+            self.console.result(&postern_text::line(&text));
         }
         exit
     }

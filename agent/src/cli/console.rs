@@ -1,6 +1,5 @@
 //! The command line's streams: results on stdout, all else on stderr.
 
-use crate::show;
 use std::io::{IsTerminal, Read, Write};
 
 /// The streams of one run.
@@ -55,7 +54,7 @@ impl Console {
 
     /// A result in words.
     pub fn result(&mut self, text: &str) {
-        let text = show::lines(text);
+        let text = postern_text::lines(text);
         self.raw(text.as_bytes());
         if !text.is_empty() && !text.ends_with('\n') {
             self.raw(b"\n");
@@ -87,19 +86,19 @@ impl Console {
     /// A result as a line of JSON.
     pub fn json(&mut self, value: &impl serde::Serialize) {
         // Serialising our own types to a string cannot fail.
-        let line = show::json(&serde_json::to_string(value).unwrap_or_default());
+        let line = postern_text::json(&serde_json::to_string(value).unwrap_or_default());
         self.raw(line.as_bytes());
         self.raw(b"\n");
     }
 
     /// A message of one line. A lost message is no reason to fail.
     pub fn say(&mut self, text: &str) {
-        let _ = writeln!(self.err, "{}", show::line(text));
+        let _ = writeln!(self.err, "{}", postern_text::line(text));
     }
 
     /// Output of a program, for the error stream.
     pub fn say_lines(&mut self, text: &str) {
-        let text = show::lines(text);
+        let text = postern_text::lines(text);
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let _ = write!(self.err, "{text}{end}");
     }
@@ -107,7 +106,7 @@ impl Console {
 
 /// A diff fit for a terminal, a line in the colour of what it does.
 fn colored(text: &str, is_colored: bool) -> String {
-    let text = show::lines(text);
+    let text = postern_text::lines(text);
     if !is_colored {
         return text;
     }

@@ -1,10 +1,11 @@
 //! `doctor`: what works, and what mends the rest.
 
 use super::session::Session;
-use crate::agent_client::AgentClient;
-use crate::doctor::{Check, State, groups, host};
-use crate::helper::Helper;
-use crate::pending_request::AttemptError;
+use crate::client::agent::AgentClient;
+use crate::client::helper::Helper;
+use crate::client::pending_request::AttemptError;
+use crate::client::transport::Transport;
+use crate::inspect::doctor::{Check, State, groups, host};
 use crate::protocol::args::Nothing;
 use crate::protocol::event::Event;
 use crate::protocol::exit::Exit;
@@ -12,7 +13,6 @@ use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::service;
 use crate::shell_policy::Rules;
-use crate::transport::Transport;
 use hyper::Method;
 use serde_json::{Value, json};
 use std::io::ErrorKind;

@@ -1,7 +1,7 @@
 //! Ids of requests as people give them: whole, by their beginning, or `last`.
 
 use super::session::Session;
-use crate::agent_client::AgentClient;
+use crate::client::agent::AgentClient;
 use crate::protocol::event::Fault;
 use hyper::Method;
 

@@ -2,12 +2,12 @@
 
 use super::options::Tasks;
 use super::session::Session;
-use crate::agent_client::AgentClient;
+use crate::client::agent::AgentClient;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
 use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::brief;
-use crate::show;
+use crate::render;
 use hyper::Method;
 
 impl Session<'_> {
@@ -51,19 +51,19 @@ impl Session<'_> {
                 task.task.replace('\n', " ")
             ));
             for waits in task.waits() {
-                let until = show::clock(waits.expires_unix_s);
+                let until = render::clock(waits.expires_unix_s);
                 let target = std::iter::once(waits.target.clone());
                 let target: Vec<String> =
                     target.chain(waits.parameters.iter().map(|one| brief(one))).collect();
                 let what = format!("{} {}", waits.verb, target.join(" "));
                 let text = format!("  step {} waits for approval until {until}: {what}", waits.step);
-                self.console.result(&show::line(&text));
+                self.console.result(&postern_text::line(&text));
                 let text = format!("  with: postern-admin approve {}", waits.approval_id);
-                self.console.result(&show::line(&text));
+                self.console.result(&postern_text::line(&text));
             }
             if !task.also_waiting.is_empty() {
                 let text = format!("  all of them with: postern-admin approve --task {}", task.id);
-                self.console.result(&show::line(&text));
+                self.console.result(&postern_text::line(&text));
             }
             self.tell_question(task);
             if !matches!(command, Tasks::List) {

@@ -28,17 +28,18 @@ mod view;
 
 pub use console::Console;
 
-use crate::agent_client::AgentClient;
-use crate::helper::Helper;
-use crate::host::Host;
+use crate::client::agent::AgentClient;
+use crate::client::helper::Helper;
+use crate::client::operators;
+use crate::client::transport::Transport;
+use crate::config::host::Host;
 use crate::protocol::args::Of;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
 use crate::protocol::request::Request;
 use crate::protocol::trace::{self, Trace};
 use crate::shell_policy::Rules;
-use crate::transport::Transport;
-use crate::{config, operators, service};
+use crate::{config, service};
 use clap::{CommandFactory, Parser};
 use hyper::Method;
 use options::{Cli, Command, Config, Tasks};

@@ -3,7 +3,7 @@
 use super::session::Session;
 use super::typed::{content_of, limited};
 use super::verbs::Patch;
-use crate::patching::{Old, Resolved, Unread, resolve};
+use crate::client::patching::{Old, Resolved, Unread, resolve};
 use crate::protocol::args::Changes;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;

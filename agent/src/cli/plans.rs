@@ -5,8 +5,8 @@ use super::tasks::{Going, RunRequest, not_understood};
 use crate::config;
 use crate::config::values::Provider;
 use crate::model::reader;
+use crate::offline_planner;
 use crate::plan;
-use crate::planner;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
 use crate::protocol::plan::{Code, Plan, unfit};
@@ -33,7 +33,7 @@ impl Session<'_> {
                 })
                 .await;
         }
-        match planner::plan(&text) {
+        match offline_planner::plan(&text) {
             Ok(steps) => {
                 self.show_plan(&Plan::of_steps(&text, steps));
                 Exit::Done

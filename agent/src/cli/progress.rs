@@ -2,7 +2,7 @@
 
 use super::console::Console;
 use crate::protocol::event::{Accepted, Event, Phase, Progress};
-use crate::show;
+use crate::render;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// As many characters of a model's words are shown.
@@ -72,7 +72,7 @@ impl Meter {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             self.phase = Some(Phase::Unspecified);
         }
-        bar.set_message(show::line(&end));
+        bar.set_message(postern_text::line(&end));
         bar.tick();
     }
 
@@ -83,7 +83,7 @@ impl Meter {
         let item = if is_number { format!("file {item}") } else { item.clone() };
         let Some(bar) = &self.bar else {
             let detail = if *phase == Phase::Waiting { format!(": {detail}") } else { String::new() };
-            let item = if *total_bytes > 0 { show::size(*total_bytes) } else { item };
+            let item = if *total_bytes > 0 { render::size(*total_bytes) } else { item };
             let text = format!("{} {item}", phase_word(*phase));
             self.line(format!("{}{detail}", text.trim_end()).trim_end_matches(": "), console);
             return;
@@ -99,7 +99,7 @@ impl Meter {
             bar.reset_eta();
         }
         let parts: Vec<&str> = [item.as_str(), detail].into_iter().filter(|part| !part.is_empty()).collect();
-        bar.set_message(show::line(&parts.join(": ")));
+        bar.set_message(postern_text::line(&parts.join(": ")));
         let percent = u64::from((*percent).min(100));
         bar.set_position(if *total_bytes > 0 { total_bytes / 100 * percent } else { percent });
     }
@@ -111,7 +111,7 @@ impl Meter {
         }
         text.clone_into(&mut self.last);
         match &self.bar {
-            Some(bar) => bar.println(format!("  {}", show::line(text))),
+            Some(bar) => bar.println(format!("  {}", postern_text::line(text))),
             None => console.say(&format!("  {text}")),
         }
     }

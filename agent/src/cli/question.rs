@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::terminal::TerminalPrompt;
-use crate::agent_client::AgentClient;
+use crate::client::agent::AgentClient;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
 use crate::protocol::question::{Choice, Question};

@@ -1,7 +1,7 @@
 //! Reads the current content of files, as far as the client may: for diffs and for patches.
 
 use super::session::Session;
-use crate::patching::{Old, Unread, contents, is_allowed, read_of};
+use crate::client::patching::{Old, Unread, contents, is_allowed, read_of};
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;

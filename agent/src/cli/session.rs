@@ -2,12 +2,12 @@
 
 use super::console::Console;
 use super::options::Global;
-use crate::agent_client::AgentClient;
-use crate::helper::Helper;
-use crate::host::Host;
+use crate::client::agent::AgentClient;
+use crate::client::helper::Helper;
+use crate::client::transport::Transport;
+use crate::config::host::Host;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
-use crate::transport::Transport;
 use serde_json::json;
 
 /// One run of the command line.

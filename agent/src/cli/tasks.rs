@@ -4,13 +4,15 @@ use super::ids::only_whole;
 use super::listing::word;
 use super::session::Session;
 use super::view::{EndSignal, Note, View};
-use crate::agent_client::{AgentClient, HttpReply};
+use crate::client::agent::{AgentClient, HttpReply};
+use crate::client::helper::Helper;
+use crate::client::pending_request::{AttemptError, new_id, reason};
+use crate::client::transport::Transport;
+use crate::client::undo::{Earlier, UndoGrants};
 use crate::config;
-use crate::helper::Helper;
-use crate::local::ReadTools;
+use crate::inspect::ReadTools;
 use crate::model::budget::Budget;
-use crate::pending_request::{AttemptError, new_id, reason};
-use crate::planner;
+use crate::offline_planner;
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
@@ -18,11 +20,9 @@ use crate::protocol::owner::Owner;
 use crate::protocol::question::Person;
 use crate::protocol::task::{Task, TaskOrder, TaskStatus, Work};
 use crate::protocol::tool::Tool;
-use crate::secrets::Secrets;
-use crate::show::Later;
+use crate::redaction::Secrets;
+use crate::render::Later;
 use crate::task::{Allowed, ApprovedReads, Commands, Live, ResumeState, Runner, Slot};
-use crate::transport::Transport;
-use crate::undo::{Earlier, UndoGrants};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -105,7 +105,9 @@ impl Session<'_> {
         let steps = match &work {
             Work::CarryOut(_) => Vec::new(),
             Work::Task | Work::MakePlan if !steps.is_empty() => steps,
-            Work::Task | Work::MakePlan => planner::plan(&task).map_err(|why| not_understood(&why))?,
+            Work::Task | Work::MakePlan => {
+                offline_planner::plan(&task).map_err(|why| not_understood(&why))?
+            }
         };
         let goal = if let Work::CarryOut(plan) = &work { plan.goal() } else { "" };
         let order = TaskOrder {
@@ -262,7 +264,7 @@ fn used(task: &Task) -> Option<String> {
     Some(format!("tokens: {input} in{cached}, {output} out{cost}"))
 }
 
-pub(super) fn not_understood(why: &planner::NotUnderstood) -> Fault {
+pub(super) fn not_understood(why: &offline_planner::NotUnderstood) -> Fault {
     Fault::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 

@@ -2,7 +2,6 @@
 
 use super::session::Session;
 use crate::protocol::event::Fault;
-use crate::show;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::sys::termios::{FlushArg, tcdrain, tcflush};
@@ -66,7 +65,7 @@ impl TerminalPrompt {
         let mut terminal = open()?;
         tcdrain(&terminal)?;
         tcflush(&terminal, FlushArg::TCIFLUSH)?;
-        write!(terminal, "{}", show::line(question))?;
+        write!(terminal, "{}", postern_text::line(question))?;
         // A terminal is waited for as a pipe is.
         Ok(Self { terminal: pipe::Receiver::from_file_unchecked(terminal)?, line: Vec::new() })
     }

@@ -1,16 +1,16 @@
 //! `undo`: what is taken back is shown before it is, stays within one task, and is not left in the memory of a service.
 
 use super::session::Session;
-use crate::agent_client::AgentClient;
-use crate::pending_request::Outcome;
+use crate::client::agent::AgentClient;
+use crate::client::pending_request::Outcome;
+use crate::client::undo::Follower;
 use crate::protocol::args::{Of, Unit};
 use crate::protocol::event::{Event, Fault};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::show;
+use crate::render;
 use crate::task::{RecordedChange, State};
-use crate::undo::Follower;
 use hyper::Method;
 use serde::Serialize;
 use serde_json::json;
@@ -232,7 +232,7 @@ impl Session<'_> {
         self.tell_of(change);
         match &foreseen.end {
             Event::Completed(_) if Exit::of_end(&foreseen.end) == Exit::Done => {
-                self.console.say_lines(&show::found(foreseen, None));
+                self.console.say_lines(&render::found(foreseen, None));
             }
             _ => self.console.say(&format!("  cannot be foreseen: {}", why(foreseen))),
         }
@@ -252,7 +252,7 @@ impl Session<'_> {
 
     fn tell_of(&mut self, change: &RecordedChange) {
         let task = change.task.as_deref().map(|id| format!(" of the task {id}")).unwrap_or_default();
-        let at = show::time_of(&change.request_id).map(|at| format!(" at {at}")).unwrap_or_default();
+        let at = render::time_of(&change.request_id).map(|at| format!(" at {at}")).unwrap_or_default();
         self.console.say(&format!("takes back: {} {}{at}{task}", change.verb, change.target));
     }
 
@@ -339,7 +339,7 @@ fn code(outcome: &Outcome) -> &str {
 fn why(outcome: &Outcome) -> String {
     match &outcome.end {
         Event::Completed(done) => format!("{}: {}", done.code, done.message),
-        Event::Refused(refused) => show::refusal(refused, &outcome.explain),
+        Event::Refused(refused) => render::refusal(refused, &outcome.explain),
         Event::Error(fault) => format!("{}: {}", fault.code, fault.message),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => String::new(),
     }

@@ -5,10 +5,10 @@ use super::progress::Meter;
 use super::question::{self, OpenQuestion};
 use super::session::Session;
 use super::terminal::WithoutMessages;
-use crate::operators;
+use crate::client::operators;
 use crate::protocol::event::{Event, Waiting};
 use crate::protocol::question::Question;
-use crate::show::{self, Later};
+use crate::render::{self, Later};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -237,7 +237,7 @@ impl<'a, 'b> View<'a, 'b> {
         // A person gets what they asked for; of what a model looks at, how much it is.
         let is_by_model = data["by"] == "model";
         if let Some(found) = data["result"]["stdout"].as_str() {
-            let found = show::facts(found);
+            let found = render::facts(found);
             if is_by_model {
                 self.session.console.say_lines(&beginning(&found));
             } else {
@@ -345,7 +345,7 @@ impl<'a, 'b> View<'a, 'b> {
             let who = operators::who(&self.session.host.operators);
             let which =
                 self.together.as_ref().map_or_else(|| approval_id.clone(), |task| format!("--task {task}"));
-            for line in show::waiting(&which, *expires_unix_s, &self.rule, &who, &self.later) {
+            for line in render::waiting(&which, *expires_unix_s, &self.rule, &who, &self.later) {
                 self.session.console.say(&line);
             }
         }

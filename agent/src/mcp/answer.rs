@@ -1,12 +1,12 @@
 //! The answer to a call: the request's report as data, and the same in words.
 
-use crate::operators;
-use crate::pending_request::{Outcome, PendingRequest};
+use crate::client::operators;
+use crate::client::pending_request::{Outcome, PendingRequest};
 use crate::protocol::event::{Accepted, Decision, Event, Fault, Waiting};
 use crate::protocol::exit::Exit;
 use crate::protocol::file_view::FileView;
-use crate::report::Report;
-use crate::show;
+use crate::render;
+use crate::render::report::Report;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,7 +59,7 @@ impl Approval {
     pub fn words(&self) -> String {
         // As many characters as `postern-admin` tells approvals apart by.
         let short: String = self.id.chars().take(8).collect();
-        let until = show::clock(self.expires_unix_s);
+        let until = render::clock(self.expires_unix_s);
         format!("waiting for an operator until {until}: postern-admin approve {short}")
     }
 }
@@ -137,9 +137,9 @@ fn words(outcome: &Outcome, report: &Report) -> String {
         Event::Completed(_) if Exit::of_end(&outcome.end) == Exit::Done => {
             format!("{}: {}\n", outcome.verb, report.status)
         }
-        Event::Completed(done) => line(or_failed(&done.code), &show::failure(done)),
+        Event::Completed(done) => line(or_failed(&done.code), &render::failure(done)),
         Event::Refused(refused) => {
-            format!("refused: {}", line(&refused.code, &show::refusal(refused, &outcome.explain)))
+            format!("refused: {}", line(&refused.code, &render::refusal(refused, &outcome.explain)))
         }
         Event::Error(fault) => line(or_failed(&fault.code), &fault.message),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => String::new(),
@@ -164,8 +164,8 @@ fn line(code: &str, message: &str) -> String {
 fn found(outcome: &Outcome) -> String {
     let Event::Completed(done) = &outcome.end else { return String::new() };
     let text = match &done.description {
-        Some(description) => show::grants(description, show::Reader::Model),
-        None => show::found(outcome, None),
+        Some(description) => render::grants(description, render::Reader::Model),
+        None => render::found(outcome, None),
     };
     let views: String = outcome.views.iter().map(FileView::text).collect();
     postern_text::lines(&format!("{text}{views}{}", String::from_utf8_lossy(&outcome.stderr)))

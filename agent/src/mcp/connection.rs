@@ -1,15 +1,15 @@
 //! The way to the helper: as this process's own uid, or through the agent where the helper does not know the uid.
 
 use super::settings::Ways;
-use crate::agent_client::AgentClient;
-use crate::helper::Helper;
-use crate::host::Host;
-use crate::pending_request::{PendingRequest, new_id};
+use crate::client::agent::AgentClient;
+use crate::client::helper::Helper;
+use crate::client::pending_request::{PendingRequest, new_id};
+use crate::client::transport::Transport;
+use crate::config::host::Host;
 use crate::protocol::args::Nothing;
 use crate::protocol::event::{Description, Event, Fault};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::transport::Transport;
 
 /// The reason in the audit log.
 const REASON: &str = "which tools an MCP client is offered";

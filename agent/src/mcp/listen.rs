@@ -3,7 +3,7 @@
 use super::server::Server;
 use super::session::Shared;
 use super::settings::Settings;
-use crate::host::Host;
+use crate::config::host::Host;
 use crate::protocol::event::Fault;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

@@ -17,7 +17,7 @@ mod session;
 mod settings;
 mod work;
 
-use crate::host::Host;
+use crate::config::host::Host;
 use crate::protocol::event::Fault;
 pub use crate::protocol::mode::Mode;
 use rmcp::ServiceExt;

@@ -4,7 +4,7 @@
 use super::answer::Answer;
 use crate::model::tools;
 use crate::protocol::event::{Decision, Description, Grant};
-use crate::show;
+use crate::render;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
@@ -220,7 +220,7 @@ fn granted(description: &Description, rows: &[&Row]) -> String {
         grant.verbs.retain(|verb| rows.iter().any(|row| row.verb == verb));
     }
     own.grants.retain(|grant| !grant.verbs.is_empty());
-    show::grants(&own, show::Reader::Model)
+    render::grants(&own, render::Reader::Model)
 }
 
 /// Hints that hold for every action that is granted.

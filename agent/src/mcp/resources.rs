@@ -3,9 +3,9 @@
 use super::order::Order;
 use super::session::Session;
 use super::work::Works;
-use crate::agent_client::AgentClient;
+use crate::client::agent::AgentClient;
 use crate::protocol::event::Fault;
-use crate::show;
+use crate::render;
 use hyper::Method;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ async fn policy(session: &Session) -> Result<Value, Fault> {
     let description = session.shared.described().await?;
     Ok(json!({
         "through": session.shared.connection.name(),
-        "words": show::grants(&description, show::Reader::Model),
+        "words": render::grants(&description, render::Reader::Model),
         "client": description.client,
         "grants": description.grants,
     }))

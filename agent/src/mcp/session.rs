@@ -2,8 +2,8 @@
 
 use super::connection::Connection;
 use super::settings::{Settings, Times};
-use crate::host::Host;
-use crate::pending_request::new_id;
+use crate::client::pending_request::new_id;
+use crate::config::host::Host;
 use crate::protocol::event::{Description, Fault};
 use crate::protocol::mode::Mode;
 use serde::Serialize;

@@ -3,14 +3,14 @@
 use super::answer::{Answer, Approval};
 use super::order::{Order, What, recorded};
 use super::session::{Change, Session};
-use crate::patching::{Old, Unread, is_allowed, read_of, resolve, views};
-use crate::pending_request::{Outcome, PendingRequest, new_id, reason};
+use crate::client::patching::{Old, Unread, is_allowed, read_of, resolve, views};
+use crate::client::pending_request::{Outcome, PendingRequest, new_id, reason};
+use crate::client::undo::UndoGrants;
 use crate::protocol::args::{Changes, Of};
 use crate::protocol::event::{Accepted, Completed, Event, Fault, Progress, Status, Waiting};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::undo::UndoGrants;
 use postern_patch::{Kind, parse};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! A conversation that has grown too long for its model: shortened so far that the model can still say where it stands.
 
 use super::conversation::{CallResult, Turn};
-use crate::local::UNREAD;
+use crate::inspect::UNREAD;
 use serde_json::json;
 
 /// Brings a conversation to about half its length: the oldest results go first, then the oldest turns. The person's words

@@ -2,8 +2,8 @@
 
 use super::claims::Evidence;
 use super::log::{Log, line};
-use super::redact;
 use super::tools::Checkpoint;
+use crate::redaction::redact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 use super::conversation::{CallResult, Turn};
 use super::tool_result::{CallOutcome, ToolResult};
 use super::tools::{REQUEST_OUTPUT, Time};
-use crate::local::UNREAD;
+use crate::inspect::UNREAD;
 use serde_json::{Value, json};
 use std::time::Duration;
 

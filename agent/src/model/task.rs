@@ -15,11 +15,12 @@ use super::quotation::{QUOTED, is_quoted};
 use super::reader::{Code, MalformedReply, Reading};
 use super::tool_result::{CallOutcome, ToolResult};
 use super::tools::{CHECKPOINT, Call, Checkpoint, Finish, FinishOutcome, OUTPUT, Tool};
-use super::{redact, repairs, results};
+use super::{repairs, results};
 use crate::config::tables::Limits;
 use crate::plan::changes;
 use crate::protocol::plan::Expected;
-use crate::secrets::Secrets;
+use crate::redaction::Secrets;
+use crate::redaction::redact;
 use serde_json::json;
 use std::sync::LazyLock;
 

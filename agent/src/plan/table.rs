@@ -1,7 +1,7 @@
 //! A plan as people read it.
 
 use crate::protocol::plan::{Check, CommandPlan, FilePatchPlan, Plan, Step};
-use crate::show::Table;
+use crate::render::Table;
 use std::fmt::Write;
 
 /// A plan as lines, cut to `width` columns; a diff as it is.

@@ -2,11 +2,11 @@
 
 use super::health::Health;
 use super::limits::Limit;
+use crate::client::transport::Transport;
 use crate::config::tables::Limits;
 use crate::model::endpoint::Endpoint;
 use crate::protocol::owner::Owner;
 use crate::task::{Queue, Store};
-use crate::transport::Transport;
 use axum::extract::connect_info::ConnectInfo;
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! Whether agent, model and helper work.
 
-use crate::pending_request::{PendingRequest, new_id};
+use crate::client::pending_request::{PendingRequest, new_id};
+use crate::client::transport::Transport;
 use crate::protocol::args::Nothing;
 use crate::protocol::event::Event;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::transport::Transport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;

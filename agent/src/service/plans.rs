@@ -1,7 +1,7 @@
 //! Reads an order into steps: words for a planner, a plan that is given, or a plan that is wanted.
 
 use super::failure::fault;
-use crate::planner;
+use crate::offline_planner;
 use crate::protocol::plan::{Plan, Unfit};
 use crate::protocol::task::Work;
 use crate::protocol::tool::Tool;
@@ -68,7 +68,7 @@ pub fn wanted(words: Words, planner: Planner) -> Result<Wanted, Box<Response>> {
             let reason = either(reason, &task);
             Ok(Wanted { task, work, steps: Vec::new(), reason })
         }
-        Planner::Model | Planner::Offline => match planner::plan(&task) {
+        Planner::Model | Planner::Offline => match offline_planner::plan(&task) {
             Ok(steps) => Ok(Wanted { task, work, steps, reason }),
             Err(why) => Err(Box::new(not_understood(&why))),
         },
@@ -76,7 +76,7 @@ pub fn wanted(words: Words, planner: Planner) -> Result<Wanted, Box<Response>> {
 }
 
 /// Words that the offline planner can make nothing of.
-pub fn not_understood(why: &planner::NotUnderstood) -> Response {
+pub fn not_understood(why: &offline_planner::NotUnderstood) -> Response {
     let message = format!("{why}; nothing has been done");
     fault(StatusCode::UNPROCESSABLE_ENTITY, "invalid_argument", &message)
 }

@@ -5,7 +5,7 @@ use super::app::{App, Caller};
 use super::connections::named_trace;
 use super::failure::{Failure, bad_body, fault};
 use super::tasks::find as find_task;
-use crate::pending_request::{PendingRequest, new_id, reason};
+use crate::client::pending_request::{PendingRequest, new_id, reason};
 use crate::protocol::event::{Event, Fault, Refused};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::owner::{Owner, Right};

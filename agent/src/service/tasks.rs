@@ -3,8 +3,8 @@
 use super::app::{App, Caller, Peer};
 use super::failure::{Failure, bad_body, fault};
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
-use crate::pending_request::new_id;
-use crate::planner;
+use crate::client::pending_request::new_id;
+use crate::offline_planner;
 use crate::protocol::event::Fault;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::{Owner, Right};
@@ -175,7 +175,7 @@ pub struct Plan {
 ))]
 /// Shows the steps that a task would come to.
 pub async fn plan(body: Result<Json<Plan>, JsonRejection>) -> Response {
-    match body.map(|Json(body)| planner::plan(&body.task)) {
+    match body.map(|Json(body)| offline_planner::plan(&body.task)) {
         Err(rejection) => bad_body(&rejection),
         Ok(Err(why)) => not_understood(&why),
         Ok(Ok(steps)) => Json(json!({ "steps": described(&steps) })).into_response(),

@@ -1,9 +1,9 @@
 //! Runs the agent's own commands: the judge, the sandbox, and what people allowed for a session.
 
 use super::allowed::Allowed;
+use crate::config::host::Host;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};
-use crate::host::Host;
 use crate::protocol::confinement::Profile;
 use crate::protocol::event::Fault;
 use crate::sandbox::{Sandbox, Unenforced};

@@ -2,10 +2,10 @@
 
 use super::database::{Database, Wait};
 use super::entry::text;
+use crate::client::undo::{Follower, followers, has_inverse};
 use crate::protocol::event::{Event, Fault, Status};
 use crate::protocol::mode::Effect;
 use crate::protocol::owner::Owner;
-use crate::undo::{Follower, followers, has_inverse};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};

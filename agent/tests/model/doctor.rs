@@ -2,8 +2,8 @@
 
 use crate::common::{Place, Play, completed, ended, refused};
 use postern_agent::Exit;
-use postern_agent::doctor::groups::{Membership, verdict};
-use postern_agent::doctor::{State, host};
+use postern_agent::inspect::doctor::groups::{Membership, verdict};
+use postern_agent::inspect::doctor::{State, host};
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Server-sent events, however they are cut.
 
-use postern_agent::sse::Decoder;
+use postern_agent::client::sse::Decoder;
 
 const STREAM: &str = ": hello\n\nevent: a\ndata: é1\n\ndata:two\r\ndata: lines\r\n\r\n\r\ndata: three\r\r: no\nid: 4\n\ndata\n\ndata: ünd";
 

@@ -5,7 +5,7 @@ use crate::server::{self, Server};
 use postern_agent::Exit;
 use postern_agent::config::{Config, read_under};
 use postern_agent::model::answer;
-use postern_agent::secrets::Secrets;
+use postern_agent::redaction::Secrets;
 use postern_agent::shell_policy::Rules;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The helper takes so many requests of the agent in a minute: each person has a share of them.
 
-use postern_agent::rates::{Kind, Rates};
+use postern_agent::client::rates::{Kind, Rates};
 use std::time::Duration;
 
 /// How many requests a person sends before one has to wait.

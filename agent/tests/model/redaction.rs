@@ -1,6 +1,6 @@
 //! What does not leave for a model.
 
-use postern_agent::model::redact;
+use postern_agent::redaction::redact;
 use serde_json::json;
 
 /// Put together here, so that no scanner takes this file for a leak.

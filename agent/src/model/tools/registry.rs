@@ -1,8 +1,8 @@
 //! Definition of a tool: a type that holds its name, arguments, limits and schema.
 
 use super::call::Call;
-use crate::local::READ_TIME;
-use crate::model::{excerpt, redact};
+use crate::inspect::READ_TIME;
+use crate::redaction::{excerpt, redact};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;

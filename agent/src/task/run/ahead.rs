@@ -1,6 +1,6 @@
 //! Results of calls that were sent before their turn.
 
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
 use crate::protocol::request::Request;
 
 /// What came of a call before its turn.

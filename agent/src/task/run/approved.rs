@@ -1,7 +1,7 @@
 //! Files that operators let a task read: the approval holds for the task, so that they are not asked again for each look
 //! and each change.
 
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
 use crate::protocol::args::{ChangeKind, FileChange};
 use crate::protocol::event::{Decision, Event, Status};
 use crate::protocol::mode::Mode;

@@ -1,13 +1,13 @@
 //! One request of a step: asked when it is the task's turn, told as it goes on.
 
 use super::runner::Runner;
-use crate::pending_request::{Outcome, PendingRequest, left, new_id, reason};
+use crate::client::pending_request::{Outcome, PendingRequest, left, new_id, reason};
 use crate::protocol::event::{Event, Fault};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
 use crate::protocol::task::{Task, TaskStatus, Waits};
 use crate::protocol::tool::Tool;
-use crate::secrets::Secrets;
+use crate::redaction::Secrets;
 use crate::task::slots::Slot;
 use serde_json::{Value, json};
 

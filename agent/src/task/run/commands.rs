@@ -12,7 +12,6 @@ use crate::protocol::tool::Tool;
 use crate::sandbox::{Ended, Job, Program, Record, View, hidden};
 use crate::shell_parser::interpreter;
 use crate::shell_policy::{Decision, Level};
-use crate::show;
 use std::fmt::Write;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -166,7 +165,7 @@ impl Runner<'_> {
         if admitted.decision.can_remember {
             choices.insert(1, Choice::Always);
         }
-        let what = format!("run {}", show::line(&admitted.text));
+        let what = format!("run {}", postern_text::line(&admitted.text));
         let profile = self.commands.profile(&admitted.decision);
         self.ask_user(
             task,

@@ -1,15 +1,15 @@
 //! Steps that find out first what they ask for: a diff becomes changes, the beginning of an id the whole.
 
 use super::runner::{Runner, step_status};
-use crate::patching::{Old, Unread, read_of, resolve};
-use crate::pending_request::Outcome;
+use crate::client::patching::{Old, Unread, read_of, resolve};
+use crate::client::pending_request::Outcome;
+use crate::client::undo::Earlier;
 use crate::protocol::args::{Changes, FileChange, Of, any};
 use crate::protocol::event::{Event, Fault};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
 use crate::protocol::task::Task;
-use crate::undo::Earlier;
 use postern_patch::{FileDiff, Kind, parse};
 
 impl Runner<'_> {

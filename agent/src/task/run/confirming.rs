@@ -5,8 +5,8 @@
 //! made: the model is told why, and can read the file first or change less of it.
 
 use super::runner::{Runner, step_status};
-use crate::patching::{Old, Unread, read_of};
-use crate::pending_request::Outcome;
+use crate::client::patching::{Old, Unread, read_of};
+use crate::client::pending_request::Outcome;
 use crate::protocol::args::{Change, FileChange, OneChange, any};
 use crate::protocol::event::{Completed, Decision, Event, Fault, Status};
 use crate::protocol::file_view::FileView;
@@ -16,7 +16,7 @@ use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
 use crate::protocol::task::Task;
 use crate::protocol::tool::{FileTool, Tool};
-use crate::show;
+use crate::render;
 use crate::task::confirmation::Confirmation;
 
 /// What is taken for an answer to such a question.
@@ -50,7 +50,7 @@ impl Runner<'_> {
             | StepStatus::Denied
             | StepStatus::Timeout => {}
         }
-        let mut details = show::found(&foreseen, None);
+        let mut details = render::found(&foreseen, None);
         details.extend(views.iter().map(FileView::text));
         let what = format!("the first change of this session: {} {}", request.verb(), request.target());
         self.agreed(task, number, request, (Kind::FirstChange, what, details)).await

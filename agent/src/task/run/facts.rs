@@ -1,7 +1,7 @@
 //! Facts of the host for a model's prompt, as the agent finds them, so that it need not guess.
 
 use super::runner::Runner;
-use crate::local::ReadTools;
+use crate::inspect::ReadTools;
 use crate::protocol::tool::Tool;
 use serde_json::{Map, Value, json};
 

@@ -4,9 +4,12 @@ use super::model_result::{excerpt, model_result};
 use super::outcome::{counts, of_finished, with_record};
 use super::runner::{Runner, status_word};
 use super::usage::add_usage;
+use crate::client::patching::sha256;
+use crate::client::pending_request::{PendingRequest, new_id};
+use crate::client::undo::UndoGrants;
 use crate::config::model_extra::Price;
 use crate::config::tables::Limits;
-use crate::local::{UNREAD, is_unread};
+use crate::inspect::{UNREAD, is_unread};
 use crate::model::answer;
 use crate::model::conversation::Usage;
 use crate::model::endpoint::Chunk;
@@ -15,8 +18,6 @@ use crate::model::history::{History, HistoryEntry};
 use crate::model::task::{End, Task as Dialogue, ToolExecutor};
 use crate::model::tool_result::{CallOutcome, ToolResult};
 use crate::model::tools::{Call, Checkpoint, TASK, TASK_WITHOUT_SHELL};
-use crate::patching::sha256;
-use crate::pending_request::{PendingRequest, new_id};
 use crate::protocol::args::Nothing;
 use crate::protocol::event::{Decision, Description, Event};
 use crate::protocol::mode::Mode;
@@ -26,10 +27,9 @@ use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
 use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::Tool;
-use crate::secrets::Secrets;
+use crate::redaction::Secrets;
+use crate::render;
 use crate::shell_policy::Rules;
-use crate::show;
-use crate::undo::UndoGrants;
 use serde_json::json;
 
 const SYSTEM: &str = "You administer one Debian host for a person by calling tools, one step after the other. \
@@ -83,7 +83,7 @@ impl Runner<'_> {
             let asking = description.grants.iter().filter(|grant| grant.decision == Decision::Ask);
             self.asking_verbs = asking.flat_map(|grant| grant.verbs.clone()).collect();
             text.push_str("\nWhat you may do, by verbs:\n");
-            text.push_str(&show::grants(description, show::Reader::Model));
+            text.push_str(&render::grants(description, render::Reader::Model));
         }
         text
     }

@@ -1,8 +1,8 @@
 //! A step's result as a model gets it.
 
-use crate::model::redact;
 use crate::protocol::step::{Refusal, StepResult};
 use crate::protocol::tool::Tool;
+use crate::redaction::redact;
 use serde_json::{Value, json};
 
 /// As many of the grants near a refused request are told.

@@ -2,7 +2,7 @@
 
 use super::runner::Runner;
 use super::step::result;
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
 use crate::protocol::args::Of;
 use crate::protocol::event::{Event, Status};
 use crate::protocol::mode::Mode;

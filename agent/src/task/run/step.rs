@@ -3,8 +3,8 @@
 use super::commands::Line;
 use super::output::cut;
 use super::runner::{Runner, step_status};
-use crate::local::ReadResult;
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
+use crate::inspect::ReadResult;
 use crate::protocol::args::{Names, Unit};
 use crate::protocol::event::{Event, Fault, UnitInfo};
 use crate::protocol::file_view::FileView;
@@ -14,8 +14,8 @@ use crate::protocol::step::{Refusal, StepResult, StepStatus};
 use crate::protocol::task::Task;
 use crate::protocol::tool::{FileTool, PackageTool, Tool, unit_name};
 use crate::protocol::tool_request::{install, request, status_of, upgrade, written};
-use crate::secrets::Secrets;
-use crate::show;
+use crate::redaction::Secrets;
+use crate::render;
 use std::time::Duration;
 
 /// How often, half a second apart, a unit that is still starting is looked at again.
@@ -121,7 +121,7 @@ impl Runner<'_> {
         }
         match unit_of(&last) {
             Some(info) if !is_running(info) => {
-                let message = format!("{} was started but is {}", info.id, show::unit_state(info));
+                let message = format!("{} was started but is {}", info.id, render::unit_state(info));
                 last.end = Event::Error(Fault::new("unit_failed", message));
                 last
             }
@@ -169,16 +169,16 @@ fn is_no_grant(outcome: &Outcome) -> bool {
 pub(super) fn result(number: usize, tool: &Tool, outcome: &Outcome, secrets: &Secrets) -> StepResult {
     let clean = |text: String| secrets.values(&text).0;
     let diff: String = outcome.views.iter().map(FileView::text).collect();
-    let (stdout, is_cut) = cut(clean(show::found(outcome, None) + &diff));
+    let (stdout, is_cut) = cut(clean(render::found(outcome, None) + &diff));
     let status = step_status(&outcome.end, outcome.truncated || is_cut);
     let is_ok = matches!(status, StepStatus::Ok | StepStatus::Truncated);
     let (exit_code, error) = match &outcome.end {
         Event::Completed(done) => {
             let code = done.exit.as_ref().map(|exit| exit.code).or(is_ok.then_some(0));
-            (code, (!is_ok).then(|| error(&done.code, &show::failure(done))))
+            (code, (!is_ok).then(|| error(&done.code, &render::failure(done))))
         }
         Event::Refused(refused) => {
-            (None, Some(error(&refused.code, &show::refusal(refused, &outcome.explain))))
+            (None, Some(error(&refused.code, &render::refusal(refused, &outcome.explain))))
         }
         Event::Error(fault) => (None, Some(error(&fault.code, &fault.message))),
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => (None, None),
@@ -216,7 +216,7 @@ fn refusal(status: StepStatus, outcome: &Outcome, secrets: &Secrets) -> Option<R
     for text in [&mut facts.message, &mut facts.missing].into_iter().chain(&mut facts.granted_nearby) {
         *text = secrets.values(text).0;
     }
-    Some(Refusal { next: show::next_step(&facts.code, &outcome.explain), ..facts })
+    Some(Refusal { next: render::next_step(&facts.code, &outcome.explain), ..facts })
 }
 
 fn error(code: &str, message: &str) -> String {

@@ -4,9 +4,12 @@
 //! the helper, after everything was checked and shown; what comes back loses it again, in every form that it
 //! is likely to have, before the shapes of credentials are looked for and before anything is shortened.
 
+mod clean_log;
+pub mod excerpt;
 mod held;
-mod log;
+pub mod log;
+pub mod redact;
 mod values;
 
+pub use clean_log::CleanLog;
 pub use held::Secrets;
-pub use log::CleanLog;

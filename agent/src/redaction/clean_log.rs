@@ -47,11 +47,11 @@ pub fn clean(event: &str) -> String {
     let held = HELD.read().unwrap_or_else(PoisonError::into_inner);
     let of = |text: &str| {
         let text = held.iter().fold(text.to_owned(), |text, secrets| secrets.values(&text).0);
-        crate::model::redact::text(&text)
+        super::redact::text(&text)
     };
     match serde_json::from_str::<serde_json::Value>(event) {
         Ok(mut value) if value.is_object() => {
-            crate::model::redact::each(&mut value, &of);
+            super::redact::each(&mut value, &of);
             format!("{}\n", postern_text::json(&value.to_string()))
         }
         Ok(_) | Err(_) => of(event).0,

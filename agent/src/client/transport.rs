@@ -1,8 +1,8 @@
 //! The two ways that a request can take: to the helper, or through the agent.
 
-use crate::agent_client::AgentClient;
-use crate::helper::Helper;
-use crate::pending_request::{AttemptError, Outcome, PendingRequest};
+use super::agent::AgentClient;
+use super::helper::Helper;
+use super::pending_request::{AttemptError, Outcome, PendingRequest};
 use crate::protocol::event::{Event, Fault};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! The final JSON object of a request: stable names, what is absent left out.
 
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
 use crate::protocol::event::{
     Decision, Description, Event, ExitInfo, FileInfo, PackageInfo, Plan, Status, UnitInfo,
 };
 use crate::protocol::exit::Exit;
 use crate::protocol::file_view::FileView;
-use crate::show;
+use crate::render;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
@@ -122,7 +122,7 @@ impl Report {
             duration_us: None,
         };
         report.fill(&outcome.end);
-        report.next = show::next_step(&report.code, &outcome.explain);
+        report.next = render::next_step(&report.code, &outcome.explain);
         // A file, or lines of a unit's journal.
         let is_file = outcome.verb == "file.read" && report.status == "done";
         if is_file || !outcome.content.is_empty() {

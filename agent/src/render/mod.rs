@@ -5,6 +5,7 @@ mod grants;
 mod outcome;
 mod plan;
 mod refusal;
+pub(crate) mod report;
 mod table;
 mod waiting;
 
@@ -12,7 +13,6 @@ pub use facts::facts;
 pub use grants::{Reader, grants};
 pub use outcome::{found, unit_state};
 pub use plan::size;
-pub use postern_text::{json, line, lines};
 pub use refusal::{failure, next_step, refusal};
 pub use table::Table;
 pub use waiting::{Later, clock, time_of, waiting};

@@ -1,12 +1,12 @@
 //! From a diff and what the files hold to the changes that are asked for.
 
-use crate::pending_request::{Outcome, PendingRequest, new_id};
+use super::pending_request::{Outcome, PendingRequest, new_id};
+use super::transport::Transport;
 use crate::protocol::args::{ChangeKind, FileChange, ReadRange};
 use crate::protocol::event::{Completed, Decision, Event, FileInfo, Status};
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::transport::Transport;
 use postern_patch::{FileDiff, Kind, Moved, apply, difference};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

@@ -1,11 +1,11 @@
 //! Decides which changes can be undone: those with a state before them to return to, whose undo the policy grants.
 
-use crate::pending_request::{Outcome, PendingRequest, new_id};
+use super::pending_request::{Outcome, PendingRequest, new_id};
+use super::transport::Transport;
 use crate::protocol::args::{Nothing, Of};
 use crate::protocol::event::{Completed, Decision, Description, Event, Status, UnitInfo};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
-use crate::transport::Transport;
 use serde::{Deserialize, Serialize};
 
 /// Why the helper is asked, for its log.

@@ -4,7 +4,7 @@ use super::plan::{packages_done, plan, size};
 use super::refusal::unit_result;
 use super::table::Table;
 use super::waiting::moment;
-use crate::pending_request::Outcome;
+use crate::client::pending_request::Outcome;
 use crate::protocol::event::{Completed, Decision, Event, FileInfo, FileType, PackageInfo, Status, UnitInfo};
 use std::fmt::Write;
 

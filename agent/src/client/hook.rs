@@ -2,7 +2,7 @@
 //!
 //! It runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
 
-use crate::pending_request::PendingRequest;
+use super::pending_request::PendingRequest;
 use crate::protocol::event::Waiting;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;

@@ -1,8 +1,8 @@
 //! The client of `postern serve`: HTTP over its Unix socket.
 
-use crate::pending_request::{AttemptError, PendingRequest};
+use super::pending_request::{AttemptError, PendingRequest};
+use super::sse::{self, Decoder};
 use crate::protocol::event::{Event, Fault};
-use crate::sse::{self, Decoder};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};

@@ -4,7 +4,7 @@ use super::bus::Bus;
 use super::list::List;
 use super::read_error::ReadError;
 use super::read_result::{HostPaths, ReadResult};
-use crate::model::redact::{self, MARK};
+use crate::redaction::redact::{self, MARK};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,10 +1,11 @@
 //! The secrets that are held, and where they may go.
 
+use super::redact;
 use super::values::Values;
+use crate::config::Config;
 use crate::config::secret::fetch;
 use crate::config::secrets::{Location, Row};
-use crate::config::{Config, values::SecretRef};
-use crate::model::redact;
+use crate::config::values::SecretRef;
 use crate::protocol::request::Request;
 use regex::{Captures, Regex};
 use secrecy::{ExposeSecret, SecretString};

@@ -1,6 +1,6 @@
 //! Values, found in whatever form they are likely to have.
 
-use crate::model::redact::MARK;
+use super::redact::MARK;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};

@@ -1,11 +1,11 @@
 //! The helper's client: gRPC over its Unix socket.
 
-use crate::hook::Hook;
-use crate::pending_request::{AttemptError, PendingRequest, new_id};
+use super::hook::Hook;
+use super::pending_request::{AttemptError, PendingRequest, new_id};
+use super::rates::{Kind, Rates};
 use crate::protocol::event::{Event, Fault, Phase, Progress, Waiting};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
-use crate::rates::{Kind, Rates};
 use hyper_util::rt::TokioIo;
 use postern_proto::v1;
 use postern_proto::v1::helper_client::HelperClient;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is decided here. The helper alone lets somebody approve, by what the kernel says of their socket.
 
-use crate::host::Host;
+use crate::config::host::Host;
 use nix::fcntl::OFlag;
 use nix::unistd::{AccessFlags, Gid, Group, Uid, User, access};
 use std::fs::{Metadata, OpenOptions};

@@ -6,6 +6,7 @@
 
 mod bus;
 mod disks;
+pub mod doctor;
 mod files;
 mod list;
 mod network;

@@ -1,6 +1,6 @@
 //! Columns under a heading, no wider than the terminal.
 
-use super::line;
+use postern_text::line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Blanks between columns.
