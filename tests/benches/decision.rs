@@ -40,7 +40,7 @@ fn units(pattern: impl Fn(usize) -> String) -> Policy {
 }
 
 fn measure(criterion: &mut Criterion, name: &str, policy: &Policy, verb: VerbId, object: Object) {
-    let who = Identity { uid: 990, users: vec![CLIENT.to_owned()], groups: Vec::new() };
+    let who = Identity { uid: 990, users: vec![CLIENT.to_owned()], ..Identity::default() };
     let required_grants = [(verb, object)];
     let by = policy.decide(&who, &required_grants).expect("the last rule selects it");
     assert_eq!(by.rule_id(), format!("rule-{}", RULES - 1));

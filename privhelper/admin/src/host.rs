@@ -52,6 +52,8 @@ pub struct Host {
     pub systemd: PathBuf,
     /// `systemctl`; none in tests, which bring their own.
     pub systemctl: Option<PathBuf>,
+    /// The time zone, localtime(5).
+    pub localtime: PathBuf,
     /// Where the granted directories are looked for: `/` but in tests.
     pub root: PathBuf,
     /// The uid that must own the policy and may apply it: 0 except in tests.
@@ -101,6 +103,7 @@ impl Host {
             systemd_units: "/etc/systemd/system".into(),
             systemd: "/run/systemd/system".into(),
             systemctl: Some("/usr/bin/systemctl".into()),
+            localtime: "/etc/localtime".into(),
             root: "/".into(),
             owner_uid: 0,
             accounts: Accounts { user, group },

@@ -1,7 +1,7 @@
 //! Describes the limits of a rule for people who do not know the keys.
 
 use crate::policy::keys;
-use postern_policy::VerbId;
+use postern_policy::{VerbId, window_words};
 use postern_proto::root::v1 as root;
 use serde::Serialize;
 
@@ -116,6 +116,10 @@ const LIMITS: &[(&str, Words)] = &[
             count => format!("at most {count} times in {window}"),
         };
         Some(narrow(Stage::Run, words))
+    }),
+    ("hours", |rule, _| {
+        let windows = rule.hours.iter().map(window_words).collect::<Vec<_>>().join(", ");
+        (!windows.is_empty()).then(|| narrow(Stage::Run, format!("only {windows}")))
     }),
     ("timeout", |rule, _| {
         let words = format!("waits at most {} for locks and jobs", duration(rule.timeout_s));

@@ -187,7 +187,7 @@ impl LoadedPolicy {
     }
 
     /// Compiles the policy so that [`requester`] is exactly the clients of these names: a policy can be explained on a host
-    /// that has none of its users.
+    /// that has none of its users. No rule has `hours`: they are explained beside the decision.
     ///
     /// # Errors
     /// The helper refuses the policy.
@@ -196,6 +196,9 @@ impl LoadedPolicy {
         for client in &mut rules.clients {
             let user = if names.contains(&client.name) { "requester" } else { "other" };
             (client.user, client.group) = (user.to_owned(), String::new());
+        }
+        for rule in &mut rules.rules {
+            rule.hours.clear();
         }
         Policy::compile(&rules, self.digest)
     }
@@ -222,7 +225,7 @@ pub fn serialize_decision<S: Serializer>(decision: &Decision, to: S) -> Result<S
 /// The identity of the client that a request is explained for.
 #[must_use]
 pub fn requester() -> Identity {
-    Identity { uid: 1, users: vec!["requester".to_owned()], groups: Vec::new() }
+    Identity { uid: 1, users: vec!["requester".to_owned()], ..Identity::default() }
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! What a client may know of the policy: its own rules (`policy.describe`), and its grants of a verb.
 
 use postern_policy::types::Pattern;
-use postern_policy::{Command, Decision, Identity, Policy, Rule, Selector, VerbId};
+use postern_policy::{Command, Decision, Identity, Policy, Rule, Selector, VerbId, window_words};
 use postern_proto::v1 as wire;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ const NEARBY_MAX: usize = 20;
 /// Describes the rules of the clients that this identity is.
 #[must_use]
 pub fn describe(policy: &Policy, identity: &Identity) -> wire::Description {
-    let grants = rules_of(policy, identity).map(|rule| grant(rule, policy.commands())).collect();
+    let grants = rules_of(policy, identity).map(|rule| grant(rule, policy)).collect();
     wire::Description { client: policy.clients_of(identity).join("+"), grants }
 }
 
@@ -43,7 +43,7 @@ pub fn rules_of<'a>(policy: &'a Policy, identity: &Identity) -> impl Iterator<It
 }
 
 /// Returns one rule as its client may see it: without the operator's texts and without other clients.
-fn grant(rule: &Rule, commands: &[Command]) -> wire::Grant {
+fn grant(rule: &Rule, policy: &Policy) -> wire::Grant {
     let mut grant = wire::Grant {
         verbs: strings(rule.verbs.iter().map(|verb| verb.name())),
         decision: rule.decision.wire().into(),
@@ -64,14 +64,19 @@ fn grant(rule: &Rule, commands: &[Command]) -> wire::Grant {
             grant.limits.push(format!("depth = {depth}"));
         }
         Selector::Commands { names, parameters } => {
-            let named =
-                commands.iter().filter(|command| names.iter().any(|n| n.matches(command.name.as_str())));
+            let named = policy
+                .commands()
+                .iter()
+                .filter(|command| names.iter().any(|n| n.matches(command.name.as_str())));
             grant.commands = named.map(|command| usage(command, parameters)).collect();
         }
     }
     // A deny rule has no limits.
     if rule.decision != Decision::Deny {
         limits(rule, &mut grant);
+        let hours =
+            rule.hours.iter().map(|window| format!("hours = {} {}", window_words(window), policy.zone()));
+        grant.limits.extend(hours);
     }
     grant
 }

@@ -89,12 +89,13 @@ impl State {
         })
     }
 
-    /// Returns the names of a uid, from the account files as they are now.
+    /// Returns the names of a uid, from the account files as they are now, with the time.
     ///
     /// # Errors
     /// They cannot be read.
     pub fn identity(&self, uid: u32) -> Result<Identity, Fault> {
-        self.accepted.identity(uid).map_err(Fault::io("read the account files"))
+        let who = self.accepted.identity(uid).map_err(Fault::io("read the account files"))?;
+        Ok(who.at(self.host.unix().as_secs()))
     }
 
     /// Returns the keyed digest of a request.

@@ -2,7 +2,7 @@
 //!
 //! Callers read /etc/passwd and /etc/group at each decision, so that a changed membership holds at once. No NSS.
 
-/// A uid with the names of its users and groups.
+/// Who asks, and when: a uid with the names of its users and groups, and the caller's clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The uid from `SO_PEERCRED`.
@@ -11,6 +11,8 @@ pub struct Identity {
     pub users: Vec<String>,
     /// The primary groups of these users and every group that lists one of them.
     pub groups: Vec<String>,
+    /// The time of the decision, in seconds since 1970. 0 is in no rule's `hours`.
+    pub unix_s: u64,
 }
 
 impl Identity {
@@ -35,7 +37,12 @@ impl Identity {
                 groups.push(name.to_owned());
             }
         }
-        Self { uid, users, groups }
+        Self { uid, users, groups, unix_s: 0 }
+    }
+
+    /// The same at this time, in seconds since 1970.
+    pub fn at(self, unix_s: u64) -> Self {
+        Self { unix_s, ..self }
     }
 }
 

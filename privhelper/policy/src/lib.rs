@@ -23,5 +23,6 @@ pub use facts::Facts;
 pub use request::Request;
 pub use rules::{
     Command, Decision, Element, Grant, Object, Policy, RequiredGrant, Rule, Selector, is_comment,
+    window_words,
 };
 pub use verb_id::VerbId;

@@ -44,6 +44,28 @@ pub struct Rules {
     pub approvals: ::core::option::Option<ApprovalLimits>,
     #[prost(message, optional, tag = "9")]
     pub protect: ::core::option::Option<Protect>,
+    /// The host's time zone, where a rule has `hours`: its name, and from when on which offset from UTC holds, in order.
+    #[prost(string, tag = "10")]
+    pub zone: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "11")]
+    pub clock_changes: ::prost::alloc::vec::Vec<ClockChange>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClockChange {
+    #[prost(int64, tag = "1")]
+    pub unix_s: i64,
+    #[prost(sint32, tag = "2")]
+    pub offset_s: i32,
+}
+/// A weekly window by the wall clock of `Rules.zone`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Window {
+    /// Minutes after Monday 00:00.
+    #[prost(uint32, tag = "1")]
+    pub start: u32,
+    /// Its length, at most a day.
+    #[prost(uint32, tag = "2")]
+    pub minutes: u32,
 }
 /// Where a package may come from: configured entries, not what a repository says of itself.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -219,6 +241,9 @@ pub struct Rule {
     pub approval_ttl_s: u64,
     #[prost(uint32, tag = "9")]
     pub approvers: u32,
+    /// When the rule lets anything through; empty = always.
+    #[prost(message, repeated, tag = "60")]
+    pub hours: ::prost::alloc::vec::Vec<Window>,
     #[prost(string, repeated, tag = "10")]
     pub packages: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "11")]

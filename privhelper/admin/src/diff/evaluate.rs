@@ -66,8 +66,9 @@ impl PolicyEvaluator {
         });
         let clients = clients.collect::<Vec<_>>();
         let speaks = |rule: &&root::Rule| clients.iter().any(|client| client.name == rule.client);
-        // Probes have no package sources: changes of `sources` are shown as text.
-        let from_anywhere = |rule: &root::Rule| root::Rule { sources: Vec::new(), ..rule.clone() };
+        // Probes have no package sources and no time: changes of `sources` and `hours` are shown as text.
+        let from_anywhere =
+            |rule: &root::Rule| root::Rule { sources: Vec::new(), hours: Vec::new(), ..rule.clone() };
         let rules = match keep {
             Some(places) => places
                 .iter()
@@ -86,7 +87,7 @@ impl PolicyEvaluator {
             protect: side.rules.protect.clone(),
             ..root::Rules::default()
         };
-        let who = postern_policy::Identity { uid: 1, users: vec![USER.to_owned()], groups: Vec::new() };
+        let who = postern_policy::Identity { uid: 1, users: vec![USER.to_owned()], ..Default::default() };
         Policy::compile(&rules, Digest::of(&[])).map(|policy| Self { policy, who })
     }
 

@@ -1,5 +1,6 @@
 //! A policy as keys with their values, as a person reads them.
 
+use postern_policy::window_words;
 use postern_proto::root::v1 as root;
 
 /// One key as a person reads it: a list, of which elements may differ, or one value.
@@ -132,7 +133,7 @@ fn enum_word(name: &str, prefix: &str) -> String {
 
 /// The tables that are no rules.
 #[must_use]
-pub fn tables(rules: &root::Rules) -> [(String, Vec<Fact>); 4] {
+pub fn tables(rules: &root::Rules) -> [(String, Vec<Fact>); 5] {
     let root::AuditLimits {
         max_bytes,
         keep_files,
@@ -164,7 +165,14 @@ pub fn tables(rules: &root::Rules) -> [(String, Vec<Fact>); 4] {
     ];
     let root::Protect { packages, units, paths } = rules.protect.clone().unwrap_or_default();
     let protect = vec![("packages", packages), ("units", units), ("paths", paths)];
-    let named = [("[audit]", audit), ("[undo]", undo), ("[approvals]", approvals), ("[protect]", protect)];
+    let zone = vec![("zone", some(&rules.zone))];
+    let named = [
+        ("[audit]", audit),
+        ("[undo]", undo),
+        ("[approvals]", approvals),
+        ("[protect]", protect),
+        ("time of `hours`", zone),
+    ];
     named.map(|(name, facts)| (name.to_owned(), facts))
 }
 
@@ -208,6 +216,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         comments,
         commands,
         parameters,
+        hours,
     } = rule;
     let decision = match rule.decision() {
         root::Decision::Allow => "allow",
@@ -227,6 +236,7 @@ pub fn rule(rule: &root::Rule) -> Vec<Fact> {
         ("depth", number(u64::from(*depth))),
         ("rate", rate.into_iter().collect()),
         ("timeout", time(*timeout_s)),
+        ("hours", hours.iter().map(window_words).collect()),
         ("approval_ttl", time(*approval_ttl_s)),
         ("approvers", number(u64::from(*approvers))),
         ("versions", versions.clone()),

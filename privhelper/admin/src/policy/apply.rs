@@ -66,7 +66,7 @@ pub fn load_edited(
 ) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
     let mut findings = Findings::default();
     let sources = edit::overlay(files::read(path, owner, &mut findings), edits, path);
-    let (mut findings, compiled) = check(&sources, findings, purpose, host.accounts);
+    let (mut findings, compiled) = check(&sources, findings, purpose, host);
     let is_policy = is_fine(&findings);
     let facts = facts(&compiled.rules);
     let found = lint::run(&compiled.lint_input(facts.as_ref()));

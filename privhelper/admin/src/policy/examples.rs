@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The identity of the rule's client in examples.
 fn client() -> Identity {
-    Identity { uid: 1, users: vec!["client".to_owned()], groups: Vec::new() }
+    Identity { uid: 1, users: vec!["client".to_owned()], ..Identity::default() }
 }
 
 /// Checks the examples of a rule, and that it grants nothing that no rule can grant.
@@ -23,8 +23,8 @@ pub fn check(table: Table<'_>, rule: &CompiledRule, commands: &[root::Command], 
     let rules = root::Rules {
         version: 1,
         clients: vec![client],
-        // An example need not have content, so a validator would refuse it.
-        rules: vec![root::Rule { validate: String::new(), ..rule.wire.clone() }],
+        // An example need not have content, so a validator would refuse it; and it has no time.
+        rules: vec![root::Rule { validate: String::new(), hours: Vec::new(), ..rule.wire.clone() }],
         commands: commands.to_vec(),
         protect: Some(protect.clone()),
         ..root::Rules::default()

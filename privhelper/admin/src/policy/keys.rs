@@ -188,6 +188,7 @@ pub const RULE: &[Key] = &[
     limit("accept_risk", |_| true),
     limit("rate", is_effect),
     limit("timeout", |_| true),
+    limit("hours", |_| true),
     key(Role::Asking, "approval_ttl", |_| true),
     key(Role::Asking, "approvers", |_| true),
     selector("packages", is_package),

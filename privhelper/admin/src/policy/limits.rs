@@ -1,5 +1,6 @@
 //! The limits of an allow or ask rule, with their defaults.
 
+use super::hours;
 use super::keys::{self, Kind};
 use super::table::Table;
 use super::values;
@@ -20,6 +21,7 @@ pub fn fill(table: Table<'_>, verbs: &[VerbId], kind: Kind, wire: &mut root::Rul
         }
     }
     wire.timeout_s = time(table, "timeout", 600);
+    wire.hours = hours::windows(table);
     if wire.decision() == root::Decision::Ask {
         wire.approval_ttl_s = time(table, "approval_ttl", 15 * 60);
         let approvers = table.number("approvers", 1..=5).map_or(1, |number| number.value);

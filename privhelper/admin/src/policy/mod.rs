@@ -11,6 +11,7 @@ pub mod edit;
 mod examples;
 mod files;
 pub mod finding;
+mod hours;
 mod identities;
 pub mod keys;
 mod limits;
@@ -29,7 +30,7 @@ pub(crate) mod values;
 pub use identities::Purpose;
 
 use crate::finding::{Location, Severity};
-use crate::host::Accounts;
+use crate::host::{Accounts, Host};
 use crate::lint;
 use finding::{Finding, Findings};
 use parsed::ParsedPolicy;
@@ -40,6 +41,7 @@ use prost::Message;
 use source::Source;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use table::{At, Table};
 use toml::de::DeTable;
 
@@ -59,6 +61,15 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// Adds the host's time zone where a rule has `hours`.
+    fn set_zone(&mut self, localtime: &Path) -> Result<(), String> {
+        if self.rules.rules.iter().any(|rule| !rule.hours.is_empty()) {
+            (self.rules.zone, self.rules.clock_changes) = hours::zone(localtime)?;
+            self.digest = Digest::of(&[&self.rules.encode_to_vec()]);
+        }
+        Ok(())
+    }
+
     /// The lint's view of it.
     #[must_use]
     pub fn lint_input<'a>(&'a self, facts: Option<&'a lint::facts::Facts>) -> lint::Input<'a> {
@@ -70,12 +81,7 @@ impl Compiled {
 /// Checks the policy that these files are. What is compiled holds the rules that have no error of their own: it is a
 /// policy only if no finding is an error.
 #[must_use]
-pub fn check(
-    sources: &[Source],
-    found: Findings,
-    purpose: Purpose,
-    accounts: Accounts,
-) -> (Vec<Finding>, Compiled) {
+pub fn check(sources: &[Source], found: Findings, purpose: Purpose, host: &Host) -> (Vec<Finding>, Compiled) {
     let findings = RefCell::new(found);
     let parsed = sources.iter().map(|source| (source, parse(source, &findings))).collect::<Vec<_>>();
     let tables = parsed.iter().filter_map(|(source, entries)| {
@@ -84,8 +90,13 @@ pub fn check(
     let policy = ParsedPolicy::read(&tables.collect::<Vec<_>>());
     // A file that is no TOML may hold what the other files name.
     let is_whole = parsed.iter().all(|(_, entries)| entries.is_some()) && !sources.is_empty();
-    policy.check(is_whole, purpose, accounts);
-    let compiled = policy.compile();
+    policy.check(is_whole, purpose, host.accounts);
+    let mut compiled = policy.compile();
+    if let Some(first) = sources.first()
+        && let Err(why) = compiled.set_zone(&host.localtime)
+    {
+        findings.borrow_mut().error(first, 0, format!("the time zone of `hours` cannot be read: {why}"));
+    }
     if let Some(first) = sources.first().filter(|_| findings.borrow().errors() == 0)
         && let Err(why) = Policy::compile(&compiled.rules, compiled.digest)
     {
@@ -136,6 +147,7 @@ impl ParsedPolicy<'_> {
             undo: Some(settings.undo),
             approvals: Some(settings.approvals),
             protect: Some(settings.protect.clone()),
+            ..root::Rules::default()
         };
         Compiled {
             digest: Digest::of(&[&rules.encode_to_vec()]),

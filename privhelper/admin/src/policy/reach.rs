@@ -30,29 +30,42 @@ pub fn check(rules: &[ParsedRule<'_>]) {
     let taken = rules.iter().filter_map(take).collect::<Vec<_>>();
     let atoms = taken.iter().map(Reach::atoms).collect::<Vec<_>>();
     for (place, rule) in taken.iter().enumerate().filter(|(_, rule)| rule.whole.decision != Decision::Deny) {
-        let verbs = rule.whole.verbs.iter().filter(|verb| **verb != VerbId::RequestUndo);
-        let mut by: Vec<&str> = Vec::new();
-        let is_passed_over = verbs.into_iter().all(|verb| {
-            atoms[place].iter().all(|atom| {
-                let covering = taken.iter().zip(&atoms).enumerate().find(|(other, (before, its))| {
-                    *other != place
-                        && before.whole.verbs.contains(verb)
-                        && before.goes_before(*other < place, rule)
-                        && its.iter().any(|its| covers(*verb, its, atom))
-                });
-                if let Some((_, (before, _))) = covering {
-                    by.push(&before.whole.wire.id);
-                }
-                covering.is_some()
-            })
-        });
-        if is_passed_over {
-            by.sort_unstable();
-            by.dedup();
-            let why = format!("no request can use this rule: {} is used first for all of it", by.join(", "));
-            rule.parsed.table.warn(rule.parsed.table.at, why);
+        let table = rule.parsed.table;
+        let before = |other: usize, its: &Reach<'_>| its.goes_before(other < place, rule);
+        if let Some(by) = covering(&taken, &atoms, place, before) {
+            table.warn(table.at, format!("no request can use this rule: {by} is used first for all of it"));
+        } else if !rule.whole.wire.hours.is_empty()
+            && let Some(by) = covering(&taken, &atoms, place, |_, its| its.is_open_beside(rule))
+        {
+            let why = format!("`hours` closes nothing: {by} lets all of it through at any time");
+            table.warn(table.place("hours").unwrap_or(table.at), why);
         }
     }
+}
+
+/// The rules that together select all that the rule at `place` does, of those that `counts`; none if something is left.
+fn covering(
+    taken: &[Reach<'_>],
+    atoms: &[Vec<Atom<'_>>],
+    place: usize,
+    counts: impl Fn(usize, &Reach<'_>) -> bool,
+) -> Option<String> {
+    let verbs = taken[place].whole.verbs.iter().filter(|verb| **verb != VerbId::RequestUndo);
+    let mut by: Vec<&str> = Vec::new();
+    for verb in verbs {
+        for atom in &atoms[place] {
+            let (_, (other, _)) = taken.iter().zip(atoms).enumerate().find(|(other, (its, of))| {
+                *other != place
+                    && its.whole.verbs.contains(verb)
+                    && counts(*other, its)
+                    && of.iter().any(|its| covers(*verb, its, atom))
+            })?;
+            by.push(&other.whole.wire.id);
+        }
+    }
+    by.sort_unstable();
+    by.dedup();
+    Some(by.join(", "))
 }
 
 fn take<'a>(parsed: &'a ParsedRule<'a>) -> Option<Reach<'a>> {
@@ -97,6 +110,12 @@ impl Reach<'_> {
                     && is_earlier
                     && is_wider(&self.whole.wire, &other.whole.wire)))
     }
+
+    /// Whether this rule decides the same at any time, and lets through whatever the other does in its `hours`.
+    fn is_open_beside(&self, other: &Self) -> bool {
+        let (own, its) = (&self.whole.wire, &other.whole.wire);
+        own.client == its.client && own.decision == its.decision && own.hours.is_empty() && is_wider(own, its)
+    }
 }
 
 /// Whether `a` selects everything that `b` does. A `*` of `b` is matched as a character that only a `*` of `a` can match.
@@ -140,7 +159,10 @@ fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
     let has = |a: bool, b: bool| a || !b;
     let rate = a.rate_count == 0
         || (b.rate_count > 0 && a.rate_count >= b.rate_count && a.rate_window_s <= b.rate_window_s);
-    rate && a.timeout_s >= b.timeout_s
+    let is_open =
+        a.hours.is_empty() || (!b.hours.is_empty() && b.hours.iter().all(|window| a.hours.contains(window)));
+    rate && is_open
+        && a.timeout_s >= b.timeout_s
         && a.approval_ttl_s >= b.approval_ttl_s
         && a.approvers <= b.approvers
         && all(&a.versions, &b.versions)

@@ -141,6 +141,13 @@ impl<'a> Table<'a> {
         Some(texts)
     }
 
+    /// As [`Self::texts`], or one text in its place.
+    #[must_use]
+    pub fn text_or_texts(&self, key: &str) -> Option<Vec<At<&'a str>>> {
+        let is_text = self.entries.get(key)?.get_ref().as_str().is_some();
+        if is_text { self.text(key).map(|text| vec![text]) } else { self.texts(key) }
+    }
+
     /// A list of tables. A single table where a list belongs is reported.
     #[must_use]
     pub fn tables(&self, key: &str, what: &'static str) -> Vec<Self> {

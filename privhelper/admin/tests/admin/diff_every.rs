@@ -195,8 +195,12 @@ fn decide(policy: &Policy, peer: Peer, request: &Request) -> (Verdict, String) {
         _ => Facts::None,
     };
     let (user, group) = peer;
-    let who =
-        postern_policy::Identity { uid: 1, users: vec![user.to_owned()], groups: vec![group.to_owned()] };
+    let who = postern_policy::Identity {
+        uid: 1,
+        users: vec![user.to_owned()],
+        groups: vec![group.to_owned()],
+        ..Default::default()
+    };
     let granted = policy.decide(&who, &required_grants);
     match granted.and_then(|granted| policy.decide_facts(granted, &who, &facts)) {
         Ok(granted) => {

@@ -299,3 +299,73 @@ fn checks_names_in_a_rule_with_errors_and_reports_nothing_twice() {
         assert!(errors.iter().any(|line| line.contains(words)), "{words}: {}", ran.out);
     }
 }
+
+/// A time zone as in /usr/share/zoneinfo, by this rule of POSIX alone: version 2 of tzfile(5) with one type and no changes.
+fn time_zone(rule: &str) -> Vec<u8> {
+    let block = |size: usize| {
+        let mut block = b"TZif2".to_vec();
+        block.extend([0; 15]);
+        for count in [0_u32, 0, 0, 0, 1, 4] {
+            block.extend(count.to_be_bytes());
+        }
+        block.extend(3600_u32.to_be_bytes());
+        block.extend([0, 0]);
+        block.extend(b"CET\0");
+        block.truncate(size);
+        block
+    };
+    [block(usize::MAX), block(usize::MAX), format!("\n{rule}\n").into_bytes()].concat()
+}
+
+fn with_hours(hours: &str) -> String {
+    WHOLE.replace("id = \"install\"", &format!("id = \"install\"\nhours = {hours}"))
+}
+
+#[test]
+fn compiles_hours_with_the_time_zone_of_the_host() {
+    let host = TestHost::new(&with_hours("[\"Sun 02:00-05:00\", \"Fri..Sat 22:00-06:00\", \"00:00-24:00\"]"));
+    std::fs::write(&host.host.localtime, time_zone("CET-1CEST,M3.5.0,M10.5.0/3")).unwrap();
+    let ran = host.run(&["policy", "apply", "--yes"]);
+    assert_eq!(ran.exit, Exit::Done, "{} {}", ran.out, ran.err);
+    let rules = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().rules;
+    let day = 24 * 60;
+    let windows = rules.rules.iter().find(|rule| rule.id == "install").unwrap().hours.iter();
+    let windows = windows.map(|window| (window.start, window.minutes)).collect::<Vec<_>>();
+    let whole = (0..7).map(|number| (number * day, day));
+    let mut expected =
+        whole.chain([(6 * day + 120, 180), (4 * day + 1320, 480), (5 * day + 1320, 480)]).collect::<Vec<_>>();
+    expected.sort_unstable();
+    assert_eq!(windows, expected);
+    let changes =
+        rules.clock_changes.iter().map(|change| (change.unix_s, change.offset_s)).collect::<Vec<_>>();
+    // Two a year from 2020 to 2099.
+    assert_eq!((changes.len(), changes[0]), (161, (1_577_836_800, 3600)));
+    assert!(changes.contains(&(1_774_746_000, 7200)) && changes.contains(&(1_792_890_000, 3600)));
+    // A host that moves to another zone has another policy, which nobody has accepted.
+    std::fs::remove_file(&host.host.localtime).unwrap();
+    let ran = host.run(&["policy", "diff", "accepted"]);
+    assert!(ran.out.contains("UTC"), "{}", ran.out);
+}
+
+#[test]
+fn refuses_hours_that_never_open_or_cannot_be_read() {
+    for (hours, why) in [
+        ("\"Sun 02:00-02:00\"", "never opens: it ends when it begins"),
+        ("[]", "`hours` names no window"),
+        ("\"Sunday 02:00-03:00\"", "is not valid: write days and times"),
+        ("\"Mon-Fri 02:00-03:00\"", "is not valid"),
+        ("\"Sun 2:00-03:00\"", "is not valid"),
+        ("\"Sun 02:00-24:01\"", "is not valid"),
+        ("\"Sun 24:00-02:00\"", "is not valid"),
+        ("\"Sun 02:60-03:00\"", "is not valid"),
+        ("\"Sun\"", "is not valid"),
+        ("3", "`hours` must be"),
+    ] {
+        let ran = TestHost::new(&with_hours(hours)).run(&["policy", "check"]);
+        assert!(ran.exit == Exit::Failed && ran.out.contains(why), "{hours}: {}", ran.out);
+    }
+    let broken = TestHost::new(&with_hours("\"Sun 02:00-03:00\""));
+    std::fs::write(&broken.host.localtime, "no time zone").unwrap();
+    let ran = broken.run(&["policy", "check"]);
+    assert!(ran.out.contains("the time zone of `hours` cannot be read"), "{}", ran.out);
+}

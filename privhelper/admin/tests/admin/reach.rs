@@ -209,3 +209,19 @@ fn a_thousand_rules_are_checked() {
     let ran = TestHost::new(&text).run(&["policy", "check", "--strict"]);
     assert_eq!(ran.exit, Exit::Done, "{}", ran.out);
 }
+
+#[test]
+fn warns_of_hours_beside_a_rule_that_is_open_at_any_time() {
+    let night = format!("hours = \"02:00-05:00\"\n{STOP_A}");
+    let words = "`hours` closes nothing: two lets all of it through at any time";
+    for (other, is_moot) in [
+        (rule("two", "allow", STOP_ALL), true),
+        (rule("two", "ask", STOP_ALL), false),
+        (rule("two", "allow", &format!("hours = \"04:00-06:00\"\n{STOP_ALL}")), false),
+        (rule("two", "allow", "verbs = [\"unit.stop\"]\nunits = [\"b.service\"]"), false),
+    ] {
+        let ran = TestHost::new(&format!("{GOOD}{}{other}", rule("one", "allow", &night)))
+            .run(&["policy", "check"]);
+        assert_eq!(ran.out.contains(words), is_moot, "{other}\n{}", ran.out);
+    }
+}

@@ -95,6 +95,7 @@ impl TestHost {
             greets_as: None,
             systemd_units: at("units"),
             systemd: at("systemd"),
+            localtime: at("localtime"),
             systemctl: None,
             root: at("root"),
             seal: at("seal"),
@@ -281,7 +282,12 @@ fn programs(directory: &Path) -> Programs {
 /// User `postern`, as the account files of such a host have it.
 pub fn agent() -> Identity {
     let strings = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-    Identity { uid: 990, users: strings(&["postern"]), groups: strings(&["web", "postern-operators"]) }
+    Identity {
+        uid: 990,
+        users: strings(&["postern"]),
+        groups: strings(&["web", "postern-operators"]),
+        ..Identity::default()
+    }
 }
 
 /// User `postern` and group `web` exist, and root and the recorder with them.

@@ -27,7 +27,7 @@ fn grant(paths: &[&str]) -> Grant {
     let rules = vec![rule("two", "*.a", 2), rule("any", "*.b", 0)];
     let rules = root::Rules { version: 1, clients: vec![client], rules, ..root::Rules::default() };
     let policy = Policy::compile(&rules, Digest::ZERO).unwrap();
-    let identity = Identity { uid: 7, users: vec!["postern".to_owned()], groups: Vec::new() };
+    let identity = Identity { uid: 7, users: vec!["postern".to_owned()], ..Identity::default() };
     let wanted = |path: &&str| (VerbId::FileRemove, Object::read(TargetPath::new(path).unwrap()));
     policy.decide(&identity, &paths.iter().map(wanted).collect::<Vec<_>>()).unwrap()
 }

@@ -36,7 +36,7 @@ fn a_client_sees_the_states_that_it_may_look_at() {
         vec![root::Client { name: "agent".to_owned(), user: "postern".to_owned(), group: String::new() }];
     let rules = root::Rules { version: 1, clients, rules, ..root::Rules::default() };
     let policy = Arc::new(Policy::compile(&rules, Digest::default()).unwrap());
-    let identity = Identity { uid: CLIENT_UID, users: strings(&["postern"]), groups: Vec::new() };
+    let identity = Identity { uid: CLIENT_UID, users: strings(&["postern"]), ..Identity::default() };
     let client = Client { policy, identity };
     let affected = vec![
         along(VerbId::UnitStop, &["b.service", "also-b.service"]),

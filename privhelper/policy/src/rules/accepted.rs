@@ -67,6 +67,9 @@ impl Policy {
             let Some(client) = rules.clients.iter().position(|client| client.name == rule.client) else {
                 return Err(format!("rule {:?}: no client is named {:?}", rule.id, rule.client));
             };
+            if !rule.hours.is_empty() && rules.clock_changes.is_empty() {
+                return Err(format!("rule {:?}: `hours` without a time zone", rule.id));
+            }
             index.push((client, rule.verbs.iter().fold(0, |bits, verb| bits | bit(*verb))));
             compiled.push(Arc::new(rule));
         }
@@ -99,6 +102,11 @@ impl Policy {
     /// The command of this name.
     pub fn command(&self, name: &str) -> Option<&Command> {
         self.commands.iter().find(|command| command.name.as_str() == name)
+    }
+
+    /// The name of the time zone of `hours`.
+    pub fn zone(&self) -> &str {
+        &self.wire.zone
     }
 
     /// How the audit log is kept, and how much of it is a client's; 0 = not said.

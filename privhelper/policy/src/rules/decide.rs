@@ -30,7 +30,7 @@ impl Policy {
         let patched = grants.iter().filter(|(verb, _)| *verb == VerbId::FilePatch).count();
         let mut elements = Vec::with_capacity(grants.len());
         for (verb, object) in grants.iter().filter(|(verb, _)| !verb.is_open()) {
-            let rules = self.element(&clients, *verb, object, patched)?;
+            let rules = self.element(&clients, who.unix_s, *verb, object, patched)?;
             elements.push(Element { verb: *verb, object: object.without_content(), rules });
         }
         let least = grants.iter().map(|(_, object)| object.least()).max().unwrap_or(Decision::Allow);
@@ -47,7 +47,7 @@ impl Policy {
 
     /// Whether the same client may also do `verb` to `object` without asking: for what an answer may contain.
     pub fn grants(&self, who: &Identity, verb: VerbId, object: &Object) -> bool {
-        let rules = self.element(&self.client_indexes(who), verb, object, 0).unwrap_or_default();
+        let rules = self.element(&self.client_indexes(who), who.unix_s, verb, object, 0).unwrap_or_default();
         rules.first().is_some_and(|rule| rule.decision == Decision::Allow)
     }
 
@@ -63,7 +63,7 @@ impl Policy {
         let Grant { mut elements, flags, least } = grant;
         self.check_along(&clients, &elements, facts)?;
         for (verb, object) in implied(&elements, facts)? {
-            match self.element(&clients, verb, &object, 0) {
+            match self.element(&clients, who.unix_s, verb, &object, 0) {
                 Ok(rules) => elements.push(Element { verb, object, rules }),
                 Err(why) => canonical(&object, facts, why)?,
             }
@@ -132,6 +132,7 @@ impl Policy {
     fn element(
         &self,
         clients: &[usize],
+        unix_s: u64,
         verb: VerbId,
         object: &Object,
         patched: usize,
@@ -151,7 +152,8 @@ impl Policy {
                 self.check_arguments(object)?;
                 fit(rules.collect(), |rule| {
                     rule.holds(object)?;
-                    rule.holds_verb(verb, patched)
+                    rule.holds_verb(verb, patched)?;
+                    self.holds_hours(rule, unix_s)
                 })
             }
         }

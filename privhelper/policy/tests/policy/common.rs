@@ -6,11 +6,16 @@ use postern_proto::v1 as wire;
 
 /// Client `agent` by its user, client `group` by its group.
 pub fn agent() -> Identity {
-    Identity { uid: 990, users: strings(&["postern"]), groups: strings(&["postern", "helpers"]) }
+    Identity {
+        uid: 990,
+        users: strings(&["postern"]),
+        groups: strings(&["postern", "helpers"]),
+        ..Identity::default()
+    }
 }
 
 pub fn stranger() -> Identity {
-    Identity { uid: 5, users: strings(&["games"]), groups: strings(&["games"]) }
+    Identity { uid: 5, users: strings(&["games"]), groups: strings(&["games"]), ..Identity::default() }
 }
 
 pub fn rule(id: &str, verbs: &[&str]) -> root::Rule {

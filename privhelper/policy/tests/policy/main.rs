@@ -15,6 +15,7 @@ mod common;
 mod facts;
 mod files;
 mod flags;
+mod hours;
 mod patterns;
 mod plans;
 mod requests;

@@ -107,6 +107,36 @@ fn an_approval_is_of_exactly_the_bytes_that_were_shown() {
     assert_eq!((written(&world), pending(&world)), (None, 2));
 }
 
+/// The broker's clock is four minutes behind; between the two clocks the window closes.
+#[test]
+fn an_approval_given_in_the_hours_of_a_rule_is_not_used_outside_them() {
+    let minute = |ago: u64| {
+        let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        u32::try_from((unix_s / 60 + 3 * 24 * 60 - ago) % (7 * 24 * 60)).unwrap()
+    };
+    let hours = vec![root::Window { start: minute(10), minutes: 8 }];
+    let reload = asked(root::Rule { hours, ..rule("reload", &["unit.daemon-reload"]) });
+    let mut world = World::with(|_| root::Rules {
+        rules: vec![reload],
+        zone: "UTC".to_owned(),
+        clock_changes: vec![root::ClockChange { unix_s: 0, offset_s: 0 }],
+        ..root::Rules::default()
+    });
+    let request = || wire::UnitDaemonReloadRequest { meta: meta(Mode::Execute) };
+    assert_eq!(world.ask("Helper/UnitDaemonReload", &request()).refused().code, "limit_exceeded");
+    world.hosts.broker.now = || SystemTime::now() - Duration::from_secs(240);
+    world.restart_broker();
+    let mut client = world.connect(CLIENT_UID);
+    let (stream, waiting) = ask(&mut client, "Helper/UnitDaemonReload", &request());
+    let mut operator = world.operator(OPERATOR);
+    let shown = show(&mut operator, &waiting.approval_id);
+    assert_eq!(operator.decide(&waiting.approval_id, &shown, Verdict::Approve, ""), Ok(0));
+    let answer = client.answer(stream);
+    let said = answer.completed();
+    assert_eq!((said.code.as_str(), world.calls().len()), ("limit_exceeded", 0), "{}", said.message);
+    assert!(said.message.contains("it opens next on "), "{}", said.message);
+}
+
 #[test]
 fn an_approval_is_used_only_once() {
     let world = World::new(asking);

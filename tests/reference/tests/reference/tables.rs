@@ -1,7 +1,7 @@
 //! The code's own tables, which the pages are compared with or made from.
 
 use postern_admin::finding::{Class, Severity};
-use postern_admin::host::Accounts;
+use postern_admin::host::{Accounts, Host};
 use postern_admin::policy::finding::Findings;
 use postern_admin::policy::source::Source;
 use postern_admin::policy::{Purpose, keys};
@@ -119,8 +119,9 @@ pub fn compile(text: &str) -> (impl PartialEq + std::fmt::Debug + use<>, Vec<Str
     };
     // Every name is an account with an id of its own.
     let accounts = Accounts { user: |name| Some(id(name)), group: |name| Some((id(name), Vec::new())) };
+    let host = Host { accounts, localtime: "/no/time/zone".into(), ..Host::real() };
     let (found, compiled) =
-        postern_admin::policy::check(&[source], Findings::default(), Purpose::Review, accounts);
+        postern_admin::policy::check(&[source], Findings::default(), Purpose::Review, &host);
     let errors = found.into_iter().filter(|finding| finding.severity == Severity::Error);
     (compiled.rules, errors.map(|finding| format!("{}: {}", finding.line, finding.message)).collect())
 }
