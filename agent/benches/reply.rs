@@ -4,8 +4,8 @@
 //! those made to be slow.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use postern_agent::model::reader;
-use postern_agent::model::tools::TOOLS;
+use postern_agent::llm::reply_parser;
+use postern_agent::llm::tools::TOOLS;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn reply(criterion: &mut Criterion) {
             group.throughput(Throughput::Bytes(reply.len() as u64)).sample_size(20);
             group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
             group.bench_with_input(BenchmarkId::from_parameter(size), &reply, |bencher, reply| {
-                bencher.iter(|| reader::read(black_box(reply), TOOLS));
+                bencher.iter(|| reply_parser::read(black_box(reply), TOOLS));
             });
             group.finish();
         }

@@ -4,12 +4,14 @@
 //! the helper's client and takes tasks and requests from people; the other commands are its clients, or
 //! with `--direct` the helper's.
 
+pub mod agent_loop;
 pub mod cli;
 pub mod client;
 pub mod config;
+mod executor;
 pub mod inspect;
+pub mod llm;
 pub mod mcp;
-pub mod model;
 pub mod offline_planner;
 pub mod plan;
 pub mod protocol;
@@ -20,7 +22,7 @@ pub mod service;
 pub mod shell_parser;
 pub mod shell_policy;
 pub mod shims;
-mod task;
+mod store;
 
 pub use config::host::Host;
 pub use protocol::exit::Exit;

@@ -2,13 +2,14 @@
 
 use super::session::Session;
 use super::subcommands::{Endpoint, Model};
-use crate::model::endpoint::{Format, ToolCalls};
-use crate::model::reader::{self, Code, Reading};
-use crate::model::tools::{Call, TOOLS};
-use crate::model::trial::{TrialCall, trial};
+use crate::config;
+use crate::llm::endpoints;
+use crate::llm::endpoints::{Format, ToolCalls};
+use crate::llm::reply_parser::{self, Code, Reading};
+use crate::llm::tools::{Call, TOOLS};
+use crate::llm::trial::{TrialCall, trial};
 use crate::protocol::event::Fault;
 use crate::protocol::exit::Exit;
-use crate::{config, model};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::Read;
@@ -61,7 +62,7 @@ impl Session<'_> {
     fn read_reply(&mut self) -> Result<Exit, String> {
         let mut reply = String::new();
         self.console.input.read_to_string(&mut reply).map_err(|e| format!("cannot read the reply: {e}"))?;
-        let reading = reader::read(&reply, TOOLS);
+        let reading = reply_parser::read(&reply, TOOLS);
         self.console.json(&Printed::from(&reading));
         if let Err(malformed) = &reading.call
             && !self.is_silent()
@@ -77,7 +78,7 @@ impl Session<'_> {
         let (mut rows, mut held) = (0, 0);
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let row: Row = serde_json::from_str(line).map_err(|e| format!("{name}:{}: {e}", index + 1))?;
-            let reading = reader::read(&row.text, TOOLS);
+            let reading = reply_parser::read(&row.text, TOOLS);
             let got = match &reading.call {
                 Ok(call) => json!(call),
                 Err(malformed) => json!(malformed.code),
@@ -103,7 +104,7 @@ impl Session<'_> {
         own.base_url = over.base_url.or(own.base_url.take());
         own.name = over.name.unwrap_or(std::mem::take(&mut own.name));
         own.key = over.key.or(own.key.take());
-        let endpoint = model::endpoint::Endpoint::new(&config.model, &config.retry)?;
+        let endpoint = endpoints::Endpoint::new(&config.model, &config.retry)?;
         let none =
             "there is no endpoint: give provider in [model] of agent.toml, or --provider and --base-url";
         let endpoint = endpoint.ok_or(none)?;

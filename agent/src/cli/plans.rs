@@ -4,7 +4,7 @@ use super::session::Session;
 use super::tasks::{Going, RunRequest, not_understood};
 use crate::config;
 use crate::config::values::Provider;
-use crate::model::reader;
+use crate::llm::reply_parser;
 use crate::offline_planner;
 use crate::plan;
 use crate::protocol::event::Fault;
@@ -58,7 +58,7 @@ impl Session<'_> {
             Ok(text) => text,
             Err(why) => return self.fail(&Fault::new("invalid_argument", why)),
         };
-        let value = reader::strict(&text).map_err(|why| unfit(Code::InvalidJson, why));
+        let value = reply_parser::strict(&text).map_err(|why| unfit(Code::InvalidJson, why));
         match value.and_then(Plan::of) {
             Ok(plan) => {
                 let task = plan.goal().to_owned();

@@ -10,7 +10,7 @@ use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::render;
-use crate::task::{RecordedChange, State};
+use crate::store::{RecordedChange, State};
 use hyper::Method;
 use serde::Serialize;
 use serde_json::json;

@@ -2,7 +2,7 @@
 //! those.
 
 use super::answer::Answer;
-use crate::model::tools;
+use crate::llm::tools;
 use crate::protocol::event::{Decision, Description, Grant};
 use crate::render;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};

@@ -1,7 +1,7 @@
 //! From a call's name and arguments to what is asked of the helper.
 
 use super::offer::{RESULT, TOOLS, WAIT_MAX_S};
-use crate::model::tools::{self, NoCall};
+use crate::llm::tools::{self, NoCall};
 use crate::protocol::args::Of;
 use crate::protocol::event::Fault;
 use crate::protocol::mode::Mode;

@@ -4,9 +4,9 @@ use super::health::Health;
 use super::limits::Limit;
 use crate::client::transport::Transport;
 use crate::config::tables::Limits;
-use crate::model::endpoint::Endpoint;
+use crate::llm::endpoints::Endpoint;
 use crate::protocol::owner::Owner;
-use crate::task::{Queue, Store};
+use crate::store::{Queue, Store};
 use axum::extract::connect_info::ConnectInfo;
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::owner::{Owner, Right};
 use crate::protocol::request::Request;
 use crate::protocol::trace::{self, Trace};
-use crate::task::{Group, NotOne, Part, RecordedChange};
+use crate::store::{Group, NotOne, Part, RecordedChange};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, Query, State};

@@ -11,7 +11,7 @@ use crate::protocol::owner::{Owner, Right};
 use crate::protocol::question::{Choice, UserAnswer};
 use crate::protocol::task::{Task, TaskOrder};
 use crate::protocol::tool::Tool;
-use crate::task::{Entry, Find};
+use crate::store::{Entry, Find};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{ConnectInfo, Path, Query, State};

@@ -1,20 +1,20 @@
 //! Runs the tasks of the queue beside each other. Whatever becomes of one, the others go on.
 
 use super::app::Model;
+use crate::agent_loop::budget::Budget;
 use crate::client::operators;
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants};
 use crate::config::host::Host;
 use crate::config::site_prompt;
 use crate::config::tables::Limits;
+use crate::executor::{ApprovedReads, Commands, Runner};
 use crate::inspect::ReadTools;
-use crate::model::budget::Budget;
 use crate::protocol::task::{Task, Work};
 use crate::protocol::trace::{self, Trace};
 use crate::redaction::Secrets;
-use crate::task::{
-    ApprovedReads, Author, Commands, Confirmation, Consents, Entry, Group, Load, NotOne, Queue, QueueSlot,
-    Runner, Slot, Store,
+use crate::store::{
+    Author, Confirmation, Consents, Entry, Group, Load, NotOne, Queue, QueueSlot, Slot, Store,
 };
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};

@@ -3,8 +3,8 @@
 use crate::client::named;
 use crate::common::{Place, Play};
 use crate::{client_of, described, grants};
+use postern_agent::llm::tools;
 use postern_agent::mcp::ROWS;
-use postern_agent::model::tools;
 use postern_proto::v1;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

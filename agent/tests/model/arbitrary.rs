@@ -1,7 +1,7 @@
 //! Replies that nobody would write: the reader neither panics nor invents.
 
-use postern_agent::model::reader::{self, Code};
-use postern_agent::model::tools::TOOLS;
+use postern_agent::llm::reply_parser::{self, Code};
+use postern_agent::llm::tools::TOOLS;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
@@ -84,14 +84,14 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_reader_panic(text in any::<String>(), pieces in pieces(60)) {
-        let _ = reader::read(&text, TOOLS);
-        let _ = reader::read(&pieces, TOOLS);
-        let _ = reader::read_native("shell", &pieces, TOOLS);
+        let _ = reply_parser::read(&text, TOOLS);
+        let _ = reply_parser::read(&pieces, TOOLS);
+        let _ = reply_parser::read_native("shell", &pieces, TOOLS);
     }
 
     #[test]
     fn a_call_is_read_as_it_was_written(cmd in command(), before in "[a-z .()}\\n]{0,40}", after in "[a-z .(){}\\n]{0,40}") {
-        let reading = reader::read(&format!("{before} {}{after}", shell(&cmd)), TOOLS);
+        let reading = reply_parser::read(&format!("{before} {}{after}", shell(&cmd)), TOOLS);
         prop_assert_eq!(json!(reading.call.unwrap()), shell(&cmd));
         prop_assert!(!reading.is_multiple && reading.repairs.is_empty());
     }
@@ -101,15 +101,15 @@ proptest! {
         let whole = shell(&cmd).to_string();
         let most = 1 + cut % (whole.len() - 1);
         let end = (1..=most).rfind(|end| whole.is_char_boundary(*end)).unwrap();
-        let reading = reader::read(&whole[..end], TOOLS);
+        let reading = reply_parser::read(&whole[..end], TOOLS);
         prop_assert_eq!(reading.call.unwrap_err().code, Code::InvalidJson);
     }
 
     #[test]
     fn what_is_read_says_the_same_when_it_is_read_again(pieces in pieces(60)) {
-        if let Ok(call) = reader::read(&pieces, TOOLS).call {
+        if let Ok(call) = reply_parser::read(&pieces, TOOLS).call {
             let shown = json!(call).to_string();
-            let again = reader::read(&shown, TOOLS);
+            let again = reply_parser::read(&shown, TOOLS);
             prop_assert_eq!(again.call.unwrap(), call);
             prop_assert!(again.repairs.is_empty() && !again.is_multiple);
         }
@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn nothing_in_reasoning_changes_what_is_read(thought in pieces(30), cmd in command()) {
         let thought = thought.replace('/', "");
-        let reading = reader::read(&format!("<think>{thought}</think>{}", shell(&cmd)), TOOLS);
+        let reading = reply_parser::read(&format!("<think>{thought}</think>{}", shell(&cmd)), TOOLS);
         prop_assert_eq!(json!(reading.call.unwrap()), shell(&cmd));
         prop_assert!(!reading.is_multiple);
     }

@@ -1,9 +1,9 @@
 //! What every tool is bounded by, and how a result is brought within it.
 
-use postern_agent::model::conversation::{CallResult, Turn};
-use postern_agent::model::results::{fit, shown, within};
-use postern_agent::model::tool_result::{CallOutcome, ToolResult};
-use postern_agent::model::tools::{ALL, REQUEST_OUTPUT, TOOLS, Time};
+use postern_agent::agent_loop::results::{fit, shown, within};
+use postern_agent::agent_loop::tool_result::{CallOutcome, ToolResult};
+use postern_agent::llm::conversation::{CallResult, Turn};
+use postern_agent::llm::tools::{ALL, REQUEST_OUTPUT, TOOLS, Time};
 use postern_agent::redaction::excerpt;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

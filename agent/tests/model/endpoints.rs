@@ -3,10 +3,10 @@
 use crate::server::{Play, Seen, Server};
 use postern_agent::config::Config;
 use postern_agent::config::values::{BaseUrl, Provider, SecretRef, Span, Value as _};
-use postern_agent::model::conversation::{CallResult, NativeCall, Prompt, Reply, StopReason, Turn, Usage};
-use postern_agent::model::endpoint::failure::{Failure, Kind};
-use postern_agent::model::endpoint::{Chunk, Endpoint, Format, ToolCalls};
-use postern_agent::model::tools::{TOOLS, Tool};
+use postern_agent::llm::conversation::{CallResult, NativeCall, Prompt, Reply, StopReason, Turn, Usage};
+use postern_agent::llm::endpoints::failure::{Failure, Kind};
+use postern_agent::llm::endpoints::{Chunk, Endpoint, Format, ToolCalls};
+use postern_agent::llm::tools::{TOOLS, Tool};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::time::Duration;

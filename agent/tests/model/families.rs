@@ -3,8 +3,8 @@
 use crate::common::{Place, Play, Seen, ended, refused, unit};
 use crate::server::Server;
 use crate::tasks::{calls, configure};
-use postern_agent::model::reader::{Code, read_native};
-use postern_agent::model::tools::{ALL, TASK};
+use postern_agent::llm::reply_parser::{Code, read_native};
+use postern_agent::llm::tools::{ALL, TASK};
 use postern_proto::v1::{self, Mode, Status};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 use crate::common::{FakeHelper, Place, Play, Ran, Seen, completed, ended, output, refused};
 use crate::server::{self, Server};
 use postern_agent::Exit;
+use postern_agent::agent_loop::answer;
 use postern_agent::config::{Config, read_under};
-use postern_agent::model::answer;
 use postern_agent::redaction::Secrets;
 use postern_agent::shell_policy::Rules;
 use postern_proto::v1::{self, Status};

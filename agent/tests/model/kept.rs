@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-const FIRST: &str = include_str!("../../src/task/database/1.sql");
+const FIRST: &str = include_str!("../../src/store/database/1.sql");
 
 fn done() -> Play {
     Play::Events(vec![ended(Status::Done, "")])

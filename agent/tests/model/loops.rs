@@ -1,13 +1,13 @@
 //! What ends a model that does not end itself: the misformat breaker, the loop guard, the budget.
 
+use postern_agent::agent_loop::breaker::{self, Breaker, Next};
+use postern_agent::agent_loop::budget::Budget;
+use postern_agent::agent_loop::guard::{Guard, Outcome};
 use postern_agent::config::tables::Limits;
 use postern_agent::config::values::Span;
-use postern_agent::model::breaker::{self, Breaker, Next};
-use postern_agent::model::budget::Budget;
-use postern_agent::model::conversation::Usage;
-use postern_agent::model::guard::{Guard, Outcome};
-use postern_agent::model::reader;
-use postern_agent::model::tools::{Call, TOOLS};
+use postern_agent::llm::conversation::Usage;
+use postern_agent::llm::reply_parser;
+use postern_agent::llm::tools::{Call, TOOLS};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn breaker() -> Breaker {
 fn replies<'r>(replies: impl IntoIterator<Item = &'r &'r str>) -> (Vec<u32>, Option<String>) {
     let (mut breaker, mut counts) = (breaker(), Vec::new());
     for reply in replies {
-        let next = match reader::read(reply, TOOLS).call {
+        let next = match reply_parser::read(reply, TOOLS).call {
             Ok(_) => {
                 breaker.valid();
                 None
@@ -107,7 +107,8 @@ fn the_model_is_told_the_attempt_the_error_and_one_example_on_one_line() {
         Next::Again(told) => told,
         Next::End(why) => panic!("{why}"),
     };
-    let malformed = reader::read("{\"tool\": \"shell\",\n \"args\": {\"cmd\": 1}}", TOOLS).call.unwrap_err();
+    let malformed =
+        reply_parser::read("{\"tool\": \"shell\",\n \"args\": {\"cmd\": 1}}", TOOLS).call.unwrap_err();
     breaker.failed(&malformed);
     assert_eq!(
         told(breaker.failed(&malformed)),
@@ -118,13 +119,13 @@ fn the_model_is_told_the_attempt_the_error_and_one_example_on_one_line() {
     let told = told(breaker.misformat("x"));
     assert!(!told.contains('\n') && !told.contains("```"));
     // The example is a call, and the only one: a model that copies it does no harm.
-    let example = reader::read(&told, TOOLS);
+    let example = reply_parser::read(&told, TOOLS);
     assert!(example.call.is_ok() && !example.is_multiple);
 }
 
 #[test]
 fn malformed_arguments_are_a_result_that_says_why() {
-    let malformed = reader::read_native("shell", "{\"cmd\": \"rm -rf /var", TOOLS).call.unwrap_err();
+    let malformed = reply_parser::read_native("shell", "{\"cmd\": \"rm -rf /var", TOOLS).call.unwrap_err();
     let Next::Again(told) = breaker().failed(&malformed) else { panic!("the first failure ends nothing") };
     let result = breaker::not_run("c1", &told);
     let text: Value = serde_json::from_str(&result.text).unwrap();
@@ -138,7 +139,7 @@ fn malformed_arguments_are_a_result_that_says_why() {
 }
 
 fn shell(cmd: &str) -> Call {
-    reader::read(&json!({ "tool": "shell", "args": { "cmd": cmd } }).to_string(), TOOLS).call.unwrap()
+    reply_parser::read(&json!({ "tool": "shell", "args": { "cmd": cmd } }).to_string(), TOOLS).call.unwrap()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::tasks::{calls, configure};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use postern_agent::Exit;
-use postern_agent::model::reader;
+use postern_agent::llm::reply_parser;
 use postern_agent::plan::split;
 use postern_agent::protocol::plan::{Code, Plan, Unfit, unfit};
 use postern_proto::v1::{self, Status};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// A plan of a text, as `postern run --plan` reads it.
 fn read(text: &str) -> Result<Plan, Unfit> {
-    Plan::of(reader::strict(text).map_err(|why| unfit(Code::InvalidJson, why))?)
+    Plan::of(reply_parser::strict(text).map_err(|why| unfit(Code::InvalidJson, why))?)
 }
 
 /// A plan of commands in their shortest form.

@@ -1,12 +1,12 @@
 //! The rules for reading a reply, beyond the corpus.
 
-use postern_agent::model::reader::{self, Code, Repair};
-use postern_agent::model::tools::TOOLS;
+use postern_agent::llm::reply_parser::{self, Code, Repair};
+use postern_agent::llm::tools::TOOLS;
 use serde_json::{Value, json};
 
 /// What a reply is read as: the call as JSON, or the error's code.
 fn read(reply: &str) -> Value {
-    match reader::read(reply, TOOLS).call {
+    match reply_parser::read(reply, TOOLS).call {
         Ok(call) => json!(call),
         Err(malformed) => json!(malformed.code),
     }
@@ -63,16 +63,16 @@ fn reasoning_never_runs() {
         ("\"tool\": </think> done".to_string(), json!(Code::NoJson)),
     ] {
         assert_eq!(read(&reply), expected, "{reply}");
-        assert!(!reader::read(&reply, TOOLS).is_multiple, "{reply}");
+        assert!(!reply_parser::read(&reply, TOOLS).is_multiple, "{reply}");
     }
 }
 
 #[test]
 fn more_than_one_call_is_told_however_they_are_wrapped() {
     let item = r#"{"type": "function", "function": {"name": "shell", "arguments": "{\"cmd\": \"id\"}"}}"#;
-    let reading = reader::read(&format!(r#"{{"tool_calls": [{item}, {item}]}}"#), TOOLS);
+    let reading = reply_parser::read(&format!(r#"{{"tool_calls": [{item}, {item}]}}"#), TOOLS);
     assert!(reading.is_multiple && reading.call.is_ok());
-    let reading = reader::read(&format!("{item} then {item}"), TOOLS);
+    let reading = reply_parser::read(&format!("{item} then {item}"), TOOLS);
     assert!(reading.is_multiple && reading.call.is_ok());
 }
 
@@ -120,7 +120,7 @@ fn no_argument_is_coerced_dropped_or_invented() {
 #[test]
 fn only_what_has_one_meaning_is_repaired_and_it_is_told() {
     let reply = "{// now\n'tool': 'shell', args: {cmd: 'a\tb', /* . */},\u{a0}'x': None}";
-    let reading = reader::read(reply, TOOLS);
+    let reading = reply_parser::read(reply, TOOLS);
     assert_eq!(json!(reading.call.unwrap()), shell("a\tb"));
     let repairs: Vec<Repair> = reading.repairs.into_iter().collect();
     assert_eq!(
@@ -135,7 +135,7 @@ fn only_what_has_one_meaning_is_repaired_and_it_is_told() {
             Repair::OddBlank,
         ]
     );
-    assert!(reader::read(&shell("id").to_string(), TOOLS).repairs.is_empty());
+    assert!(reply_parser::read(&shell("id").to_string(), TOOLS).repairs.is_empty());
     for text in [
         r#"{"tool": "shell", "args": {"cmd": "a\x41"}}"#,
         r#"{"tool": "shell", "args": {"cmd": "\ud800"}}"#,
@@ -164,17 +164,17 @@ fn nesting_has_a_limit_that_is_exact() {
         let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
         format!(r#"{{"tool": "shell", "args": {{"cmd": "id"}}, "x": {open}{close}}}"#)
     };
-    assert_eq!(read(&nested(reader::DEPTH_LIMIT)), shell("id"));
-    assert_eq!(read(&nested(reader::DEPTH_LIMIT + 1)), json!(Code::InvalidJson));
+    assert_eq!(read(&nested(reply_parser::DEPTH_LIMIT)), shell("id"));
+    assert_eq!(read(&nested(reply_parser::DEPTH_LIMIT + 1)), json!(Code::InvalidJson));
 }
 
 #[test]
 fn ten_thousand_openings_do_not_crash() {
     for opening in ["{\"a\":", "[", "{", "{\"tool\":{", "<think>", "{a:[", "/*", "{/*", "\"", "{'"] {
         let reply = opening.repeat(10_000);
-        assert!(reader::read(&reply, TOOLS).call.is_err(), "{opening}");
+        assert!(reply_parser::read(&reply, TOOLS).call.is_err(), "{opening}");
         assert!(
-            reader::read(&format!("{reply}</think>{}", shell("id")), TOOLS).repairs.is_empty(),
+            reply_parser::read(&format!("{reply}</think>{}", shell("id")), TOOLS).repairs.is_empty(),
             "{opening}"
         );
     }
@@ -207,7 +207,7 @@ fn a_misread_says_where_and_why_in_one_line() {
             "the arguments of shell are wrong: they could not be parsed as JSON: a colon is missing after a key at line 1, column 8",
         ),
     ] {
-        let malformed = reader::read(reply, TOOLS).call.unwrap_err();
+        let malformed = reply_parser::read(reply, TOOLS).call.unwrap_err();
         assert_eq!(malformed.to_string(), why);
         assert!(!malformed.why.contains('\n'));
     }
@@ -215,7 +215,7 @@ fn a_misread_says_where_and_why_in_one_line() {
 
 #[test]
 fn native_calls_go_by_the_same_rules() {
-    let read = |tool: &str, arguments: &str| match reader::read_native(tool, arguments, TOOLS).call {
+    let read = |tool: &str, arguments: &str| match reply_parser::read_native(tool, arguments, TOOLS).call {
         Ok(call) => json!(call),
         Err(malformed) => json!(malformed.code),
     };

@@ -2,8 +2,8 @@
 
 use postern_agent::config::tables::Retry;
 use postern_agent::config::values::Span;
-use postern_agent::model::endpoint::failure::{Failure, Kind, retry_after};
-use postern_agent::model::endpoint::retry::{Schedule, persist};
+use postern_agent::llm::endpoints::failure::{Failure, Kind, retry_after};
+use postern_agent::llm::endpoints::retry::{Schedule, persist};
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;

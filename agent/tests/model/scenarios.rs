@@ -1,14 +1,14 @@
 //! Whole tasks with a scripted model behind a real HTTP server: one file of tests/scenarios each.
 
 use crate::server::{Play, Server};
+use postern_agent::agent_loop::dialogue::{Dialogue, End, ToolExecutor};
+use postern_agent::agent_loop::history::{History, HistoryEntry};
+use postern_agent::agent_loop::tool_result::{CallOutcome, ToolResult};
 use postern_agent::config::Config;
 use postern_agent::config::tables::Limits;
 use postern_agent::config::values::{BaseUrl, Provider, Span, Value as _};
-use postern_agent::model::endpoint::{Chunk, Endpoint};
-use postern_agent::model::history::{History, HistoryEntry};
-use postern_agent::model::task::{End, Task, ToolExecutor};
-use postern_agent::model::tool_result::{CallOutcome, ToolResult};
-use postern_agent::model::tools::{Call, TASK};
+use postern_agent::llm::endpoints::{Chunk, Endpoint};
+use postern_agent::llm::tools::{Call, TASK};
 use postern_agent::protocol::plan::Expected;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -221,7 +221,7 @@ async fn run(scenario: Scenario) -> Result<(), String> {
         serde_json::from_value(json!(scenario.kept)).map_err(|error| format!("kept: {error}"))?;
     let mut executor = Script { results: scenario.results.into(), calls: Vec::new() };
     let mut task =
-        Task::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work")
+        Dialogue::new(&endpoint, &scenario.limits, TASK, "You administer a host.", "make the site work")
             .after(History::new(kept));
     let (end, words) = match task.run(&mut executor).await {
         End::Finished { summary, .. } => ("finished", summary),

@@ -1,0 +1,73 @@
+//! A question to the person behind a task, put in the middle of it.
+
+use super::runner::Runner;
+use crate::agent_loop::tool_result::{CallOutcome, ToolResult};
+use crate::protocol::question::{Choice, Kind, Question, UserAnswer};
+use crate::protocol::task::{Task, TaskStatus};
+use serde_json::json;
+
+impl Runner<'_> {
+    /// Asks and waits, while other tasks go on. Nobody there, or a task that was cancelled meanwhile, is a no.
+    pub(super) async fn ask_user(
+        &mut self,
+        task: &mut Task,
+        kind: Kind,
+        what: String,
+        details: String,
+        choices: &[Choice],
+    ) -> UserAnswer {
+        if !self.order.interactive {
+            return UserAnswer::No;
+        }
+        self.questions += 1;
+        let number = self.questions;
+        let [what, details] = [what, details].map(|text| self.secrets.text(&text).0);
+        let question = Question { number, kind, what, details, choices: choices.to_vec() };
+        let data = json!(question);
+        task.question = Some(question);
+        task.status = TaskStatus::Waiting;
+        self.slot.give();
+        (self.on)("question", data, task);
+        let mut cancel = self.cancel.clone();
+        let answer = tokio::select! {
+            answer = self.person.answer(number) => answer,
+            _ = cancel.wait_for(|cancelled| *cancelled) => UserAnswer::No,
+        };
+        task.question = None;
+        task.status = TaskStatus::Running;
+        (self.on)("answered", json!({ "number": number, "answer": word(&answer) }), task);
+        self.slot.take().await;
+        answer
+    }
+}
+
+impl Runner<'_> {
+    /// What a model wants to know of the person.
+    pub(super) async fn ask_person(&mut self, task: &mut Task, question: &str) -> ToolResult {
+        let what = question.to_owned();
+        let why = if self.order.interactive { NO_ANSWER } else { NOBODY };
+        match self.ask_user(task, Kind::Input, what, String::new(), &[Choice::Text, Choice::No]).await {
+            UserAnswer::Text(words) => {
+                ToolResult { content: json!({ "status": "ok", "answer": words }), outcome: CallOutcome::Ok }
+            }
+            UserAnswer::Yes | UserAnswer::Always | UserAnswer::No => ToolResult {
+                content: json!({ "status": "denied", "error": why }),
+                outcome: CallOutcome::Failed,
+            },
+        }
+    }
+}
+
+const NOBODY: &str = "nobody is there to be asked: go by what you can find out, or end the task and say what you \
+    would have to know";
+const NO_ANSWER: &str = "the person gave no answer: go by what you can find out, or end the task and say what you \
+    would have to know";
+
+fn word(answer: &UserAnswer) -> &'static str {
+    match answer {
+        UserAnswer::Yes => "yes",
+        UserAnswer::Always => "always",
+        UserAnswer::No => "no",
+        UserAnswer::Text(_) => "text",
+    }
+}
