@@ -3,6 +3,19 @@
 //! Nothing in here has power: what needs root goes to the helper as a typed request. `postern serve` is
 //! the helper's client and takes tasks and requests from people; the other commands are its clients, or
 //! with `--direct` the helper's.
+//!
+//! Its modules are rooms. Each uses only rooms above it, which `tests/tests/structure/rooms.rs` holds:
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`protocol`] | records: events, requests, tools, tasks, results, plans |
+//! | [`config`] · [`redaction`] | agent.toml and the host's paths · secrets, kept out of text and log |
+//! | [`client`] · `render` | the ways to the helper and to the agent · text for people |
+//! | [`shell_parser`] · [`shims`] · [`shell_policy`] · [`sandbox`] | commands of the agent's own: read, translated to requests, judged, run |
+//! | [`inspect`] · [`plan`] · [`offline_planner`] | read-only tools and doctor · plans that can be carried out · steps from plain words, without a model |
+//! | [`llm`] · [`agent_loop`] | endpoints, replies, schemas of tools · the loop of a task with a model |
+//! | `store` · `executor` · [`service`] | tasks over a restart · what carries them out · the HTTP service |
+//! | [`mcp`] · [`cli`] | the MCP server · the command line |
 
 pub mod agent_loop;
 pub mod cli;

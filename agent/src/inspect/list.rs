@@ -64,6 +64,7 @@ impl Extend<Value> for List {
 
 impl ReadResult {
     /// A result that says itself, by `left_out`, whether something is missing.
+    #[must_use]
     pub fn seen(told: Value) -> Self {
         let status = if told.get("left_out").is_some() { StepStatus::Truncated } else { StepStatus::Ok };
         Self { status, content: told, text: None, error: None }

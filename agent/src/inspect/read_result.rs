@@ -31,6 +31,7 @@ pub struct ReadResult {
 }
 
 /// Whether there is something that was not read: what is missing, or failed, holds nothing to guess at.
+#[must_use]
 pub fn is_unread(status: StepStatus) -> bool {
     matches!(status, StepStatus::Truncated | StepStatus::Timeout | StepStatus::Denied)
 }

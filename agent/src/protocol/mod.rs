@@ -17,4 +17,5 @@ pub(crate) mod step;
 pub(crate) mod task;
 pub mod tool;
 pub(crate) mod tool_request;
+mod tool_schema;
 pub mod trace;

@@ -9,7 +9,6 @@ mod listen;
 mod plans;
 mod requests;
 mod routes;
-mod schemas;
 mod tasks;
 mod tcp;
 mod told_health;

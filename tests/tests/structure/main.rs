@@ -1,9 +1,10 @@
-//! Which code a reviewer must know together: crates that a program links, and modules that import each other. And what
-//! the documents say of it.
+//! Which code a reviewer must know together: crates that a program links, modules that import each other, and the
+//! order of the agent's rooms. And what the documents say of it.
 
 mod circles;
 mod documents;
 mod linked;
 mod purity;
+mod rooms;
 mod source;
 mod workspace;

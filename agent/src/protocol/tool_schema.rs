@@ -1,6 +1,6 @@
 //! Schemas of the `OpenAPI` document for types whose form has another source.
 
-use crate::protocol::tool::Tool;
+use super::tool::Tool;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
