@@ -1,12 +1,12 @@
 //! Reads one hunk: its header, and as many lines as that says.
 
 use crate::lines::bare;
-use crate::parse::{Fault, Reader};
+use crate::parse::{ParseError, Reader};
 use crate::{Hunk, Mark};
 
 impl Reader<'_> {
     /// A hunk, from its header on.
-    pub(crate) fn hunk(&mut self) -> Result<Hunk, Fault> {
+    pub(crate) fn hunk(&mut self) -> Result<Hunk, ParseError> {
         let header = self.peek().unwrap_or_default();
         self.at += 1;
         let start = self.at;
@@ -59,7 +59,7 @@ impl Reader<'_> {
     }
 
     /// `\ No newline at end of file`: the line before it has none.
-    fn open_end(&self, lines: &mut [(Mark, Vec<u8>)]) -> Result<Mark, Fault> {
+    fn open_end(&self, lines: &mut [(Mark, Vec<u8>)]) -> Result<Mark, ParseError> {
         let Some((mark, line)) = lines.last_mut() else {
             return Err(self.wrong("no line comes before this"));
         };

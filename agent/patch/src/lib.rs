@@ -14,4 +14,4 @@ mod parse;
 pub use apply::{Applied, Conflict, Moved, Reason, apply};
 pub use file_diff::{FileDiff, Hunk, Kind, Mark};
 pub use make::{Difference, difference};
-pub use parse::{Fault, parse};
+pub use parse::{ParseError, parse};

@@ -7,20 +7,20 @@ use std::fmt;
 
 /// Where a diff is wrong, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ParseError {
     /// The diff's line, from 1.
     pub line: usize,
     /// What is wrong with it.
     pub why: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {} of the diff: {}", self.line, self.why)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ParseError {}
 
 /// What git's own headers say of the file that follows.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(crate) struct Reader<'a> {
 /// # Errors
 /// The first line that fits no place, a rename, a mode, a binary part, a path that is not plain, a file that
 /// stands twice in the diff, or no file at all.
-pub fn parse(diff: &[u8]) -> Result<Vec<FileDiff>, Fault> {
+pub fn parse(diff: &[u8]) -> Result<Vec<FileDiff>, ParseError> {
     let mut reader = Reader { lines: crate::lines::split(diff), at: 0, files: Vec::new(), git: None };
     while reader.at < reader.lines.len() {
         reader.next()?;
@@ -58,12 +58,12 @@ pub fn parse(diff: &[u8]) -> Result<Vec<FileDiff>, Fault> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn fault(&self, line: usize, why: impl Into<String>) -> Fault {
-        Fault { line: line.min(self.lines.len().max(1)), why: why.into() }
+    pub(crate) fn fault(&self, line: usize, why: impl Into<String>) -> ParseError {
+        ParseError { line: line.min(self.lines.len().max(1)), why: why.into() }
     }
 
     /// The fault of the line that was taken last.
-    pub(crate) fn wrong(&self, why: impl Into<String>) -> Fault {
+    pub(crate) fn wrong(&self, why: impl Into<String>) -> ParseError {
         self.fault(self.at, why)
     }
 
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         self.lines.get(self.at).copied()
     }
 
-    fn next(&mut self) -> Result<(), Fault> {
+    fn next(&mut self) -> Result<(), ParseError> {
         let line = self.lines[self.at];
         self.at += 1;
         if let Some(paths) = line.strip_prefix(b"diff --git ") {
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A header line of git's.
-    fn git_header(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn git_header(&mut self, line: &[u8]) -> Result<(), ParseError> {
         let starts = |words: &[&str]| words.iter().any(|word| line.starts_with(word.as_bytes()));
         if starts(&["rename ", "copy ", "similarity ", "dissimilarity "]) {
             return Err(
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file of git's that had no hunks: an empty one that comes or goes.
-    fn end_git(&mut self) -> Result<(), Fault> {
+    fn end_git(&mut self) -> Result<(), ParseError> {
         let Some(Git { paths, empty, line }) = self.git.take() else { return Ok(()) };
         let Some(kind) = empty else { return Err(self.fault(line, "nothing follows for this file")) };
         // `a/PATH b/PATH`
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file, from its `---` line on.
-    fn file(&mut self, old: &[u8]) -> Result<(), Fault> {
+    fn file(&mut self, old: &[u8]) -> Result<(), ParseError> {
         let start = self.at;
         let old = name(old).map_err(|why| self.wrong(why))?;
         let new = self.peek().unwrap_or_default();
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         self.add(FileDiff { path, kind, hunks }, start)
     }
 
-    fn add(&mut self, file: FileDiff, line: usize) -> Result<(), Fault> {
+    fn add(&mut self, file: FileDiff, line: usize) -> Result<(), ParseError> {
         if self.files.iter().any(|known| known.path == file.path) {
             return Err(self.fault(line, format!("{:?} stands in the diff twice", file.path)));
         }

@@ -72,7 +72,7 @@ impl Breaker {
 
 /// The result of a call whose arguments could not be read. It was not run; other calls of its turn are.
 #[must_use]
-pub fn not_run(id: &str, told: &str) -> CallResult {
-    let text = json!({ "status": "error", "error": told }).to_string();
+pub fn not_run(id: &str, error: &str) -> CallResult {
+    let text = json!({ "status": "error", "error": error }).to_string();
     CallResult { id: id.to_owned(), text, is_error: true }
 }

@@ -360,11 +360,11 @@ impl<'t> Dialogue<'t> {
                         executor
                             .malformed(reply.calls.get(index).map_or(&reply.text, |call| &call.arguments));
                     }
-                    let told = self.wrong(call.err(), wrong.unwrap_or_default())?;
+                    let message = self.wrong(call.err(), wrong.unwrap_or_default())?;
                     if is_text {
-                        return Ok(Turn::User(told));
+                        return Ok(Turn::User(message));
                     }
-                    results.push(not_run(id, &told));
+                    results.push(not_run(id, &message));
                     continue;
                 }
             };
@@ -436,7 +436,7 @@ impl<'t> Dialogue<'t> {
         let was_doubted = self.doubted.take();
         let again = was_doubted.iter().filter(|expected| !finish.verify.contains(expected));
         for expected in finish.verify.iter().chain(again) {
-            let ToolResult { content: mut told, outcome: went } = if let Some(done) = self.past.done() {
+            let ToolResult { mut content, outcome: went } = if let Some(done) = self.past.done() {
                 done.unwrap_or_else(lost)
             } else {
                 let done = executor.verify(expected).await;
@@ -453,13 +453,17 @@ impl<'t> Dialogue<'t> {
                 return Err(End::Unproven(format!("{summary} (the check failed: {what})")));
             }
             self.doubted = Some(expected.clone());
-            self.secrets.strings(&mut told);
+            self.secrets.strings(&mut content);
             let limit = OUTPUT.get();
             let error = format!(
                 "the task is not done: the check failed: {what}; mend it, or finish and say what is not done"
             );
-            let told = json!({ "status": "error", "error": error, "check": told });
-            return Ok(CallResult { id: id.to_owned(), text: results::shown(told, limit), is_error: true });
+            let content = json!({ "status": "error", "error": error, "check": content });
+            return Ok(CallResult {
+                id: id.to_owned(),
+                text: results::shown(content, limit),
+                is_error: true,
+            });
         }
         Err(End::Finished { outcome: finish.outcome, summary: summary.to_owned() })
     }
@@ -474,7 +478,7 @@ impl<'t> Dialogue<'t> {
             None => self.breaker.misformat(&why),
         };
         match next {
-            Next::Again(told) => Ok(told),
+            Next::Again(message) => Ok(message),
             Next::End(why) => Err(match (self.stage, self.budget.run_goes_on()) {
                 (Stage::Checkpoint, Err(used_up)) => End::OutOfBudget(format!("{used_up}, and {why}")),
                 (Stage::Checkpoint | Stage::Working, _) => End::Failed(why),
@@ -487,19 +491,19 @@ impl<'t> Dialogue<'t> {
         let is_new = self.log.end_run();
         let says_the_same = self.remaining.as_ref() == Some(&checkpoint.remaining);
         self.remaining = Some(checkpoint.remaining.clone());
-        let told = || {
+        let progress = || {
             redact::text(&format!("{} Remaining: {}", checkpoint.response.as_str(), checkpoint.remaining)).0
         };
         if !is_new && (says_the_same || self.is_stalled) {
             return Err(End::Failed(format!(
                 "the task makes no progress: a whole run brought nothing new. {}",
-                told()
+                progress()
             )));
         }
         self.is_stalled = !is_new;
         let is_compacting = std::mem::take(&mut self.is_compacting);
         if !is_compacting {
-            self.budget.next_run().map_err(|why| End::OutOfBudget(format!("{why}. {}", told())))?;
+            self.budget.next_run().map_err(|why| End::OutOfBudget(format!("{why}. {}", progress())))?;
         }
         self.stage = Stage::Working;
         let run = (!is_compacting).then(|| self.budget.run());
@@ -520,20 +524,20 @@ impl<'t> Dialogue<'t> {
         let done = if let Some(done) = self.past.done() {
             done.unwrap_or_else(lost)
         } else {
-            let ToolResult { content: mut told, outcome: went } =
+            let ToolResult { mut content, outcome: went } =
                 results::within(call.of().time, executor.run(call)).await;
-            let redacted = self.secrets.values_of(&mut told) + call.of().redact(&mut told);
+            let redacted = self.secrets.values_of(&mut content) + call.of().redact(&mut content);
             if redacted > 0 {
-                told["redacted_count"] = json!(redacted);
+                content["redacted_count"] = json!(redacted);
             }
             let done =
-                ToolResult { content: results::shortened(told, call.of().output.get()), outcome: went };
+                ToolResult { content: results::shortened(content, call.of().output.get()), outcome: went };
             executor.keep(&HistoryEntry::Result(done.clone()));
             done
         };
         self.log.ran(call, &done);
-        let ToolResult { content: mut told, outcome: went } = done;
-        let text = told.to_string();
+        let ToolResult { mut content, outcome: went } = done;
+        let text = content.to_string();
         let outcome = match went {
             CallOutcome::Changed => Outcome::Changed,
             CallOutcome::Ok => Outcome::Fine,
@@ -545,9 +549,9 @@ impl<'t> Dialogue<'t> {
         };
         let note = self.guard.ran(call, outcome);
         if let Some(note) = note {
-            told["note"] = json!(note);
+            content["note"] = json!(note);
         }
-        Ok(CallResult { id: id.to_owned(), text: told.to_string(), is_error: went == CallOutcome::Failed })
+        Ok(CallResult { id: id.to_owned(), text: content.to_string(), is_error: went == CallOutcome::Failed })
     }
 }
 

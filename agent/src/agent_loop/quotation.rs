@@ -21,13 +21,13 @@ pub fn is_quoted(reply: &str, call: &Call, turns: &[Turn], tools: &[Tool]) -> bo
         Turn::User(_) | Turn::Model(_) => None,
     });
     results.flatten().any(|result| {
-        let told: Value = serde_json::from_str(&result.text).unwrap_or_default();
-        holds(&told, call, tools)
+        let content: Value = serde_json::from_str(&result.text).unwrap_or_default();
+        holds(&content, call, tools)
     })
 }
 
-fn holds(told: &Value, call: &Call, tools: &[Tool]) -> bool {
-    match told {
+fn holds(content: &Value, call: &Call, tools: &[Tool]) -> bool {
+    match content {
         Value::String(text) => text.contains('{') && reply_parser::calls(text, tools).contains(call),
         Value::Array(items) => items.iter().any(|item| holds(item, call, tools)),
         Value::Object(members) => members.values().any(|member| holds(member, call, tools)),

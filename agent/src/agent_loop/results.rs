@@ -17,35 +17,35 @@ const GRACE: Duration = Duration::from_secs(1);
 /// What comes of a call within the time of its tool.
 pub async fn within(time: Time, run: impl Future<Output = ToolResult>) -> ToolResult {
     let Time::Within(limit) = time else { return run.await };
-    let told = || json!({ "status": "timeout", "error": "timeout: it took too long", "unread": UNREAD });
-    let late = |_| ToolResult { content: told(), outcome: CallOutcome::Failed };
+    let timed_out = || json!({ "status": "timeout", "error": "timeout: it took too long", "unread": UNREAD });
+    let late = |_| ToolResult { content: timed_out(), outcome: CallOutcome::Failed };
     tokio::time::timeout(limit + GRACE, run).await.unwrap_or_else(late)
 }
 
 /// A result as JSON of at most so many characters: its longest texts lose their middle, and say so.
 #[must_use]
-pub fn shown(told: Value, limit: usize) -> String {
-    shortened(told, limit).to_string()
+pub fn shown(content: Value, limit: usize) -> String {
+    shortened(content, limit).to_string()
 }
 
 /// The same before it is written down.
 #[must_use]
-pub fn shortened(mut told: Value, limit: usize) -> Value {
+pub fn shortened(mut content: Value, limit: usize) -> Value {
     let mut most = limit;
     // Each round halves what a text may be: JSON's escapes make them longer than they are.
-    while size(&told) > limit && most > 100 {
+    while size(&content) > limit && most > 100 {
         most /= 2;
-        shorten(&mut told, most);
+        shorten(&mut content, most);
     }
-    if size(&told) > limit {
+    if size(&content) > limit {
         let error = format!("the result has more than {limit} characters: ask for less. {UNREAD}");
-        told = json!({ "status": "truncated", "error": error });
+        content = json!({ "status": "truncated", "error": error });
     }
-    told
+    content
 }
 
-fn size(told: &Value) -> usize {
-    told.to_string().chars().count()
+fn size(content: &Value) -> usize {
+    content.to_string().chars().count()
 }
 
 fn shorten(value: &mut Value, most: usize) {

@@ -4,7 +4,7 @@ use super::options::{Command, Global};
 use super::session::{Session, usage};
 use crate::client::pending_request::Outcome;
 use crate::protocol::args::Nothing;
-use crate::protocol::event::{Decision, Event, Fault};
+use crate::protocol::event::{AgentError, Decision, Event};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
@@ -39,7 +39,7 @@ impl Session<'_> {
         match can.command.map(|command| self.request(command)) {
             None => self.typed(Request::PolicyDescribe(Nothing {}), Mode::Execute).await,
             Some(Ok(request)) => self.typed(request, Mode::Check).await,
-            Some(Err(why)) => self.fail(&Fault::new("invalid_argument", why)),
+            Some(Err(why)) => self.fail(&AgentError::new("invalid_argument", why)),
         }
     }
 

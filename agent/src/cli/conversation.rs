@@ -6,7 +6,7 @@ use super::tasks::Going;
 use super::view::{EndSignal, Signals};
 use crate::client::pending_request::new_id;
 use crate::protocol::args::Of;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
@@ -57,12 +57,12 @@ impl Session<'_> {
         if !self.is_attended() || !self.console.out_is_terminal {
             let why = "a conversation needs a terminal: say what is to be done, as in `postern run \"restart nginx\"`; \
                 see `postern --help`";
-            return self.fail(&Fault::new("invalid_argument", why));
+            return self.fail(&AgentError::new("invalid_argument", why));
         }
         let history = history();
         let mut line = match editor(history.as_ref()) {
             Ok(line) => line,
-            Err(why) => return self.fail(&Fault::new("failed", format!("there is no prompt: {why}"))),
+            Err(why) => return self.fail(&AgentError::new("failed", format!("there is no prompt: {why}"))),
         };
         self.console.say("what is to be done? /help tells more, /quit leaves");
         self.conversation = Some(new_id());
@@ -88,7 +88,9 @@ impl Session<'_> {
                     line = back;
                     said
                 }
-                Err(why) => return self.fail(&Fault::new("internal", format!("the prompt ended: {why}"))),
+                Err(why) => {
+                    return self.fail(&AgentError::new("internal", format!("the prompt ended: {why}")));
+                }
             };
             match said {
                 Ok(said) => {

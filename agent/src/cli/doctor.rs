@@ -36,7 +36,7 @@ impl Session<'_> {
         checks.push(model_check(health.as_ref()));
         checks.push(self.rules_check());
         checks.extend(host::checks(&self.host.system));
-        self.told(&checks, is_there)
+        self.report(&checks, is_there)
     }
 
     async fn agent_check(&self) -> (Check, Option<Value>) {
@@ -114,7 +114,7 @@ impl Session<'_> {
         }
     }
 
-    fn told(&mut self, checks: &[Check], is_there: bool) -> Exit {
+    fn report(&mut self, checks: &[Check], is_there: bool) -> Exit {
         let is_wrong = checks.iter().any(|check| check.state == State::Wrong);
         if self.global.json.is_some() {
             self.console.json(&json!({ "checks": checks }));

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::typed::{content_of, write};
-use crate::protocol::event::{Event, Fault, Status};
+use crate::protocol::event::{AgentError, Event, Status};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use std::fs::{OpenOptions, Permissions};
@@ -22,14 +22,17 @@ impl Session<'_> {
         let before = old.content.clone().unwrap_or_default();
         let (directory, copy) = match private_copy(&path, &before) {
             Ok(made) => made,
-            Err(e) => return self.fail(&Fault::new("failed", format!("cannot make a private copy: {e}"))),
+            Err(e) => {
+                return self.fail(&AgentError::new("failed", format!("cannot make a private copy: {e}")));
+            }
         };
         let edited = self.edited(&copy).await.and_then(|()| content_of(&copy));
         let after = match edited {
             Ok(after) => after,
             Err(why) => {
                 let kept = kept(directory, &copy, &before);
-                return self.fail(&Fault::new("failed", format!("{why}; nothing has been written{kept}")));
+                return self
+                    .fail(&AgentError::new("failed", format!("{why}; nothing has been written{kept}")));
             }
         };
         if after == before {

@@ -2,12 +2,12 @@
 
 use super::session::Session;
 use crate::client::agent::AgentClient;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use hyper::Method;
 
 impl Session<'_> {
     /// The whole id. Only the agent remembers who asked for what, so that it alone can find the others.
-    pub(super) async fn whole_id(&mut self, id: &str) -> Result<String, Fault> {
+    pub(super) async fn whole_id(&mut self, id: &str) -> Result<String, AgentError> {
         let is_part = !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
         if self.global.direct || !(is_part || id == "last") || uuid::Uuid::try_parse(id).is_ok() {
             return only_whole(id);
@@ -20,11 +20,11 @@ impl Session<'_> {
 }
 
 /// An id as it is, where nobody remembers which there are.
-pub fn only_whole(id: &str) -> Result<String, Fault> {
+pub fn only_whole(id: &str) -> Result<String, AgentError> {
     let why = || {
         let why =
             "is no request's whole id; its beginning and \"last\" are known to the agent, not with --direct";
-        Fault::new("invalid_argument", format!("{id:?} {why}"))
+        AgentError::new("invalid_argument", format!("{id:?} {why}"))
     };
     uuid::Uuid::try_parse(id).map(|id| id.hyphenated().to_string()).map_err(|_| why())
 }

@@ -3,7 +3,7 @@
 use super::options::Tasks;
 use super::session::Session;
 use crate::client::agent::AgentClient;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::task::{Task, TaskStatus};
 use crate::protocol::tool::brief;
@@ -17,7 +17,7 @@ impl Session<'_> {
             &command
             && (id.is_empty() || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
         {
-            return self.fail(&Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
+            return self.fail(&AgentError::new("invalid_argument", "a task's id is hex digits and dashes"));
         }
         match &command {
             Tasks::Answer { id, words } => return self.give_answer(id, &words.join(" ")).await,

@@ -5,7 +5,7 @@ use super::subcommands::{Mcp, McpCommand};
 use super::view::Signals;
 use crate::mcp::install::{self, Change, Client, Person, Scope};
 use crate::mcp::{self, Settings, Times, Ways};
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 
 impl Session<'_> {
@@ -15,13 +15,13 @@ impl Session<'_> {
         if global.reason.is_some() || global.timeout.is_some() || global.request_id.is_some() || is_direct {
             let message =
                 "`mcp` takes none of --reason, --timeout and --request-id, and `mcp install` no --direct";
-            return self.fail(&Fault::new("invalid_argument", message));
+            return self.fail(&AgentError::new("invalid_argument", message));
         }
         if let Some(McpCommand::Install { client, scope, uninstall }) = command.command {
             let change = if uninstall { Change::Remove } else { Change::Add };
             return match self.install(client, scope, change) {
                 Ok(()) => Exit::Done,
-                Err(why) => self.fail(&Fault::new("failed", why)),
+                Err(why) => self.fail(&AgentError::new("failed", why)),
             };
         }
         let settings = Settings {

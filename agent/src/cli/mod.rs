@@ -34,7 +34,7 @@ use crate::client::operators;
 use crate::client::transport::Transport;
 use crate::config::host::Host;
 use crate::protocol::args::Of;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::request::Request;
 use crate::protocol::trace::{self, Trace};
@@ -99,7 +99,7 @@ impl Session<'_> {
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match service::serve(self.host).await {
                 Ok(()) => Exit::Done,
-                Err(error) => self.fail(&Fault::new("internal", format!("cannot serve: {error}"))),
+                Err(error) => self.fail(&AgentError::new("internal", format!("cannot serve: {error}"))),
             },
             Command::Words(words) => match words.as_slice() {
                 [task] if task.contains(char::is_whitespace) => {
@@ -107,7 +107,7 @@ impl Session<'_> {
                 }
                 _ => {
                     let message = format!("there is no command {:?}; see `postern --help`", words.join(" "));
-                    self.fail(&Fault::new("invalid_argument", message))
+                    self.fail(&AgentError::new("invalid_argument", message))
                 }
             },
             Command::File(File::Patch(patch)) => self.patch(patch).await,
@@ -122,7 +122,7 @@ impl Session<'_> {
                     let mode = self.mode();
                     self.typed(request, mode).await
                 }
-                Err(why) => self.fail(&Fault::new("invalid_argument", why)),
+                Err(why) => self.fail(&AgentError::new("invalid_argument", why)),
             },
         }
     }
@@ -165,7 +165,7 @@ impl Session<'_> {
             match agent.call(Method::GET, "/health", None).await {
                 Ok(answer) if answer.body["agent"].is_string() => answer.body,
                 Ok(answer) => {
-                    let fault = answer.error().unwrap_or_else(|| Fault::new("internal", "no health"));
+                    let fault = answer.error().unwrap_or_else(|| AgentError::new("internal", "no health"));
                     return self.fail(&fault);
                 }
                 Err(lost) => return self.fail(&tasks::unreachable(&agent, &lost)),
@@ -189,10 +189,10 @@ impl Session<'_> {
     /// `config check` and `config show`.
     fn config(&mut self, command: Config) -> Exit {
         match (config::read(&self.host.config), command) {
-            (Err(why), _) => self.fail(&Fault::new("failed", why)),
+            (Err(why), _) => self.fail(&AgentError::new("failed", why)),
             (Ok(_), Config::Check) => match Rules::load(&self.host.shell_rules()) {
                 Ok(_) => Exit::Done,
-                Err(why) => self.fail(&Fault::new("failed", why)),
+                Err(why) => self.fail(&AgentError::new("failed", why)),
             },
             (Ok(config), Config::Show) => {
                 self.console.json(&config);
@@ -212,15 +212,15 @@ impl Session<'_> {
             id
         };
         let Some(id) = operators::approval_id(id) else {
-            return self.fail(&Fault::new("invalid_argument", "an approval's id is 32 hex digits"));
+            return self.fail(&AgentError::new("invalid_argument", "an approval's id is 32 hex digits"));
         };
         match operators::tell(self.host, id) {
-            Ok(told) => {
-                let plural = if told == 1 { "" } else { "s" };
-                self.console.say(&format!("told {told} terminal{plural} of operators"));
+            Ok(count) => {
+                let plural = if count == 1 { "" } else { "s" };
+                self.console.say(&format!("told {count} terminal{plural} of operators"));
                 Exit::Done
             }
-            Err(why) => self.fail(&Fault::new("failed", why)),
+            Err(why) => self.fail(&AgentError::new("failed", why)),
         }
     }
 }

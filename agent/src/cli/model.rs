@@ -8,7 +8,7 @@ use crate::llm::endpoints::{Format, ToolCalls};
 use crate::llm::reply_parser::{self, Code, Reading};
 use crate::llm::tools::{Call, TOOLS};
 use crate::llm::trial::{TrialCall, trial};
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ impl Session<'_> {
             Model::Read { corpus: Some(corpus) } => self.read_corpus(&corpus),
             Model::Test(endpoint) => self.test_model(endpoint).await,
         };
-        done.unwrap_or_else(|why| self.fail(&Fault::new("failed", why)))
+        done.unwrap_or_else(|why| self.fail(&AgentError::new("failed", why)))
     }
 
     fn read_reply(&mut self) -> Result<Exit, String> {
@@ -117,17 +117,17 @@ impl Session<'_> {
         } else {
             let usage = found.usage;
             let streamed = if found.is_streamed { "streamed" } else { "in one piece" };
-            let told = |asked: &TrialCall| match asked {
+            let describe = |asked: &TrialCall| match asked {
                 TrialCall::Call(call) => format!("reads well: {}", json!(call)),
                 TrialCall::NoCall(why) => format!("asked for, but {why}"),
             };
             let tools = match found.abilities.tools {
-                ToolCalls::Taken => told(&found.call),
+                ToolCalls::Taken => describe(&found.call),
                 ToolCalls::Untried | ToolCalls::Refused => "refused: calls are text".to_owned(),
             };
             let text = match (&found.call_in_text, found.abilities.tools) {
-                (Some(asked), _) => told(asked),
-                (None, ToolCalls::Refused) => told(&found.call),
+                (Some(asked), _) => describe(asked),
+                (None, ToolCalls::Refused) => describe(&found.call),
                 (None, ToolCalls::Taken | ToolCalls::Untried) => "not needed".to_owned(),
             };
             let form = match found.abilities.format {

@@ -5,7 +5,7 @@ use super::typed::{content_of, limited};
 use super::verbs::Patch;
 use crate::client::patching::{Old, Resolved, Unread, resolve};
 use crate::protocol::args::Changes;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
@@ -16,7 +16,7 @@ impl Session<'_> {
     pub(super) async fn patch(&mut self, patch: Patch) -> Exit {
         let files = match self.files_of(&patch) {
             Ok(files) => files,
-            Err(why) => return self.fail(&Fault::new("invalid_argument", why)),
+            Err(why) => return self.fail(&AgentError::new("invalid_argument", why)),
         };
         let mut resolved = match self.resolved(&files).await {
             Ok(resolved) => resolved,
@@ -69,7 +69,7 @@ impl Session<'_> {
         }
         if !conflicts.is_empty() {
             let what = format!("{}; nothing has been done", conflicts.join("; "));
-            return Err(self.fail(&Fault::new("precondition_failed", what)));
+            return Err(self.fail(&AgentError::new("precondition_failed", what)));
         }
         for one in resolved.iter().filter(|_| !self.global.quiet) {
             for moved in &one.moved {
@@ -85,7 +85,7 @@ impl Session<'_> {
         match self.read(path).await {
             Ok(old) => Ok(old),
             Err(Unread::TooLarge) => {
-                Err(self.fail(&Fault::new("too_large", format!("{path:?} is larger than may be read"))))
+                Err(self.fail(&AgentError::new("too_large", format!("{path:?} is larger than may be read"))))
             }
             Err(Unread::Refused(outcome)) => {
                 if !self.is_silent() {
@@ -98,7 +98,7 @@ impl Session<'_> {
     }
 
     /// Those that the person wants sent.
-    async fn picked(&mut self, resolved: Vec<Resolved>) -> Result<Vec<Resolved>, Fault> {
+    async fn picked(&mut self, resolved: Vec<Resolved>) -> Result<Vec<Resolved>, AgentError> {
         let (mut picked, mut all) = (Vec::new(), false);
         for one in resolved {
             if all {
@@ -118,7 +118,7 @@ impl Session<'_> {
                     picked.push(one);
                 }
                 "n" | "no" => {}
-                _ => return Err(Fault::new("cancelled", "nothing has been sent")),
+                _ => return Err(AgentError::new("cancelled", "nothing has been sent")),
             }
         }
         Ok(picked)

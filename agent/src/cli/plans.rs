@@ -7,7 +7,7 @@ use crate::config::values::Provider;
 use crate::llm::reply_parser;
 use crate::offline_planner;
 use crate::plan;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::plan::{Code, Plan, unfit};
 use crate::protocol::task::Work;
@@ -56,7 +56,7 @@ impl Session<'_> {
     pub(super) async fn run_plan(&mut self, file: &Path) -> Exit {
         let text = match self.plan_text(file) {
             Ok(text) => text,
-            Err(why) => return self.fail(&Fault::new("invalid_argument", why)),
+            Err(why) => return self.fail(&AgentError::new("invalid_argument", why)),
         };
         let value = reply_parser::strict(&text).map_err(|why| unfit(Code::InvalidJson, why));
         match value.and_then(Plan::of) {
@@ -72,7 +72,7 @@ impl Session<'_> {
             }
             Err(unfit) => {
                 let message = format!("{}; nothing has been done", unfit.why);
-                self.fail(&Fault::new(unfit.code.name(), message))
+                self.fail(&AgentError::new(unfit.code.name(), message))
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::session::Session;
 use super::terminal::TerminalPrompt;
 use crate::client::agent::AgentClient;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::question::{Choice, Question};
 use crate::protocol::task::Task;
@@ -105,12 +105,15 @@ impl Session<'_> {
         }
     }
 
-    async fn given(&mut self, agent: &AgentClient, id: &str, words: &str) -> Result<Value, Fault> {
+    async fn given(&mut self, agent: &AgentClient, id: &str, words: &str) -> Result<Value, AgentError> {
         let task = self.call(agent, Method::GET, &format!("/tasks/{id}"), None).await?.body;
         let question: Question = serde_json::from_value(task["question"].clone())
-            .map_err(|_| Fault::new("not_found", "the task asks nothing now"))?;
+            .map_err(|_| AgentError::new("not_found", "the task asks nothing now"))?;
         let body = body(&question, words.trim()).ok_or_else(|| {
-            Fault::new("invalid_argument", format!("{words:?} is no answer to it: {}", choices(&question)))
+            AgentError::new(
+                "invalid_argument",
+                format!("{words:?} is no answer to it: {}", choices(&question)),
+            )
         })?;
         let path = format!("/tasks/{}/answer", task["id"].as_str().unwrap_or(id));
         Ok(self.call(agent, Method::POST, &path, Some(&body)).await?.body)

@@ -6,7 +6,7 @@ use crate::client::agent::AgentClient;
 use crate::client::helper::Helper;
 use crate::client::transport::Transport;
 use crate::config::host::Host;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ impl Session<'_> {
     }
 
     /// Reports what went wrong before there was an outcome.
-    pub fn fail(&mut self, fault: &Fault) -> Exit {
+    pub fn fail(&mut self, fault: &AgentError) -> Exit {
         if self.global.json.is_some() {
             self.console.json(&json!({ "error": fault }));
         } else {

@@ -4,7 +4,7 @@ use super::session::Session;
 use super::subcommands::{Shell, ShellCommand};
 use super::tasks::{Going, RunRequest};
 use super::typed::limited;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::task::Work;
 use crate::protocol::tool::Tool;
@@ -25,7 +25,7 @@ impl Session<'_> {
     async fn run_command(&mut self, cmd: String) -> Exit {
         if self.global.direct {
             let why = "the sandbox is the agent's: leave --direct out";
-            return self.fail(&Fault::new("invalid_argument", why));
+            return self.fail(&AgentError::new("invalid_argument", why));
         }
         let cmd = if cmd == "-" {
             match limited(&mut self.console.input).map(String::from_utf8) {
@@ -33,8 +33,8 @@ impl Session<'_> {
                     self.asks_on_terminal();
                     text
                 }
-                Ok(Err(_)) => return self.fail(&Fault::new("invalid_argument", "stdin is not UTF-8")),
-                Err(e) => return self.fail(&Fault::new("failed", format!("cannot read stdin: {e}"))),
+                Ok(Err(_)) => return self.fail(&AgentError::new("invalid_argument", "stdin is not UTF-8")),
+                Err(e) => return self.fail(&AgentError::new("failed", format!("cannot read stdin: {e}"))),
             }
         } else {
             cmd
@@ -67,7 +67,7 @@ impl Session<'_> {
     fn rules(&mut self, rules: Option<PathBuf>) -> Exit {
         let rules = match self.load(rules) {
             Ok(rules) => rules,
-            Err(why) => return self.fail(&Fault::new("failed", why)),
+            Err(why) => return self.fail(&AgentError::new("failed", why)),
         };
         if self.global.json.is_some() {
             self.console.json(&json!({ "v": 1, "rules": rules.texts().collect::<Vec<_>>() }));
@@ -80,7 +80,7 @@ impl Session<'_> {
     fn check(&mut self, cmd: &str, rules: Option<PathBuf>) -> Exit {
         let rules = match self.load(rules) {
             Ok(rules) => rules,
-            Err(why) => return self.fail(&Fault::new("failed", why)),
+            Err(why) => return self.fail(&AgentError::new("failed", why)),
         };
         let decision = rules.judge(cmd);
         if self.global.json.is_some() {

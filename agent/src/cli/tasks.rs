@@ -14,7 +14,7 @@ use crate::config;
 use crate::executor::{ApprovedReads, Commands, Runner};
 use crate::inspect::ReadTools;
 use crate::offline_planner;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::Owner;
@@ -75,14 +75,14 @@ impl Session<'_> {
     /// Has something done, and shows it to its end.
     pub(super) async fn carry_out(&mut self, wish: RunRequest) -> Exit {
         if self.global.request_id.is_some() {
-            return self.fail(&Fault::new(
+            return self.fail(&AgentError::new(
                 "invalid_argument",
                 "--request-id is for one request; a task makes its own",
             ));
         }
         if self.global.direct && wish.going == Going::On {
             let why = "--direct goes without the agent, which is who remembers; leave --continue out";
-            return self.fail(&Fault::new("invalid_argument", why));
+            return self.fail(&AgentError::new("invalid_argument", why));
         }
         let wants_plan = wish.work == Work::MakePlan;
         let ended = if self.global.direct {
@@ -101,7 +101,7 @@ impl Session<'_> {
     }
 
     /// The same loop as in the service, as a client of the helper's.
-    async fn run_here(&mut self, wish: RunRequest) -> Result<Task, Fault> {
+    async fn run_here(&mut self, wish: RunRequest) -> Result<Task, AgentError> {
         let RunRequest { task, steps, work, going: _ } = wish;
         let steps = match &work {
             Work::CarryOut(_) => Vec::new(),
@@ -173,7 +173,7 @@ impl Session<'_> {
     }
 
     /// Gives the task to the agent and follows it to its end.
-    pub(super) async fn run_there(&mut self, wish: &RunRequest) -> Result<Task, Fault> {
+    pub(super) async fn run_there(&mut self, wish: &RunRequest) -> Result<Task, AgentError> {
         let mut body = json!({
             "task": wish.task, "steps": wish.steps, "wait": false, "mode": self.mode(), "wait_ms": self.wait_ms(),
             "reason": reason(self.global.reason.as_deref().unwrap_or_default()),
@@ -189,7 +189,7 @@ impl Session<'_> {
     }
 
     /// Has the agent begin with a task, and follows it to its end.
-    async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, Fault> {
+    async fn begin_there(&mut self, path: &str, body: &Value) -> Result<Task, AgentError> {
         let agent = AgentClient::new(&self.host.agent_socket);
         let answer = self.call(&agent, Method::POST, path, Some(body)).await?;
         let after = answer.body["after"].as_u64().unwrap_or_default();
@@ -201,7 +201,7 @@ impl Session<'_> {
             // A terminal that goes away is no order to end the task.
             if leave == EndSignal::HangUp || interrupts > 1 {
                 let message = format!("left the task {id} to itself: see `postern tasks show {id}`");
-                return Some(Err(Fault::new("cancelled", message)));
+                return Some(Err(AgentError::new("cancelled", message)));
             }
             // If the agent cannot be told, following it will say so.
             let (agent, path) = (AgentClient::new(agent.path()), format!("/tasks/{id}/cancel"));
@@ -225,7 +225,7 @@ impl Session<'_> {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<HttpReply, Fault> {
+    ) -> Result<HttpReply, AgentError> {
         let answer = agent.call(method, path, body).await.map_err(|lost| unreachable(agent, &lost))?;
         match answer.error() {
             Some(fault) => Err(fault),
@@ -265,12 +265,12 @@ fn used(task: &Task) -> Option<String> {
     Some(format!("tokens: {input} in{cached}, {output} out{cost}"))
 }
 
-pub(super) fn not_understood(why: &offline_planner::NotUnderstood) -> Fault {
-    Fault::new("invalid_argument", format!("{why}; nothing has been done"))
+pub(super) fn not_understood(why: &offline_planner::NotUnderstood) -> AgentError {
+    AgentError::new("invalid_argument", format!("{why}; nothing has been done"))
 }
 
-pub(super) fn unreachable(agent: &AgentClient, lost: &AttemptError) -> Fault {
-    Fault::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
+pub(super) fn unreachable(agent: &AgentClient, lost: &AttemptError) -> AgentError {
+    AgentError::new("unreachable", lost.explain("agent", agent.path(), "postern-users"))
 }
 
 /// Gives a person's answer to the agent. One that does not arrive is asked for again: the question still stands.
@@ -297,7 +297,7 @@ async fn follow(
     id: &str,
     mut seen: u64,
     notes: &UnboundedSender<Note>,
-) -> Result<Task, Fault> {
+) -> Result<Task, AgentError> {
     let mut lost_since = None;
     loop {
         if let Ok(mut events) = agent.task_events(id, seen).await {
@@ -315,7 +315,7 @@ async fn follow(
                     }
                     let message = "the agent no longer has the task; what had begun is not undone, and what \
                                    waits may still be approved: see the audit log";
-                    return Err(Fault::new("interrupted", message));
+                    return Err(AgentError::new("interrupted", message));
                 }
                 if let Ok(task) = serde_json::from_value::<Task>(answer.body)
                     && task.status.is_final()

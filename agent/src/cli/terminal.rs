@@ -1,7 +1,7 @@
 //! A question on the person's terminal, wherever the streams go.
 
 use super::session::Session;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::sys::termios::{FlushArg, tcdrain, tcflush};
@@ -88,13 +88,14 @@ impl TerminalPrompt {
 
 impl Session<'_> {
     /// The person's answer, in lower case; an interrupt is no answer.
-    pub(super) async fn answer(&mut self, question: &str) -> Result<String, Fault> {
-        let no_terminal = |e| Fault::new("invalid_argument", format!("there is no terminal to ask on: {e}"));
+    pub(super) async fn answer(&mut self, question: &str) -> Result<String, AgentError> {
+        let no_terminal =
+            |e| AgentError::new("invalid_argument", format!("there is no terminal to ask on: {e}"));
         let mut interrupts = signal(SignalKind::interrupt()).map_err(no_terminal)?;
         let mut asked = TerminalPrompt::new(question).map_err(no_terminal)?;
         tokio::select! {
             answer = asked.answer() => Ok(answer.to_lowercase()),
-            _ = interrupts.recv() => Err(Fault::new("cancelled", "nothing has been sent")),
+            _ = interrupts.recv() => Err(AgentError::new("cancelled", "nothing has been sent")),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::client::agent::AgentClient;
 use crate::client::pending_request::Outcome;
 use crate::client::undo::Follower;
 use crate::protocol::args::{Of, Unit};
-use crate::protocol::event::{Event, Fault};
+use crate::protocol::event::{AgentError, Event};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
@@ -90,14 +90,14 @@ impl Session<'_> {
             }
             self.tell(change, &foreseen);
             if !self.agrees("take this back?").await {
-                return self.fail(&Fault::new("cancelled", "nothing was taken back"));
+                return self.fail(&AgentError::new("cancelled", "nothing was taken back"));
             }
             let exit = self.typed(undo_of(&change.request_id), Mode::Execute).await;
             return if exit == Exit::Done { self.offer(&change.followers).await } else { exit };
         }
         match last {
             Some(refused) => self.ended(&refused, Mode::Preview),
-            None => self.fail(&Fault::new("unknown_request", "nothing is left to take back")),
+            None => self.fail(&AgentError::new("unknown_request", "nothing is left to take back")),
         }
     }
 
@@ -105,11 +105,11 @@ impl Session<'_> {
     async fn undo_task(&mut self, task: &str) -> Exit {
         if self.global.direct {
             let why = "the agent knows which requests are a task's: leave --direct out";
-            return self.fail(&Fault::new("invalid_argument", why));
+            return self.fail(&AgentError::new("invalid_argument", why));
         }
         if self.global.request_id.is_some() {
             let why = "--request-id is for one request; a task's changes are taken back by one each";
-            return self.fail(&Fault::new("invalid_argument", why));
+            return self.fail(&AgentError::new("invalid_argument", why));
         }
         let changes = match self.changes(task).await {
             Ok(changes) => changes,
@@ -118,8 +118,10 @@ impl Session<'_> {
         let open: Vec<&RecordedChange> =
             changes.iter().rev().filter(|change| change.state == State::Change).collect();
         if open.is_empty() {
-            return self
-                .fail(&Fault::new("unknown_request", "the task changed nothing that is left to take back"));
+            return self.fail(&AgentError::new(
+                "unknown_request",
+                "the task changed nothing that is left to take back",
+            ));
         }
         let mut newer: Vec<&RecordedChange> = Vec::new();
         for change in &open {
@@ -136,7 +138,7 @@ impl Session<'_> {
             return Exit::Done;
         }
         if !self.agrees("take all of this back?").await {
-            return self.fail(&Fault::new("cancelled", "nothing was taken back"));
+            return self.fail(&AgentError::new("cancelled", "nothing was taken back"));
         }
         let mut summary = Summary::default();
         let (mut followers, mut stopped, mut end) = (Vec::new(), HashSet::new(), Exit::Done);
@@ -283,14 +285,14 @@ impl Session<'_> {
     }
 
     /// The changes that belong together, the oldest first.
-    async fn changes(&mut self, of: &str) -> Result<Vec<RecordedChange>, Fault> {
+    async fn changes(&mut self, of: &str) -> Result<Vec<RecordedChange>, AgentError> {
         let is_id = !of.is_empty() && of.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
         if !is_id && of != "last" {
-            return Err(Fault::new("invalid_argument", "a task's id is hex digits and dashes"));
+            return Err(AgentError::new("invalid_argument", "a task's id is hex digits and dashes"));
         }
         let agent = AgentClient::new(&self.host.agent_socket);
         let answer = self.call(&agent, Method::GET, &format!("/requests?of={of}"), None).await?;
-        serde_json::from_value(answer.body).map_err(|error| Fault::new("internal", error.to_string()))
+        serde_json::from_value(answer.body).map_err(|error| AgentError::new("internal", error.to_string()))
     }
 
     /// A change that the agent knows.

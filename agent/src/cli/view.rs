@@ -65,7 +65,7 @@ pub struct View<'a, 'b> {
     rule: String,
     /// What waits, and every approval that was told of: a lost connection says it again.
     waiting: Option<Waiting>,
-    told: HashSet<String>,
+    announced: HashSet<String>,
     /// The task whose requests wait together.
     together: Option<String>,
     /// The model's words since the last step.
@@ -83,7 +83,7 @@ impl<'a, 'b> View<'a, 'b> {
             later,
             rule: String::new(),
             waiting: None,
-            told: HashSet::new(),
+            announced: HashSet::new(),
             together: None,
             said: String::new(),
             answering: None,
@@ -283,12 +283,12 @@ impl<'a, 'b> View<'a, 'b> {
     }
 
     fn waits(&mut self, waiting: Waiting, data: &Value) -> Option<Child> {
-        if self.session.global.quiet || !self.told.insert(waiting.approval_id.clone()) {
+        if self.session.global.quiet || !self.announced.insert(waiting.approval_id.clone()) {
             return None;
         }
         // Requests of one reply that wait together are asked about once.
         let others = data["together"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        self.told.extend(others.map(str::to_owned));
+        self.announced.extend(others.map(str::to_owned));
         self.together = match &self.later {
             // It came through the agent and becomes an argument.
             Later::Task(id) if data["together"].is_array() && uuid::Uuid::try_parse(id).is_ok() => {
@@ -301,7 +301,7 @@ impl<'a, 'b> View<'a, 'b> {
         // It came through the agent and becomes an argument.
         let id = operators::approval_id(&waiting.approval_id).map(str::to_owned);
         self.waiting = Some(waiting);
-        let may_ask = self.told.len() <= ASK_LIMIT && self.may_ask();
+        let may_ask = self.announced.len() <= ASK_LIMIT && self.may_ask();
         match id {
             Some(id) if may_ask => match self.ask(&id) {
                 Ok(child) => return Some(child),

@@ -2,7 +2,7 @@
 
 use super::pending_request::{AttemptError, PendingRequest};
 use super::sse::{self, Decoder};
-use crate::protocol::event::{Event, Fault};
+use crate::protocol::event::{AgentError, Event};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
@@ -77,12 +77,16 @@ pub struct HttpReply {
 
 impl HttpReply {
     /// The error that the agent reports, if it does.
-    pub fn error(&self) -> Option<Fault> {
+    pub fn error(&self) -> Option<AgentError> {
         if self.status.is_success() {
             return None;
         }
         let fault = self.body.get("error").and_then(|e| serde_json::from_value(e.clone()).ok());
-        Some(fault.unwrap_or_else(|| Fault::new("internal", format!("the agent answered {}", self.status))))
+        Some(
+            fault.unwrap_or_else(|| {
+                AgentError::new("internal", format!("the agent answered {}", self.status))
+            }),
+        )
     }
 }
 
@@ -112,7 +116,7 @@ impl AgentClient {
         let response = self.send(Method::POST, "/requests", Some(&body)).await?;
         if !response.status().is_success() {
             let fault = collect(response).await?.error();
-            return Ok(Event::Error(fault.unwrap_or_else(|| Fault::new("internal", "no reason given"))));
+            return Ok(Event::Error(fault.unwrap_or_else(|| AgentError::new("internal", "no reason given"))));
         }
         let mut events = Events::new(response.into_body());
         while let Some(message) = events.next().await? {

@@ -3,7 +3,7 @@
 use super::hook::Hook;
 use super::pending_request::{AttemptError, PendingRequest, new_id};
 use super::rates::{Kind, Rates};
-use crate::protocol::event::{Event, Fault, Phase, Progress, Waiting};
+use crate::protocol::event::{AgentError, Event, Phase, Progress, Waiting};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
 use hyper_util::rt::TokioIo;
@@ -167,7 +167,7 @@ impl Helper {
             (_, "") => status.code().description().to_lowercase(),
             (_, text) => text.to_owned(),
         };
-        let fault = Fault::new(code, message);
+        let fault = AgentError::new(code, message);
         // These are said before a request is decided on.
         let is_at_the_door = matches!(code, "invalid_argument" | "unsupported" | "busy" | "unknown_client");
         Ok(Event::Error(if is_at_the_door { fault.not_begun() } else { fault }))

@@ -27,7 +27,7 @@ pub struct Hook {
     command: Arc<[String]>,
     /// Longest time of one run.
     time: Duration,
-    told: Mutex<VecDeque<String>>,
+    notified: Mutex<VecDeque<String>>,
     slots: Arc<Semaphore>,
 }
 
@@ -38,7 +38,7 @@ impl Hook {
         (!command.is_empty()).then(|| Self {
             command: command.into(),
             time,
-            told: Mutex::default(),
+            notified: Mutex::default(),
             slots: Arc::new(Semaphore::new(RUNS)),
         })
     }
@@ -65,14 +65,14 @@ impl Hook {
     }
 
     fn is_new(&self, approval_id: &str) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.iter().any(|known| known == approval_id) {
+        let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        if notified.iter().any(|known| known == approval_id) {
             return false;
         }
-        if told.len() == REMEMBERED {
-            told.pop_front();
+        if notified.len() == REMEMBERED {
+            notified.pop_front();
         }
-        told.push_back(approval_id.to_owned());
+        notified.push_back(approval_id.to_owned());
         true
     }
 }

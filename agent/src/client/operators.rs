@@ -46,8 +46,8 @@ pub fn tell(host: &Host, approval_id: &str) -> Result<usize, String> {
     let group = group.ok_or_else(|| format!("there is no group {name}"))?;
     let line =
         format!("\r\npostern: a request waits for your approval: postern-admin show {approval_id}\x07\r\n");
-    let told = terminals(&host.terminals).filter(|path| write_line(path, &group, &line));
-    Ok(told.count())
+    let reached = terminals(&host.terminals).filter(|path| write_line(path, &group, &line));
+    Ok(reached.count())
 }
 
 /// Whether somebody is at a terminal who may approve.

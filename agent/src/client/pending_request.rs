@@ -1,6 +1,6 @@
 //! One request: what is asked, and how it ended.
 
-use crate::protocol::event::{Event, Fault, Stream};
+use crate::protocol::event::{AgentError, Event, Stream};
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
@@ -33,7 +33,7 @@ pub fn new_id() -> String {
 }
 
 /// What is told of a request that its person left: nothing takes back what the helper has.
-pub fn left(id: &str, waiting_for: Option<&str>) -> Fault {
+pub fn left(id: &str, waiting_for: Option<&str>) -> AgentError {
     let message = match waiting_for {
         Some(approval_id) => format!(
             "it still waits and is done if somebody approves; to prevent that: `postern-admin deny {approval_id}`; \
@@ -41,7 +41,7 @@ pub fn left(id: &str, waiting_for: Option<&str>) -> Fault {
         ),
         None => format!("what had begun goes on and is not undone: see `postern result {id}`"),
     };
-    Fault::new("cancelled", message)
+    AgentError::new("cancelled", message)
 }
 
 /// Makes a text fit for the wire's `reason`: no character that drives a terminal or hides, at most 500 bytes.

@@ -3,7 +3,7 @@
 use super::agent::AgentClient;
 use super::helper::Helper;
 use super::pending_request::{AttemptError, Outcome, PendingRequest};
-use crate::protocol::event::{Event, Fault};
+use crate::protocol::event::{AgentError, Event};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -51,9 +51,9 @@ impl Transport {
         let see = format!("see `postern result {}`", ask.id);
         let fault = if is_waiting {
             let message = format!("nobody has approved it in time; it may still be approved: {see}");
-            Fault::new("approval_expired", message)
+            AgentError::new("approval_expired", message)
         } else {
-            Fault::new("timeout", format!("no answer in time; it may still go on: {see}"))
+            AgentError::new("timeout", format!("no answer in time; it may still go on: {see}"))
         };
         Outcome::ended(ask, Event::Error(fault))
     }
@@ -64,7 +64,7 @@ impl Transport {
         let mut pauses = pauses();
         loop {
             let started = Instant::now();
-            let mut outcome = Outcome::ended(ask, Event::Error(Fault::new("internal", "no answer yet")));
+            let mut outcome = Outcome::ended(ask, Event::Error(AgentError::new("internal", "no answer yet")));
             let mut was_heard = false;
             let mut seen = |event: &Event| {
                 was_heard = true;
@@ -100,13 +100,13 @@ impl Transport {
     ///
     /// # Errors
     /// Nobody does, or not to us; what a person can do about it.
-    pub async fn is_open(&self) -> Result<(), Fault> {
+    pub async fn is_open(&self) -> Result<(), AgentError> {
         let (who, path, group) = self.names();
         match tokio::net::UnixStream::connect(path).await {
             Ok(_) => Ok(()),
             Err(error) => {
                 let lost = AttemptError::Closed(error.kind(), error.to_string());
-                Err(Fault::new("unreachable", lost.explain(who, path, group)))
+                Err(AgentError::new("unreachable", lost.explain(who, path, group)))
             }
         }
     }
@@ -118,7 +118,7 @@ impl Transport {
         }
     }
 
-    fn unreachable(&self, lost: &AttemptError, ask: &PendingRequest, was_connected: bool) -> Fault {
+    fn unreachable(&self, lost: &AttemptError, ask: &PendingRequest, was_connected: bool) -> AgentError {
         let (who, path, group) = self.names();
         let socket = path.display();
         let message = if was_connected {
@@ -130,7 +130,7 @@ impl Transport {
         } else {
             lost.explain(who, path, group)
         };
-        let fault = Fault::new("unreachable", message);
+        let fault = AgentError::new("unreachable", message);
         if was_connected { fault } else { fault.not_begun() }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::runner::Runner;
 use crate::client::pending_request::{Outcome, PendingRequest, left, new_id, reason};
-use crate::protocol::event::{Event, Fault};
+use crate::protocol::event::{AgentError, Event};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::request::Request;
 use crate::protocol::task::{Task, TaskStatus, Waits};
@@ -53,7 +53,7 @@ impl Runner<'_> {
         tokio::select! {
             () = self.slot.take() => {}
             _ = cancel.wait_for(|cancelled| *cancelled) => {
-                let fault = Fault::new("cancelled", "before it was asked");
+                let fault = AgentError::new("cancelled", "before it was asked");
                 return Outcome::ended(&ask, Event::Error(fault));
             }
         }
@@ -68,7 +68,7 @@ impl Runner<'_> {
         let (slot, on, rule) = (&mut *self.slot, &mut *self.on, &mut rule);
         let mut telling = EventRelay { slot, on, secrets, ask: &ask, number, rule, together: &[] };
         if *cancel.borrow() {
-            let end = Event::Error(Fault::new("cancelled", "before it was asked").not_begun());
+            let end = Event::Error(AgentError::new("cancelled", "before it was asked").not_begun());
             telling.tell(task, &end);
             return Outcome::ended(&ask, end);
         }

@@ -4,7 +4,7 @@ use crate::config::host::Host;
 use crate::config::tables::Tools;
 use crate::config::{Config, values};
 use crate::protocol::confinement::Profile;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::sandbox::{Sandbox, Unenforced};
 use crate::shell_policy::{self, Decision, Rules};
 use crate::store::Allowed;
@@ -50,12 +50,14 @@ impl Commands {
     ///
     /// # Errors
     /// The rules cannot be read.
-    pub async fn judge(&self, text: &str) -> Result<Decision, Fault> {
+    pub async fn judge(&self, text: &str) -> Result<Decision, AgentError> {
         let (rules, text) = (Arc::clone(&self.rules), text.to_owned());
         let judged = move || rules.as_ref().as_ref().map(|rules| rules.judge(&text)).map_err(Clone::clone);
         match tokio::task::spawn_blocking(judged).await {
-            Ok(judged) => judged.map_err(|why| Fault::new("failed", why)),
-            Err(error) => Err(Fault::new("internal", format!("the command could not be judged: {error}"))),
+            Ok(judged) => judged.map_err(|why| AgentError::new("failed", why)),
+            Err(error) => {
+                Err(AgentError::new("internal", format!("the command could not be judged: {error}")))
+            }
         }
     }
 

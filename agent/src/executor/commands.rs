@@ -3,7 +3,7 @@
 use super::output::{OUTPUT_LIMIT, cut};
 use super::runner::Runner;
 use crate::protocol::confinement::Profile;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::mode::Mode;
 use crate::protocol::question::{Choice, Kind, UserAnswer};
 use crate::protocol::step::{StepResult, StepStatus};
@@ -57,7 +57,7 @@ impl Runner<'_> {
         if let Some(lost) = self.lost(task, number, &tool).await {
             return lost;
         }
-        let ended = |status, fault: &Fault| StepResult {
+        let ended = |status, fault: &AgentError| StepResult {
             error: Some(format!("{}: {}", fault.code, fault.message)),
             ..StepResult::new(number, tool.clone(), status)
         };
@@ -69,7 +69,7 @@ impl Runner<'_> {
         let profile = self.commands.profile(&admitted.decision);
         if let Some((program, hidden, instead)) = answered_by(&admitted.program, profile) {
             let why = format!("{program} shows nothing in this sandbox ({hidden}): use {instead}");
-            return ended(StepStatus::Error, &Fault::new("unsupported", why));
+            return ended(StepStatus::Error, &AgentError::new("unsupported", why));
         }
         let is_shimmed = !admitted.decision.shims.is_empty();
         let usual = if is_shimmed { TIME_WITH_REQUESTS } else { TIME };
@@ -105,8 +105,8 @@ impl Runner<'_> {
     }
 
     /// What the judge, the configuration and a person say of a command.
-    async fn admit(&mut self, task: &mut Task, cmd: &str) -> Result<Admitted, (StepStatus, Fault)> {
-        let refused = |code: &str, why: String| (StepStatus::Refused, Fault::new(code, why));
+    async fn admit(&mut self, task: &mut Task, cmd: &str) -> Result<Admitted, (StepStatus, AgentError)> {
+        let refused = |code: &str, why: String| (StepStatus::Refused, AgentError::new(code, why));
         let mut text = cmd.to_owned();
         for _ in 0..=EDITS {
             let decision = self.commands.judge(&text).await.map_err(|fault| (StepStatus::Error, fault))?;
@@ -149,11 +149,11 @@ impl Runner<'_> {
                 UserAnswer::Text(other) => text = other,
                 UserAnswer::No => {
                     let why = not_confirmed(self.order.interactive, &admitted.decision);
-                    return Err((StepStatus::Denied, Fault::new("not_approved", why)));
+                    return Err((StepStatus::Denied, AgentError::new("not_approved", why)));
                 }
             }
         }
-        Err((StepStatus::Denied, Fault::new("not_approved", format!("changed more than {EDITS} times"))))
+        Err((StepStatus::Denied, AgentError::new("not_approved", format!("changed more than {EDITS} times"))))
     }
 
     /// Asks the person. In a dry run nobody is asked.

@@ -5,7 +5,7 @@ use crate::client::patching::{Old, Unread, read_of, resolve};
 use crate::client::pending_request::Outcome;
 use crate::client::undo::Earlier;
 use crate::protocol::args::{Changes, FileChange, Of, any};
-use crate::protocol::event::{Event, Fault};
+use crate::protocol::event::{AgentError, Event};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::protocol::step::StepStatus;
@@ -19,7 +19,7 @@ impl Runner<'_> {
         let files = match parse(diff.as_bytes()) {
             Ok(files) => files,
             Err(fault) => {
-                let fault = Fault::new("invalid_argument", fault.to_string());
+                let fault = AgentError::new("invalid_argument", fault.to_string());
                 return self.not_asked(task, number, nothing(), fault);
             }
         };
@@ -51,7 +51,7 @@ impl Runner<'_> {
             conflicts.push("the files hold already what the diff would make of them".to_owned());
         }
         if !conflicts.is_empty() {
-            let fault = Fault::new("precondition_failed", conflicts.join("; "));
+            let fault = AgentError::new("precondition_failed", conflicts.join("; "));
             return self.not_asked(task, number, nothing(), fault);
         }
         let mode = self.order.mode;
@@ -100,7 +100,13 @@ impl Runner<'_> {
     }
 
     /// A step that did not come to a request.
-    pub(super) fn not_asked(&self, task: &Task, number: usize, request: Request, fault: Fault) -> Outcome {
+    pub(super) fn not_asked(
+        &self,
+        task: &Task,
+        number: usize,
+        request: Request,
+        fault: AgentError,
+    ) -> Outcome {
         Outcome::ended(&self.prepare(task, number, request, self.order.mode), Event::Error(fault))
     }
 }

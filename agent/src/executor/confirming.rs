@@ -8,7 +8,7 @@ use super::runner::{Runner, step_status};
 use crate::client::patching::{Old, Unread, read_of};
 use crate::client::pending_request::Outcome;
 use crate::protocol::args::{Change, FileChange, OneChange, any};
-use crate::protocol::event::{Completed, Decision, Event, Fault, Status};
+use crate::protocol::event::{AgentError, Completed, Decision, Event, Status};
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
 use crate::protocol::question::{Choice, Kind, UserAnswer};
@@ -74,7 +74,7 @@ impl Runner<'_> {
             UserAnswer::No => "the person said no".to_owned(),
             UserAnswer::Text(words) => format!("the person said no, and says instead: {words}"),
         };
-        Some(self.not_asked(task, number, request.clone(), Fault::new("not_approved", why)))
+        Some(self.not_asked(task, number, request.clone(), AgentError::new("not_approved", why)))
     }
 
     /// Makes a file hold a content, unless that needs a person's word and there is none.
@@ -172,7 +172,7 @@ impl Runner<'_> {
             "change less of it, or end the task and say what should be written"
         };
         let why = format!("{what}, and nobody is there to be asked: {instead}");
-        Some(self.not_asked(task, number, request.clone(), Fault::new("not_approved", why)))
+        Some(self.not_asked(task, number, request.clone(), AgentError::new("not_approved", why)))
     }
 
     /// What a file holds now. Nothing is said where finding out would need an operator's word.

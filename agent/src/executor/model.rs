@@ -141,7 +141,7 @@ impl ToolExecutor for Steps<'_, '_> {
             self.runner.announce(self.task, number, &tool, "running");
         }
         let found = if is_ahead { None } else { self.runner.read(&tool).await };
-        let (result, mut told) = if let Some(found) = found {
+        let (result, mut content) = if let Some(found) = found {
             let result = self.runner.cleaned(found.result(number, &tool));
             if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
                 self.runner.remember(&tool);
@@ -149,15 +149,15 @@ impl ToolExecutor for Steps<'_, '_> {
             (result, found.shown())
         } else {
             let result = self.runner.step(self.task, number, &tool).await;
-            let mut told = model_result(&result);
+            let mut content = model_result(&result);
             if !call.is_effect() && is_unread(result.status) {
-                told["unread"] = json!(UNREAD);
+                content["unread"] = json!(UNREAD);
             }
-            (result, told)
+            (result, content)
         };
         // By it the model can take the change back.
         if let Some(undo) = self.task.changes.get(changed..).and_then(|new| new.last()?.undo.as_ref()) {
-            told["undo"] = json!(undo);
+            content["undo"] = json!(undo);
         }
         let status = result.status;
         self.task.results.push(result);
@@ -166,7 +166,7 @@ impl ToolExecutor for Steps<'_, '_> {
             CallOutcome::Ok if self.task.changes.len() > changed => CallOutcome::Changed,
             went => went,
         };
-        ToolResult { content: told, outcome: went }
+        ToolResult { content, outcome: went }
     }
 
     async fn foresee(&mut self, calls: &[&Call]) {

@@ -10,8 +10,8 @@ const NEARBY: usize = 3;
 
 /// Returns the result of a step for a model, without ids that differ each time.
 pub(super) fn model_result(result: &StepResult) -> Value {
-    let mut told = serde_json::to_value(result).unwrap_or_default();
-    if let Some(members) = told.as_object_mut() {
+    let mut content = serde_json::to_value(result).unwrap_or_default();
+    if let Some(members) = content.as_object_mut() {
         let is_told =
             |name: &str| !matches!(name, "step" | "tool" | "args" | "request_id" | "duration_ms" | "sandbox");
         members.retain(|name, _| is_told(name));
@@ -23,7 +23,7 @@ pub(super) fn model_result(result: &StepResult) -> Value {
             members.insert("refusal".to_owned(), facts(refusal));
         }
     }
-    told
+    content
 }
 
 fn short(code: &str, message: &str) -> String {

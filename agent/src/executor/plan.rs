@@ -219,17 +219,17 @@ impl Runner<'_> {
             return Some(by_hand);
         }
         task.warnings.push(TAKES_BACK.to_owned());
-        let mut told = "taken back as the plan says".to_owned();
+        let mut message = "taken back as the plan says".to_owned();
         for check in &checks {
             let result = self.check(task, check).await;
             if !result.went_well() {
                 let error = result.error.unwrap_or_default();
-                told = format!("taken back only in part: {} failed: {error}", check.describe());
+                message = format!("taken back only in part: {} failed: {error}", check.describe());
                 break;
             }
         }
         task.warnings.retain(|warning| warning != TAKES_BACK);
-        Some(told)
+        Some(message)
     }
 
     /// The failure of a plan that an earlier process was taking back, and what is told of that. What was sent is

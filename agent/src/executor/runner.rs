@@ -9,7 +9,7 @@ use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants, has_inverse};
 use crate::inspect::ReadTools;
 use crate::protocol::args::Of;
-use crate::protocol::event::{Completed, Event, Fault, Status};
+use crate::protocol::event::{AgentError, Completed, Event, Status};
 use crate::protocol::exit::Exit;
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
@@ -82,7 +82,7 @@ pub struct Runner<'a> {
     /// What the task may cost; what programs in its commands ask for counts too.
     pub budget: Budget,
     /// Finds an earlier request by its id, the beginning of it or `last`.
-    pub earlier: &'a (dyn Fn(&str) -> Result<Earlier, Fault> + Send + Sync),
+    pub earlier: &'a (dyn Fn(&str) -> Result<Earlier, AgentError> + Send + Sync),
     /// Gets each event: its name, its JSON, and the task as it stands.
     pub on: &'a mut (dyn FnMut(&'static str, Value, &Task) + Send),
 }
@@ -145,7 +145,7 @@ impl Runner<'_> {
             return outcome;
         }
         if let Err(why) = self.secrets.check(&self.tool, &request) {
-            return self.not_asked(task, number, request, Fault::new("placeholder_refused", why));
+            return self.not_asked(task, number, request, AgentError::new("placeholder_refused", why));
         }
         if mode == Mode::Execute
             && let Some(refused) = Box::pin(self.first_change(task, number, &request, views)).await

@@ -6,7 +6,7 @@
 use super::output::OUTPUT_LIMIT;
 use super::runner::{Runner, status_word};
 use super::step::result;
-use crate::protocol::event::{Event, Fault};
+use crate::protocol::event::{AgentError, Event};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::protocol::step::{Origin, StepResult, StepStatus};
@@ -34,8 +34,8 @@ impl Runner<'_> {
         number: usize,
         mut job: Job,
         is_shimmed: bool,
-    ) -> Result<Record, Fault> {
-        let failed = |error: io::Error| Fault::new("failed", format!("no pair of sockets: {error}"));
+    ) -> Result<Record, AgentError> {
+        let failed = |error: io::Error| AgentError::new("failed", format!("no pair of sockets: {error}"));
         let mut channel = None;
         if is_shimmed {
             let (own, theirs) = Channel::pair().map_err(failed)?;
@@ -50,7 +50,7 @@ impl Runner<'_> {
             let request = tokio::select! {
                 record = &mut call => return record,
                 _ = cancel.wait_for(|cancelled| *cancelled) => {
-                    return Err(Fault::new("cancelled", "killed with all that it had started"));
+                    return Err(AgentError::new("cancelled", "killed with all that it had started"));
                 }
                 request = next(&mut channel) => request,
             };

@@ -6,7 +6,7 @@ use super::runner::{Runner, step_status};
 use crate::client::pending_request::Outcome;
 use crate::inspect::ReadResult;
 use crate::protocol::args::{Names, Unit};
-use crate::protocol::event::{Event, Fault, UnitInfo};
+use crate::protocol::event::{AgentError, Event, UnitInfo};
 use crate::protocol::file_view::FileView;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
@@ -122,7 +122,7 @@ impl Runner<'_> {
         match unit_of(&last) {
             Some(info) if !is_running(info) => {
                 let message = format!("{} was started but is {}", info.id, render::unit_state(info));
-                last.end = Event::Error(Fault::new("unit_failed", message));
+                last.end = Event::Error(AgentError::new("unit_failed", message));
                 last
             }
             Some(_) | None => last,

@@ -8,7 +8,7 @@ use super::model::tool;
 use super::runner::Runner;
 use crate::client::pending_request::{Outcome, PendingRequest, left};
 use crate::llm::tools::Call;
-use crate::protocol::event::{Decision, Event, Fault, Phase, Status};
+use crate::protocol::event::{AgentError, Decision, Event, Phase, Status};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::protocol::task::Task;
@@ -112,7 +112,7 @@ impl Runner<'_> {
         if *cancel.borrow() {
             // One of them could not be kept: none is sent.
             for (number, ask) in &asks {
-                let end = Event::Error(Fault::new("cancelled", "before it was asked").not_begun());
+                let end = Event::Error(AgentError::new("cancelled", "before it was asked").not_begun());
                 self.telling(ask, *number, &mut String::new(), &[]).tell(task, &end);
             }
             return;

@@ -26,22 +26,22 @@ pub fn disks(places: &HostPaths) -> Result<ReadResult, ReadError> {
         if !OWN.contains(&kind) && !is_remote || !seen.insert(device) {
             continue;
         }
-        let mut told = json!({ "path": at, "type": kind, "source": source });
+        let mut entry = json!({ "path": at, "type": kind, "source": source });
         if !is_remote && let Ok(facts) = statvfs(at.as_str()) {
             let size = facts.fragment_size();
             if facts.blocks() == 0 {
                 continue;
             }
-            told["size_bytes"] = json!(facts.blocks() * size);
-            told["available_bytes"] = json!(facts.blocks_available() * size);
+            entry["size_bytes"] = json!(facts.blocks() * size);
+            entry["available_bytes"] = json!(facts.blocks_available() * size);
             let used = facts.blocks() - facts.blocks_free();
             let shared = used + facts.blocks_available();
-            told["used_percent"] = json!((used * 100).checked_div(shared).unwrap_or_default());
+            entry["used_percent"] = json!((used * 100).checked_div(shared).unwrap_or_default());
             if facts.files() > 0 {
-                told["inodes_available"] = json!(facts.files_available());
+                entry["inodes_available"] = json!(facts.files_available());
             }
         }
-        list.push(told);
+        list.push(entry);
     }
     if list.len() == 0 {
         return Err(ReadError::Failed("the kernel names no file systems here".to_owned()));

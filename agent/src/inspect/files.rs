@@ -50,14 +50,14 @@ pub fn read(
     }
     let next = start + end as u64;
     let text = without_keys(&window, before, end);
-    let mut told = json!({ "path": path, "size": size, "offset": begin, "content": text });
+    let mut content = json!({ "path": path, "size": size, "offset": begin, "content": text });
     let status = if next < size {
-        told["next_offset"] = json!(next);
+        content["next_offset"] = json!(next);
         StepStatus::Truncated
     } else {
         StepStatus::Ok
     };
-    Ok(ReadResult { status, content: told, text: Some(text), error: None })
+    Ok(ReadResult { status, content, text: Some(text), error: None })
 }
 
 fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -113,16 +113,16 @@ pub fn list(places: &HostPaths, path: &str) -> Result<ReadResult, ReadError> {
         return Err(ReadError::Failed(format!("{path:?} is no directory: see read_file")));
     }
     let (entries, left_out) = entries(&directory).map_err(|error| failed(path, &error))?;
-    let mut told = json!({ "path": path });
+    let mut content = json!({ "path": path });
     if left_out {
-        told["left_out"] = json!(1);
+        content["left_out"] = json!(1);
     }
     let mut list = List::default();
     for entry in entries {
         list.push(described(&entry));
     }
-    list.put("entries", &mut told);
-    Ok(ReadResult::seen(told))
+    list.put("entries", &mut content);
+    Ok(ReadResult::seen(content))
 }
 
 /// What an open directory has, in the order of names; whether that is not all.
@@ -137,15 +137,15 @@ fn described(entry: &DirEntry) -> Value {
     let name = entry.file_name().to_string_lossy().into_owned();
     // Of a link it is the link's own.
     let Ok(facts) = entry.metadata() else { return json!({ "name": name, "type": "unknown" }) };
-    let mut told =
+    let mut entry =
         json!({ "name": name, "type": kind(&facts), "mode": format!("{:04o}", facts.mode() & 0o7777) });
     if facts.is_file() {
-        told["size"] = json!(facts.len());
+        entry["size"] = json!(facts.len());
     }
     if let Some(time) = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()) {
-        told["modified_unix_s"] = json!(time.as_secs());
+        entry["modified_unix_s"] = json!(time.as_secs());
     }
-    told
+    entry
 }
 
 fn kind(facts: &Metadata) -> &'static str {

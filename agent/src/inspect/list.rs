@@ -38,19 +38,19 @@ impl List {
     }
 
     /// Adds it to a result, with how much of it is missing.
-    pub fn put(self, name: &str, told: &mut Value) {
-        told[name] = Value::Array(self.entries);
+    pub fn put(self, name: &str, content: &mut Value) {
+        content[name] = Value::Array(self.entries);
         if self.left_out > 0 {
-            let left_out = told["left_out"].as_u64().unwrap_or_default();
-            told["left_out"] = json!(left_out + self.left_out as u64);
+            let left_out = content["left_out"].as_u64().unwrap_or_default();
+            content["left_out"] = json!(left_out + self.left_out as u64);
         }
     }
 
     /// The result that is this list.
     pub fn found(self, name: &str) -> ReadResult {
-        let mut told = json!({});
-        self.put(name, &mut told);
-        ReadResult::seen(told)
+        let mut content = json!({});
+        self.put(name, &mut content);
+        ReadResult::seen(content)
     }
 }
 
@@ -65,8 +65,8 @@ impl Extend<Value> for List {
 impl ReadResult {
     /// A result that says itself, by `left_out`, whether something is missing.
     #[must_use]
-    pub fn seen(told: Value) -> Self {
-        let status = if told.get("left_out").is_some() { StepStatus::Truncated } else { StepStatus::Ok };
-        Self { status, content: told, text: None, error: None }
+    pub fn seen(content: Value) -> Self {
+        let status = if content.get("left_out").is_some() { StepStatus::Truncated } else { StepStatus::Ok };
+        Self { status, content, text: None, error: None }
     }
 }

@@ -17,20 +17,20 @@ const LISTENS: [(&str, &str, &str); 4] =
 
 /// The network as this host has it.
 pub fn facts(places: &HostPaths) -> ReadResult {
-    let mut told = json!({});
-    interfaces(places).put("interfaces", &mut told);
+    let mut content = json!({});
+    interfaces(places).put("interfaces", &mut content);
     let mut addresses = List::default();
     addresses.extend(own_v4(&text(places, "proc/self/net/fib_trie")).into_iter().map(|own| json!(own)));
     addresses.extend(own_v6(&text(places, "proc/self/net/if_inet6")));
-    addresses.put("addresses", &mut told);
+    addresses.put("addresses", &mut content);
     let mut routes = List::default();
     routes.extend(text(places, "proc/self/net/route").lines().skip(1).filter_map(route));
-    routes.put("routes_v4", &mut told);
+    routes.put("routes_v4", &mut content);
     let resolv = text(places, "etc/resolv.conf");
     let servers = resolv.lines().filter_map(|line| line.strip_prefix("nameserver ")).map(str::trim);
-    told["name_servers"] = json!(servers.collect::<Vec<_>>());
-    listeners(places).put("listeners", &mut told);
-    ReadResult::seen(told)
+    content["name_servers"] = json!(servers.collect::<Vec<_>>());
+    listeners(places).put("listeners", &mut content);
+    ReadResult::seen(content)
 }
 
 fn interfaces(places: &HostPaths) -> List {
@@ -74,12 +74,12 @@ fn route(line: &str) -> Option<Value> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let address = |at: usize| v4(words.get(at)?);
     let prefix = u32::from(address(7)?).count_ones();
-    let mut told = json!({ "interface": words.first()?, "to": format!("{}/{prefix}", address(1)?) });
+    let mut route = json!({ "interface": words.first()?, "to": format!("{}/{prefix}", address(1)?) });
     let gateway = address(2)?;
     if !gateway.is_unspecified() {
-        told["via"] = json!(gateway);
+        route["via"] = json!(gateway);
     }
-    Some(told)
+    Some(route)
 }
 
 /// The kernel writes the address as one number in the host's own byte order.

@@ -33,11 +33,11 @@ pub fn list(places: &HostPaths, contains: Option<&str>) -> Result<ReadResult, Re
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end();
         if text.is_empty() {
-            if let Some((name, state, told)) = one(&std::mem::take(&mut package)) {
+            if let Some((name, state, entry)) = one(&std::mem::take(&mut package)) {
                 *states.entry(state.clone()).or_default() += 1;
-                let is_plain = state == "installed" && told.get("held").is_none();
+                let is_plain = state == "installed" && entry.get("held").is_none();
                 if contains.map_or(!is_plain, |part| name.contains(part)) {
-                    list.push(told);
+                    list.push(entry);
                 }
             }
         } else if let Some((key, value)) = text.split_once(": ").filter(|(key, _)| !key.starts_with(' ')) {
@@ -49,13 +49,13 @@ pub fn list(places: &HostPaths, contains: Option<&str>) -> Result<ReadResult, Re
     }
     // dpkg's journal: there is one only while it works, or after it was stopped at work.
     let updates = std::fs::read_dir(places.base.join("var/lib/dpkg/updates")).into_iter().flatten();
-    let mut told = json!({ "states": states, "interrupted": updates.count() > 0 });
+    let mut content = json!({ "states": states, "interrupted": updates.count() > 0 });
     if contains.is_none() {
-        told["note"] =
+        content["note"] =
             json!("packages that are installed and not held are only counted: name a part in contains");
     }
-    list.put("packages", &mut told);
-    Ok(ReadResult::seen(told))
+    list.put("packages", &mut content);
+    Ok(ReadResult::seen(content))
 }
 
 /// Name, state and what is told of a package.
@@ -64,14 +64,14 @@ fn one(package: &BTreeMap<String, String>) -> Option<(String, String, Value)> {
     let name = get("Package")?;
     let mut status = get("Status")?.split(' ');
     let (want, state) = (status.next()?, status.nth(1)?);
-    let mut told = json!({ "name": name, "state": state });
+    let mut entry = json!({ "name": name, "state": state });
     for (key, member) in [("Version", "version"), ("Architecture", "arch"), ("Description", "summary")] {
         if let Some(value) = get(key) {
-            told[member] = json!(value);
+            entry[member] = json!(value);
         }
     }
     if want == "hold" {
-        told["held"] = json!(true);
+        entry["held"] = json!(true);
     }
-    Some((name.to_owned(), state.to_owned(), told))
+    Some((name.to_owned(), state.to_owned(), entry))
 }

@@ -46,15 +46,15 @@ impl ReadResult {
     /// What a model is told: what was found, and not to make up the rest.
     #[must_use]
     pub fn shown(&self) -> Value {
-        let mut told = self.content.clone();
-        told["status"] = json!(self.status);
+        let mut content = self.content.clone();
+        content["status"] = json!(self.status);
         if let Some(error) = &self.error {
-            told["error"] = json!(error);
+            content["error"] = json!(error);
         }
         if is_unread(self.status) {
-            told["unread"] = json!(UNREAD);
+            content["unread"] = json!(UNREAD);
         }
-        told
+        content
     }
 
     /// The result of the step that it is.

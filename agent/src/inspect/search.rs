@@ -91,16 +91,16 @@ impl<'s> Search<'s> {
     }
 
     fn found(self) -> ReadResult {
-        let mut told = json!({ "files_read": self.files });
+        let mut content = json!({ "files_read": self.files });
         if let Some(why) = self.ended {
-            told["left_out"] = json!(1);
-            told["ended_by"] = json!(why);
+            content["left_out"] = json!(1);
+            content["ended_by"] = json!(why);
         }
         if !self.skipped.is_empty() {
-            told["skipped"] = Value::Object(self.skipped);
+            content["skipped"] = Value::Object(self.skipped);
         }
-        self.matches.put("matches", &mut told);
-        ReadResult::seen(told)
+        self.matches.put("matches", &mut content);
+        ReadResult::seen(content)
     }
 
     fn skip(&mut self, why: &str) {

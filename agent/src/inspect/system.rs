@@ -21,12 +21,12 @@ const MEMORY: &[(&str, &str)] = &[
 
 /// The host. What cannot be found is left out.
 pub fn info(places: &HostPaths) -> ReadResult {
-    let mut told = Map::new();
+    let mut content = Map::new();
     if let Ok(name) = uname() {
         for (key, value) in
             [("hostname", name.nodename()), ("kernel", name.release()), ("architecture", name.machine())]
         {
-            told.insert(key.to_owned(), json!(value.to_string_lossy()));
+            content.insert(key.to_owned(), json!(value.to_string_lossy()));
         }
     }
     let release = text(places, "etc/os-release");
@@ -36,24 +36,24 @@ pub fn info(places: &HostPaths) -> ReadResult {
         .filter(|(key, _)| RELEASE.contains(key))
         .map(|(key, value)| (key.to_ascii_lowercase(), json!(value.trim_matches('"'))))
         .collect();
-    told.insert("release".to_owned(), Value::Object(release));
+    content.insert("release".to_owned(), Value::Object(release));
     if let Some(up) = uptime(places) {
-        told.insert("up_s".to_owned(), json!(up.as_secs()));
+        content.insert("up_s".to_owned(), json!(up.as_secs()));
     }
     let load: Vec<f64> =
         text(places, "proc/loadavg").split(' ').take(3).filter_map(|word| word.parse().ok()).collect();
-    told.insert("load".to_owned(), json!(load));
+    content.insert("load".to_owned(), json!(load));
     if let Ok(processors) = std::thread::available_parallelism() {
-        told.insert("processors".to_owned(), json!(processors));
+        content.insert("processors".to_owned(), json!(processors));
     }
-    told.insert("memory".to_owned(), Value::Object(memory(&text(places, "proc/meminfo"))));
+    content.insert("memory".to_owned(), Value::Object(memory(&text(places, "proc/meminfo"))));
     let needs_reboot = places.base.join("run/reboot-required").exists();
-    told.insert("needs_reboot".to_owned(), json!(needs_reboot));
+    content.insert("needs_reboot".to_owned(), json!(needs_reboot));
     let zone = std::fs::read_link(places.base.join("etc/localtime")).unwrap_or_default();
     if let Ok(zone) = zone.strip_prefix("/usr/share/zoneinfo") {
-        told.insert("timezone".to_owned(), json!(zone.to_string_lossy()));
+        content.insert("timezone".to_owned(), json!(zone.to_string_lossy()));
     }
-    ReadResult::seen(Value::Object(told))
+    ReadResult::seen(Value::Object(content))
 }
 
 fn memory(text: &str) -> Map<String, Value> {

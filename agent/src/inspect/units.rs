@@ -54,14 +54,14 @@ pub fn units(
         if contains.is_none() && state.is_none() && unit.name.strip_suffix(".device").is_some() {
             continue;
         }
-        let mut told = json!({
+        let mut entry = json!({
             "name": unit.name, "description": unit.description,
             "load": unit.load, "active": unit.active, "sub": unit.sub,
         });
         if let Some(enabled) = enabled {
-            told["enabled"] = json!(enabled);
+            entry["enabled"] = json!(enabled);
         }
-        list.push(told);
+        list.push(entry);
     }
     if let Some(state) = state {
         let loaded: BTreeSet<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
@@ -71,9 +71,9 @@ pub fn units(
             }
         }
     }
-    let mut told = json!({ "states": states });
-    list.put("units", &mut told);
-    Ok(ReadResult::seen(told))
+    let mut content = json!({ "states": states });
+    list.put("units", &mut content);
+    Ok(ReadResult::seen(content))
 }
 
 /// The timers, the next one first.
@@ -81,7 +81,7 @@ pub fn timers(places: &HostPaths) -> Result<ReadResult, ReadError> {
     let bus = Bus::connect(&places.base.join(BUS))?;
     let mut timers = bus.units()?;
     timers.retain(|unit| unit.name.strip_suffix(".timer").is_some() && unit.load == "loaded");
-    let mut told = Vec::new();
+    let mut entries = Vec::new();
     for timer in timers.iter().take(TIMERS_LIMIT) {
         let mut one = json!({ "name": timer.name, "active": timer.active });
         one["starts"] = json!(bus.timer_unit(&timer.object)?);
@@ -96,11 +96,11 @@ pub fn timers(places: &HostPaths) -> Result<ReadResult, ReadError> {
                 one[name] = json!(time);
             }
         }
-        told.push(one);
+        entries.push(one);
     }
-    told.sort_by_key(|timer| timer["next_unix_s"].as_u64().unwrap_or(u64::MAX));
+    entries.sort_by_key(|timer| timer["next_unix_s"].as_u64().unwrap_or(u64::MAX));
     let mut list = List::default();
-    list.extend(told);
+    list.extend(entries);
     Ok(list.found("timers"))
 }
 
@@ -129,11 +129,11 @@ pub fn processes(places: &HostPaths, contains: Option<&str>) -> Result<ReadResul
             continue;
         }
         let command: String = command.chars().take(COMMAND_LIMIT).collect();
-        let mut told = json!({ "pid": process.pid, "unit": unit, "command": command });
+        let mut entry = json!({ "pid": process.pid, "unit": unit, "command": command });
         if let Some(memory) = memory(places, &process.cgroup) {
-            told["unit_memory_bytes"] = memory;
+            entry["unit_memory_bytes"] = memory;
         }
-        list.push(told);
+        list.push(entry);
     }
     Ok(list.found("processes"))
 }

@@ -2,7 +2,7 @@
 
 use crate::client::operators;
 use crate::client::pending_request::{Outcome, PendingRequest};
-use crate::protocol::event::{Accepted, Decision, Event, Fault, Waiting};
+use crate::protocol::event::{Accepted, AgentError, Decision, Event, Waiting};
 use crate::protocol::exit::Exit;
 use crate::protocol::file_view::FileView;
 use crate::render;
@@ -117,7 +117,7 @@ impl Answer {
 }
 
 /// A call that became no request.
-pub fn fault(fault: &Fault) -> CallToolResult {
+pub fn fault(fault: &AgentError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(format!("{}: {}", fault.code, fault.message))])
 }
 

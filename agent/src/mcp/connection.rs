@@ -7,7 +7,7 @@ use crate::client::pending_request::{PendingRequest, new_id};
 use crate::client::transport::Transport;
 use crate::config::host::Host;
 use crate::protocol::args::Nothing;
-use crate::protocol::event::{Description, Event, Fault};
+use crate::protocol::event::{AgentError, Description, Event};
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 
@@ -28,7 +28,7 @@ impl Connection {
     ///
     /// # Errors
     /// The helper cannot be reached, or neither takes requests of this uid: why not.
-    pub async fn open(host: &Host, ways: Ways) -> Result<(Self, Description), Fault> {
+    pub async fn open(host: &Host, ways: Ways) -> Result<(Self, Description), AgentError> {
         let direct =
             Self { transport: Transport::Helper(Helper::new(&host.helper_socket)), not_direct: None };
         let refused = match direct.describe().await {
@@ -53,12 +53,14 @@ impl Connection {
         };
         match agent.describe().await {
             Ok(description) => Ok((agent, description)),
-            Err(fault) => Err(Fault::new(&fault.code, format!("{}; {}", refused.message, fault.message))),
+            Err(fault) => {
+                Err(AgentError::new(&fault.code, format!("{}; {}", refused.message, fault.message)))
+            }
         }
     }
 
     /// The client's grants as the accepted policy has them now.
-    pub async fn describe(&self) -> Result<Description, Fault> {
+    pub async fn describe(&self) -> Result<Description, AgentError> {
         let ask = PendingRequest {
             request: Request::PolicyDescribe(Nothing {}),
             id: new_id(),
@@ -71,11 +73,11 @@ impl Connection {
         match self.transport.ask(&ask, &mut |_| {}).await.end {
             Event::Completed(done) => done
                 .description
-                .ok_or_else(|| Fault::new("unsupported", "this helper does not describe its policy")),
-            Event::Refused(refused) => Err(Fault::new(&refused.code, refused.message)),
+                .ok_or_else(|| AgentError::new("unsupported", "this helper does not describe its policy")),
+            Event::Refused(refused) => Err(AgentError::new(&refused.code, refused.message)),
             Event::Error(fault) => Err(fault),
             Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {
-                Err(Fault::new("internal", "the answer has no end"))
+                Err(AgentError::new("internal", "the answer has no end"))
             }
         }
     }

@@ -4,7 +4,7 @@ use super::server::Server;
 use super::session::Shared;
 use super::settings::Settings;
 use crate::config::host::Host;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -34,12 +34,13 @@ pub async fn listen(
     settings: impl Into<Settings>,
     path: &Path,
     end: impl Future<Output = ()>,
-) -> Result<(), Fault> {
+) -> Result<(), AgentError> {
     let shared = Arc::new(Shared::open(host, settings.into()).await?);
     if let Some(notice) = shared.connection.notice() {
         tracing::warn!("{notice}");
     }
-    let cannot = |e: io::Error| Fault::new("failed", format!("cannot listen on {}: {e}", path.display()));
+    let cannot =
+        |e: io::Error| AgentError::new("failed", format!("cannot listen on {}: {e}", path.display()));
     let listener = bind(path).await.map_err(cannot)?;
     // A page in a browser has an origin; no other client sends one.
     let config = StreamableHttpServerConfig::default().enforce_origin_validation();

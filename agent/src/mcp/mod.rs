@@ -18,7 +18,7 @@ mod settings;
 mod work;
 
 use crate::config::host::Host;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 pub use crate::protocol::mode::Mode;
 use rmcp::ServiceExt;
 use server::Server;
@@ -37,7 +37,12 @@ const LINE_LIMIT: usize = 16 << 20;
 ///
 /// # Errors
 /// Neither the helper nor the agent takes requests of this uid.
-pub async fn serve<R, W>(host: &Host, settings: impl Into<Settings>, read: R, write: W) -> Result<(), Fault>
+pub async fn serve<R, W>(
+    host: &Host,
+    settings: impl Into<Settings>,
+    read: R,
+    write: W,
+) -> Result<(), AgentError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,

@@ -3,7 +3,7 @@
 use super::offer::{RESULT, TOOLS, WAIT_MAX_S};
 use crate::llm::tools::{self, NoCall};
 use crate::protocol::args::Of;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
 use crate::protocol::tool::{PackageTool, Tool};
@@ -61,8 +61,8 @@ impl Order {
 ///
 /// # Errors
 /// There is no such tool, or the arguments are not exactly its own.
-pub fn read(name: &str, mut args: Map<String, Value>) -> Result<Order, Fault> {
-    let invalid = |why: String| Fault::new("invalid_argument", why);
+pub fn read(name: &str, mut args: Map<String, Value>) -> Result<Order, AgentError> {
+    let invalid = |why: String| AgentError::new("invalid_argument", why);
     let dry_run = taken(&mut args, "dry_run", Value::as_bool, "true or false").map_err(invalid)?;
     let reason =
         taken(&mut args, "reason", |value| value.as_str().map(str::to_owned), "a text").map_err(invalid)?;
@@ -77,20 +77,23 @@ pub fn read(name: &str, mut args: Map<String, Value>) -> Result<Order, Fault> {
 }
 
 /// What a call asks by its own arguments.
-fn order(name: &str, args: Map<String, Value>) -> Result<Order, Fault> {
+fn order(name: &str, args: Map<String, Value>) -> Result<Order, AgentError> {
     let of = |what, mode, reason| Order { what, mode, reason, wait: None };
     if name == RESULT {
         return match args.into_iter().collect::<Vec<_>>().as_slice() {
             [(key, Value::String(id))] if key == "request_id" => Ok(Order::outcome_of(id)),
-            _ => Err(Fault::new("invalid_argument", "request_id is a text, and nothing else belongs here")),
+            _ => Err(AgentError::new(
+                "invalid_argument",
+                "request_id is a text, and nothing else belongs here",
+            )),
         };
     }
     let call = tools::check(TOOLS, name, args).map_err(|no_call| match no_call {
-        NoCall::UnknownTool => Fault::new("unknown_tool", format!("there is no tool {name:?}")),
-        NoCall::BadArgs(why) => Fault::new("invalid_argument", why),
+        NoCall::UnknownTool => AgentError::new("unknown_tool", format!("there is no tool {name:?}")),
+        NoCall::BadArgs(why) => AgentError::new("invalid_argument", why),
     })?;
     let tool: Tool = serde_json::from_value(json!(call)).map_err(|error| {
-        Fault::new("invalid_argument", format!("these are no arguments of {name}: {error}"))
+        AgentError::new("invalid_argument", format!("these are no arguments of {name}: {error}"))
     })?;
     let words = tool.reason();
     let what = match &tool {
@@ -106,8 +109,8 @@ fn order(name: &str, args: Map<String, Value>) -> Result<Order, Fault> {
     Ok(of(what, Mode::Execute, words))
 }
 
-fn single(name: &str, tool: &Tool) -> Result<Request, Fault> {
-    request(tool).ok_or_else(|| Fault::new("invalid_argument", format!("{name} is no request")))
+fn single(name: &str, tool: &Tool) -> Result<Request, AgentError> {
+    request(tool).ok_or_else(|| AgentError::new("invalid_argument", format!("{name} is no request")))
 }
 
 /// The recorded outcome of a request.

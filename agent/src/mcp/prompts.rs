@@ -1,7 +1,7 @@
 //! Texts for a client's model: how to use the tools, and two orders that people give often.
 
 use super::connection::Connection;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 
 const DIAGNOSE: &str = "diagnose_unit";
@@ -50,10 +50,10 @@ pub fn list() -> Vec<Prompt> {
 ///
 /// # Errors
 /// There is no such prompt, or an argument is missing.
-pub fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, Fault> {
+pub fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, AgentError> {
     let argument = |key: &str| match arguments.get(key).and_then(|value| value.as_str()) {
         Some(text) if !text.trim().is_empty() => Ok(text),
-        _ => Err(Fault::new("invalid_argument", format!("the prompt {name} needs {key}"))),
+        _ => Err(AgentError::new("invalid_argument", format!("the prompt {name} needs {key}"))),
     };
     let text = match name {
         DIAGNOSE => format!(
@@ -70,7 +70,7 @@ pub fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, Fault>
             argument("package")?,
             argument("goal")?
         ),
-        _ => return Err(Fault::new("invalid_argument", format!("there is no prompt {name:?}"))),
+        _ => return Err(AgentError::new("invalid_argument", format!("there is no prompt {name:?}"))),
     };
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]))
 }

@@ -4,7 +4,7 @@ use super::order::Order;
 use super::session::Session;
 use super::work::Works;
 use crate::client::agent::AgentClient;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::render;
 use hyper::Method;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -39,20 +39,20 @@ pub fn templates() -> Vec<ResourceTemplate> {
 ///
 /// # Errors
 /// There is none of that address, or the helper does not answer.
-pub async fn read(works: &Works, uri: &str) -> Result<ReadResourceResult, Fault> {
+pub async fn read(works: &Works, uri: &str) -> Result<ReadResourceResult, AgentError> {
     let value = match uri {
         POLICY => policy(&works.session).await?,
         TASKS => tasks(&works.session).await,
         uri => match uri.strip_prefix(REQUEST) {
             Some(id) if uuid::Uuid::try_parse(id).is_ok() => request(works, id).await?,
-            Some(_) | None => return Err(Fault::new("not_found", format!("there is no {uri}"))),
+            Some(_) | None => return Err(AgentError::new("not_found", format!("there is no {uri}"))),
         },
     };
     let text = ResourceContents::text(value.to_string(), uri).with_mime_type("application/json");
     Ok(ReadResourceResult::new(vec![text]))
 }
 
-async fn policy(session: &Session) -> Result<Value, Fault> {
+async fn policy(session: &Session) -> Result<Value, AgentError> {
     let description = session.shared.described().await?;
     Ok(json!({
         "through": session.shared.connection.name(),
@@ -62,7 +62,7 @@ async fn policy(session: &Session) -> Result<Value, Fault> {
     }))
 }
 
-async fn request(works: &Works, id: &str) -> Result<Value, Fault> {
+async fn request(works: &Works, id: &str) -> Result<Value, AgentError> {
     if let Some(work) = works.find(id) {
         let ended = work.state.borrow().answer.clone();
         return Ok(ended.map_or_else(|| work.so_far().json(), |answer| answer.json()));
@@ -71,7 +71,7 @@ async fn request(works: &Works, id: &str) -> Result<Value, Fault> {
     let mut state = work.state.clone();
     // Reading does not wait: what has not ended is told as it is.
     let known = state.wait_for(|state| state.answer.is_some() || !state.progress.is_empty()).await;
-    let ended = known.map_err(|_| Fault::new("internal", "the request was not asked"))?.answer.clone();
+    let ended = known.map_err(|_| AgentError::new("internal", "the request was not asked"))?.answer.clone();
     let value = ended.map_or_else(|| work.so_far().json(), |answer| answer.json());
     works.leave(&work);
     Ok(value)

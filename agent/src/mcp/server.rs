@@ -6,7 +6,7 @@ use super::order::{self, Order, What};
 use super::session::{Session, Shared};
 use super::work::{Work, Works};
 use super::{prompts, resources};
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams, GetPromptResponse,
@@ -30,7 +30,7 @@ impl Server {
     }
 
     /// Starts what a call asks, or finds it under way. The second is whether this call began it.
-    fn begin(&self, order: Order, client: &str) -> Result<(Arc<Work>, bool), Fault> {
+    fn begin(&self, order: Order, client: &str) -> Result<(Arc<Work>, bool), AgentError> {
         if let What::Result(id) = &order.what
             && let Some(work) = self.works.find(id)
         {
@@ -44,7 +44,7 @@ impl Server {
         let mut state = work.state.clone();
         let repeat = self.works.session.shared.times.repeat;
         let mut again = interval_at(Instant::now() + repeat, repeat);
-        let (mut count, mut told) = (0_u32, String::new());
+        let (mut count, mut last) = (0_u32, String::new());
         loop {
             let (answer, progress) = {
                 let state = state.borrow_and_update();
@@ -53,9 +53,9 @@ impl Server {
             if let Some(answer) = answer {
                 return Followed::Ended(answer.result());
             }
-            if progress != told {
-                told = progress;
-                tell(&mut count, &told, context).await;
+            if progress != last {
+                last = progress;
+                tell(&mut count, &last, context).await;
             }
             tokio::select! {
                 biased;
@@ -71,7 +71,7 @@ impl Server {
                     }
                     return Followed::Ended(so_far);
                 }
-                _ = again.tick() => tell(&mut count, &told, context).await,
+                _ = again.tick() => tell(&mut count, &last, context).await,
             }
         }
     }
@@ -97,7 +97,7 @@ async fn tell(count: &mut u32, words: &str, context: &RequestContext<RoleServer>
 }
 
 /// An error of the protocol: the client asked for what this server has not.
-pub fn protocol_error(fault: &Fault) -> ErrorData {
+pub fn protocol_error(fault: &AgentError) -> ErrorData {
     match fault.code.as_str() {
         "unknown_tool" | "invalid_argument" => ErrorData::invalid_params(fault.message.clone(), None),
         "not_found" => ErrorData::resource_not_found(fault.message.clone(), None),

@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::settings::{Settings, Times};
 use crate::client::pending_request::new_id;
 use crate::config::host::Host;
-use crate::protocol::event::{Description, Fault};
+use crate::protocol::event::{AgentError, Description};
 use crate::protocol::mode::Mode;
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
@@ -62,7 +62,7 @@ impl Shared {
     ///
     /// # Errors
     /// Neither the helper nor the agent takes requests of this uid.
-    pub async fn open(host: &Host, settings: Settings) -> Result<Self, Fault> {
+    pub async fn open(host: &Host, settings: Settings) -> Result<Self, AgentError> {
         let (connection, description) = Connection::open(host, settings.ways).await?;
         Ok(Self {
             connection,
@@ -79,7 +79,7 @@ impl Shared {
     ///
     /// # Errors
     /// The helper does not say.
-    pub async fn described(&self) -> Result<Arc<Description>, Fault> {
+    pub async fn described(&self) -> Result<Arc<Description>, AgentError> {
         let now = Arc::new(self.connection.describe().await?);
         self.description.send_if_modified(|known| {
             let is_other = **known != *now;

@@ -7,7 +7,7 @@ use crate::client::patching::{Old, Unread, is_allowed, read_of, resolve, views};
 use crate::client::pending_request::{Outcome, PendingRequest, new_id, reason};
 use crate::client::undo::UndoGrants;
 use crate::protocol::args::{Changes, Of};
-use crate::protocol::event::{Accepted, Completed, Event, Fault, Progress, Status, Waiting};
+use crate::protocol::event::{Accepted, AgentError, Completed, Event, Progress, Status, Waiting};
 use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
 use crate::protocol::request::Request;
@@ -92,14 +92,14 @@ impl Works {
     ///
     /// # Errors
     /// It cannot be asked so.
-    pub fn start(&self, order: Order, client: &str) -> Result<Arc<Work>, Fault> {
+    pub fn start(&self, order: Order, client: &str) -> Result<Arc<Work>, AgentError> {
         let session = &self.session;
         let (request, patch) = match order.what {
             What::Request(request) => (request, None),
             What::Patch(diff) => (Request::FilePatch(Changes { changes: Vec::new() }), Some(diff)),
             What::UndoLast => {
                 let of = session.last().ok_or_else(|| {
-                    Fault::new("unknown_request", "this session made no change that can be taken back")
+                    AgentError::new("unknown_request", "this session made no change that can be taken back")
                 })?;
                 (Request::RequestUndo(Of { of }), None)
             }
@@ -233,7 +233,7 @@ async fn changes(
     state: &watch::Sender<State>,
 ) -> Result<Option<Request>, Box<Outcome>> {
     let failed = |code: &str, why: String| {
-        Box::new(Outcome::ended(ask, Event::Error(Fault::new(code, why).not_begun())))
+        Box::new(Outcome::ended(ask, Event::Error(AgentError::new(code, why).not_begun())))
     };
     let files = parse(diff.as_bytes()).map_err(|fault| failed("invalid_argument", fault.to_string()))?;
     let (mut changes, mut conflicts) = (Vec::new(), Vec::new());

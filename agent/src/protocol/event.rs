@@ -210,9 +210,9 @@ impl FromWire<v1::Output> for Output {
     }
 }
 
-/// Why there is no answer of the helper's: a code of its own and words.
+/// An error of the agent's own, where there is no answer of the helper's: a stable code and words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Fault {
+pub struct AgentError {
     /// `unreachable`, `unsupported`, `invalid_argument`, `timeout`, ...
     pub code: String,
     /// For people.
@@ -222,8 +222,8 @@ pub struct Fault {
     pub not_begun: bool,
 }
 
-impl Fault {
-    /// A fault.
+impl AgentError {
+    /// An error with a stable code.
     #[must_use]
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), not_begun: false }
@@ -253,7 +253,7 @@ pub enum Event {
     /// Nothing was done.
     Refused(Refused),
     /// No answer of the helper's.
-    Error(Fault),
+    Error(AgentError),
 }
 
 impl Event {

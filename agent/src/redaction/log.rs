@@ -46,24 +46,24 @@ where
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut told = EventFields::default();
-        event.record(&mut told);
+        let mut fields = EventFields::default();
+        event.record(&mut fields);
         match self.0 {
-            LogFormat::Text => text(&mut to, *event.metadata().level(), &told),
-            LogFormat::Json => json(&mut to, *event.metadata().level(), told),
+            LogFormat::Text => text(&mut to, *event.metadata().level(), &fields),
+            LogFormat::Json => json(&mut to, *event.metadata().level(), fields),
         }
     }
 }
 
 /// The journal has the time.
-fn text(to: &mut Writer<'_>, level: Level, told: &EventFields) -> fmt::Result {
+fn text(to: &mut Writer<'_>, level: Level, fields: &EventFields) -> fmt::Result {
     write!(to, "{level} ")?;
     match trace::current() {
         Some(trace) => write!(to, "{trace}")?,
         None => to.write_char('-')?,
     }
-    write!(to, " {}", postern_text::line(&told.message))?;
-    for (name, value) in &told.members {
+    write!(to, " {}", postern_text::line(&fields.message))?;
+    for (name, value) in &fields.members {
         match value {
             Value::String(word) if is_plain(word) => write!(to, " {name}={word}")?,
             other => write!(to, " {name}={}", postern_text::json(&other.to_string()))?,
@@ -76,13 +76,13 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b))
 }
 
-fn json(to: &mut Writer<'_>, level: Level, told: EventFields) -> fmt::Result {
+fn json(to: &mut Writer<'_>, level: Level, fields: EventFields) -> fmt::Result {
     let mut line = Map::new();
     line.insert("time".to_owned(), jiff::Timestamp::now().to_string().into());
     line.insert("level".to_owned(), level.as_str().to_ascii_lowercase().into());
     line.extend(trace::current().map(|trace| ("trace_id".to_owned(), trace.to_string().into())));
-    line.insert("message".to_owned(), told.message.into());
-    line.extend(told.members);
+    line.insert("message".to_owned(), fields.message.into());
+    line.extend(fields.members);
     writeln!(to, "{}", postern_text::json(&Value::Object(line).to_string()))
 }
 

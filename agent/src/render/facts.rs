@@ -92,7 +92,7 @@ fn heading(name: &str) -> String {
 fn cell(name: &str, value: &Value) -> String {
     let unit = UNITS.iter().find(|(suffix, _)| name.ends_with(suffix));
     match (unit, value.as_u64()) {
-        (Some((_, told)), Some(number)) => told(number),
+        (Some((_, describe)), Some(number)) => describe(number),
         (Some(_) | None, _) => plain(value),
     }
 }

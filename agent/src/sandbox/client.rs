@@ -3,7 +3,7 @@
 use super::job::{Job, Record, Sandbox};
 use super::wire::{self, SandboxReply, SandboxRequest};
 use crate::protocol::confinement::Profile;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,20 +21,24 @@ impl Sandbox {
     /// # Errors
     /// The sandbox cannot be reached, or cannot hold what the profile needs; nothing was run then.
     /// `sandbox_lost`: it ended before its answer.
-    pub async fn run(&self, job: Job) -> Result<Record, Fault> {
+    pub async fn run(&self, job: Job) -> Result<Record, AgentError> {
         if job.profile == Profile::None {
-            return Err(Fault::new("refused", "the profile none runs nothing"));
+            return Err(AgentError::new("refused", "the profile none runs nothing"));
         }
         let ask = SandboxRequest::new(&job, self);
         let exchange = self.exchange(&ask, job.shim);
         match tokio::time::timeout(job.time.saturating_add(SETUP), exchange).await {
             Ok(Ok(SandboxReply::Record(record))) => Ok(record),
-            Ok(Ok(SandboxReply::Fault(fault)) | Err(fault)) => Err(fault),
-            Err(_) => Err(Fault::new("sandbox_lost", "the sandbox does not answer")),
+            Ok(Ok(SandboxReply::AgentError(fault)) | Err(fault)) => Err(fault),
+            Err(_) => Err(AgentError::new("sandbox_lost", "the sandbox does not answer")),
         }
     }
 
-    async fn exchange(&self, ask: &SandboxRequest, shim: Option<OwnedFd>) -> Result<SandboxReply, Fault> {
+    async fn exchange(
+        &self,
+        ask: &SandboxRequest,
+        shim: Option<OwnedFd>,
+    ) -> Result<SandboxReply, AgentError> {
         // Only the units behind the second socket have a network at all.
         let socket = if ask.ports.is_empty() {
             self.socket.clone()
@@ -43,10 +47,10 @@ impl Sandbox {
         };
         let mut stream = UnixStream::connect(&socket).await.map_err(|error| {
             let message = format!("no sandbox answers at {}: {error}", socket.display());
-            Fault::new("unreachable", message)
+            AgentError::new("unreachable", message)
         })?;
         let lost = |error: io::Error| {
-            Fault::new("sandbox_lost", format!("the sandbox ended before its answer: {error}"))
+            AgentError::new("sandbox_lost", format!("the sandbox ended before its answer: {error}"))
         };
         let frame = wire::frame(ask).map_err(lost)?;
         send_first(&stream, shim.as_ref()).await.map_err(lost)?;

@@ -5,7 +5,7 @@ use super::job::Program;
 use super::wire::{self, SandboxJob};
 use super::{calls, paths, workspace};
 use crate::protocol::confinement::Profile;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
@@ -37,13 +37,13 @@ pub fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn become_program(order: &SandboxJob) -> Fault {
+fn become_program(order: &SandboxJob) -> AgentError {
     match confine(order) {
         Ok(()) => {
             let error = command(order).exec();
-            Fault::new("cannot_start", format!("{:?} does not start: {error}", program(order)))
+            AgentError::new("cannot_start", format!("{:?} does not start: {error}", program(order)))
         }
-        Err(what) => Fault::new("sandbox_failed", format!("the sandbox cannot be made: {what}")),
+        Err(what) => AgentError::new("sandbox_failed", format!("the sandbox cannot be made: {what}")),
     }
 }
 

@@ -5,7 +5,7 @@ use super::output_buffer::OutputBuffer;
 use super::wire::{self, SandboxJob};
 use super::workspace::{self, Size, Workspace};
 use crate::protocol::confinement::Profile;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -77,7 +77,7 @@ impl Running {
         workspace: &Workspace,
         shim: Option<OwnedFd>,
         began: Instant,
-    ) -> io::Result<Result<Self, Fault>> {
+    ) -> io::Result<Result<Self, AgentError>> {
         let (mut ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(CONFINED).env_clear().process_group(0);

@@ -10,7 +10,7 @@ use super::wire::{self, SandboxJob, SandboxReply, SandboxRequest};
 use super::workspace::{self, Size, Workspace};
 use crate::protocol::confinement::Profile;
 use crate::protocol::confinement::{Control, Enforced, Holder};
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use nix::unistd::{Uid, User};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{
@@ -64,7 +64,7 @@ fn serve() -> io::Result<()> {
     let ask: SandboxRequest = wire::receive(&mut stream)?;
     let answer = match call(&stream, &ask, shim) {
         Ok(Some(record)) => SandboxReply::Record(record),
-        Err(fault) => SandboxReply::Fault(fault),
+        Err(fault) => SandboxReply::AgentError(fault),
         // The agent has left: nobody waits for an answer.
         Ok(None) => return Ok(()),
     };
@@ -99,21 +99,25 @@ fn first(stream: &UnixStream) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Runs a call; nothing where the agent left before its end.
-fn call(stream: &UnixStream, ask: &SandboxRequest, shim: Option<OwnedFd>) -> Result<Option<Record>, Fault> {
+fn call(
+    stream: &UnixStream,
+    ask: &SandboxRequest,
+    shim: Option<OwnedFd>,
+) -> Result<Option<Record>, AgentError> {
     let began = Instant::now();
     let failed =
-        |error: io::Error| Fault::new("sandbox_failed", format!("the sandbox cannot be made: {error}"));
+        |error: io::Error| AgentError::new("sandbox_failed", format!("the sandbox cannot be made: {error}"));
     let facts = Facts::here();
     let sandbox = enforced(facts, ask)?;
     let state = workspace::state().map_err(failed)?;
-    paths::check_roots(ask, &state).map_err(|why| Fault::new("invalid_argument", why))?;
+    paths::check_roots(ask, &state).map_err(|why| AgentError::new("invalid_argument", why))?;
     let workspace = Workspace::open(&state, &ask.task).map_err(failed)?;
     let _turn = turn(&state, facts).map_err(failed)?;
     let directory = workspace::of_descriptor(workspace.number());
     let mut reservation = None;
     if ask.profile == Profile::WorkspaceWrite {
         if workspace::is_nearly_full(&directory) {
-            return Err(Fault::new("sandbox_failed", "the disk of the workspaces is nearly full"));
+            return Err(AgentError::new("sandbox_failed", "the disk of the workspaces is nearly full"));
         }
         reservation = Some(Reservation::take(&state, &ask.task, ask.total).map_err(failed)?);
     }
@@ -146,9 +150,9 @@ fn call(stream: &UnixStream, ask: &SandboxRequest, shim: Option<OwnedFd>) -> Res
 }
 
 /// What holds the call, where that is enough.
-fn enforced(facts: Facts, ask: &SandboxRequest) -> Result<Enforced, Fault> {
+fn enforced(facts: Facts, ask: &SandboxRequest) -> Result<Enforced, AgentError> {
     if ask.profile == Profile::None {
-        return Err(Fault::new("refused", "the profile none runs nothing"));
+        return Err(AgentError::new("refused", "the profile none runs nothing"));
     }
     let controls = facts.controls(ask);
     let lacking: Vec<&Control> = controls.iter().filter(|control| control.by == Holder::Nobody).collect();
@@ -157,7 +161,7 @@ fn enforced(facts: Facts, ask: &SandboxRequest) -> Result<Enforced, Fault> {
         let lacks: Vec<String> =
             lacking.iter().map(|control| format!("{}: {}", control.name, control.lacks)).collect();
         let message = format!("this host cannot hold the sandbox; nothing was run ({})", lacks.join("; "));
-        return Err(Fault::new("unenforced", message));
+        return Err(AgentError::new("unenforced", message));
     }
     Ok(Enforced { profile: ask.profile, enforced, controls })
 }

@@ -4,7 +4,7 @@
 use super::job::{Program, Record, Unenforced};
 use super::quota::TOTAL;
 use crate::protocol::confinement::Profile;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -41,7 +41,7 @@ fn total() -> u64 {
 pub enum SandboxReply {
     Record(Record),
     /// Nothing was run.
-    Fault(Fault),
+    AgentError(AgentError),
 }
 
 /// What the child is told.

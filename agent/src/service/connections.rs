@@ -3,7 +3,7 @@
 use super::app::{Caller, Peer, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::{Failure, fault};
 use super::limits::{Limit, Permit};
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::trace::{self, Trace};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -70,7 +70,8 @@ pub async fn serve<L: Listener>(
 /// Says why a connection is closed at once.
 async fn refuse(io: &mut (impl AsyncWrite + Unpin), each: usize) {
     let message = format!("too many connections; one person may have {each}");
-    let body = serde_json::to_string(&Failure { error: Fault::new("busy", message) }).unwrap_or_default();
+    let body =
+        serde_json::to_string(&Failure { error: AgentError::new("busy", message) }).unwrap_or_default();
     let text = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n{body}",

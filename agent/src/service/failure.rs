@@ -1,7 +1,7 @@
 //! Errors as JSON.
 
 use super::app::TASK_BODY_LIMIT;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use axum::body::to_bytes;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// An error.
 #[derive(Serialize, ToSchema)]
 pub struct Failure {
-    pub error: Fault,
+    pub error: AgentError,
 }
 
 /// What axum says in words of its own, as an error of ours.
@@ -35,7 +35,7 @@ pub async fn as_json(response: Response) -> Response {
 
 /// An error as JSON.
 pub fn fault(status: StatusCode, code: &str, message: &str) -> Response {
-    (status, axum::Json(Failure { error: Fault::new(code, message) })).into_response()
+    (status, axum::Json(Failure { error: AgentError::new(code, message) })).into_response()
 }
 
 /// A body that axum could not read, as an error of ours.

@@ -4,6 +4,7 @@ mod app;
 mod connections;
 mod failure;
 mod health;
+mod health_route;
 mod limits;
 mod listen;
 mod plans;
@@ -11,7 +12,6 @@ mod requests;
 mod routes;
 mod tasks;
 mod tcp;
-mod told_health;
 mod worker;
 
 use crate::client::helper::Helper;

@@ -6,7 +6,7 @@ use super::connections::named_trace;
 use super::failure::{Failure, bad_body, fault};
 use super::tasks::find as find_task;
 use crate::client::pending_request::{PendingRequest, new_id, reason};
-use crate::protocol::event::{Event, Fault, Refused};
+use crate::protocol::event::{AgentError, Event, Refused};
 use crate::protocol::mode::{Effect, Mode};
 use crate::protocol::owner::{Owner, Right};
 use crate::protocol::request::Request;
@@ -149,7 +149,7 @@ fn not_one(why: NotOne, id: &str) -> Response {
         NotOne::Several | NotOne::Open(_) | NotOne::NoneLeft(_) => StatusCode::CONFLICT,
         NotOne::Unreadable(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let Fault { code, message, .. } = why.fault(id);
+    let AgentError { code, message, .. } = why.fault(id);
     fault(status, &code, &message)
 }
 
@@ -198,7 +198,7 @@ fn foreign(app: &App, owner: Owner, ask: &PendingRequest) -> Option<Refused> {
         match app.store.requests.owns(owner, &of.of) {
             Ok(true) => {}
             Ok(false) => {
-                let Fault { code, message, .. } = NotOne::Unknown.fault(&of.of);
+                let AgentError { code, message, .. } = NotOne::Unknown.fault(&of.of);
                 return refuse(&code, &message);
             }
             Err(why) => return refuse("internal", &why),

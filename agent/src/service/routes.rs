@@ -2,7 +2,7 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{requests, tasks, told_health};
+use super::{health_route, requests, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -51,7 +51,7 @@ routes! {
     post "/requests" requests::ask, REQUEST_BODY_LIMIT;
     get "/requests" requests::list;
     get "/requests/{id}" requests::find;
-    get "/health" told_health::health;
+    get "/health" health_route::health;
     get "/openapi.json" document;
 }
 

@@ -5,7 +5,7 @@ use super::failure::{Failure, bad_body, fault};
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
 use crate::client::pending_request::new_id;
 use crate::offline_planner;
-use crate::protocol::event::Fault;
+use crate::protocol::event::AgentError;
 use crate::protocol::mode::Mode;
 use crate::protocol::owner::{Owner, Right};
 use crate::protocol::question::{Choice, UserAnswer};
@@ -307,7 +307,7 @@ pub async fn resume(
         Err(answer) => return *answer,
     };
     // What became of the last call is the helper's to say.
-    if let Err(Fault { code, message, .. }) = app.transport.is_open().await {
+    if let Err(AgentError { code, message, .. }) = app.transport.is_open().await {
         return fault(StatusCode::SERVICE_UNAVAILABLE, &code, &message);
     }
     let after = *entry.listen().borrow();

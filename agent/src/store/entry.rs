@@ -262,11 +262,11 @@ impl Entry {
         })?;
         let mut begun = Vec::new();
         for data in &steps {
-            let told: StepNote = serde_json::from_str(data)
+            let note: StepNote = serde_json::from_str(data)
                 .map_err(|error| format!("a step that was begun cannot be read: {error}"))?;
-            begun.retain(|(step, what)| (*step, what) != (told.step, &told.what));
-            if told.status == "running" {
-                begun.push((told.step, told.what));
+            begun.retain(|(step, what)| (*step, what) != (note.step, &note.what));
+            if note.status == "running" {
+                begun.push((note.step, note.what));
             }
         }
         Ok(begun)

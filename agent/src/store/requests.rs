@@ -3,7 +3,7 @@
 use super::database::{Database, Wait};
 use super::entry::text;
 use crate::client::undo::{Follower, followers, has_inverse};
-use crate::protocol::event::{Event, Fault, Status};
+use crate::protocol::event::{AgentError, Event, Status};
 use crate::protocol::mode::Effect;
 use crate::protocol::owner::Owner;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -57,25 +57,26 @@ pub enum NotOne {
 impl NotOne {
     /// Told of an id.
     #[must_use]
-    pub fn fault(self, id: &str) -> Fault {
+    pub fn fault(self, id: &str) -> AgentError {
         match (self, id) {
             (Self::Open(newest), _) => {
                 let why = "what became of your newest request is not known yet: see";
-                Fault::new("unknown_request", format!("{why} `postern result {newest}`"))
+                AgentError::new("unknown_request", format!("{why} `postern result {newest}`"))
             }
-            (Self::Unreadable(why), _) => Fault::new("internal", why),
+            (Self::Unreadable(why), _) => AgentError::new("internal", why),
             (Self::NoneLeft(task), _) => {
                 let why = "nothing is left to take back of your last task";
                 let more = "for what you did before it give its id, or a task: `postern undo --task ID`";
-                Fault::new("unknown_request", format!("{why} ({task}); {more}"))
+                AgentError::new("unknown_request", format!("{why} ({task}); {more}"))
             }
-            (Self::Several, _) => Fault::new("invalid_argument", "several of your requests begin so"),
-            (Self::Unknown, "last") => {
-                Fault::new("unknown_request", "this agent remembers no change of yours that could be undone")
-            }
+            (Self::Several, _) => AgentError::new("invalid_argument", "several of your requests begin so"),
+            (Self::Unknown, "last") => AgentError::new(
+                "unknown_request",
+                "this agent remembers no change of yours that could be undone",
+            ),
             (Self::Unknown, _) => {
                 let why = "no request of yours has this id, as far as this agent remembers";
-                Fault::new("unknown_request", why)
+                AgentError::new("unknown_request", why)
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Finds the extent of an object that is no JSON: all of it is skipped, nothing in it is searched.
 
-use super::json::{Fault, identifier, is_blank};
+use super::json::{SyntaxError, identifier, is_blank};
 use super::shape::ARGS;
 
 /// The byte after the object that began at `start` and broke with `fault`; the text's end if it never ends.
 ///
 /// Goes on from the break with what was known there: how many braces are open, and in which string.
-pub fn end(text: &str, fault: &Fault) -> usize {
+pub fn end(text: &str, fault: &SyntaxError) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut inside, mut at) = (fault.depth, fault.inside, fault.at);
     // An apostrophe in bare words opens no string: only one that stands where a string may begin does.

@@ -33,7 +33,7 @@ pub enum Repair {
 
 /// Where and why a text is no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SyntaxError {
     /// The byte.
     pub at: usize,
     /// Why.
@@ -71,13 +71,13 @@ enum After {
 ///
 /// # Errors
 /// The first thing that is not JSON and not one of the repairs.
-pub fn object(text: &str, start: usize) -> Result<Object, Fault> {
+pub fn object(text: &str, start: usize) -> Result<Object, SyntaxError> {
     let mut parser = Parser { text, at: start, repairs: BTreeSet::new(), stack: Vec::new() };
     match parser.run() {
         Ok(members) => Ok(Object { members, end: parser.at, repairs: parser.repairs }),
         Err((why, inside)) => {
             let depth = parser.stack.iter().filter(|frame| matches!(frame, Frame::Object { .. })).count();
-            Err(Fault { at: parser.at, why, inside, depth })
+            Err(SyntaxError { at: parser.at, why, inside, depth })
         }
     }
 }

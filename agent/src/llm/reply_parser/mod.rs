@@ -72,7 +72,11 @@ pub fn read(reply: &str, tools: &[Tool]) -> Reading {
     let text = unwrapped(reply);
     let mut scan = Scan { text: &text, ..Scan::default() };
     if let Err(failure) = scan.run() {
-        return Reading { call: Err(failure.told(&text)), is_multiple: false, repairs: BTreeSet::new() };
+        return Reading {
+            call: Err(failure.into_malformed(&text)),
+            is_multiple: false,
+            repairs: BTreeSet::new(),
+        };
     }
     let is_multiple = scan.calls > 1;
     let Some((named, mut repairs)) = scan.first else {
@@ -222,7 +226,7 @@ struct Failure {
 }
 
 impl Failure {
-    fn told(self, text: &str) -> MalformedReply {
+    fn into_malformed(self, text: &str) -> MalformedReply {
         let (start, at) = (place(text, self.start), place(text, self.at));
         malformed(Code::InvalidJson, format!("the JSON {start} is wrong {at}: {}", self.why))
     }
@@ -294,7 +298,7 @@ impl Scan<'_> {
     /// Why there is no call.
     fn nothing(self) -> MalformedReply {
         match self.failed {
-            Some(failure) => failure.told(self.text),
+            Some(failure) => failure.into_malformed(self.text),
             None if self.has_object => {
                 malformed(Code::MissingTool, "the JSON names no tool: it needs \"tool\" and \"args\"")
             }

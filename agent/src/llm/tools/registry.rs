@@ -197,12 +197,12 @@ impl Tool {
     }
 
     /// Takes secrets out of a result; how many.
-    pub fn redact(&self, told: &mut Value) -> usize {
+    pub fn redact(&self, result: &mut Value) -> usize {
         let parts = match self.redaction {
             Redaction::Whole => 0,
-            Redaction::Excerpt => excerpt::strings(told),
+            Redaction::Excerpt => excerpt::strings(result),
         };
-        parts + redact::strings(told)
+        parts + redact::strings(result)
     }
 }
 
