@@ -42,9 +42,29 @@ async fn answers_yes_with_approval_or_no() {
 }
 
 #[tokio::test]
+async fn says_no_to_an_alias_of_a_unit_that_no_rule_grants() {
+    let place = Place::new();
+    let helper = place.helper(vec![
+        decided(Decision::Allow),
+        Play::Events(vec![refused("no_grant")]),
+        // Where the plan cannot be made, the decision stands.
+        decided(Decision::Allow),
+        Play::Events(vec![ended(Status::Failed, "not_found")]),
+    ]);
+    let ran = place.run(&["--direct", "can", "unit", "reload", "sshd"]).await;
+    assert_eq!(ran.exit, Exit::Refused, "{ran:?}");
+    assert!(ran.out.starts_with("no: no_grant: "), "{ran:?}");
+    let ran = place.run(&["--direct", "can", "unit", "reload", "nothing"]).await;
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::Done, "yes: unit.reload (rule web)\n"));
+    let modes = helper.seen().iter().map(|seen| seen.meta().mode()).collect::<Vec<_>>();
+    assert_eq!(modes, [v1::Mode::Check, v1::Mode::Preview].repeat(2), "nothing is done");
+}
+
+#[tokio::test]
 async fn answers_as_data_too() {
     let place = Place::new();
     place.helper(vec![
+        decided(Decision::Ask),
         decided(Decision::Ask),
         Play::Events(vec![refused("no_grant")]),
         Play::Events(vec![completed(v1::Completed {
@@ -83,12 +103,17 @@ async fn takes_every_verb_by_its_name() {
     let helper = place.helper(Vec::new());
     // A patch has no command yet, and what a client may know of itself is never refused.
     let verbs = postern_agent::VERBS.iter().filter(|verb| !["file.patch", "policy.describe"].contains(verb));
-    for (index, verb) in verbs.enumerate() {
-        helper.add(decided(Decision::Allow));
+    let mut asked = 0;
+    for verb in verbs {
+        let names_a_unit = verb.starts_with("unit.") && *verb != "unit.daemon-reload";
+        for _ in 0..=usize::from(names_a_unit) {
+            helper.add(decided(Decision::Allow));
+            asked += 1;
+        }
         let args = [vec!["--direct", "can", verb], arguments(verb)].concat();
         let ran = place.run(&args).await;
         assert_eq!(ran.out, format!("yes: {verb} (rule web)\n"), "{args:?}: {ran:?}");
-        assert_eq!(helper.seen().len(), index + 1);
+        assert_eq!(helper.seen().len(), asked);
     }
 }
 

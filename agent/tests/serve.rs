@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{HEADERS, Place, Play, accepted, ended, http, output, progress, refused, unit, until};
+use common::{
+    HEADERS, Place, Play, accepted, ended, http, in_seconds, output, progress, refused, unit, until, waiting,
+};
 use http_body_util::BodyExt;
 use postern_agent::Exit;
 use postern_proto::v1::{self, Status};
@@ -415,4 +417,107 @@ async fn shows_steps_plainly_where_no_terminal_is() {
         last.contains("make sure nginx.service is running. changed: package.install nginx-light"),
         "{last}"
     );
+}
+
+/// What `/metrics` says.
+async fn metrics(place: &Place) -> String {
+    let (status, text) = call(place, "GET", "/metrics", "").await;
+    assert_eq!(status, 200, "{text}");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    text
+}
+
+/// What `/metrics` says as soon as it has this line.
+async fn metrics_with(place: &Place, line: &str) -> String {
+    for _ in 0..1000 {
+        let text = metrics(place).await;
+        if text.contains(line) {
+            return text;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never: {line:?}");
+}
+
+#[tokio::test]
+async fn metrics_count_tasks_requests_and_answers_and_hold_no_text_of_a_task() {
+    let place = Place::new();
+    let _helper = place.helper(good_job());
+    place.serve();
+    let before = metrics(&place).await;
+    assert!(before.contains("postern_agent_tasks{status=\"completed\"} 0\n"), "{before}");
+    assert!(before.contains("postern_agent_last_answer_timestamp_seconds 0\n"), "{before}");
+    assert_eq!(call_json(&place, "POST", "/execute", &json!({ "task": JOB })).await.0, 200);
+    let after = metrics(&place).await;
+    for line in [
+        "postern_agent_tasks{status=\"completed\"} 1\n",
+        "postern_agent_tasks{status=\"queued\"} 0\n",
+        "postern_agent_requests_total{verb=\"package.install\",decision=\"allow\"} 1\n",
+        "postern_agent_approvals_waiting 0\n",
+    ] {
+        assert!(after.contains(line), "no {line:?} in {after}");
+    }
+    assert!(!after.contains("postern_agent_last_answer_timestamp_seconds 0\n"), "{after}");
+    assert!(!after.contains("nginx") && !after.contains("hello"), "{after}");
+}
+
+#[tokio::test]
+async fn metrics_count_what_waits_for_a_person_until_it_ends() {
+    let place = Place::new();
+    let go = Arc::new(Notify::new());
+    let end = vec![refused("not_approved")];
+    let _helper = place.helper(vec![Play::Hold(
+        waiting("a".repeat(32).as_str(), in_seconds(60)),
+        Arc::clone(&go),
+        end,
+    )]);
+    place.serve();
+    let asked =
+        call_json(&place, "POST", "/execute", &json!({ "task": "restart nginx", "wait": false })).await;
+    assert_eq!(asked.0, 202, "{}", asked.1);
+    metrics_with(&place, "postern_agent_approvals_waiting 1\n").await;
+    go.notify_one();
+    let after = metrics_with(&place, "postern_agent_approvals_waiting 0\n").await;
+    assert!(after.contains("verb=\"unit.restart\",decision=\"not_approved\"} 1\n"), "{after}");
+}
+
+#[tokio::test]
+async fn example_alerts_name_metrics_and_labels_that_there_are() {
+    let place = Place::new();
+    let _helper = place.helper(good_job());
+    place.serve();
+    assert_eq!(call_json(&place, "POST", "/execute", &json!({ "task": JOB })).await.0, 200);
+    let served = metrics(&place).await;
+    let alerts: Value = serde_yaml_ng::from_str(include_str!("../../deploy/prometheus-alerts.yml")).unwrap();
+    let rules = alerts["groups"][0]["rules"].as_array().unwrap();
+    let mut named = 0;
+    for rule in rules {
+        assert!(rule["alert"].is_string() && rule["annotations"]["summary"].is_string(), "{rule}");
+        let expression = rule["expr"].as_str().unwrap();
+        for (at, _) in expression.match_indices("postern_agent_") {
+            let rest = &expression[at..];
+            let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap();
+            assert!(
+                served.lines().any(|line| line.split(['{', ' ']).next() == Some(name)),
+                "{name}: {served}"
+            );
+            named += 1;
+        }
+        for (_, status) in
+            expression.match_indices("status=\"").map(|(at, key)| expression[at..].split_at(key.len()))
+        {
+            let status = status.split('"').next().unwrap();
+            assert!(
+                served.contains(&format!("postern_agent_tasks{{status=\"{status}\"}}")),
+                "{status}: {served}"
+            );
+        }
+        for (_, word) in
+            expression.match_indices("decision=\"").map(|(at, key)| expression[at..].split_at(key.len()))
+        {
+            let word = word.split('"').next().unwrap();
+            assert!(["allow", "ask", "not_approved", "refused", "none"].contains(&word), "{word}");
+        }
+    }
+    assert!(named >= 4, "{named}");
 }

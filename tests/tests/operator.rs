@@ -3,13 +3,13 @@
 //! Each scenario checks the exit code, the task's status, Postern's record, the state of the host, and the state after
 //! `postern undo --task`. All run on one machine; `POSTERN_SCENARIO=NAME` runs one of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 use std::{env, fs};
 
-use postern_tests::{Installed, Package, Release};
+use postern_tests::{Installed, Machine, Package, Release};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -38,9 +38,11 @@ struct Scenario {
     /// Packages as in `publish`, published after the setup.
     #[serde(default)]
     publish_after_setup: Vec<String>,
-    /// Rules beside the demonstration's policy.
-    #[serde(default)]
-    policy: String,
+    /// Packs with the values of their variables: the policy, beside what the package brings.
+    packs: BTreeMap<String, BTreeMap<String, String>>,
+    /// What the helper decides of each request; `packs/tasks.rs` of the admin tool's tests holds the packs against it.
+    #[serde(default, rename = "decisions")]
+    _decisions: Vec<String>,
     /// The model's calls, one reply each: `tool` and `args`.
     model: Vec<Value>,
     /// Exit code of `postern run`.
@@ -66,6 +68,9 @@ struct Scenario {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Undo {
+    /// Further arguments of `postern undo`.
+    #[serde(default)]
+    arguments: Vec<String>,
     exit: i32,
     #[serde(default)]
     says: Vec<String>,
@@ -121,11 +126,28 @@ fn assert_contains(text: &str, wanted: &[String], what: &str) {
     }
 }
 
+/// Makes these packs all that is granted beside the package's own policy.
+fn add_packs(host: &Installed, packs: &BTreeMap<String, BTreeMap<String, String>>) {
+    let _ = host.root(&["sh", "-c", "rm -f /etc/postern/policy.d/pack-*"]).ok();
+    if packs.is_empty() {
+        let _ = host.root(&["postern-admin", "policy", "apply", "--yes"]).ok();
+        return;
+    }
+    let mut argv = ["postern-admin", "pack", "add", "--yes"].map(str::to_owned).to_vec();
+    for (pack, values) in packs {
+        argv.push(pack.clone());
+        for (name, value) in values {
+            argv.extend(["--set".to_owned(), format!("{pack}.{name}={value}")]);
+        }
+    }
+    let _ = host.root(&argv.iter().map(String::as_str).collect::<Vec<_>>()).ok();
+}
+
 fn play(host: &Installed, scenario: &Scenario) {
     publish(host, &scenario.publish);
     let _ = host.shell(&scenario.setup).ok();
     publish(host, &scenario.publish_after_setup);
-    host.grant(&scenario.policy);
+    add_packs(host, &scenario.packs);
     host.with_model(&Value::from(scenario.model.clone()), "");
 
     let mut argv = vec!["postern", "run", "--json"];
@@ -146,7 +168,9 @@ fn play(host: &Installed, scenario: &Scenario) {
     assert_state(host, &scenario.state, "after the task");
 
     let Some(undo) = &scenario.undo else { return };
-    let undone = host.visitor(&["postern", "undo", "--task", task["id"].as_str().expect("an id")]);
+    let mut argv = vec!["postern", "undo", "--task", task["id"].as_str().expect("an id")];
+    argv.extend(undo.arguments.iter().map(String::as_str));
+    let undone = host.visitor(&argv);
     assert_eq!(undone.code, undo.exit, "{undone}");
     assert_contains(&undone.to_string(), &undo.says, "the undo");
     assert_state(host, &undo.state, "after the undo");
@@ -157,7 +181,8 @@ fn operator_tasks_reach_their_end_state_exit_code_and_undo() {
     let scenarios = scenarios();
     let wanted: BTreeSet<&str> =
         scenarios.iter().flat_map(|one| &one.debian_packages).map(String::as_str).collect();
-    let host = Installed::on_offering(Release::Trixie, &Vec::from_iter(wanted));
+    let machine = Machine::boot_offering(Release::Trixie, &Vec::from_iter(wanted));
+    let host = Installed::in_machine(machine, &postern_tests::deb());
     let mut failed = Vec::new();
     for scenario in &scenarios {
         let begun = Instant::now();

@@ -86,6 +86,71 @@ fn an_upgrade_keeps_policy_log_and_service(release: Release) {
     let _ = host.root(&["postern-admin", "audit", "verify"]).ok();
     let more = host.shell("wc -l < /var/log/postern/audit.jsonl").ok();
     assert!(more.trim().parse::<u32>().ok() > lines.trim().parse::<u32>().ok(), "{lines} then {more}");
+    missing_grants_are_named_from_refusals_and_by_a_rehearsal(&host);
+    a_backup_brings_the_policy_back(&host);
+    completions_in_bash_know_what_is_granted(&host);
+}
+
+/// `policy suggest` and `policy rehearse` on the log of a real recorder.
+fn missing_grants_are_named_from_refusals_and_by_a_rehearsal(host: &Installed) {
+    assert_eq!(host.visitor(&["postern", "service", "reload", "cron"]).code, 3);
+    let suggested = host.root(&["postern-admin", "policy", "suggest", "--since", "10m"]);
+    let rule = "verbs = [\"unit.reload\"]\nunits = [\"cron.service\"]\n";
+    assert!(suggested.code == 0 && suggested.stdout.contains(rule), "{suggested}");
+    let rehearse =
+        |task: &str| host.root(&["postern-admin", "policy", "rehearse", "--user", "visitor", task]);
+    let refused = rehearse("restart cron");
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.stdout.contains("# refused  unit.restart cron.service"), "{refused}");
+    assert!(refused.stdout.contains("units = [\"cron.service\"]"), "{refused}");
+    assert!(refused.stdout.contains("# pack services covers suggested-1"), "{refused}");
+    let before = host.shell("systemctl show --value -p MainPID dbus.service").ok();
+    let granted = rehearse("is dbus running");
+    assert!(granted.code == 0 && granted.stdout.contains("# granted  unit.status dbus.service"), "{granted}");
+    assert_eq!(host.shell("systemctl show --value -p MainPID dbus.service").ok(), before);
+}
+
+fn a_backup_brings_the_policy_back(host: &Installed) {
+    let digest = "sha256sum /etc/postern/policy.toml /var/lib/postern-policy/accepted.pb | cut -c1-64";
+    let _ = host.root(&["postern-admin", "backup", "/root/postern.backup"]).ok();
+    let before = host.shell("sha256sum /etc/postern/policy.toml").ok();
+    let _ = host
+        .shell("sed -i 's/max_bytes = 1048576/max_bytes = 4096/' /etc/postern/policy.toml; postern-admin policy apply --yes")
+        .ok();
+    let changed = host.shell(digest).ok();
+    let restored = host.root(&["postern-admin", "restore", "/root/postern.backup", "--yes"]);
+    assert_eq!(restored.code, 0, "{restored}");
+    assert!(restored.stdout.contains("the audit log is unchanged up to record"), "{restored}");
+    assert_eq!(host.shell("sha256sum /etc/postern/policy.toml").ok(), before);
+    assert_ne!(host.shell(digest).ok(), changed, "the accepted policy too");
+    let _ = host.visitor(&["postern", "service", "status", "dbus"]).ok();
+}
+
+/// The installed script, with the words that bash hands to it.
+fn completions_in_bash_know_what_is_granted(host: &Installed) {
+    let complete = |words: &str| {
+        host.shell(&format!(
+            "bash -c '. /usr/share/bash-completion/completions/postern-admin
+            COMP_WORDS=({words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_TYPE=9
+            _clap_complete_postern_admin postern-admin \"${{COMP_WORDS[COMP_CWORD]}}\"
+            printf \"%s \" \"${{COMPREPLY[@]}}\"'"
+        ))
+        .ok()
+    };
+    assert_eq!(complete("postern-admin policy reh").trim(), "rehearse");
+    assert_eq!(complete("postern-admin policy explain unit.relo").trim(), "unit.reload");
+    assert_eq!(complete("postern-admin policy explain unit.reload ngi").trim(), "nginx.service");
+    assert_eq!(complete("postern-admin policy explain package.install nginx-").trim(), "nginx-light");
+    assert_eq!(complete("postern-admin audit show --rule web-").trim(), "web-packages web-unit web-content");
+    assert_eq!(complete("postern-admin pack add web-n").trim(), "web-nginx");
+    let id = host.shell(
+        "grep -o '\"request_id\":\"[0-9a-f-]*' /var/log/postern/audit.jsonl | tail -n 1 | cut -d'\"' -f4",
+    );
+    let id = id.ok();
+    assert_eq!(
+        complete(&format!("postern-admin audit show --request {}", &id.trim()[..30])).trim(),
+        id.trim()
+    );
 }
 
 fn an_upgrade_in_the_middle_of_an_order_leaves_one_end(release: Release) {

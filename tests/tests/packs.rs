@@ -128,6 +128,9 @@ fn stories(release: Release) {
         ("redis", redis),
         ("systemd-dropins", systemd_dropins),
         ("disk-space", disk_space),
+        ("services", services),
+        ("settings", settings),
+        ("packages", packages),
         ("fail2ban", fail2ban),
         ("backup-restic", backup_restic),
         ("mariadb", mariadb),
@@ -472,6 +475,39 @@ fn disk_space(host: &Host) {
     host.done(&["file", "remove", "/srv/old/a.log"]);
     host.is("test ! -e /srv/old/a.log");
     host.ends(&["file", "remove", "/srv/restored"], 3);
+}
+
+fn services(host: &Host) {
+    host.add("services", &["units=redis-server.service,logrotate.timer"]);
+    host.done(&["service", "mask", "logrotate.timer"]);
+    host.is("test \"$(systemctl is-enabled logrotate.timer)\" = masked");
+    host.done(&["service", "unmask", "logrotate.timer"]);
+    host.done(&["service", "restart", "redis-server"]);
+    host.done(&["service", "status", "redis-server", "--lines", "20"]);
+    host.ends(&["service", "stop", "postern-audit"], 3);
+}
+
+fn settings(host: &Host) {
+    host.is("install -d /etc/app && echo a=1 > /etc/app/web.conf");
+    host.add("settings", &["directories=/etc/app"]);
+    assert!(host.done(&["file", "read", "/etc/app/web.conf"]).stdout.contains("a=1"));
+    let written = host.done(&["file", "write", "/etc/app/web.conf", "--content", "a=2\n", "--json"]).json();
+    host.is("grep -qx a=2 /etc/app/web.conf");
+    host.done(&["undo", written["request_id"].as_str().expect("an id")]);
+    host.is("grep -qx a=1 /etc/app/web.conf");
+    host.ends(&["file", "write", "/etc/app/web.sh", "--content", "id\n"], 3);
+}
+
+fn packages(host: &Host) {
+    host.machine.publish_all(&[Package::new("app-tool", "1.0"), Package::new("app-tool", "1.1")]);
+    host.is("apt-get -qq update");
+    let from = "entries=/etc/apt/sources.list.d/local.sources";
+    host.add("packages", &["names=app-tool", "versions=1.0", from]);
+    host.done(&["package", "install", "app-tool=1.0"]);
+    host.is("dpkg-query -W -f '${Version}' app-tool | grep -qx 1.0");
+    host.done(&["package", "purge", "app-tool"]);
+    host.is("! dpkg -s app-tool");
+    host.ends(&["package", "purge", "redis-server"], 3);
 }
 
 fn fail2ban(host: &Host) {

@@ -38,9 +38,24 @@ impl Session<'_> {
         self.console.input = Box::new(std::io::empty());
         match can.command.map(|command| self.request(command)) {
             None => self.typed(Request::PolicyDescribe(Nothing {}), Mode::Execute).await,
-            Some(Ok(request)) => self.typed(request, Mode::Check).await,
+            Some(Ok(request)) => Box::pin(self.may(request)).await,
             Some(Err(why)) => self.fail(&AgentError::new("invalid_argument", why)),
         }
+    }
+
+    /// Asks for the decision. That of a unit's name is not all: where it is an alias, the unit behind it must be granted too, which
+    /// the helper finds out for the plan alone.
+    async fn may(&mut self, request: Request) -> Exit {
+        let (mut outcome, ask) = self.asked(request, Mode::Check).await;
+        let verb = ask.request.verb();
+        let names_a_unit = verb.starts_with("unit.") && verb != "unit.daemon-reload";
+        if names_a_unit && Exit::of_end(&outcome.end) == Exit::Done {
+            let (planned, _) = self.asked(ask.request, Mode::Preview).await;
+            if Exit::of_end(&planned.end) == Exit::Refused {
+                outcome = planned;
+            }
+        }
+        self.verdict(&outcome)
     }
 
     /// Yes, with approval, or no: exit 0, 4, 3.

@@ -1,5 +1,6 @@
 //! The helper's client: gRPC over its Unix socket.
 
+use super::counts::Counts;
 use super::hook::Hook;
 use super::pending_request::{AttemptError, PendingRequest, new_id};
 use super::rates::{Kind, Rates};
@@ -25,19 +26,32 @@ pub struct Helper {
     channel: Mutex<Option<Channel>>,
     hook: Option<Hook>,
     rates: Box<Rates>,
+    counts: Box<Counts>,
 }
 
 impl Helper {
     /// The helper at a socket; nothing is connected yet.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), channel: Mutex::new(None), hook: None, rates: Box::default() }
+        Self {
+            path: path.to_owned(),
+            channel: Mutex::new(None),
+            hook: None,
+            rates: Box::default(),
+            counts: Box::default(),
+        }
     }
 
     /// The same, with a program that hears of what comes to wait.
     #[must_use]
     pub fn with_hook(self, hook: Option<Hook>) -> Self {
         Self { hook, ..self }
+    }
+
+    /// What was counted of its requests.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Its socket.

@@ -36,6 +36,19 @@ impl Transport {
     /// with what it recorded, or acts if it had not begun. `on` sees each event
     /// before the last as it comes.
     pub async fn ask(&self, ask: &PendingRequest, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
+        let Self::Helper(helper) = self else { return self.wait(ask, on).await };
+        let mut under_way = helper.counts().begin();
+        let mut heard = |event: &Event| {
+            under_way.see(event);
+            on(event);
+        };
+        let outcome = self.wait(ask, &mut heard).await;
+        helper.counts().end(ask, &outcome);
+        outcome
+    }
+
+    /// Asks for no longer than the request says.
+    async fn wait(&self, ask: &PendingRequest, on: &mut (dyn FnMut(&Event) + Send)) -> Outcome {
         if ask.wait_ms == 0 {
             return self.persist(ask, on).await;
         }

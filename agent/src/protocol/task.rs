@@ -100,6 +100,19 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
+    /// Every status.
+    pub const ALL: [Self; 9] = [
+        Self::Queued,
+        Self::Running,
+        Self::Waiting,
+        Self::Completed,
+        Self::Partial,
+        Self::Failed,
+        Self::Refused,
+        Self::Cancelled,
+        Self::OutOfBudget,
+    ];
+
     /// Whether nothing more will happen.
     #[must_use]
     pub fn is_final(self) -> bool {

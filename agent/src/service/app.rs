@@ -2,6 +2,7 @@
 
 use super::health::Health;
 use super::limits::Limit;
+use super::metrics::Metrics;
 use crate::client::transport::Transport;
 use crate::config::tables::Limits;
 use crate::llm::endpoints::Endpoint;
@@ -21,6 +22,7 @@ pub struct App {
     pub store: Arc<Store>,
     pub queue: Arc<Queue>,
     pub health: Health,
+    pub metrics: Metrics,
     pub requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,

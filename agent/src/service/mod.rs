@@ -7,6 +7,7 @@ mod health;
 mod health_route;
 mod limits;
 mod listen;
+mod metrics;
 mod plans;
 mod requests;
 mod routes;
@@ -31,6 +32,7 @@ use failure::as_json;
 use health::Health;
 pub(crate) use health::probe;
 use limits::Limit;
+use metrics::Metrics;
 pub use routes::ROUTES;
 use std::io;
 use std::num::NonZeroU32;
@@ -94,6 +96,7 @@ pub async fn serve_on(
     };
     let helper = Helper::new(&host.helper_socket)
         .with_hook(Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0));
+    let metrics = Metrics::new(helper.counts());
     let transport = Arc::new(Transport::Helper(helper));
     let store = Arc::new(Store::open(&host.state)?);
     let size = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
@@ -120,7 +123,7 @@ pub async fn serve_on(
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
     let health = Health::new(wrong.or(rules).or(closed), llm);
-    let app = Arc::new(App { transport, store, queue, health, requests, model });
+    let app = Arc::new(App { transport, store, queue, health, metrics, requests, model });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))

@@ -153,6 +153,24 @@ impl Store {
         Ok(own.take(most).filter_map(task).collect())
     }
 
+    /// How many tasks have each status, with 0 for those that none has.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn by_status(&self) -> Result<Vec<(String, i64)>, String> {
+        let counted = self.database.read(|sql| {
+            let mut count = sql.prepare("SELECT status, count(*) FROM tasks GROUP BY status")?;
+            let rows = count.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<HashMap<String, i64>>>()
+        })?;
+        let number = |status: &TaskStatus| {
+            let name = word(*status);
+            let number = counted.get(&name).copied().unwrap_or_default();
+            (name, number)
+        };
+        Ok(TaskStatus::ALL.iter().map(number).collect())
+    }
+
     /// A task by its place in the database; `None` if there is none.
     ///
     /// # Errors

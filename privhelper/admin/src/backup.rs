@@ -4,12 +4,12 @@
 
 use crate::audit::verify::settled;
 use crate::audit::{Extent, Proof, tips};
-use crate::file::{self, Access};
 use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::Purpose;
-use crate::policy::apply::{Consent, load, run_apply, short};
+use crate::policy::apply::{Consent, load, load_edited, run_edited, short};
+use crate::policy::edit::Edit;
 use crate::policy::sign_off::{self, SignOff};
 use crate::policy::source::Owner;
 use crate::text::{count, escape, now, time};
@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The only version there is.
 const VERSION: u32 = 1;
@@ -121,23 +120,20 @@ pub fn restore(host: &Host, path: &Path, consent: Consent, io: &mut Io<'_>) -> i
         short(&backup.digest)
     )?;
     writeln!(io.out, "{}", escape(&log_words(host, backup.tip.as_deref())))?;
-    let before = match exchange(&host.etc, &backup.files) {
-        Ok(before) => before,
+    let edits = match edits(&host.etc, &backup.files) {
+        Ok(edits) => edits,
         Err(error) => return fail(io, &format!("nothing restored: {}: {error}", host.etc.display())),
     };
-    let (_, _, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+    let as_read = (Owner::Only(host.owner_uid), Purpose::Review);
+    let (_, _, compiled) = load_edited(&host.etc, &edits, as_read, host, |_| None);
     let is_same = compiled.is_some_and(|compiled| compiled.digest.to_string() == backup.digest);
-    let exit = if is_same {
-        run_apply(host, consent, io)?
-    } else {
-        writeln!(io.err, "the files of the backup are not the policy that it names: see `policy check`")?;
-        Exit::Failed
-    };
+    if !is_same {
+        return fail(io, "nothing restored: the files of the backup are not the policy that it names");
+    }
+    // Nothing is written before the policy is found good and a person agrees.
+    let exit = run_edited(host, &edits, consent, io)?;
     if exit != Exit::Done {
-        return match exchange(&host.etc, &before) {
-            Ok(_) => fail(io, "nothing restored: the files are as they were").map(|_| exit),
-            Err(error) => fail(io, &format!("the files could not be put back: {error}")),
-        };
+        return fail(io, "nothing restored: the files are as they were").map(|_| exit);
     }
     let all = sign_off::read(&host.own).unwrap_or_default();
     let new = backup.sign_offs.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>();
@@ -189,48 +185,23 @@ fn log_words(host: &Host, tip: Option<&str>) -> String {
     }
 }
 
-/// Replaces the policy's files by these; returns those that were there.
-fn exchange(etc: &Path, files: &BTreeMap<String, String>) -> io::Result<BTreeMap<String, String>> {
-    let mut before = BTreeMap::new();
-    let mut there = vec![("policy.toml".to_owned(), etc.join("policy.toml"))];
-    if let Ok(listing) = fs::read_dir(etc.join("policy.d")) {
-        for entry in listing {
-            let path: PathBuf = entry?.path();
-            if let Some(name) = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .filter(|name| name.strip_suffix(".toml").is_some())
-            {
-                there.push((format!("policy.d/{name}"), path.clone()));
-            }
+/// What makes the policy's files these: each is written, and each that is there and not among them is removed.
+fn edits(etc: &Path, files: &BTreeMap<String, String>) -> io::Result<Vec<Edit>> {
+    let written = files.iter().map(|(name, text)| (name.clone(), Some(text.clone())));
+    let mut edits = written.collect::<BTreeMap<_, _>>();
+    let listing = match fs::read_dir(etc.join("policy.d")) {
+        Ok(listing) => Some(listing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    for entry in listing.into_iter().flatten() {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.strip_suffix(".toml").is_some() && !name.starts_with('.') {
+            edits.entry(format!("policy.d/{name}")).or_insert(None);
         }
     }
-    for (name, path) in there {
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                before.insert(name, text);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    for (name, text) in files {
-        put(etc, name, text.as_bytes())?;
-    }
-    for name in before.keys().filter(|name| !files.contains_key(*name)) {
-        fs::remove_file(etc.join(name))?;
-    }
-    Ok(before)
-}
-
-/// Writes a file of the policy, for the group that its directory belongs to.
-fn put(etc: &Path, relative: &str, bytes: &[u8]) -> io::Result<()> {
-    let path = etc.join(relative);
-    let directory = path.parent().unwrap_or(etc);
-    if !directory.exists() {
-        fs::DirBuilder::new().mode(0o750).create(directory)?;
-    }
-    file::replace(&path, bytes, Access::group(fs::metadata(etc)?.gid()))
+    let edit = |(name, text)| Edit { name, text, keeps_old: false };
+    Ok(edits.into_iter().map(edit).collect())
 }
 
 fn fail(io: &mut Io<'_>, why: &str) -> io::Result<Exit> {

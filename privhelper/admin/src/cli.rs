@@ -13,6 +13,7 @@ use crate::lint::command::{self, CheckArgs, FactsArgs};
 use crate::packs;
 use crate::policy::apply::{self, Consent, Format};
 use crate::policy::sign_off::{self, SignOffArgs};
+use crate::rehearse::{self, RehearseArgs};
 use crate::report::{self, ReportArgs};
 use crate::status;
 use crate::suggest::{self, SuggestArgs};
@@ -124,6 +125,12 @@ enum PolicyCommand {
     /// Prints, never installs. Each rule is as narrow as the requests were; changes ask a person. Nothing is suggested of what a person or a
     /// deny rule refused. Names the packs that cover it.
     Suggest(SuggestArgs),
+    /// What grants a task would need, without doing it
+    ///
+    /// The agent plans the task in a dry run as the person who would give it. Prints which requests are granted, ask a person or are refused, and
+    /// for the refused ones the rules that are missing and the packs that cover them. Exit status 0 if all are granted, 4 if one asks, 3 if one is
+    /// refused. What a model proposes depends on its replies: the answer is of this run.
+    Rehearse(RehearseArgs),
     /// Say that you have read the policy: its digest and your name are kept
     ///
     /// `status` and `doctor` tell when what is active was not signed off. It decides nothing.
@@ -156,6 +163,7 @@ pub fn run(cli: &Cli, host: &Host, io: &mut Io<'_>) -> io::Result<Exit> {
         }
         Command::Doctor { json } => doctor::run(host, *json, io),
         Command::Policy(PolicyCommand::Suggest(args)) => suggest::run(host, args, io),
+        Command::Policy(PolicyCommand::Rehearse(args)) => rehearse::run(host, args, io),
         Command::Policy(PolicyCommand::SignOff(args)) => sign_off::run(host, args, io),
         Command::Audit(command) => audit::run(command, host, io),
     }

@@ -1,13 +1,17 @@
 //! `postern-admin`.
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 use postern_admin::cli::{self, Cli};
+use postern_admin::completion;
 use postern_admin::host::Host;
 use postern_admin::io::{Answers, AtTerminal, Exit, Io};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Ends here where a shell asks for completions.
+    CompleteEnv::with_factory(Cli::command).var(completion::VARIABLE).complete();
     // clap itself ends with 2 on a command that it does not understand.
     let cli = Cli::parse();
     let mut out = io::stdout().lock();

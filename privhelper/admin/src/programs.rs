@@ -1,4 +1,5 @@
-//! Programs of this host that `init` and `doctor` run: with fixed arguments, a constant environment, and names of people that exist.
+//! Programs of this host that `init`, `doctor` and `policy rehearse` run: with fixed arguments, a constant environment, and names of
+//! people that exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,7 +49,7 @@ impl Programs {
 /// It cannot be started, in words.
 #[expect(
     clippy::disallowed_methods,
-    reason = "fixed programs of root's, each argument a literal or the name of a user that exists"
+    reason = "fixed programs of root's, each argument a literal, the name of a user that exists, or a task after `--`"
 )]
 pub fn output(program: &Path, arguments: &[&str]) -> Result<std::process::Output, String> {
     Command::new(program)

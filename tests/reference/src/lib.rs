@@ -120,6 +120,27 @@ pub fn completions(command: Command, shell: Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
+/// The script that lets a shell ask a program for its completions.
+///
+/// # Panics
+/// For a shell that is none of bash, zsh and fish.
+#[must_use]
+pub fn asking(name: &str, variable: &str, shell: Shell) -> String {
+    let shells = clap_complete::env::Shells::builtins();
+    let completer = shells.completer(&shell.to_string()).expect("a shell that is known");
+    let mut script = Vec::new();
+    completer.write_registration(variable, name, name, name, &mut script).expect("memory takes all");
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if shell == Shell::Zsh {
+        // zsh runs the file as the function of its name at the first completion: that one is answered too.
+        let function = name.replace('-', "_");
+        script.push_str(&format!(
+            "[[ $funcstack[1] = _{name} ]] && _clap_dynamic_completer_{function} \"$@\"\n"
+        ));
+    }
+    script
+}
+
 /// `help COMMAND` would repeat all of the grammar; `COMMAND --help` says the same.
 fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)

@@ -21,9 +21,10 @@ pub use render::{Charset, Screen, Style, inline, text};
 pub use result::{CommandError, CommandResult};
 pub use terminal::{Console, Terminal, screen_of, screen_of_stdout};
 pub use undo::{UndoArgs, undo};
-pub use waiting::{pending, show};
+pub use waiting::{about, ids as waiting_ids, pending, show};
 pub use watch::{Backoff, watch};
 
+use crate::completion::{self, Words};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::Format;
@@ -43,6 +44,7 @@ pub enum Command {
     /// Show what would be agreed to
     Show {
         /// The approval's id; the beginning will do, at least 4 digits
+        #[arg(add = completion::of(Words::Waiting))]
         id: String,
         /// One JSON object: the text and the digest of the order
         #[arg(long)]

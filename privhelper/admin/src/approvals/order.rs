@@ -21,6 +21,8 @@ pub(super) struct Decoded {
     pub text: Vec<u8>,
     /// The approval digest.
     pub digest: Digest,
+    /// The command that would run, and the digest of the policy that it was decided under.
+    pub command: Option<(String, Digest)>,
 }
 
 /// Puts the replies to `Show` together: the order, and the content in parts.
@@ -63,7 +65,12 @@ pub(super) fn decode(replies: &[OperatorShown]) -> Result<Decoded, String> {
     let digest = approval_digest(&first.boot_id, &order.policy_digest, &first.order);
     let digest = Digest::from_bytes(&digest).unwrap_or_default();
     let text = text(&order, &claim, &approval, &request, &meta);
-    Ok(Decoded { approval, text, digest })
+    let policy = Digest::from_bytes(&order.policy_digest).unwrap_or_default();
+    let command = match &request {
+        Request::Command(command) => Some((command.name.to_string(), policy)),
+        _ => None,
+    };
+    Ok(Decoded { approval, text, digest, command })
 }
 
 /// The announced contents, each of its size and digest.

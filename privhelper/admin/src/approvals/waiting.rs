@@ -5,6 +5,7 @@ use super::render::{self, Screen, cut, field, inline};
 use super::result::{CommandError, CommandResult, call};
 use crate::host::Host;
 use crate::io::{Exit, Io};
+use crate::loaded_policy::LoadedPolicy;
 use crate::operator::CallError;
 use crate::operator::{REPLY_TIMEOUT, Replies};
 use crate::policy::apply::Format;
@@ -34,6 +35,8 @@ pub(super) struct WaitingRequest {
     pub approval: Approval,
     pub text: Vec<u8>,
     pub digest: Digest,
+    /// What the policy says of the command that would run.
+    pub about: Option<String>,
 }
 
 impl WaitingRequest {
@@ -52,11 +55,12 @@ impl WaitingRequest {
             }
         }
         let decoded = order::decode(&shown).map_err(|what| malformed(&what))?;
-        let order::Decoded { approval, text, digest } = decoded;
+        let order::Decoded { approval, text, digest, command } = decoded;
         if approval.approval_id != id {
             return Err(malformed("it shows another request").into());
         }
-        Ok(Self { approval, text, digest })
+        let about = command.and_then(|(name, policy)| about(host, &name, policy));
+        Ok(Self { approval, text, digest, about })
     }
 
     /// Everything about it as rows.
@@ -66,6 +70,9 @@ impl WaitingRequest {
         let mut line = |name: &str, value: String| out.push_str(&field(name, &value, screen));
         if !a.task.is_empty() {
             line("task", format!("{} (the client's word)", a.task));
+        }
+        if let Some(about) = &self.about {
+            line("about", format!("{about} (the policy's words)"));
         }
         line("rule", a.rule.clone());
         line("risk", format!("{}: {}", a.risk_score, a.capabilities.join(" ")));
@@ -93,6 +100,14 @@ impl WaitingRequest {
     }
 }
 
+/// The `description` of a command in the policy with this digest; none if this user cannot read that policy.
+#[must_use]
+pub fn about(host: &Host, command: &str, policy: Digest) -> Option<String> {
+    let loaded = LoadedPolicy::load(host, None).ok().filter(|loaded| loaded.digest == policy)?;
+    let row = loaded.rules.commands.into_iter().find(|row| row.name == command)?;
+    Some(row.description).filter(|text| !text.is_empty())
+}
+
 /// Why nobody can be asked to agree to so much.
 pub(super) fn too_long(shown: &[WaitingRequest]) -> Option<String> {
     let lines: usize = shown.iter().map(|one| render::lines(&one.text).len()).sum();
@@ -117,6 +132,12 @@ pub(super) fn all(host: &Host) -> Result<Vec<Approval>, CommandError> {
     let OperatorPending { mut approvals } = call(host, "Operator/Pending", &OperatorPendingRequest {})?;
     approvals.sort_by(|a, b| (a.since_unix_s, &a.approval_id).cmp(&(b.since_unix_s, &b.approval_id)));
     Ok(approvals)
+}
+
+/// The ids of all that waits; none where the recorder does not say.
+#[must_use]
+pub fn ids(host: &Host) -> Vec<String> {
+    all(host).map(|all| all.into_iter().map(|one| one.approval_id).collect()).unwrap_or_default()
 }
 
 /// The whole id of which `prefix` is the beginning.
@@ -248,6 +269,9 @@ pub fn show(host: &Host, id: &str, screen: Screen, format: Format, io: &mut Io<'
     if format == Format::Json {
         let mut result =
             json!({ "v": 1, "approval": as_json(&shown.approval), "sha256": shown.digest.to_string() });
+        if let Some(about) = &shown.about {
+            result["about"] = about.as_str().into();
+        }
         // JSON holds no bytes that are no UTF-8; the text must be exact.
         result["text"] = std::str::from_utf8(&shown.text).ok().into();
         if result["text"].is_null() {

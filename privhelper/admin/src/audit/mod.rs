@@ -21,13 +21,13 @@ pub(crate) mod tips;
 pub mod uses;
 pub mod verified;
 pub(crate) mod verify;
-mod view;
+pub mod view;
 mod witness;
 
 pub use chain::{Extent, Verdict, verify};
 pub use chain_error::{ChainError, Kind};
 pub(crate) use files::chosen;
-pub use files::files;
+pub use files::{CURRENT, files};
 pub use filter::EVENTS;
 pub use keygen::keygen;
 pub use proof::{KnownRecord, Proof, ProofState, Source};

@@ -75,7 +75,7 @@ pub fn remove(host: &Host, names: &[String], with: &With, io: &mut Io<'_>) -> Re
         if keeps_old && !may_discard(&before, with, io)? {
             return Err(kept(&before));
         }
-        edits.push(Edit { name: file_name(name), text: None, keeps_old });
+        edits.push(Edit { name: format!("policy.d/{}", file_name(name)), text: None, keeps_old });
     }
     apply(host, &edits, with, io)
 }
@@ -175,7 +175,7 @@ fn edit(
         return Err(kept(before));
     }
     let is_same = before.is_some_and(|before| before.text == text);
-    let name = file_name(&pack.about.name);
+    let name = format!("policy.d/{}", file_name(&pack.about.name));
     Ok((!is_same).then_some(Edit { name, text: Some(text), keeps_old: is_edited }))
 }
 
@@ -205,7 +205,7 @@ fn kept(before: &Added) -> Stop {
 /// Applies the policy with the edits. Edits of others that wait in /etc/postern are applied too, and shown.
 fn apply(host: &Host, edits: &[Edit], with: &With, io: &mut Io<'_>) -> Result<Exit, Stop> {
     for edit in edits {
-        let path = host.etc.join("policy.d").join(&edit.name);
+        let path = host.etc.join(&edit.name);
         let verb = if edit.text.is_some() { "writes" } else { "removes" };
         writeln!(io.out, "{verb} {}", escape(&path.display().to_string()))?;
     }

@@ -65,7 +65,11 @@ pub fn load_edited(
     facts: impl FnOnce(&root::Rules) -> Option<Facts>,
 ) -> (Vec<Source>, Vec<Finding>, Option<Compiled>) {
     let mut findings = Findings::default();
-    let sources = edit::overlay(files::read(path, owner, &mut findings), edits, path);
+    let read = files::read(path, owner, &mut findings);
+    // What is on the disk of a file that an edit replaces is no part of this policy.
+    findings
+        .forget(&edits.iter().map(|edit| path.join(&edit.name).display().to_string()).collect::<Vec<_>>());
+    let sources = edit::overlay(read, edits, path);
     let (mut findings, compiled) = check(&sources, findings, purpose, host);
     let is_policy = is_fine(&findings);
     let facts = facts(&compiled.rules);

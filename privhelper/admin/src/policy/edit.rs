@@ -1,20 +1,17 @@
 //! Changes of the policy's files that are accepted together with what is in them, or not made at all.
 
 use super::source::Source;
-use crate::file::{self, Access};
+use crate::file::{Access, replace};
 use nix::fcntl::OFlag;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The directory of files beside `policy.toml`.
-const DROP_INS: &str = "policy.d";
-
-/// One file in `policy.d` that is to be written or removed.
+/// One file of the policy that is to be written or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The file's name, such as `pack-logs.toml`.
+    /// The file's path below the policy's directory: `policy.toml`, or `policy.d/NAME.toml`.
     pub name: String,
     /// The new content; none removes the file.
     pub text: Option<String>,
@@ -29,7 +26,7 @@ pub fn overlay(mut sources: Vec<Source>, edits: &[Edit], etc: &Path) -> Vec<Sour
         return sources;
     }
     for edit in edits {
-        let relative = format!("{DROP_INS}/{}", edit.name);
+        let relative = edit.name.clone();
         sources.retain(|source| source.relative != relative);
         if let Some(text) = edit.text.clone() {
             let name = etc.join(&relative).display().to_string();
@@ -58,7 +55,7 @@ pub struct Replaced(Vec<(String, Option<Vec<u8>>)>);
 pub fn write(etc: &Path, edits: &[Edit]) -> io::Result<Replaced> {
     let mut replaced = Replaced::default();
     for edit in edits {
-        let old = match read(&etc.join(DROP_INS).join(&edit.name)) {
+        let old = match read(&etc.join(&edit.name)) {
             Ok(old) => old,
             Err(error) => return Err(put_back(etc, replaced, error)),
         };
@@ -101,22 +98,23 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Writes or removes one file of `policy.d`, with the directory's group, so that auditors may read it.
+/// Writes or removes one file, with its directory's group, so that auditors may read it.
 fn put(etc: &Path, name: &str, content: Option<&[u8]>) -> io::Result<()> {
-    let path = etc.join(DROP_INS);
-    match DirBuilder::new().mode(0o750).create(&path) {
+    let file = etc.join(name);
+    let path = file.parent().unwrap_or(etc);
+    match DirBuilder::new().mode(0o750).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
     let mut options = File::options();
     options.read(true).custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits());
     #[expect(clippy::disallowed_methods, reason = "opens a directory to sync it, creates nothing")]
-    let directory = options.open(&path)?;
+    let directory = options.open(path)?;
     match content {
         Some(content) => {
-            file::replace(&path.join(name), content, Access::group(directory.metadata()?.gid()))?;
+            replace(&file, content, Access::group(directory.metadata()?.gid()))?;
         }
-        None => match fs::remove_file(path.join(name)) {
+        None => match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         },

@@ -141,6 +141,11 @@ impl Findings {
         self.0.push(Finding { file, line, column, severity, id, class, message, rules, accepted, rank });
     }
 
+    /// Forgets what was found about these files, which are about to be replaced or removed.
+    pub fn forget(&mut self, files: &[String]) {
+        self.0.retain(|finding| !files.contains(&finding.file));
+    }
+
     /// How many errors there are.
     #[must_use]
     pub fn errors(&self) -> usize {

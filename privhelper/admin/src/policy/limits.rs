@@ -90,6 +90,8 @@ fn files(table: Table<'_>, verbs: &[VerbId], wire: &mut root::Rule) {
         wire.owners = list(table, "owners", values::account).unwrap_or_else(|| vec!["root".to_owned()]);
         wire.groups = list(table, "groups", values::account).unwrap_or_else(|| vec!["root".to_owned()]);
     }
+    // Without a verb that writes there is no such key: a grant of new directories makes new ones.
+    wire.allow_create = verbs.contains(&VerbId::FileMkdir);
     if some(keys::is_write) {
         wire.max_files = small(table, "max_files", 20);
         wire.allow_create = table.flag("allow_create").unwrap_or(true);

@@ -7,6 +7,7 @@ use super::values;
 use crate::text::unknown;
 use postern_policy::types::{Arguments, ParameterKind, bytes_of};
 use postern_proto::root::v1 as root;
+use std::net::IpAddr;
 
 /// Longest description of a command or of a value, in bytes: a model pays for each.
 const DESCRIPTION_MAX: usize = 200;
@@ -80,6 +81,9 @@ fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
     if let Some(at) = table.place("within").filter(|_| parameter.within.is_empty()) {
         table.error(at, "`within` is empty: nothing is let through");
     }
+    for text in table.texts("within").unwrap_or_default() {
+        note_of_width(table, text.at, text.value);
+    }
     for (at, pattern) in table.text("pattern").iter().map(|text| (text.at, text.value)) {
         warn_of_regex(table, at, pattern);
     }
@@ -88,6 +92,26 @@ fn parameter(name: &str, table: Table<'_>) -> Option<root::Parameter> {
         table.error(table.at, format!("parameter `{name}` {why}"));
     }
     Some(parameter)
+}
+
+/// Notes a network that is wider than the largest private one of its kind: it lets most hosts of the Internet through.
+fn note_of_width(table: Table<'_>, at: usize, network: &str) {
+    let Some((address, length)) = network.split_once('/') else { return };
+    let Ok(length) = length.parse::<u8>() else { return };
+    let is_wide = match address.parse::<IpAddr>() {
+        // 10.0.0.0/8, and fc00::/7 (RFC 1918, RFC 4193).
+        Ok(IpAddr::V4(_)) => length < 8,
+        Ok(IpAddr::V6(address)) => {
+            length < 16 && !address.is_unique_local() && !address.is_unicast_link_local()
+        }
+        Err(_) => false,
+    };
+    if is_wide {
+        table.note(
+            at,
+            format!("{network} is wider than any private network: hosts of the Internet are in it"),
+        );
+    }
 }
 
 /// The meaning of each value of an enum, in the values' order; none if nothing is said of any.

@@ -51,6 +51,11 @@ impl<'a> Table<'a> {
         self.findings.borrow_mut().add(Severity::Warning, self.source, at, message);
     }
 
+    /// Records a note at byte `at`.
+    pub fn note(&self, at: usize, message: impl Into<String>) {
+        self.findings.borrow_mut().add(Severity::Note, self.source, at, message);
+    }
+
     /// The findings that errors go to.
     #[must_use]
     pub fn findings(&self) -> &'a RefCell<Findings> {

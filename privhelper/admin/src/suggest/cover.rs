@@ -1,9 +1,10 @@
 //! Which pack would grant what a suggested rule is for. A variable of the pack may have any value here.
 
-use super::rules::Suggestion;
+use super::rules::{Rule, Suggestion};
 use crate::packs::pack::Pack;
 use postern_policy::VerbId;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// A pack's body, as far as selectors go.
 #[derive(Deserialize)]
@@ -27,38 +28,67 @@ struct Selectors {
     commands: Vec<String>,
 }
 
-/// A line for each pack that has a rule for something of the suggestion.
+/// How a pack covers something.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cover {
+    /// By names of its own.
+    Named,
+    /// By a variable alone: the operator would name it.
+    Any,
+}
+
+/// A line for each pack that has a rule for something of the suggestion; one that takes any name only where no other pack covers it.
 pub fn words(packs: &[Pack], suggestion: &Suggestion) -> Vec<String> {
-    let mut lines = Vec::new();
-    for pack in packs {
-        let Ok(body) = toml::from_str::<Body>(&pack.body) else { continue };
-        let is_for = |(verb, name): (VerbId, String)| body.rule.iter().any(|rule| rule.is_for(verb, &name));
-        let rules = suggestion.rules.iter().filter(|rule| rule.objects().all(is_for));
-        let ids = rules.map(super::rules::Rule::id).collect::<Vec<_>>();
-        if !ids.is_empty() {
-            let name = &pack.about.name;
-            lines.push(format!("pack {name} covers {}: postern-admin pack show {name}", ids.join(", ")));
+    let bodies = packs.iter().filter_map(|pack| Some((pack, toml::from_str::<Body>(&pack.body).ok()?)));
+    let bodies = bodies.collect::<Vec<_>>();
+    let mut covered: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for rule in &suggestion.rules {
+        let covers =
+            bodies.iter().filter_map(|(pack, body)| Some((pack, body.cover(rule)?))).collect::<Vec<_>>();
+        let best = covers.iter().map(|(_, cover)| *cover).min();
+        for (pack, _) in covers.iter().filter(|(_, cover)| Some(*cover) == best) {
+            covered.entry(&pack.about.name).or_default().push(rule.id());
         }
     }
-    lines
+    let line = |(name, ids): (&str, Vec<&str>)| {
+        format!("pack {name} covers {}: postern-admin pack show {name}", ids.join(", "))
+    };
+    covered.into_iter().map(line).collect()
+}
+
+impl Body {
+    /// How the pack covers all objects of a rule, if it does.
+    fn cover(&self, rule: &Rule) -> Option<Cover> {
+        let of =
+            |(verb, name): (VerbId, String)| self.rule.iter().filter_map(|own| own.is_for(verb, &name)).min();
+        rule.objects().map(of).try_fold(Cover::Named, |worst, cover| Some(worst.max(cover?)))
+    }
 }
 
 impl Selectors {
-    fn is_for(&self, verb: VerbId, name: &str) -> bool {
+    fn is_for(&self, verb: VerbId, name: &str) -> Option<Cover> {
         if !self.verbs.iter().any(|own| own == verb.name()) {
-            return false;
+            return None;
         }
-        let is_any = |patterns: &[String], text: &str| patterns.iter().any(|pattern| fits(pattern, text));
+        let among = |patterns: &[String], text: &str| {
+            let fitting = patterns.iter().filter(|pattern| fits(pattern, text));
+            let is_any =
+                |pattern: &String| pattern == "*" || (pattern.starts_with("${") && pattern.ends_with('}'));
+            fitting.map(|pattern| if is_any(pattern) { Cover::Any } else { Cover::Named }).min()
+        };
         let (directory, file) = name.rsplit_once('/').unwrap_or_default();
-        let is_listed = verb == VerbId::FileList && is_any(&self.directories, name);
-        is_any(&self.packages, name)
-            || is_any(&self.units, name)
-            || is_any(&self.commands, name)
-            || is_listed
-            || (is_any(&self.directories, directory) && is_any(&self.files, file))
-            || [&self.packages, &self.units, &self.directories, &self.commands]
-                .iter()
-                .all(|list| list.is_empty())
+        let in_directory = || among(&self.files, file).and(among(&self.directories, directory));
+        let listed = || (verb == VerbId::FileList).then(|| among(&self.directories, name)).flatten();
+        let is_bare = || {
+            let lists = [&self.packages, &self.units, &self.directories, &self.commands];
+            lists.iter().all(|list| list.is_empty()).then_some(Cover::Named)
+        };
+        among(&self.packages, name)
+            .or_else(|| among(&self.units, name))
+            .or_else(|| among(&self.commands, name))
+            .or_else(listed)
+            .or_else(in_directory)
+            .or_else(is_bare)
     }
 }
 

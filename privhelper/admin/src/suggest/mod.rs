@@ -26,9 +26,12 @@ use crate::text::{count, escape};
 use clap::Args;
 use postern_policy::{Code, Policy};
 use rules::Suggestion;
-use seen::{Seen, Wanted};
+pub use seen::Seen;
+use seen::Wanted;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 
 /// The file that the suggestion would be.
 const FILE: &str = "suggested.toml";
@@ -45,13 +48,18 @@ pub struct SuggestArgs {
 /// # Errors
 /// The output cannot be written.
 pub fn run(host: &Host, args: &SuggestArgs, io: &mut Io<'_>) -> io::Result<Exit> {
-    let (seen, records) = match read(host, &args.filter) {
-        Ok(read) => read,
-        Err((exit, why)) => {
-            writeln!(io.err, "{}", escape(&why))?;
-            return Ok(exit);
-        }
-    };
+    match read(host, &args.filter) {
+        Ok(seen) => show(host, seen, io),
+        Err((exit, why)) => writeln!(io.err, "{}", escape(&why)).map(|()| exit),
+    }
+}
+
+/// Prints rules for the refusals among these.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn show(host: &Host, seen: Seen, io: &mut Io<'_>) -> io::Result<Exit> {
+    let (seen, records) = seen.refused();
     let loaded = match LoadedPolicy::load(host, None) {
         Ok(loaded) => loaded,
         Err(error) => return error.print(io),
@@ -66,20 +74,33 @@ pub fn run(host: &Host, args: &SuggestArgs, io: &mut Io<'_>) -> io::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// The refused requests in the log, and how many records they are.
-fn read(host: &Host, filter: &FilterArgs) -> Result<(BTreeSet<Wanted>, u64), (Exit, String)> {
+/// What the log says of refusals.
+fn read(host: &Host, filter: &FilterArgs) -> Result<Seen, (Exit, String)> {
     let (filter, files) = filter.resolve(host)?;
-    let mut reading = Reading::new(host, files, Until::End);
     let mut seen = Seen::default();
+    each_record(host, files, |record| seen.take(record, filter.fits(record)))?;
+    Ok(seen)
+}
+
+/// Hands over each record of the log.
+///
+/// # Errors
+/// A file cannot be read: how the command ends, and why.
+pub fn each_record(
+    host: &Host,
+    files: Vec<PathBuf>,
+    mut take: impl FnMut(&Value),
+) -> Result<(), (Exit, String)> {
+    let mut reading = Reading::new(host, files, Until::End);
     loop {
         match reading.next() {
             Ok(Step::Line(End::Whole)) => {
                 if let Ok(record) = serde_json::from_slice(reading.line().2) {
-                    seen.take(&record, filter.fits(&record));
+                    take(&record);
                 }
             }
             Ok(Step::Line(End::File | End::TooLong)) => {}
-            Ok(Step::Caught | Step::End) => return Ok(seen.refused()),
+            Ok(Step::Caught | Step::End) => return Ok(()),
             Err(error) => {
                 return Err((Exit::Failed, format!("{}: {error}", reading.line().0.display())));
             }
@@ -129,7 +150,7 @@ fn refusal(policy: &Policy, element: &Element) -> Option<Code> {
 
 /// What `policy check` would find in the suggested rules beside the files.
 fn findings(host: &Host, suggestion: &Suggestion) -> Vec<Finding> {
-    let edit = Edit { name: FILE.to_owned(), text: Some(suggestion.text()), keeps_old: false };
+    let edit = Edit { name: format!("policy.d/{FILE}"), text: Some(suggestion.text()), keeps_old: false };
     let as_read = (Owner::Only(host.owner_uid), Purpose::Review);
     let (_, mut findings, _) = load_edited(&host.etc, &[edit], as_read, host, |_| None);
     findings.retain(|finding| finding.file.ends_with(FILE));

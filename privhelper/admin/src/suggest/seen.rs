@@ -100,6 +100,7 @@ impl Seen {
     }
 
     /// What was refused for lack of a rule and by nobody, and how many records it is.
+    #[must_use]
     pub fn refused(self) -> (BTreeSet<Wanted>, u64) {
         let Self { mut wanted, records, denied, .. } = self;
         wanted.retain(|one| !one.denials().any(|denial| denied.contains(&denial)));

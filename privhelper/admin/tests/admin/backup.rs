@@ -99,3 +99,36 @@ fn a_backup_is_its_owners_alone_and_replaces_no_file() {
     assert!(ran.exit == Exit::Failed && ran.err.contains("the audit log is not valid"), "{}", ran.err);
     assert!(!std::path::Path::new(&other).exists());
 }
+
+/// Modification times of the policy's files.
+fn written(host: &TestHost) -> Vec<std::time::SystemTime> {
+    let names = ["policy.toml", "policy.d/site.toml"];
+    let at = |name: &str| fs::metadata(host.host.etc.join(name)).unwrap().modified().unwrap();
+    names.map(at).to_vec()
+}
+
+#[test]
+fn writes_no_file_before_the_policy_is_checked_and_a_person_agrees() {
+    let (host, _, file) = backed_up();
+    host.write("policy.d/other.toml", SITE.replace("\"site\"", "\"other\""));
+    assert_eq!(host.run(&["policy", "apply", "--yes"]).exit, Exit::Done);
+    let before = written(&host);
+    // Nobody agrees; then the backup is not the policy that it names.
+    assert_eq!(host.answer(&["restore", &file], "n\n").exit, Exit::Failed);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("unit.status", "unit.stop")).unwrap();
+    assert_eq!(host.run(&["restore", &file, "--yes"]).exit, Exit::Failed);
+    assert_eq!(written(&host), before);
+}
+
+#[test]
+fn restores_where_a_file_of_the_policy_is_missing_or_broken() {
+    let (host, _, file) = backed_up();
+    fs::remove_file(host.host.etc.join("policy.toml")).unwrap();
+    host.write("policy.d/broken.toml", "this is no TOML");
+    let ran = host.run(&["restore", &file, "--yes"]);
+    assert_eq!(ran.exit, Exit::Done, "{}", ran.err);
+    assert!(
+        host.host.etc.join("policy.toml").exists() && !host.host.etc.join("policy.d/broken.toml").exists()
+    );
+}

@@ -297,3 +297,26 @@ fn a_rule_cannot_restrict_a_secret_parameter() {
     };
     check(&with("name = [\"a\"]"), &with("key = [\"a\"]"), "parameter \"key\" is a secret");
 }
+
+#[test]
+fn notes_networks_that_hold_hosts_of_the_internet() {
+    for (network, is_wide) in [
+        ("0.0.0.0/1", true),
+        ("128.0.0.0/1", true),
+        ("0.0.0.0/0", true),
+        ("2000::/3", true),
+        ("10.0.0.0/8", false),
+        ("192.0.2.0/24", false),
+        ("fc00::/7", false),
+        ("fe80::/10", false),
+        ("2001:db8::/32", false),
+    ] {
+        let host = TestHost::new(&command(&format!(
+            "argv = [\"/usr/bin/x\", \"{{n}}\"]\nparams.n = {{ kind = \"cidr\", within = [\"{network}\"] }}"
+        )));
+        let ran = host.run(&["policy", "check"]);
+        assert_eq!(ran.exit, Exit::Done, "{network}: {}{}", ran.out, ran.err);
+        let says = format!("note: {network} is wider than any private network");
+        assert_eq!(ran.out.contains(&says), is_wide, "{network}: {}", ran.out);
+    }
+}

@@ -122,6 +122,28 @@ fn a_command_with_sockets_sees_these_and_no_other_place_of_sockets() {
 }
 
 #[test]
+fn a_command_with_sockets_may_write_a_whole_place_and_sees_no_directory_of_an_unchecked_path() {
+    let path = root::Parameter {
+        name: "to".to_owned(),
+        kind: root::ParameterKind::Path.into(),
+        directories: vec!["/var/unchecked".to_owned()],
+        files: vec!["*".to_owned()],
+        unchecked: true,
+        ..root::Parameter::default()
+    };
+    let wire = root::Command {
+        sockets: vec!["/run/x/x.sock".to_owned()],
+        // As wide as the place that the sandbox hides.
+        write: vec!["/srv".to_owned()],
+        parameters: vec![path],
+        ..row("put", root::Sandbox::Strict)
+    };
+    let text = command(&Command::new(&wire).unwrap()).unwrap();
+    assert!(text.lines().any(|line| line == "BindPaths=/srv"), "{text}");
+    assert!(!text.contains("/var/unchecked"), "{text}");
+}
+
+#[test]
 fn unit_of_a_command_without_sandbox() {
     let wire =
         root::Command { user: "root".to_owned(), scratch: Vec::new(), ..row("repair", root::Sandbox::None) };

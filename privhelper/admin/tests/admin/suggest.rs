@@ -274,7 +274,12 @@ fn names_the_packs_that_cover_a_suggested_rule() {
     );
     let text = suggest(&host, &log);
     assert!(text.contains("covers suggested-2: postern-admin pack show web-nginx"), "{text}");
-    assert_eq!(text.matches("# pack ").count(), 1, "{text}");
+    assert!(text.contains("# pack services covers suggested-1: "), "{text}");
+    assert_eq!(
+        text.matches("# pack ").count(),
+        2,
+        "one that takes any name is not named beside one of its own: {text}"
+    );
 }
 
 #[test]

@@ -4,7 +4,9 @@ use crate::approvals_support::{Desk, PLAIN, approval, digest, expect, hex, id, r
 use crate::support::{GOOD, TestHost, end};
 use postern_admin::approvals::{self, Screen};
 use postern_admin::io::Exit;
+use postern_admin::policy::accepted;
 use postern_admin::policy::apply::Format;
+use postern_policy::types::Digest;
 use serde_json::Value;
 
 #[test]
@@ -173,4 +175,30 @@ fn reports_an_unreachable_recorder_and_missing_permission() {
     let helper = host.helper(vec![end(7, "denied: a client of the policy can be no operator")]);
     expect(&host.run(&["pending"]), Exit::Refused, "can be no operator");
     helper.join().unwrap();
+}
+
+#[test]
+fn tells_what_the_policy_of_the_order_says_of_the_command() {
+    const COMMAND: &str = r#"
+[[command]]
+name = "reindex"
+argv = ["/usr/bin/true"]
+description = "makes the search index anew"
+
+[[rule]]
+id = "reindex"
+client = "agent"
+verbs = ["command.run"]
+commands = ["reindex"]
+decision = "ask"
+justification = "search"
+"#;
+    let host = TestHost::new(&format!("{GOOD}{COMMAND}"));
+    assert_eq!(host.run(&["policy", "apply", "--yes"]).exit, Exit::Done);
+    let digest = accepted::read(&host.host.accepted_dir()).unwrap().unwrap().digest;
+    let about = |name, policy| approvals::about(&host.host, name, policy);
+    assert_eq!(about("reindex", digest).as_deref(), Some("makes the search index anew"));
+    assert_eq!(about("other", digest), None);
+    // Words of another policy than the order's say nothing of what would run.
+    assert_eq!(about("reindex", Digest::of(&[b"another policy"])), None);
 }

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use postern_admin::cli::Cli;
 use postern_reference::page::{Markdown, roff};
-use postern_reference::{Page, completions, manual};
+use postern_reference::{Page, asking, completions, manual};
 use std::path::{Path, PathBuf};
 
 mod tables;
@@ -66,7 +66,12 @@ fn made() -> Vec<(String, String)> {
             (Shell::Zsh, format!("_{name}")),
             (Shell::Fish, format!("{name}.fish")),
         ] {
-            made.push((format!("deploy/completions/{shell}/{file}"), completions(command.clone(), shell)));
+            let script = if name == "postern-admin" {
+                asking(&name, postern_admin::completion::VARIABLE, shell)
+            } else {
+                completions(command.clone(), shell)
+            };
+            made.push((format!("deploy/completions/{shell}/{file}"), script));
         }
     }
     for (file, name, section, about) in PAGES {

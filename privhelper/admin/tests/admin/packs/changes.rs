@@ -39,7 +39,7 @@ fn writes_plain_toml_with_the_values_and_applies_it() {
     assert!(ran.out.contains("hazard: nginx opens logs"), "{}", ran.out);
     assert!(ran.out.contains("writes ") && ran.out.contains(FILE), "{}", ran.out);
     let text = file(&host).unwrap();
-    assert!(text.starts_with("# Pack web-nginx version 1 sha256 "), "{text}");
+    assert!(text.starts_with("# Pack web-nginx version 2 sha256 "), "{text}");
     assert!(text.contains("\n# set root = /srv/a, /srv/b\n"), "{text}");
     assert!(text.contains("directories = [\"/srv/a\", \"/srv/b\"]"), "{text}");
     assert!(!text.contains("${"), "{text}");
@@ -141,18 +141,18 @@ fn update_takes_up_a_new_version_with_the_values_that_were_given() {
     assert!(same.out.contains("nothing to update"), "{}", same.out);
     let path = host.host.packs.join("web-nginx.toml");
     let newer =
-        fs::read_to_string(&path).unwrap().replace("version = 1", "version = 2").replace("60/1h", "30/1h");
+        fs::read_to_string(&path).unwrap().replace("version = 2", "version = 3").replace("60/1h", "30/1h");
     fs::write(&path, newer).unwrap();
     assert!(host.run(&["pack", "list"]).out.contains("yes, outdated"));
     let diff: Value = serde_json::from_str(&host.run(&["pack", "diff", "web-nginx", "--json"]).out).unwrap();
     assert_eq!(
         (&diff["same"], &diff["edited"], &diff["installed_version"]),
-        (&false.into(), &false.into(), &2.into())
+        (&false.into(), &false.into(), &3.into())
     );
     done(&host.run(&["pack", "update", "--yes"]));
     let text = file(&host).unwrap();
     assert!(
-        text.contains("version 2 sha256") && text.contains("/srv/site") && text.contains("30/1h"),
+        text.contains("version 3 sha256") && text.contains("/srv/site") && text.contains("30/1h"),
         "{text}"
     );
     done(&host.run(&["pack", "diff", "web-nginx"]));

@@ -2,6 +2,7 @@
 
 mod changes;
 mod shipped;
+mod tasks;
 mod values;
 
 use std::path::{Path, PathBuf};

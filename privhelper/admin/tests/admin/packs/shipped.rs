@@ -9,6 +9,7 @@ use postern_admin::packs::{
     Values, file_name,
     pack::{self, Pack},
     text,
+    variable::{Kind, Variable},
 };
 use postern_admin::policy::Compiled;
 use postern_admin::policy::Purpose;
@@ -32,7 +33,7 @@ fn examples(pack: &Pack) -> Values {
 }
 
 /// The starter policy with these packs, filled with their examples.
-fn compiled(packs: &[&Pack], change: impl Fn(&Pack, &mut Values)) -> (Vec<Finding>, Compiled) {
+fn compiled(packs: &[&Pack], mut change: impl FnMut(&Pack, &mut Values)) -> (Vec<Finding>, Compiled) {
     let host = TestHost::new(STARTER);
     for pack in packs {
         let mut values = examples(pack);
@@ -100,6 +101,45 @@ fn a_pack_works_with_each_of_its_choices() {
                     left.join("\n")
                 );
             }
+        }
+    }
+}
+
+/// Another value than those of the pack, for a variable that is no choice.
+fn another(variable: &Variable) -> Option<&'static str> {
+    Some(match variable.kind {
+        Kind::Directory => "/srv/another",
+        Kind::File if variable.name.ends_with("entries") => "/etc/apt/sources.list.d/another.sources",
+        Kind::File => "/var/log/another.log",
+        Kind::Name | Kind::Pattern => "another",
+        Kind::User | Kind::Group => "games",
+        Kind::Hostname | Kind::Domain => "another.example.org",
+        Kind::Email => "another@example.org",
+        Kind::Port => "8443",
+        Kind::Cidr => "172.16.0.0/12",
+        Kind::Package => "tree",
+        Kind::Unit => "another.service",
+        Kind::Choice | Kind::Client => return None,
+    })
+}
+
+#[test]
+fn takes_other_values_than_its_examples_and_several_where_it_asks_for_several() {
+    for pack in packs() {
+        for is_added in [false, true] {
+            let (findings, _) = compiled(&[&pack], |pack, values| {
+                for (variable, value) in pack.variables.iter().filter_map(|one| Some((one, another(one)?))) {
+                    let values = values.get_mut(&variable.name).unwrap();
+                    if !(is_added && variable.many) {
+                        values.clear();
+                    }
+                    values.push(value.to_owned());
+                }
+            });
+            // A reason for a finding that these values do not have is no harm.
+            let left = findings.iter().filter(|one| is_unaccepted(one)).map(ToString::to_string);
+            let left = left.filter(|text| !text.ends_with("this rule has no such finding"));
+            assert_eq!(left.collect::<Vec<_>>(), [""; 0], "{}", pack.about.name);
         }
     }
 }

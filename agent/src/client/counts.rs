@@ -1,0 +1,108 @@
+//! What the agent knows of its requests to the helper, counted for `/metrics`.
+
+use super::pending_request::{Outcome, PendingRequest};
+use crate::protocol::event::{Decision, Event};
+use crate::protocol::mode::Mode;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The labels of a request. No value comes from a person or a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    verb: &'static str,
+    decision: &'static str,
+}
+
+/// The counts of one helper's client.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    requests: Family<Labels, Counter>,
+    waiting: Gauge,
+    last_answer: Gauge,
+}
+
+/// A request under way: counted as waiting while it waits, whatever ends it.
+pub struct UnderWay<'c> {
+    counts: &'c Counts,
+    is_waiting: bool,
+}
+
+impl Counts {
+    /// Adds the counts to what is served.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "requests",
+            "Requests of this agent since it started by verb and decision: allow, ask (a person approved), not_approved, refused, none (no answer)",
+            self.requests.clone(),
+        );
+        registry.register(
+            "approvals_waiting",
+            "Requests of this agent that wait for a person's approval now; those of other clients are not known to it",
+            self.waiting.clone(),
+        );
+        registry.register(
+            "last_answer_timestamp_seconds",
+            "When the helper last answered this agent, which it does after writing its record; 0: not since the agent started",
+            self.last_answer.clone(),
+        );
+    }
+
+    /// A request begins.
+    #[must_use]
+    pub fn begin(&self) -> UnderWay<'_> {
+        UnderWay { counts: self, is_waiting: false }
+    }
+
+    /// A request has ended. Dry runs and checks are not counted.
+    pub fn end(&self, ask: &PendingRequest, outcome: &Outcome) {
+        let decision = decision(&outcome.end);
+        if decision != "none" {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.last_answer.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+        }
+        if ask.mode == Mode::Execute {
+            self.requests.get_or_create(&Labels { verb: ask.request.verb(), decision }).inc();
+        }
+    }
+}
+
+impl UnderWay<'_> {
+    /// Takes note of an event.
+    pub fn see(&mut self, event: &Event) {
+        let is_waiting = matches!(event, Event::Waiting(_));
+        if is_waiting && !self.is_waiting {
+            self.counts.waiting.inc();
+        }
+        if !is_waiting && self.is_waiting {
+            self.counts.waiting.dec();
+        }
+        self.is_waiting = is_waiting;
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if self.is_waiting {
+            self.counts.waiting.dec();
+        }
+    }
+}
+
+fn decision(end: &Event) -> &'static str {
+    match end {
+        Event::Completed(done) => match done.decision {
+            Decision::Ask => "ask",
+            Decision::Deny => "refused",
+            Decision::Allow | Decision::Unspecified => "allow",
+        },
+        Event::Refused(refused) if matches!(&*refused.code, "not_approved" | "approval_expired") => {
+            "not_approved"
+        }
+        Event::Refused(_) => "refused",
+        _ => "none",
+    }
+}
