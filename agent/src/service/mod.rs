@@ -8,6 +8,7 @@ mod health_route;
 mod limits;
 mod listen;
 mod metrics;
+mod metrics_route;
 mod plans;
 mod requests;
 mod routes;

@@ -2,7 +2,7 @@
 
 use super::app::{App, REQUEST_BODY_LIMIT, TASK_BODY_LIMIT};
 use super::failure::fault;
-use super::{health_route, metrics, requests, tasks};
+use super::{health_route, metrics_route, requests, tasks};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -52,7 +52,7 @@ routes! {
     get "/requests" requests::list;
     get "/requests/{id}" requests::find;
     get "/health" health_route::health;
-    get "/metrics" metrics::metrics;
+    get "/metrics" metrics_route::metrics;
     get "/openapi.json" document;
 }
 

@@ -4,9 +4,11 @@
 
 use crate::approvals;
 use crate::audit::CURRENT;
+use crate::cli::Cli;
 use crate::host::Host;
 use crate::loaded_policy::LoadedPolicy;
 use crate::packs::{added, pack};
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use postern_policy::VerbId;
 use serde_json::Value;
@@ -45,10 +47,35 @@ pub enum Words {
     Added,
 }
 
-/// The completer of an argument.
+/// The command line, with words for each argument that names something of the host.
 #[must_use]
-pub fn of(words: Words) -> ArgValueCompleter {
-    ArgValueCompleter::new(words)
+pub fn command() -> Command {
+    below("", Cli::command())
+}
+
+fn below(above: &str, command: Command) -> Command {
+    let path = format!("{above} {}", command.get_name());
+    let add = |arg: Arg| match words(&path, &arg) {
+        Some(words) => arg.add(ArgValueCompleter::new(words)),
+        None => arg,
+    };
+    command.mut_args(add).mut_subcommands(|command| below(&path, command))
+}
+
+/// The words for an argument: by its command where it has no name of its own, else by its name.
+fn words(path: &str, arg: &Arg) -> Option<Words> {
+    match (path.trim_start_matches(" postern-admin "), arg.get_long()) {
+        ("approve" | "deny" | "show", None) => Some(Words::Waiting),
+        ("policy explain", None) => Some(Words::Request),
+        ("pack show" | "pack add", None) => Some(Words::Packs),
+        ("pack diff" | "pack remove" | "pack update", None) => Some(Words::Added),
+        (_, Some("client")) => Some(Words::Clients),
+        (_, Some("verb")) => Some(Words::Verbs),
+        (_, Some("rule")) => Some(Words::Rules),
+        ("undo", None) | (_, Some("request")) => Some(Words::Requests),
+        (_, Some("task")) => Some(Words::Tasks),
+        _ => None,
+    }
 }
 
 impl ValueCompleter for Words {

@@ -1,6 +1,6 @@
 //! `postern-admin`.
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use clap_complete::CompleteEnv;
 use postern_admin::cli::{self, Cli};
 use postern_admin::completion;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Ends here where a shell asks for completions.
-    CompleteEnv::with_factory(Cli::command).var(completion::VARIABLE).complete();
+    CompleteEnv::with_factory(completion::command).var(completion::VARIABLE).complete();
     // clap itself ends with 2 on a command that it does not understand.
     let cli = Cli::parse();
     let mut out = io::stdout().lock();

@@ -2,7 +2,6 @@
 
 use super::render::inline;
 use super::result::CommandError;
-use crate::completion::{self, Words};
 use crate::io::Exit;
 use clap::Args;
 use postern_policy::types::Digest;
@@ -41,10 +40,9 @@ pub struct Decision {
 #[group(required = true, multiple = false)]
 struct SelectionArgs {
     /// The approval's id; the beginning will do, at least 4 digits
-    #[arg(add = completion::of(Words::Waiting))]
     id: Option<String>,
     /// All that waits of this task
-    #[arg(long, add = completion::of(Words::Tasks))]
+    #[arg(long)]
     task: Option<String>,
 }
 

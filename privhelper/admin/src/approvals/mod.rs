@@ -24,7 +24,6 @@ pub use undo::{UndoArgs, undo};
 pub use waiting::{about, ids as waiting_ids, pending, show};
 pub use watch::{Backoff, watch};
 
-use crate::completion::{self, Words};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::policy::apply::Format;
@@ -44,7 +43,6 @@ pub enum Command {
     /// Show what would be agreed to
     Show {
         /// The approval's id; the beginning will do, at least 4 digits
-        #[arg(add = completion::of(Words::Waiting))]
         id: String,
         /// One JSON object: the text and the digest of the order
         #[arg(long)]

@@ -4,7 +4,6 @@ use super::plan;
 use super::render::{self, Screen, field, inline};
 use super::result::{CommandError, CommandResult, Tally};
 use super::terminal::{Console, screen_of_stdout};
-use crate::completion::{self, Words};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::operator::{Replies, exit_of};
@@ -33,10 +32,9 @@ pub struct UndoArgs {
 #[group(required = true, multiple = false)]
 struct Selection {
     /// The request's id, as the audit log and the client say it
-    #[arg(add = completion::of(Words::Requests))]
     id: Option<String>,
     /// All requests of a task
-    #[arg(long, add = completion::of(Words::Tasks))]
+    #[arg(long)]
     task: Option<String>,
     /// All requests since so long ago, such as 90s, 10m, 1h or 2d
     #[arg(long, value_name = "TIME")]

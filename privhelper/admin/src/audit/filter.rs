@@ -1,7 +1,6 @@
 //! Which records a command is about.
 
 use super::chosen;
-use crate::completion::{self, Words};
 use crate::host::Host;
 use crate::io::Exit;
 use crate::policy::values::seconds;
@@ -31,22 +30,22 @@ pub struct FilterArgs {
     #[arg(long, value_parser = event)]
     event: Option<String>,
     /// Only records of this client: its name, or the uid that the kernel reported
-    #[arg(long, add = completion::of(Words::Clients))]
+    #[arg(long)]
     client: Option<String>,
     /// Only records that are for this person, by name or uid, as the client claims
     #[arg(long)]
     person: Option<String>,
     /// Only records of this verb
-    #[arg(long, value_parser = verb, add = completion::of(Words::Verbs))]
+    #[arg(long, value_parser = verb)]
     verb: Option<String>,
     /// Only records in which this rule decided
-    #[arg(long, add = completion::of(Words::Rules))]
+    #[arg(long)]
     rule: Option<String>,
     /// Only records of this request; the beginning of an id will do
-    #[arg(long, value_name = "ID", add = completion::of(Words::Requests))]
+    #[arg(long, value_name = "ID")]
     request: Option<String>,
     /// Only records of this task, as the client claims
-    #[arg(long, add = completion::of(Words::Tasks))]
+    #[arg(long)]
     task: Option<String>,
     /// Only records with this decision: allow, ask or deny
     #[arg(long, value_parser = decision)]

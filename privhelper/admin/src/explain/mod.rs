@@ -10,7 +10,6 @@ mod render;
 pub mod request;
 mod verdict;
 
-use crate::completion::{self, Words};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::loaded_policy::LoadedPolicy;
@@ -27,10 +26,10 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The request, as for postern: unit.restart nginx, package install hello, command NAME KEY=VALUE
-    #[arg(required = true, value_name = "VERB ARGS", add = completion::of(Words::Request))]
+    #[arg(required = true, value_name = "VERB ARGS")]
     words: Vec<String>,
     /// Who asks [default: the only client, or the one of user postern]
-    #[arg(long, value_name = "NAME", add = completion::of(Words::Clients))]
+    #[arg(long, value_name = "NAME")]
     client: Option<String>,
     /// A policy.toml, or a directory laid out like /etc/postern [default: the accepted policy]
     #[arg(long, value_name = "PATH")]

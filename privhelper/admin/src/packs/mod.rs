@@ -19,7 +19,6 @@ pub use fill::{Values, fill};
 pub use options::With;
 pub use stop::Stop;
 
-use crate::completion::{self, Words};
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use clap::{Args, Subcommand};
@@ -37,7 +36,6 @@ pub enum Command {
     /// What a pack asks, grants and leaves out
     Show {
         /// The pack
-        #[arg(add = completion::of(Words::Packs))]
         name: String,
         /// One JSON object
         #[arg(long)]
@@ -51,7 +49,7 @@ pub enum Command {
     /// Remove a pack's file and apply the policy
     Remove {
         /// The packs
-        #[arg(required = true, add = completion::of(Words::Added))]
+        #[arg(required = true)]
         names: Vec<String>,
         /// How
         #[command(flatten)]
@@ -60,7 +58,6 @@ pub enum Command {
     /// How a pack's file differs from what the installed pack makes of the same values
     Diff {
         /// The pack
-        #[arg(add = completion::of(Words::Added))]
         name: String,
         /// One JSON object
         #[arg(long)]
@@ -69,7 +66,6 @@ pub enum Command {
     /// Take up what the installed packs say now, and apply the policy
     Update {
         /// The packs [default: all that were added]
-        #[arg(add = completion::of(Words::Added))]
         names: Vec<String>,
         /// How
         #[command(flatten)]
@@ -81,7 +77,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct AddArgs {
     /// The packs
-    #[arg(required = true, add = completion::of(Words::Packs))]
+    #[arg(required = true)]
     pub names: Vec<String>,
     /// How
     #[command(flatten)]

@@ -2,7 +2,8 @@
 
 use crate::log::Log;
 use crate::support::{GOOD, TestHost};
-use postern_admin::completion::Words;
+use clap_complete::engine;
+use postern_admin::completion::{self, Words};
 use std::fs;
 use std::path::Path;
 
@@ -71,4 +72,36 @@ fn offers_packs_and_nothing_where_nothing_can_be_read() {
     for words in [Words::Rules, Words::Clients, Words::Requests, Words::Tasks, Words::Waiting, Words::Added] {
         assert_eq!(words.words(&host.host, 0), [""; 0], "{words:?}");
     }
+}
+
+#[test]
+fn every_argument_that_names_something_of_the_host_has_words() {
+    // Without a policy and a log on this host only verbs are certain, at the arguments that take them.
+    let complete = |words: &[&str]| {
+        let argv = words.iter().map(Into::into).collect::<Vec<std::ffi::OsString>>();
+        let index = argv.len() - 1;
+        let found = engine::complete(&mut completion::command(), argv, index, None).unwrap();
+        found.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(complete(&["postern-admin", "policy", "explain", "unit.reload-x"]), [""; 0]);
+    assert_eq!(complete(&["postern-admin", "policy", "explain", "package.au"]), ["package.autoremove"]);
+    for command in [&["audit", "show"][..], &["policy", "suggest"]] {
+        let words = [&["postern-admin"], command, &["--verb", "file.mk"]].concat();
+        assert_eq!(complete(&words), ["file.mkdir"], "{command:?}");
+    }
+    let with = completion::command();
+    let mut named = 0;
+    for (path, arg) in [("approve", "id"), ("deny", "id"), ("show", "id"), ("undo", "id"), ("undo", "task")] {
+        let arg =
+            with.find_subcommand(path).unwrap().get_arguments().find(|one| one.get_id() == arg).unwrap();
+        named += usize::from(arg.get::<engine::ArgValueCompleter>().is_some());
+    }
+    for (path, arg) in
+        [("add", "names"), ("show", "name"), ("diff", "name"), ("remove", "names"), ("update", "names")]
+    {
+        let pack = with.find_subcommand("pack").unwrap().find_subcommand(path).unwrap();
+        let arg = pack.get_arguments().find(|one| one.get_id() == arg).unwrap();
+        named += usize::from(arg.get::<engine::ArgValueCompleter>().is_some());
+    }
+    assert_eq!(named, 10);
 }
