@@ -1,6 +1,6 @@
 //! A log that holds no credentials: each line loses them on its way.
 
-use super::held::Secrets;
+use super::secrets::Secrets;
 use std::io::{self, Write};
 use std::sync::{Arc, PoisonError, RwLock};
 use tracing_subscriber::fmt::MakeWriter;

@@ -197,7 +197,7 @@ async fn long_and_binary_files_are_read_in_part_or_not() {
     assert!(!results[2]["content"].as_str().unwrap().contains('\u{fffd}'), "a character is cut in two");
     assert!(results[3]["error"].as_str().unwrap().contains("not_text"), "{}", results[3]);
     assert_eq!(results[4]["skipped"], json!({ "binary": 1, "long_files_in_part": 1 }));
-    assert_eq!(results[5]["matches"].as_array().unwrap().len(), 3);
+    assert_eq!(results[5]["matches"].as_array().map_or(0, Vec::len), 3, "{}", results[5]);
     assert_eq!(
         (&results[5]["status"], &results[5]["ended_by"]),
         (&json!("truncated"), &json!("max_matches"))
