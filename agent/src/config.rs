@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
-use tables::{Http, Limits, Log, Model, Retry, Table, Tools};
+use tables::{Http, Limits, Log, Model, Retry, Table, Tools, Webhook};
 use toml::Spanned;
 use values::{Provider, Span};
 
@@ -31,6 +31,8 @@ pub struct Config {
     pub limits: Limits,
     /// The service beyond its socket.
     pub http: Http,
+    /// Signed messages about requests that wait and tasks that ended.
+    pub webhook: Webhook,
     /// The agent's own tools.
     pub tools: Tools,
     /// The log.
@@ -64,6 +66,7 @@ struct File {
     retry: Retry,
     limits: Limits,
     http: Http,
+    webhook: Webhook,
     tools: Tools,
     log: Log,
     secrets: BTreeMap<Spanned<String>, secrets::Row>,
@@ -109,7 +112,7 @@ pub fn read_under(
         let value = value.to_str().ok_or_else(|| format!("{variable}: not UTF-8"))?;
         table.set(&key, value).map_err(|why| format!("{variable}: {why}"))?;
     }
-    let whole = config.model.whole().and_then(|()| config.http.whole());
+    let whole = config.model.whole().and_then(|()| config.http.whole()).and_then(|()| config.webhook.whole());
     whole.map_err(|why| format!("{name}: {why}"))?;
     Ok(config)
 }
@@ -123,6 +126,7 @@ impl Config {
             "RETRY" => &mut self.retry,
             "LIMITS" => &mut self.limits,
             "HTTP" => &mut self.http,
+            "WEBHOOK" => &mut self.webhook,
             "TOOLS" => &mut self.tools,
             "LOG" => &mut self.log,
             _ => return None,
@@ -155,16 +159,33 @@ impl Http {
     }
 }
 
+impl Webhook {
+    fn whole(&self) -> Result<(), String> {
+        let why = match (&self.url, &self.secret) {
+            (None, Some(_)) => "secret is without url: give url in [webhook]",
+            (Some(_), None) => {
+                "a webhook needs a secret, since nobody could tell its messages from forged ones: give secret \
+                 in [webhook]"
+            }
+            (Some(_), Some(_)) if self.events.is_empty() => {
+                "events is empty in [webhook]: leave it out to have all, or leave out url to have none"
+            }
+            (None, None) | (Some(_), Some(_)) => return Ok(()),
+        };
+        Err(why.to_owned())
+    }
+}
+
 /// The error has the byte that it is about.
 fn parse(text: &str) -> Result<Config, (usize, String)> {
     let file: File =
         toml::from_str(text).map_err(|e| (e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    let File { approvals, model, retry, limits, http, tools, log, secrets } = file;
+    let File { approvals, model, retry, limits, http, webhook, tools, log, secrets } = file;
     let hook = approvals.hook.map(hook).transpose()?.unwrap_or_default();
     let time = approvals.hook_timeout.unwrap_or(Approvals::default().hook_timeout);
     let approvals = Approvals { hook, hook_timeout: time };
     let secrets = secrets.into_iter().map(secret_row).collect::<Result<_, _>>()?;
-    Ok(Config { model, retry, limits, http, tools, log, approvals, secrets })
+    Ok(Config { model, retry, limits, http, webhook, tools, log, approvals, secrets })
 }
 
 fn secret_row(

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+/// The service on helper.sock, which the package installs.
+const CLIENTS: &str = "postern/v1/helper.proto";
 const FILES: [&str; 7] = [
-    "postern/v1/helper.proto",
+    CLIENTS,
     "postern/v1/operator.proto",
     "postern/root/v1/policy.proto",
     "postern/root/v1/job.proto",
@@ -26,12 +28,12 @@ fn generate(out: &Path) {
         .expect("code is generated");
 }
 
-/// The services that clients and operators may call, for tools that read a descriptor set (`grpcurl -protoset`).
+/// The clients' service, for tools that read a descriptor set (`grpcurl -protoset`).
 fn descriptor_set() -> Vec<u8> {
     let mut compiler = protox::Compiler::new([env!("CARGO_MANIFEST_DIR")]).expect("the directory is there");
     // Comments too: `grpcurl describe` prints them.
     compiler.include_source_info(true);
-    compiler.open_files(&FILES[..2]).expect("the .proto files compile");
+    compiler.open_files([CLIENTS]).expect("the .proto files compile");
     compiler.encode_file_descriptor_set()
 }
 

@@ -24,7 +24,7 @@ use tonic::{Code, Status};
 pub struct Helper {
     path: PathBuf,
     channel: Mutex<Option<Channel>>,
-    hook: Option<Hook>,
+    hook: Option<Box<Hook>>,
     rates: Box<Rates>,
     counts: Box<Counts>,
 }
@@ -45,7 +45,7 @@ impl Helper {
     /// The same, with a program that hears of what comes to wait.
     #[must_use]
     pub fn with_hook(self, hook: Option<Hook>) -> Self {
-        Self { hook, ..self }
+        Self { hook: hook.map(Box::new), ..self }
     }
 
     /// What was counted of its requests.

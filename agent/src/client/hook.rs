@@ -1,8 +1,11 @@
-//! The hook: a program of the administrator's that hears of each request that comes to wait.
+//! Announces each request that starts to wait for approval: runs the administrator's program, and queues a message of
+//! the webhook.
 //!
-//! It runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
+//! The program runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
 
+use super::notices::{Notices, host_name};
 use super::pending_request::PendingRequest;
+use crate::config::values::WebhookEvent;
 use crate::protocol::event::Waiting;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -22,9 +25,11 @@ const REMEMBERED: usize = 200;
 /// What of the target is told, in characters.
 const TARGET_LIMIT: usize = 1000;
 
-/// A program to tell.
+/// A program to tell, a webhook, or both.
 pub struct Hook {
+    /// Empty where there is no program.
     command: Arc<[String]>,
+    webhook: Option<Notices>,
     /// Longest time of one run.
     time: Duration,
     notified: Mutex<VecDeque<String>>,
@@ -32,28 +37,35 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// A hook with a program's absolute path and its arguments; `None` where there is no program.
+    /// A hook with a program's absolute path and its arguments, and the webhook; `None` where there is neither.
     #[must_use]
-    pub fn new(command: &[String], time: Duration) -> Option<Self> {
-        (!command.is_empty()).then(|| Self {
+    pub fn new(command: &[String], time: Duration, webhook: Option<Notices>) -> Option<Self> {
+        (!command.is_empty() || webhook.is_some()).then(|| Self {
             command: command.into(),
+            webhook,
             time,
             notified: Mutex::default(),
             slots: Arc::new(Semaphore::new(RUNS)),
         })
     }
 
-    /// Starts the program for a request that came to wait under a rule, once an approval, and returns at once.
+    /// Starts the program and tells the webhook of a request that came to wait under a rule, once an approval. Returns
+    /// at once.
     pub fn tell(&self, ask: &PendingRequest, rule: &str, waiting: &Waiting) {
         if !self.is_new(&waiting.approval_id) {
             return;
         }
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let target: String = ask.request.target().chars().take(TARGET_LIMIT).collect();
         let message = json!({
             "v": 1, "approval_id": waiting.approval_id, "task": ask.task, "verb": ask.request.verb(),
-            "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host.trim(),
+            "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host_name(),
         });
+        if let Some(webhook) = &self.webhook {
+            webhook.send(WebhookEvent::Waiting, message.clone());
+        }
+        if self.command.is_empty() {
+            return;
+        }
         let message = postern_text::json(&message.to_string()) + "\n";
         let (command, slots, time) = (Arc::clone(&self.command), Arc::clone(&self.slots), self.time);
         tokio::spawn(async move {

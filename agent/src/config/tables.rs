@@ -3,7 +3,7 @@
 use super::model_extra::{Extra, Price};
 use super::values::{
     AbsolutePath, BaseUrl, LogFormat, LogLevel, Loopback, Profile, Provider, ResponseFormat, SecretRef, Span,
-    TokenParameter, Unenforced, Value,
+    TokenParameter, Unenforced, Value, WebhookEvent, WebhookUrl,
 };
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -106,6 +106,15 @@ tables! {
         tcp: Option<Loopback> = None,
         /// Where the token is kept that TCP asks for.
         token: Option<SecretRef> = None,
+    }
+    /// `[webhook]`: signed messages about requests that wait and tasks that ended.
+    Webhook {
+        /// The URL that they are posted to.
+        url: Option<WebhookUrl> = None,
+        /// Where the key of the signatures is kept.
+        secret: Option<SecretRef> = None,
+        /// The events that they are about.
+        events: Vec<WebhookEvent> = vec![WebhookEvent::Waiting, WebhookEvent::Completed],
     }
     /// `[tools]`: the agent's own tools.
     Tools {

@@ -117,6 +117,13 @@ words! {
         /// It is run, and its result says what was not in force.
         Report = "report",
     }
+    /// An event that a webhook's messages are about.
+    WebhookEvent {
+        /// A request waits for an operator's approval.
+        Waiting = "waiting",
+        /// A task ended, however it did.
+        Completed = "completed",
+    }
     /// How log lines look.
     LogFormat {
         /// Words.
@@ -155,7 +162,7 @@ macro_rules! as_text {
         })+
     };
 }
-as_text! { Span BaseUrl SecretRef AbsolutePath Loopback }
+as_text! { Span BaseUrl WebhookUrl SecretRef AbsolutePath Loopback }
 
 /// A time such as `30s` or `5m`, above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,6 +238,41 @@ impl Value for BaseUrl {
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// The URL that a webhook's messages are posted to, exactly as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookUrl(BaseUrl);
+
+impl WebhookUrl {
+    /// The URL.
+    #[must_use]
+    pub fn url(&self) -> &BaseUrl {
+        &self.0
+    }
+}
+
+impl Value for WebhookUrl {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let url = reqwest::Url::parse(text).map_err(|e| format!("the webhook's URL cannot be read: {e}"))?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err("the webhook's URL must begin with https:// and name a host".to_owned());
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err("the webhook's URL takes no user name, password or fragment".to_owned());
+        }
+        let url = Self(BaseUrl(url.as_str().to_owned()));
+        if url.0.is_plain() && !url.0.is_loopback() {
+            return Err("the webhook's URL must begin with https:// unless it is on this host".to_owned());
+        }
+        Ok(url)
+    }
+}
+
+impl fmt::Display for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

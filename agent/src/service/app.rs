@@ -3,6 +3,7 @@
 use super::health::Health;
 use super::limits::Limit;
 use super::metrics::Metrics;
+use crate::client::notices::Notices;
 use crate::client::transport::Transport;
 use crate::config::tables::Limits;
 use crate::llm::endpoints::Endpoint;
@@ -26,6 +27,8 @@ pub struct App {
     pub requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,
+    /// The way to the webhook.
+    pub notices: Option<Notices>,
 }
 
 /// A model's endpoint, and what a task with it may cost.

@@ -14,6 +14,7 @@ mod requests;
 mod routes;
 mod tasks;
 mod tcp;
+mod webhook;
 mod worker;
 
 use crate::client::helper::Helper;
@@ -95,8 +96,9 @@ pub async fn serve_on(
             (None, Some(why))
         }
     };
-    let helper = Helper::new(&host.helper_socket)
-        .with_hook(Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0));
+    let (notices, unsent) = webhook::start(&config.webhook, &config.retry);
+    let hook = Hook::new(&config.approvals.hook, config.approvals.hook_timeout.0, notices.clone());
+    let helper = Helper::new(&host.helper_socket).with_hook(hook);
     let metrics = Metrics::new(helper.counts());
     let transport = Arc::new(Transport::Helper(helper));
     let store = Arc::new(Store::open(&host.state)?);
@@ -114,6 +116,7 @@ pub async fn serve_on(
         local: ReadTools::new(&config, host),
         secrets,
         consents: Arc::default(),
+        notices: notices.clone(),
         host: host.clone(),
     };
     let rules = worker.commands.fault().map(|why| format!("no command is run: {why}"));
@@ -123,8 +126,8 @@ pub async fn serve_on(
     let mut worker = tokio::spawn(worker.work());
     let [requests, connections, bodies] =
         [REQUESTS, CONNECTIONS, BODIES].map(|(all, each)| Limit::new(all, each));
-    let health = Health::new(wrong.or(rules).or(closed), llm);
-    let app = Arc::new(App { transport, store, queue, health, metrics, requests, model });
+    let health = Health::new(wrong.or(rules).or(closed).or(unsent), llm);
+    let app = Arc::new(App { transport, store, queue, health, metrics, requests, model, notices });
     let routes = routes::router()
         .with_state(app)
         .layer(map_response(as_json))

@@ -3,6 +3,7 @@
 use super::app::{App, Caller, Peer};
 use super::failure::{Failure, bad_body, fault};
 use super::plans::{Planner, Wanted, Words, not_understood, wanted};
+use super::worker::tell as tell_webhook;
 use crate::client::pending_request::new_id;
 use crate::offline_planner;
 use crate::protocol::event::AgentError;
@@ -264,6 +265,7 @@ pub async fn cancel(
             if entry.cancel_queued() {
                 app.queue.remove(&entry);
                 entry.close();
+                tell_webhook(app.notices.as_ref(), &entry);
             }
             Json(entry.task()).into_response()
         }

@@ -2,12 +2,14 @@
 
 use super::app::Model;
 use crate::agent_loop::budget::Budget;
+use crate::client::notices::{Notices, host_name};
 use crate::client::operators;
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants};
 use crate::config::host::Host;
 use crate::config::site_prompt;
 use crate::config::tables::Limits;
+use crate::config::values::WebhookEvent;
 use crate::executor::{ApprovedReads, Commands, Runner};
 use crate::inspect::ReadTools;
 use crate::protocol::task::{Task, Work};
@@ -34,6 +36,8 @@ pub struct Worker {
     pub local: ReadTools,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
+    /// The way to the webhook.
+    pub notices: Option<Notices>,
     /// The host: the site's words for every model are there, and the operators' terminals.
     pub host: Host,
 }
@@ -57,6 +61,7 @@ impl Worker {
                     let entry = entries.remove(&id);
                     if let (Some(entry), true) = (entry, ended.is_err_and(|error| error.is_panic())) {
                         panicked(&entry);
+                        tell(worker.notices.as_ref(), &entry);
                     }
                 }
             }
@@ -72,6 +77,7 @@ impl Worker {
         }
         if let Some(task) = entry.begin() {
             self.carry_out(entry, task, slot).await;
+            tell(self.notices.as_ref(), entry);
         }
     }
 
@@ -150,6 +156,16 @@ impl Worker {
         tracing::info!(event = "task_ended", task = task.id, status = ?task.status, "task ended");
         keeper.end(&mut task, memory);
     }
+}
+
+/// Queues the webhook's message about a task that ended.
+pub fn tell(notices: Option<&Notices>, entry: &Entry) {
+    let Some(notices) = notices else { return };
+    let task = entry.task();
+    let data = json!({
+        "task": task.id, "trace_id": task.trace_id, "status": task.status, "changes": task.changes, "host": host_name(),
+    });
+    notices.send(WebhookEvent::Completed, data);
 }
 
 /// Ends a task whose work panicked: nobody waits for it any longer, and what it did stands in its record.

@@ -3,6 +3,7 @@
 mod grpc;
 mod mcp;
 mod python;
+mod wheel;
 
 use postern_tests::{Installed, Release};
 

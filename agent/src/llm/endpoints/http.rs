@@ -3,12 +3,14 @@
 use super::failure::{self, Failure, Kind};
 use super::{Chunk, chat, messages};
 use crate::config::tables::Model;
-use crate::config::values::Provider;
+use crate::config::values::{BaseUrl, Provider};
 use crate::llm::conversation::Reply;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+/// A connection stands by then, or there is none.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// As much of an error's text is read.
 const ERROR_LIMIT: usize = 64 << 10;
 
@@ -92,6 +94,28 @@ pub fn headers(model: &Model, key: Option<&SecretString>) -> Result<HeaderMap, S
         headers.insert(name, value);
     }
     Ok(headers)
+}
+
+/// An HTTP client for one address.
+///
+/// # Errors
+/// TLS does not start.
+pub fn client(base: &BaseUrl) -> Result<reqwest::Client, String> {
+    // The first of a process counts; a second one is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT)
+        // A redirect would take the key to somebody else.
+        .redirect(reqwest::redirect::Policy::none());
+    if base.is_loopback() {
+        builder = builder.no_proxy();
+    }
+    if base.is_plain() {
+        // A host without certificates of authorities reaches what needs none.
+        builder = builder.tls_certs_only(Vec::new());
+    }
+    builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))
 }
 
 /// What an answer says that it is.

@@ -14,6 +14,8 @@ mod wire;
 pub use abilities::{Abilities, Format, ToolCalls};
 pub use chunk::Chunk;
 
+pub use http::client;
+
 use super::conversation::{Prompt, Reply};
 use super::repairs::Repairs;
 use super::text_calls::Form;
@@ -34,8 +36,6 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
-/// A connection stands by then, or there is none.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// More is no answer of a model.
 const ANSWER_LIMIT: usize = 16 << 20;
 /// More than this in one event is no answer of a model.
@@ -72,22 +72,7 @@ impl Endpoint {
         };
         let base = model.base_url.clone().map_or_else(|| BaseUrl::from_text(address), Ok)?;
         let key = model.key.as_ref().map(secret::fetch).transpose()?;
-        // The first of a process counts; a second one is the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("postern/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_LIMIT)
-            // A redirect would take the key to somebody else.
-            .redirect(reqwest::redirect::Policy::none());
-        if base.is_loopback() {
-            builder = builder.no_proxy();
-        }
-        if base.is_plain() {
-            // A host without certificates of authorities reaches what needs none.
-            builder = builder.tls_certs_only(Vec::new());
-        }
-        let client =
-            builder.build().map_err(|e| format!("cannot set up HTTP: {}", Failure::of_connection(&e)))?;
+        let client = client(&base)?;
         let headers = headers(model, key.as_ref())?;
         let script = model.script.as_ref().filter(|_| model.provider == Provider::Scripted);
         Ok(Some(Self {

@@ -159,6 +159,7 @@ pub fn agent() -> Vec<(&'static str, Keys)> {
         ("tools", table("tools")),
         ("http", table("http")),
         ("approvals", table("approvals")),
+        ("webhook", table("webhook")),
         ("log", table("log")),
         ("secrets.NAME", plain(fields::<secrets::Row>())),
     ]

@@ -1,0 +1,244 @@
+//! The webhook: what it is told, how that is signed and sent again, and that nothing waits for it.
+
+mod common;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use common::{Place, Play, approval, ended, in_seconds, refused, until, waiting};
+use hmac::{Hmac, KeyInit, Mac};
+use postern_agent::Exit;
+use postern_agent::client::notices::Notices;
+use postern_agent::config::values::WebhookEvent;
+use postern_proto::v1::Status;
+use serde_json::{Value, json};
+use sha2::Sha256;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+const KEY: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
+
+/// A message as it came.
+#[derive(Clone, Debug)]
+struct Seen {
+    head: String,
+    body: String,
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> &str {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next().unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// As the specification of Standard Webhooks says.
+    fn is_signed(&self) -> bool {
+        let text =
+            format!("{}.{}.{}", self.header("webhook-id"), self.header("webhook-timestamp"), self.body);
+        let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
+        mac.update(text.as_bytes());
+        self.header("webhook-signature") == format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    }
+}
+
+/// A receiver that answers with these statuses, the last one for ever; 0 is no answer.
+async fn receiver(statuses: &'static [u16]) -> (String, Arc<Mutex<Vec<Seen>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/postern", listener.local_addr().unwrap());
+    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+    let log = Arc::clone(&seen);
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut bytes, mut whole) = (Vec::new(), usize::MAX);
+            while bytes.len() < whole && stream.read_buf(&mut bytes).await.unwrap() > 0 {
+                let text = String::from_utf8_lossy(&bytes);
+                let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
+                let length = head.to_ascii_lowercase().split("content-length: ").nth(1).unwrap().to_owned();
+                whole = head.len() + 4 + length.lines().next().unwrap().parse::<usize>().unwrap();
+            }
+            let text = String::from_utf8(bytes).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            log.lock().unwrap().push(Seen { head: head.to_owned(), body: body.to_owned() });
+            let status = statuses[number.min(statuses.len() - 1)];
+            if status == 0 {
+                std::future::pending::<()>().await;
+            }
+            let answer = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    (url, seen)
+}
+
+fn configure(place: &Place, url: &str, more: &str) {
+    let key = place.path("webhook.key");
+    std::fs::write(&key, format!("whsec_{}\n", STANDARD.encode(KEY))).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let text = format!("[webhook]\nurl = \"{url}\"\nsecret = \"file:{}\"\n{more}", key.display());
+    std::fs::write(&place.host.config, text).unwrap();
+}
+
+const QUICKLY: &str = "[retry]\nmax_attempts = 3\nbackoff_base = \"5ms\"\nbackoff_max = \"20ms\"\n";
+
+fn waits(digit: &str, expires: u64) -> Play {
+    Play::Events([waiting(&approval(digit), expires), vec![ended(Status::Done, "")]].concat())
+}
+
+#[tokio::test]
+async fn tells_signed_what_waits_and_how_the_task_ended_without_content() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[200]).await;
+    configure(&place, &url, "");
+    let expires = in_seconds(60);
+    place.helper(vec![waits("a", expires)]);
+    place.serve();
+    let order = "write 'confidential' to /srv/app.conf";
+    let task = place.run(&["run", order, "--json"]).await.json();
+    until("both messages came", || seen.lock().unwrap().len() == 2).await;
+    let seen = seen.lock().unwrap().clone();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned();
+    let (waiting, completed) = (seen[0].json(), seen[1].json());
+    assert_eq!((&waiting["type"], &completed["type"]), (&json!("waiting"), &json!("completed")));
+    assert_eq!(
+        waiting["data"],
+        json!({
+            "v": 1, "approval_id": approval("a"), "task": task["id"], "verb": "file.write", "target": "/srv/app.conf",
+            "rule": "web-config", "expires_unix_s": expires, "host": host,
+        })
+    );
+    assert_eq!(
+        completed["data"],
+        json!({
+            "task": task["id"], "trace_id": task["trace_id"], "status": "completed", "changes": task["changes"],
+            "host": host,
+        })
+    );
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    assert_eq!(completed["data"]["changes"][0]["verb"], "file.write");
+    for message in &seen {
+        assert!(message.is_signed(), "{message:?}");
+        assert!(now.abs_diff(message.header("webhook-timestamp").parse().unwrap()) < 60, "{message:?}");
+        assert!(message.head.starts_with("POST /postern HTTP/1.1"), "{message:?}");
+        assert!(!message.body.contains("confidential"), "{message:?}");
+    }
+    assert_ne!(seen[0].header("webhook-id"), seen[1].header("webhook-id"));
+}
+
+#[tokio::test]
+async fn sends_again_under_the_same_id_until_it_is_taken() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[503, 429, 200]).await;
+    configure(&place, &url, &format!("events = [\"completed\"]\n{QUICKLY}"));
+    place.helper(vec![waits("a", in_seconds(60))]);
+    place.serve();
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    until("the third try came", || seen.lock().unwrap().len() == 3).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert!(
+        seen.iter().all(|message| message.is_signed() && message.json()["type"] == "completed"),
+        "{seen:?}"
+    );
+    assert!(seen.iter().all(|message| message.header("webhook-id") == seen[0].header("webhook-id")));
+}
+
+#[tokio::test]
+async fn gives_a_message_up_that_is_refused_and_goes_on_with_the_next() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[400, 500, 500, 500, 500, 200]).await;
+    configure(&place, &url, QUICKLY);
+    place.helper(vec![Play::Events(vec![ended(Status::Done, "")]), Play::Events(vec![refused("no_grant")])]);
+    place.serve();
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Refused);
+    until("the second message had its four tries", || seen.lock().unwrap().len() == 5).await;
+    let ids: Vec<String> =
+        seen.lock().unwrap().iter().map(|seen| seen.header("webhook-id").to_owned()).collect();
+    assert!(ids[0] != ids[1] && ids[1..].iter().all(|id| *id == ids[1]), "{ids:?}");
+    assert_eq!(seen.lock().unwrap()[4].json()["data"]["status"], "refused");
+}
+
+#[tokio::test]
+async fn no_task_waits_for_a_receiver_that_never_answers() {
+    let place = Place::new();
+    let (url, _seen) = receiver(&[0]).await;
+    configure(&place, &url, "");
+    place.helper((0..3).map(|_| Play::Events(vec![ended(Status::Done, "")])).collect());
+    place.serve();
+    for _ in 0..3 {
+        let ran = tokio::time::timeout(Duration::from_secs(8), place.run(&["run", "restart nginx"])).await;
+        assert_eq!(ran.expect("the task ended").exit, Exit::Done);
+    }
+}
+
+#[tokio::test]
+async fn keeps_256_messages_of_each_event_and_never_waits_for_the_receiver() {
+    let (notices, queues) = Notices::new(&[WebhookEvent::Waiting, WebhookEvent::Completed]);
+    for number in 0..300 {
+        notices.send(WebhookEvent::Completed, json!(number));
+    }
+    notices.send(WebhookEvent::Waiting, json!("a flood of ended tasks does not displace this"));
+    drop(notices);
+    let mut kept = Vec::new();
+    for mut queue in queues {
+        while let Some(notice) = queue.recv().await {
+            kept.push(notice.data);
+        }
+    }
+    let completed = (0..256).map(|number| json!(number));
+    let waiting = json!("a flood of ended tasks does not displace this");
+    assert_eq!(kept, std::iter::once(waiting).chain(completed).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn posts_to_the_url_as_it_is_written_and_follows_no_redirect() {
+    let place = Place::new();
+    let (url, seen) = receiver(&[301, 200]).await;
+    configure(&place, &format!("{url}/?token=x"), QUICKLY);
+    place.helper((0..2).map(|_| Play::Events(vec![ended(Status::Done, "")])).collect());
+    place.serve();
+    for _ in 0..2 {
+        assert_eq!(place.run(&["run", "restart nginx"]).await.exit, Exit::Done);
+    }
+    until("both messages came", || seen.lock().unwrap().len() == 2).await;
+    let seen = seen.lock().unwrap().clone();
+    assert!(
+        seen.iter().all(|message| message.head.starts_with("POST /postern/?token=x HTTP/1.1")),
+        "{seen:?}"
+    );
+    assert_ne!(seen[0].header("webhook-id"), seen[1].header("webhook-id"), "301 is final");
+}
+
+#[tokio::test]
+async fn refuses_a_webhook_that_nobody_could_trust() {
+    let place = Place::new();
+    let vectors = [
+        ("url = \"http://192.0.2.1/x\"\nsecret = \"env:X\"\n", "must begin with https://"),
+        ("url = \"https://example.org/x\"\n", "needs a secret"),
+        ("secret = \"env:X\"\n", "without url"),
+        ("url = \"https://example.org/x\"\nsecret = \"env:X\"\nevents = []\n", "events is empty"),
+        ("url = \"https://example.org/x\"\nsecret = \"env:X\"\nevents = [\"all\"]\n", "unknown variant"),
+    ];
+    for (text, words) in vectors {
+        std::fs::write(&place.host.config, format!("[webhook]\n{text}")).unwrap();
+        let ran = place.run(&["config", "check"]).await;
+        assert!(ran.exit == Exit::Failed && ran.err.contains(words), "{text}{ran:?}");
+    }
+    let short = place.path("short");
+    std::fs::write(&short, "whsec_c2hvcnQ=\n").unwrap();
+    std::fs::set_permissions(&short, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let text = format!("[webhook]\nurl = \"https://example.org/x\"\nsecret = \"file:{}\"\n", short.display());
+    std::fs::write(&place.host.config, text).unwrap();
+    place.helper(Vec::new());
+    place.serve();
+    let ran = place.run(&["health"]).await;
+    assert!(ran.out.contains("is no key of a webhook"), "{ran:?}");
+}
