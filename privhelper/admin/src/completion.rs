@@ -27,7 +27,7 @@ const IDS: usize = 50;
 /// A kind of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
-    /// A verb first, then what a rule of the policy grants: units, packages and commands.
+    /// Verbs, and what a rule of the policy grants: units, packages and commands.
     Request,
     /// Rules of the policy.
     Rules,
@@ -80,12 +80,8 @@ fn words(path: &str, arg: &Arg) -> Option<Words> {
 
 impl ValueCompleter for Words {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
-        self.complete_at(0, current)
-    }
-
-    fn complete_at(&self, arg_index: usize, current: &OsStr) -> Vec<CompletionCandidate> {
         let begun = current.to_string_lossy();
-        let mut words = self.words(&Host::real(), arg_index);
+        let mut words = self.words(&Host::real());
         // A shell takes each word as it is: none with a blank or a character that means something to it.
         let is_plain =
             |word: &String| word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-@:+~=".contains(&b));
@@ -95,12 +91,13 @@ impl ValueCompleter for Words {
 }
 
 impl Words {
-    /// The words on this host, for the argument's value with this index.
+    /// The words on this host.
     #[must_use]
-    pub fn words(self, host: &Host, index: usize) -> Vec<String> {
+    pub fn words(self, host: &Host) -> Vec<String> {
+        let verbs = || VerbId::ALL.iter().map(|verb| verb.name().to_owned());
         match self {
-            Self::Request if index > 0 => granted(host),
-            Self::Request | Self::Verbs => VerbId::ALL.iter().map(|verb| verb.name().to_owned()).collect(),
+            Self::Request => verbs().chain(granted(host)).collect(),
+            Self::Verbs => verbs().collect(),
             Self::Rules => policy(host, |rules| rules.rules.iter().map(|rule| rule.id.clone()).collect()),
             Self::Clients => policy(host, |rules| rules.clients.iter().map(|one| one.name.clone()).collect()),
             Self::Waiting => approvals::waiting_ids(host),

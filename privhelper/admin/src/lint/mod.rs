@@ -29,7 +29,7 @@ mod units;
 
 pub use agents::powers;
 pub use catalog::{Kind, kind, kinds};
-pub use grant::LintFinding;
+pub use grant::{LintFinding, how_to_accept};
 pub use input::{Acceptance, Input, RuleText};
 
 /// All findings, in no order.

@@ -2,6 +2,7 @@
 
 use super::accepted::{self, Accepted, Store};
 use super::edit::{self, Edit};
+use super::examples::PROTECTED;
 use super::finding::{self, Finding, Findings};
 use super::source::{Owner, Source};
 use super::{Compiled, Purpose, check, files};
@@ -11,7 +12,7 @@ use crate::finding::Severity;
 use crate::host::Host;
 use crate::io::{Exit, Io};
 use crate::lint::facts::Facts;
-use crate::lint::{self, gather};
+use crate::lint::{self, gather, how_to_accept};
 use crate::operator::{self, CallError};
 use crate::text::{count, escape};
 use postern_policy::Policy;
@@ -75,8 +76,21 @@ pub fn load_edited(
     let facts = facts(&compiled.rules);
     let found = lint::run(&compiled.lint_input(facts.as_ref()));
     findings.extend(finding::of_lint(found, &sources, &compiled.rules.rules));
+    accept_nothing_protected(&mut findings);
     finding::sort(&mut findings);
     (sources, findings, is_policy.then_some(compiled))
+}
+
+/// Takes the advice to give a reason from findings about what no rule can grant: no reason helps there.
+fn accept_nothing_protected(findings: &mut [Finding]) {
+    let place = |finding: &Finding| (finding.file.clone(), finding.line, finding.column);
+    let is_protected = |finding: &&Finding| finding.message.contains(PROTECTED);
+    let protected = findings.iter().filter(is_protected).map(place).collect::<BTreeSet<_>>();
+    for finding in findings.iter_mut().filter(|finding| protected.contains(&place(finding))) {
+        if let Some(short) = finding.message.strip_suffix(&how_to_accept(finding.id)) {
+            finding.message = short.to_owned();
+        }
+    }
 }
 
 /// Whether nothing was found for which the policy is refused.

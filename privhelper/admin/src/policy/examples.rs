@@ -157,6 +157,9 @@ fn objects(example: Table<'_>, kind: Kind) -> Result<Vec<Object>, String> {
     }
 }
 
+/// The words of an error about a name that no rule can grant.
+pub(super) const PROTECTED: &str = "is protected: no rule can grant";
+
 /// Reports protected names in an allow or ask rule: no rule can grant them.
 fn protected(table: Table<'_>, rule: &CompiledRule, policy: &Policy) {
     if rule.decision == Decision::Deny {
@@ -185,7 +188,7 @@ fn protected(table: Table<'_>, rule: &CompiledRule, policy: &Policy) {
             if refusal.is_some_and(|refusal| refusal.code == postern_policy::Code::Protected) {
                 table.error(
                     text.at,
-                    format!("{:?} is protected: no rule can grant {}", text.value, verb.name()),
+                    format!("{:?} {PROTECTED} {}: that stays with the operator", text.value, verb.name()),
                 );
                 break;
             }

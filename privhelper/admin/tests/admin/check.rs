@@ -1,6 +1,6 @@
 //! Broken policies, each beside the same policy without the fault.
 
-use crate::support::{GOOD, TestHost, every_account};
+use crate::support::{GOOD, SITE, TestHost, every_account};
 use postern_admin::io::Exit;
 
 /// A client, and what a rule of a kind needs besides; `%` is replaced by the tested line, which is line 11.
@@ -523,4 +523,14 @@ fn warns_about_a_deny_pattern_whose_star_misses_names() {
     }
     let whole = units.replace("[\"*\"]", "[\"*\", \"*@*\"]");
     assert!(!TestHost::new(&rule(&whole)).run(&["policy", "check"]).out.contains("cross"));
+}
+
+#[test]
+fn what_no_rule_can_grant_stays_with_the_operator_and_no_reason_is_asked_for() {
+    let dropin =
+        SITE.replace("/var/www/html", "/etc/systemd/system/nginx.service.d").replace("*.html", "*.conf");
+    let ran = TestHost::new(&format!("{GOOD}{dropin}")).run(&["policy", "check"]);
+    assert_eq!(ran.exit, Exit::Failed);
+    assert!(ran.out.contains(": that stays with the operator"), "{}", ran.out);
+    assert!(ran.out.contains("error[systemd-unit-files]") && !ran.out.contains("accept_risk"), "{}", ran.out);
 }
