@@ -28,10 +28,12 @@ async fn the_python_client_gives_follows_and_lists_tasks() {
 }
 
 #[test]
-fn the_clients_version_is_the_workspaces() {
+fn the_versions_of_the_client_and_of_ansibles_collection_are_the_workspaces() {
     let text = |path: &str| {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).expect(path)
     };
     let line = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(text("clients/python/pyproject.toml").lines().any(|known| known == line));
+    let line = format!("version: {}", env!("CARGO_PKG_VERSION"));
+    assert!(text("deploy/ansible/host/galaxy.yml").lines().any(|known| known == line));
 }

@@ -1,5 +1,6 @@
 //! Clients of the helper besides Postern's own agent: programs of users whom the policy names.
 
+mod ansible;
 mod grpc;
 mod mcp;
 mod python;
@@ -12,4 +13,5 @@ fn stock_clients_are_served_as_their_own_user() {
     let host = Installed::on(Release::Trixie);
     mcp::session(&host);
     grpc::session(&host);
+    ansible::session(&host);
 }

@@ -1,0 +1,15 @@
+"""Runs the module `copy` with a file of the controller's."""
+
+import os
+
+
+def send(action, source, arguments, task_vars):
+    """Copies a file into the host's temporary directory and lets the module write it to its place."""
+    shell = action._connection._shell
+    if shell.tmpdir is None:
+        action._make_tmp_path()
+    remote = shell.join_path(shell.tmpdir, "." + os.path.basename(source))
+    action._transfer_file(source, remote)
+    action._fixup_perms2((shell.tmpdir, remote))
+    arguments = dict(arguments, src=remote, remote_src=True)
+    return action._execute_module(module_name="postern.host.copy", module_args=arguments, task_vars=task_vars)
