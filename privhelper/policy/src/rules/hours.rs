@@ -21,19 +21,15 @@ impl Policy {
     /// `limit_exceeded`, with the time at which one opens next.
     pub(super) fn holds_hours(&self, rule: &Rule, unix_s: u64) -> Result<(), Denied> {
         let changes = &self.wire.clock_changes;
-        let opened = |at: i64| {
-            let minute = minute_of_week(changes, at)?;
-            rule.hours.iter().any(|window| is_open(*window, minute)).then_some(minute)
-        };
         let now = i64::try_from(unix_s).unwrap_or(i64::MAX);
-        if rule.hours.is_empty() || opened(now).is_some() {
+        let begun = changes.partition_point(|change| change.unix_s <= now);
+        let minute = begun.checked_sub(1).and_then(|at| minute_of_week(*changes.get(at)?, now));
+        let is_open = |minute| rule.hours.iter().any(|window| is_open(*window, minute));
+        if rule.hours.is_empty() || minute.is_some_and(is_open) {
             return Ok(());
         }
-        // Two weeks: summer time may skip a window of the first.
-        let minutes =
-            (1..=2 * WEEK).map(|minute| now.div_euclid(60).saturating_add(minute).saturating_mul(60));
-        let next = minutes.into_iter().find_map(|at| Some((at, opened(at)?)));
-        let opens = next.map_or_else(
+        let next = next_opening(&rule.hours, changes.get(begun.saturating_sub(1)..).unwrap_or_default(), now);
+        let opens = next.filter(|_| minute.is_some()).map_or_else(
             || "its clock shows no time of the policy's calendar".to_owned(),
             |(_, minute)| format!("it opens next on {} ({})", name(minute), self.wire.zone),
         );
@@ -43,12 +39,28 @@ impl Policy {
     }
 }
 
-/// The minute of the week at this time; none before the first change that the policy knows.
-fn minute_of_week(changes: &[ClockChange], unix_s: i64) -> Option<i64> {
-    let begun = changes.partition_point(|change| change.unix_s <= unix_s);
-    let offset = changes.get(begun.checked_sub(1)?)?.offset_s;
+/// When one of these windows opens next, with its minute of the week. `changes` begin with the one that holds now. Within a
+/// change each window opens once a week; a later change can begin within a window.
+fn next_opening(hours: &[Window], changes: &[ClockChange], now: i64) -> Option<(i64, i64)> {
+    changes.iter().enumerate().find_map(|(place, change)| {
+        let from = change.unix_s.max(now);
+        let until =
+            place.checked_add(1).and_then(|next| changes.get(next)).map_or(i64::MAX, |next| next.unix_s);
+        let minute = minute_of_week(*change, from)?;
+        let opening = |window: &Window| {
+            let wait = i64::from(window.start).saturating_sub(minute).rem_euclid(WEEK);
+            let wait = if from > now && is_open(*window, minute) { 0 } else { wait };
+            let at = from.div_euclid(60).saturating_add(wait).saturating_mul(60);
+            (at < until).then_some((at, minute.saturating_add(wait).rem_euclid(WEEK)))
+        };
+        hours.iter().filter_map(opening).min()
+    })
+}
+
+/// The minute of the week at this time, while the offset of this change holds.
+fn minute_of_week(change: ClockChange, unix_s: i64) -> Option<i64> {
     // 1970-01-01 was a Thursday.
-    let minutes = unix_s.checked_add(offset.into())?.div_euclid(60).checked_add(3 * DAY)?;
+    let minutes = unix_s.checked_add(change.offset_s.into())?.div_euclid(60).checked_add(3 * DAY)?;
     Some(minutes.rem_euclid(WEEK))
 }
 

@@ -141,3 +141,17 @@ fn refuses_hours_without_a_time_zone() {
     let why = Policy::compile(&rules, Digest::ZERO).unwrap_err();
     assert_eq!(why, "rule \"night\": `hours` without a time zone");
 }
+
+#[test]
+fn the_next_opening_is_the_first_open_minute_also_around_changes_of_the_clock() {
+    let policy = policy(vec![open_in(&[(SUN + 120, 60), (SUN + 23 * 60, 90), (2 * 1440, 1)])]);
+    for change in [SUMMER, WINTER] {
+        for now in (change - 8 * 24 * HOUR..change + 2 * 24 * HOUR).step_by(11 * 3600 + 420) {
+            let Err(closed) = at(&policy, now) else { continue };
+            let next = now + u64::from(closed.retry_after_s);
+            assert!(at(&policy, next).is_ok(), "{now}");
+            let minutes = (now / 60 + 1..next.div_ceil(60)).map(|minute| minute * 60);
+            assert!(minutes.into_iter().all(|minute| at(&policy, minute).is_err()), "{now}");
+        }
+    }
+}
