@@ -42,6 +42,7 @@ class Scripted(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
         answers = self.server.answers[self.path]
         body = (answers.pop(0) if len(answers) > 1 else answers[0]).encode()
         self.send_response(200)
