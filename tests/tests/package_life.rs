@@ -145,7 +145,7 @@ fn completions_in_bash_know_what_is_granted(host: &Installed) {
     assert_eq!(complete("postern-admin policy explain package.install nginx-").trim(), "nginx-light");
     let rules = complete("postern-admin audit show --rule web-");
     assert_eq!(
-        BTreeSet::from_iter(rules.split_whitespace()),
+        rules.split_whitespace().collect::<BTreeSet<_>>(),
         ["web-content", "web-packages", "web-unit"].into()
     );
     assert_eq!(complete("postern-admin pack add web-n").trim(), "web-nginx");

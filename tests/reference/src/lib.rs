@@ -134,9 +134,9 @@ pub fn asking(name: &str, variable: &str, shell: Shell) -> String {
     if shell == Shell::Zsh {
         // zsh runs the file as the function of its name at the first completion: that one is answered too.
         let function = name.replace('-', "_");
-        script.push_str(&format!(
-            "[[ $funcstack[1] = _{name} ]] && _clap_dynamic_completer_{function} \"$@\"\n"
-        ));
+        // A String takes everything.
+        let _ =
+            writeln!(script, "[[ $funcstack[1] = _{name} ]] && _clap_dynamic_completer_{function} \"$@\"");
     }
     script
 }

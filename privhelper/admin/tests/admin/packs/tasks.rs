@@ -14,6 +14,7 @@ use postern_admin::policy::source::Owner;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,8 @@ const ENOUGH: usize = 23;
 /// The part of a scenario that says what it asks for.
 #[derive(Deserialize)]
 struct Task {
-    task: String,
+    #[serde(rename = "task")]
+    words: String,
     /// Packs with their values; none where its policy is written by hand.
     packs: Option<BTreeMap<String, BTreeMap<String, Words>>>,
     /// Why no pack serves it.
@@ -204,7 +206,7 @@ fn at_least_23_of_30_tasks_are_had_from_packs_alone() {
             assert!(!decided.is_empty() || packs.is_empty(), "{name}: packs for no request");
             had += 1;
         }
-        table.push_str(&format!("| {} | {} |\n", task.task, cell(task)));
+        writeln!(table, "| {} | {} |", task.words, cell(task)).unwrap();
     }
     assert!(had >= ENOUGH, "{had} of 30");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/packs.md");
