@@ -13,7 +13,8 @@ const READER_TIME: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let argv: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = shims::called(&argv) {
+    let host = Host::default();
+    if let Some(code) = shims::called(&argv, &host) {
         return code.into();
     }
     // Programs of their own, which systemd and the first of them start: no runtime, and no log on the program's
@@ -24,7 +25,6 @@ fn main() -> ExitCode {
         Some(word) if word == shell_policy::READER => return shell_policy::reader_main(),
         Some(_) | None => {}
     }
-    let host = Host::default();
     let is_service = argv.get(1).is_some_and(|word| word == "serve");
     if is_service {
         // A text of a model's is read in a process that can be ended: one that hangs its reader delays nobody else.

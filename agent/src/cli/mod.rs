@@ -6,6 +6,8 @@ mod console;
 mod conversation;
 mod doctor;
 mod editing;
+#[expect(clippy::disallowed_methods, reason = "the person names the program")]
+mod exec;
 mod ids;
 mod listing;
 mod mcp;
@@ -96,6 +98,7 @@ impl Session<'_> {
             Command::Model(command) => self.model(command).await,
             Command::Shell(command) => self.shell(command).await,
             Command::Mcp(command) => self.mcp(command).await,
+            Command::Exec { command } => self.exec(&command),
             Command::TellOperators { id } => self.tell_operators(&id),
             Command::Serve => match service::serve(self.host).await {
                 Ok(()) => Exit::Done,
@@ -149,6 +152,7 @@ impl Session<'_> {
             | Command::Model(_)
             | Command::Shell(_)
             | Command::Mcp(_)
+            | Command::Exec { .. }
             | Command::TellOperators { .. }
             | Command::Serve
             | Command::Words(_) => Err("this is no single request".to_owned()),

@@ -2,7 +2,8 @@
 
 use super::subcommands::{Mcp, Model, Shell};
 use super::verbs::{File, Package, Service};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -147,6 +148,14 @@ pub enum Command {
     Shell(Shell),
     /// The MCP server: offers what the policy grants this user as tools to any agent
     Mcp(Mcp),
+    /// Run a program whose `sudo`, `apt-get`, `systemctl` and so on become requests of this user's: puts
+    /// /usr/lib/postern/shims first in PATH and sets `NoNewPrivileges`. It is no sandbox
+    Exec {
+        /// The program and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true,
+              value_hint = ValueHint::CommandWithArguments)]
+        command: Vec<OsString>,
+    },
     /// The service behind agent.sock
     Serve,
     /// Write on operators' terminals that a request waits: what postern-announce@.service does

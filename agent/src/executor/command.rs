@@ -75,9 +75,10 @@ impl Runner<'_> {
                 break;
             }
             let mode = if step.request.is_effect() { self.order.mode } else { Mode::Execute };
+            let verb = step.request.verb();
             let outcome = self.ask(task, number, step.request, mode).await;
             let mut one = result(number, tool, &outcome, self.secrets);
-            let mut exit = step.family.exit_status(code(&one), "", step.excused).exit;
+            let mut exit = step.family.exit_status(code(&one), "", step.excused, verb).exit;
             if let (Some((look, _)), Some(unit)) = (step.look, unit_of(&outcome)) {
                 let words;
                 (words, exit) = look.output(&State::from(unit));

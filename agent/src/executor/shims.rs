@@ -13,8 +13,8 @@ use crate::protocol::step::{Origin, StepResult, StepStatus};
 use crate::protocol::task::Task;
 use crate::protocol::tool::Tool;
 use crate::sandbox::{Job, Record};
-use crate::shims::State;
 use crate::shims::wire::{ANSWER, Inbox, PACKET, ShimReply, is_of_a_shim};
+use crate::shims::{State, output};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recvmsg, send, socketpair};
 use std::io::{self, IoSliceMut};
@@ -98,7 +98,8 @@ impl Runner<'_> {
         if let Err(why) = costs {
             return ShimReply::no("out_of_budget", why);
         }
-        let tool = Tool::Request(kept(request.clone()));
+        let asked = kept(request.clone());
+        let tool = Tool::Request(asked.clone());
         self.announce(task, number, &tool, "running");
         // Looking changes nothing: a dry run looks too.
         let mode = if is_effect { self.order.mode } else { Mode::Execute };
@@ -107,7 +108,7 @@ impl Runner<'_> {
         let outcome = self.ask(task, number, request, mode).await;
         let result =
             StepResult { origin: Some(Origin::Shim), ..result(number, &tool, &outcome, self.secrets) };
-        let mut answer = answer_of(&result, &outcome.end);
+        let mut answer = answer_of(&asked, &result, &outcome.end);
         answer.message = self.secrets.values(&answer.message).0;
         let status = result.status;
         task.results.push(result);
@@ -138,7 +139,7 @@ fn kept(mut request: Request) -> Request {
 }
 
 /// How a script hears of it.
-fn answer_of(result: &StepResult, end: &Event) -> ShimReply {
+fn answer_of(request: &Request, result: &StepResult, end: &Event) -> ShimReply {
     let (code, message) = match end {
         Event::Completed(done) => (done.code.as_str(), done.message.as_str()),
         Event::Refused(refused) => (refused.code.as_str(), refused.message.as_str()),
@@ -146,8 +147,10 @@ fn answer_of(result: &StepResult, end: &Event) -> ShimReply {
         Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => ("internal", ""),
     };
     if matches!(result.status, StepStatus::Ok | StepStatus::Truncated) {
-        let unit = if let Event::Completed(done) = end { done.unit.as_ref() } else { None };
-        return ShimReply { unit: unit.map(State::from), ..ShimReply::default() };
+        let Event::Completed(done) = end else { return ShimReply::default() };
+        let mut output = output(request, done, &|_| None).into_bytes();
+        output.truncate(ANSWER / 2);
+        return ShimReply { unit: done.unit.as_ref().map(State::from), output, ..ShimReply::default() };
     }
     ShimReply::no(if code.is_empty() { "failed" } else { code }, message)
 }

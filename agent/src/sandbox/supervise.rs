@@ -11,6 +11,7 @@ use super::workspace::{self, Size, Workspace};
 use crate::protocol::confinement::Profile;
 use crate::protocol::confinement::{Control, Enforced, Holder};
 use crate::protocol::event::AgentError;
+use crate::shims;
 use nix::unistd::{Uid, User};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{
@@ -27,8 +28,7 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Where the shims stand, and what a test sets in the unit where it has its own.
-const SHIMS: &str = "/usr/libexec/postern/shims";
+/// What a test sets in the unit where it has shims of its own.
 const SHIMS_VARIABLE: &str = "POSTERN_TOOL_SHIMS";
 /// How long the asking, and the child's confining of itself, may take.
 const SETUP: Duration = Duration::from_secs(10);
@@ -127,7 +127,7 @@ fn call(
         directory: workspace.number(),
         own_tmp: facts.own_unit,
         abi: facts.abi,
-        shims: std::env::var_os(SHIMS_VARIABLE).map_or_else(|| SHIMS.into(), PathBuf::from),
+        shims: std::env::var_os(SHIMS_VARIABLE).map_or_else(|| shims::DIRECTORY.into(), PathBuf::from),
         shim: shim.as_ref().map(AsRawFd::as_raw_fd),
     };
     let mut running = Running::start(&order, &workspace, shim, began).map_err(failed)??;

@@ -24,11 +24,42 @@ pub trait ShimHost {
     fn is_directory(&self, path: &str) -> bool;
     /// Whether the file is the tool's own to change: in its workspace.
     fn is_own(&self, path: &str) -> bool;
+    /// Mode and owners of a file, where they can be seen.
+    fn attributes(&self, _: &str) -> Option<Attributes> {
+        None
+    }
+    /// Whether the file belongs to the caller, who may change its mode then.
+    fn owns(&self, _: &str) -> bool {
+        false
+    }
+    /// Whether it is a symbolic link.
+    fn is_link(&self, _: &str) -> bool {
+        false
+    }
+    /// Whether it is certain that nothing has this name.
+    fn is_missing(&self, _: &str) -> bool {
+        false
+    }
+    /// Whether `systemctl` can ask the service manager from here. Looking needs no request then.
+    fn reaches_systemd(&self) -> bool {
+        false
+    }
     /// What `sed` with these arguments makes of a text, run without power.
     ///
     /// # Errors
     /// What it says.
     fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String>;
+}
+
+/// Mode and owners of a file as a call gives them; empty = as the file has them, or as the helper's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// In octal, four digits.
+    pub mode: String,
+    /// A user's name.
+    pub owner: String,
+    /// A group's name.
+    pub group: String,
 }
 
 /// Whether the next step is taken after one has failed.
@@ -57,6 +88,8 @@ pub struct Step {
     pub echo: Vec<u8>,
     /// How what was found is told, where the request only looks; quietly or not.
     pub look: Option<(UnitQuery, bool)>,
+    /// Whether the program prints nothing of its own, as `apt-get -qq`.
+    pub is_quiet: bool,
     /// A file of the tool's own that is gone once the step is done: what `mv` moved.
     pub moved: Option<String>,
 }
@@ -67,9 +100,20 @@ pub type Steps = Result<Vec<Step>, Refusal>;
 /// Options with their values.
 pub type ParsedOptions = Vec<(String, Option<String>)>;
 
-/// The program's name without a directory.
+/// The program's name, without a directory where that is one of the system's. Another program of the name is not the
+/// one that is translated.
 pub fn program(argv: &[String]) -> String {
-    argv.first().map_or("", |word| word.rsplit('/').next().unwrap_or_default()).to_owned()
+    let word = argv.first().map_or("", String::as_str);
+    match word.rsplit_once('/') {
+        Some(("/usr/bin" | "/usr/sbin" | "/bin" | "/sbin", name)) => name.to_owned(),
+        Some(_) | None => word.to_owned(),
+    }
+}
+
+/// Whether a variable only says how a program talks. Others may change what it acts on.
+pub fn only_talks(assignment: &str) -> bool {
+    let name = assignment.split_once('=').map_or("", |(name, _)| name);
+    matches!(name, "DEBIAN_FRONTEND" | "LC_ALL" | "LANG" | "NEEDRESTART_MODE")
 }
 
 pub fn words(argv: &[String]) -> Vec<Word> {
@@ -97,6 +141,7 @@ pub fn step(request: Request, family: ProgramFamily) -> Step {
         then: AfterFailure::GoOn,
         echo: Vec::new(),
         look: None,
+        is_quiet: false,
         moved: None,
     }
 }

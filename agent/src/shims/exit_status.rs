@@ -49,12 +49,16 @@ impl ProgramFamily {
 
     /// How a step that ended with this code is told; an empty code is success.
     #[must_use]
-    pub fn exit_status(self, code: &str, message: &str, excused: &[&str]) -> ExitStatus {
+    pub fn exit_status(self, code: &str, message: &str, excused: &[&str], verb: &str) -> ExitStatus {
+        let is_job = ["start", "stop", "restart", "reload", "status"].iter().any(|word| verb.ends_with(word));
         if code.is_empty() || excused.contains(&code) {
             return ExitStatus { exit: 0, line: String::new() };
         }
         let exit = match (self, code) {
-            (Self::Systemctl, "not_found") => 5,
+            // systemctl tells an action that the unit does not have from one that fails.
+            (Self::Systemctl, "unit_failed") if message.contains("is not applicable for unit") => 3,
+            // Only a job is refused with a code of its own, as LSB has it: the program is not installed.
+            (Self::Systemctl, "not_found") if is_job => 5,
             (Self::Systemctl, "no_grant" | "denied" | "not_approved" | "protected" | "unknown_client") => 4,
             (Self::Apt | Self::Systemctl | Self::Files | Self::Sed | Self::Sudo, _) => self.failure(),
         };

@@ -1,7 +1,7 @@
 //! Places for commands that are translated before anything runs: one has no input and no files, in the other all that
 //! only running shows is taken to go well.
 
-use super::call::ShimHost;
+use super::call::{Attributes, ShimHost};
 
 /// The place, with what is said of whoever would read there.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,10 @@ impl ShimHost for Foreseen {
 
     fn is_directory(&self, _: &str) -> bool {
         true
+    }
+
+    fn attributes(&self, _: &str) -> Option<Attributes> {
+        Some(Attributes { mode: "0644".to_owned(), ..Attributes::default() })
     }
 
     fn is_own(&self, path: &str) -> bool {

@@ -2,12 +2,13 @@
 
 use super::call::{ShimHost, Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
-use super::operands::{absolute, given_mode, mode_of};
+use super::modes::changed_mode;
+use super::operands::{absolute, given_mode};
 use crate::protocol::args::{NewDirectory, Ownership, Permissions};
 use crate::protocol::request::Request;
 
 pub fn mkdir(argv: &[String], place: &mut dyn ShimHost) -> Steps {
-    let (options, operands) = parse(argv, "p v m: --parents --verbose --mode=")?;
+    let (options, operands) = parse(argv, "p m: --parents --mode=")?;
     let mode = given_mode(&options)?;
     let with_parents = options.iter().any(|(name, _)| matches!(name.as_str(), "p" | "parents"));
     let mut steps = Vec::new();
@@ -17,17 +18,27 @@ pub fn mkdir(argv: &[String], place: &mut dyn ShimHost) -> Steps {
             steps.push(step(made(path, mode.clone()), ProgramFamily::Files));
             continue;
         }
-        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
-        for end in ends {
-            let ancestor = path.get(..end).unwrap_or_default();
-            if !place.is_directory(ancestor) {
-                let mode = if end == path.len() { mode.clone() } else { String::new() };
-                let request = made(ancestor.to_owned(), mode);
-                steps.push(Step { excused: &["already_exists"], ..step(request, ProgramFamily::Files) });
-            }
+        if place.attributes(&path).is_some() && !place.is_directory(&path) {
+            return Err(format!("{path}: File exists"));
+        }
+        steps.extend(missing_ancestors(&path, place));
+        if !place.is_directory(&path) {
+            let request = made(path, mode.clone());
+            steps.push(Step { excused: &["already_exists"], ..step(request, ProgramFamily::Files) });
         }
     }
     if operands.is_empty() { Err("name the directories".into()) } else { Ok(steps) }
+}
+
+/// Steps that make the directories above a path, as far as they are not there.
+pub fn missing_ancestors(path: &str, place: &dyn ShimHost) -> Vec<Step> {
+    let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+    let missing = ends.filter_map(|end| path.get(..end)).filter(|ancestor| !place.is_directory(ancestor));
+    let steps = missing.map(|ancestor| {
+        let request = made(ancestor.to_owned(), String::new());
+        Step { excused: &["already_exists"], ..step(request, ProgramFamily::Files) }
+    });
+    steps.collect()
 }
 
 fn made(path: String, mode: String) -> Request {
@@ -35,25 +46,29 @@ fn made(path: String, mode: String) -> Request {
 }
 
 pub fn chmod(argv: &[String], place: &mut dyn ShimHost) -> Steps {
-    let (_, operands) = parse(argv, "f v c --silent --quiet --verbose --changes")
+    let (_, operands) = parse(argv, "f --silent --quiet")
         .map_err(|why| format!("{why}; a request names each file, and the mode in octal"))?;
     let Some((mode, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
         return Err("name the mode and the files".into());
     };
-    let mode = mode_of(mode)?;
     let set = paths.iter().map(|path| {
-        let request = Request::FileSetMode(Permissions { path: absolute(path, place)?, mode: mode.clone() });
-        Ok(step(request, ProgramFamily::Files))
+        let path = absolute(path, place)?;
+        let old = place.attributes(&path);
+        let mode = changed_mode(mode, old.as_ref().map(|old| old.mode.as_str()), place.is_directory(&path))?;
+        Ok(step(Request::FileSetMode(Permissions { path, mode }), ProgramFamily::Files))
     });
     set.collect()
 }
 
 pub fn chown(argv: &[String], place: &mut dyn ShimHost) -> Steps {
-    let (_, operands) = parse(argv, "f v c --silent --quiet --verbose --changes")
-        .map_err(|why| format!("{why}; a request names each file"))?;
+    let (_, operands) =
+        parse(argv, "f --silent --quiet").map_err(|why| format!("{why}; a request names each file"))?;
     let Some((who, paths)) = operands.split_first().filter(|(_, paths)| !paths.is_empty()) else {
         return Err("name the owner and the files".into());
     };
+    if who.ends_with(':') {
+        return Err("name the group; a login group is not looked up here".into());
+    }
     let (owner, group) =
         if program(argv) == "chgrp" { ("", who.as_str()) } else { who.split_once(':').unwrap_or((who, "")) };
     let set = paths.iter().map(|path| {

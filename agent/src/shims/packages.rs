@@ -39,14 +39,20 @@ pub fn apt(argv: &[String]) -> Steps {
         "purge" if !names.is_empty() => purge(names),
         "autoremove" if names.is_empty() && !has(&["purge"]) => Request::PackageAutoremove(Nothing {}),
         "update" if names.is_empty() => Request::PackageUpdate(Nothing {}),
-        "upgrade" => upgrade(names),
+        "upgrade" if names.is_empty() => upgrade(names),
+        "upgrade" => {
+            return Err(
+                "with names it upgrades all others too; use `apt-get install --only-upgrade NAME`".into()
+            );
+        }
         "install" | "remove" | "purge" => return Err(format!("{action}: name the packages")),
         "dist-upgrade" | "full-upgrade" => {
             return Err("use `apt-get upgrade`, or name the packages that are to change".into());
         }
         _ => return Err(format!("{action} has no request; see `postern package --help`")),
     };
-    Ok(vec![step(request, ProgramFamily::Apt)])
+    let is_quiet = options.iter().filter(|(name, _)| matches!(name.as_str(), "q" | "quiet")).count() > 1;
+    Ok(vec![Step { is_quiet, ..step(request, ProgramFamily::Apt) }])
 }
 
 /// The newest versions of these packages, or of all.

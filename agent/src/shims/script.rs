@@ -1,7 +1,7 @@
 //! `sudo sh -c '…'`: a list of plain commands, each of which is a request of its own, or a text that goes into
 //! a file. All of it is translated, or nothing is.
 
-use super::call::{AfterFailure, ShimHost, Step, Steps, step};
+use super::call::{AfterFailure, Attributes, ShimHost, Step, Steps, only_talks, step};
 use super::exit_status::ProgramFamily;
 use super::files::{append, overwrite};
 use super::operands::absolute;
@@ -32,6 +32,7 @@ pub fn translate(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     });
     let program = program.flatten().ok_or(PLAIN)?;
     let mut steps = Vec::new();
+    let mut touched = Vec::new();
     for ast::CompoundListItem(list, separator) in program.complete_commands.iter().flat_map(|list| &list.0) {
         match separator {
             ast::SeparatorOperator::Sequence => {}
@@ -41,14 +42,14 @@ pub fn translate(argv: &[String], place: &mut dyn ShimHost) -> Steps {
             let last: &mut Step = last;
             last.then = AfterFailure::Forget;
         }
-        steps.extend(pipeline(&list.first, place)?);
+        steps.extend(apart(&list.first, &mut touched, place)?);
         for next in &list.additional {
             match next {
                 ast::AndOr::And(next) => {
                     if let Some(last) = steps.last_mut() {
                         last.then = AfterFailure::Stop;
                     }
-                    steps.extend(pipeline(next, place)?);
+                    steps.extend(apart(next, &mut touched, place)?);
                 }
                 ast::AndOr::Or(_) => return Err(PLAIN.into()),
             }
@@ -73,6 +74,29 @@ struct Plain {
 enum Kind {
     Write,
     Append,
+}
+
+/// A command that names no file that one before it changes. All is translated before the first step runs: it would be
+/// translated by what was there before.
+fn apart(from: &ast::Pipeline, touched: &mut Vec<String>, place: &mut dyn ShimHost) -> Steps {
+    let steps = pipeline(from, place)?;
+    let changed: Vec<String> = steps
+        .iter()
+        .filter(|step| step.request.verb().starts_with("file."))
+        .flat_map(|step| step.request.objects())
+        .collect();
+    let commands: Result<Vec<Plain>, String> = from.seq.iter().map(plain).collect();
+    let words = commands?.into_iter().flat_map(|plain| plain.argv.into_iter().skip(1));
+    let words = words.filter_map(|word| absolute(&word, place).ok());
+    let is_within =
+        |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    for path in words.chain(changed.iter().cloned()) {
+        if touched.iter().any(|other| is_within(&path, other) || is_within(other, &path)) {
+            return Err(format!("{path} is changed by a command before: ask for each alone"));
+        }
+    }
+    touched.extend(changed);
+    Ok(steps)
 }
 
 fn pipeline(pipeline: &ast::Pipeline, place: &mut dyn ShimHost) -> Steps {
@@ -123,6 +147,7 @@ fn single(plain: &Plain, place: &mut dyn ShimHost) -> Steps {
 fn silence(steps: &mut [Step]) {
     for step in steps {
         step.echo.clear();
+        step.is_quiet = true;
     }
 }
 
@@ -159,10 +184,9 @@ fn plain(from: &ast::Command) -> Result<Plain, String> {
     let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
     let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
     // Words before the name are settings; those that say how to talk change no request.
-    let talks = |name: &str| matches!(name, "DEBIAN_FRONTEND" | "LC_ALL" | "LANG" | "NEEDRESTART_MODE");
     let is_setting = |item: &&ast::CommandPrefixOrSuffixItem| match item {
         ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-            !word.value.split_once('=').is_some_and(|(name, value)| talks(name) && !value.contains('$'))
+            !only_talks(&word.value) || word.value.contains('$')
         }
         ast::CommandPrefixOrSuffixItem::Word(_)
         | ast::CommandPrefixOrSuffixItem::IoRedirect(_)
@@ -250,6 +274,21 @@ impl ShimHost for Fed<'_> {
     }
     fn is_own(&self, path: &str) -> bool {
         self.place.is_own(path)
+    }
+    fn attributes(&self, path: &str) -> Option<Attributes> {
+        self.place.attributes(path)
+    }
+    fn owns(&self, path: &str) -> bool {
+        self.place.owns(path)
+    }
+    fn is_link(&self, path: &str) -> bool {
+        self.place.is_link(path)
+    }
+    fn is_missing(&self, path: &str) -> bool {
+        self.place.is_missing(path)
+    }
+    fn reaches_systemd(&self) -> bool {
+        self.place.reaches_systemd()
     }
     fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String> {
         self.place.sed(arguments, text)

@@ -1,7 +1,7 @@
 //! The translation of each shimmed program.
 
 use super::call::{ShimHost, Steps, program};
-use super::{files, owners, packages, units};
+use super::{copies, files, owners, packages, sed, units};
 
 /// A program whose work is a request.
 pub fn command(argv: &[String], place: &mut dyn ShimHost) -> Steps {
@@ -11,12 +11,13 @@ pub fn command(argv: &[String], place: &mut dyn ShimHost) -> Steps {
         "dpkg" => packages::dpkg(argv),
         "systemctl" => units::systemctl(argv),
         "service" => units::service(argv),
+        "touch" => files::touch(argv, place),
         "tee" => files::tee(argv, place),
-        "install" => files::install(argv, place),
-        "cp" => files::copy(argv, place),
-        "mv" => files::rename(argv, place),
+        "install" => copies::install(argv, place),
+        "cp" => copies::copy(argv, place),
+        "mv" => copies::rename(argv, place),
         "rm" => files::remove(argv, place),
-        "sed" => files::sed(argv, place),
+        "sed" => sed::sed(argv, place),
         "mkdir" => owners::mkdir(argv, place),
         "chmod" => owners::chmod(argv, place),
         "chown" | "chgrp" => owners::chown(argv, place),

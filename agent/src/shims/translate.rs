@@ -1,9 +1,9 @@
 //! From a call of a shimmed program to requests, to the real program, or to one line that says what to use.
 
-use super::call::{Refusal, ShimHost, Step, program, words};
+use super::call::{Refusal, ShimHost, Step, only_talks, program, words};
 use super::exit_status::ProgramFamily;
 use super::table::command;
-use super::{files, script};
+use super::{files, script, sed, units};
 use crate::shell_parser::options::{OptionOrder, Options};
 
 /// What a shimmed program stands for.
@@ -51,7 +51,7 @@ pub fn translate(argv: &[String], place: &mut dyn ShimHost) -> Translation {
 /// Without sudo: what a program does with the tool's own files needs nobody.
 fn plain(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
     let name = program(argv);
-    if !PROGRAMS.contains(&name.as_str()) || looks(argv) || files::is_local(argv, place) {
+    if !PROGRAMS.contains(&name.as_str()) || looks_from(argv, place) || files::is_local(argv, place) {
         return Ok(Translation::Local(argv.to_vec()));
     }
     command(argv, place).map(Translation::Steps)
@@ -60,7 +60,8 @@ fn plain(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refus
 /// `sudo [-n] COMMAND…`. What only reads goes on without it.
 fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
     let options = Options::new(
-        "n S E H k v A u: g: --validate --non-interactive --stdin --preserve-env --set-home --user= --group=",
+        "n S E H k K v A l u: g: --validate --non-interactive --stdin --preserve-env --set-home --list --reset-timestamp \
+         --remove-timestamp --user= --group=",
     );
     let words = words(argv);
     let parsed = options
@@ -72,38 +73,73 @@ fn sudo(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusa
             "nothing runs as another user here; use a command that the policy names: `postern can`".into()
         );
     }
-    let renews = parsed.options.iter().any(|(name, _)| matches!(name.as_str(), "v" | "validate"));
+    if parsed.options.iter().any(|(name, _)| matches!(name.as_str(), "g" | "group")) {
+        return Err("nothing runs with another group here".into());
+    }
+    let has = |names: &[&str]| parsed.options.iter().any(|(name, _)| names.contains(&name.as_str()));
+    if has(&["l", "list"]) && !parsed.operands.is_empty() {
+        return Err("see whether it is granted with `postern can VERB ARGS`".into());
+    }
+    if has(&["l", "list"]) && place.reaches_systemd() {
+        // Who lists is a client, and the list is the policy's.
+        return Ok(Translation::Local(["/usr/bin/postern", "--direct", "can"].map(str::to_owned).to_vec()));
+    }
+    let renews = has(&["v", "validate", "k", "K", "reset-timestamp", "remove-timestamp"]);
     if renews && parsed.operands.is_empty() {
         // Nothing asks for a password here, so there is nothing to renew.
         return Ok(Translation::Local(vec!["true".to_owned()]));
     }
     let mut inner: Vec<String> = parsed.operands.iter().filter_map(|&at| argv.get(at + 1).cloned()).collect();
-    while inner.first().is_some_and(|word| crate::shell_parser::is_assignment(word)) {
+    while let Some(word) = inner.first().filter(|word| crate::shell_parser::is_assignment(word)) {
+        talks(word)?;
         inner.remove(0);
     }
     match program(&inner).as_str() {
         "" => Err("say what to run; there is no shell of root's here".into()),
         "env" => sudo_env(&inner, place),
         "sh" | "bash" | "dash" => script::translate(&inner, place).map(Translation::Steps),
-        name if looks(&inner) || !name.starts_with("ch") && files::is_local(&inner, place) => {
-            Ok(Translation::Local(inner))
-        }
-        name if PROGRAMS.contains(&name) => command(&inner, place).map(Translation::Steps),
+        name if looks_from(&inner, place) || is_own(name, &inner, place) => Ok(Translation::Local(inner)),
+        name if PROGRAMS.contains(&name) || name == "touch" => command(&inner, place).map(Translation::Steps),
         name => Err(format!(
             "{name} has no request of its own; see what is granted with `postern can`, or run it without sudo"
         )),
     }
 }
 
+/// Whether a command behind sudo needs no root. Only root gives files away, and only an owner changes a mode.
+fn is_own(name: &str, argv: &[String], place: &dyn ShimHost) -> bool {
+    match name {
+        "chown" | "chgrp" => false,
+        "chmod" => files::are_callers(argv, place),
+        _ => files::is_local(argv, place),
+    }
+}
+
+/// Refuses a variable that may change what the command acts on.
+fn talks(assignment: &str) -> Result<(), Refusal> {
+    if only_talks(assignment) {
+        return Ok(());
+    }
+    let name = assignment.split_once('=').map_or(assignment, |(name, _)| name);
+    Err(format!("no request takes the variable {name}"))
+}
+
 /// `sudo env NAME=value COMMAND`.
 fn sudo_env(argv: &[String], place: &mut dyn ShimHost) -> Result<Translation, Refusal> {
-    let rest = argv.iter().skip(1).skip_while(|word| crate::shell_parser::is_assignment(word)).cloned();
+    let is_assignment = |word: &&String| crate::shell_parser::is_assignment(word);
+    argv.iter().skip(1).take_while(is_assignment).try_for_each(|word| talks(word))?;
+    let rest = argv.iter().skip(1).skip_while(is_assignment).cloned();
     let mut again = vec!["sudo".to_owned()];
     again.extend(rest);
     if again.get(1).is_none_or(|word| word.starts_with('-') || word == "env") {
         return Err("env takes only NAME=value and a command here".into());
     }
     sudo(&again, place)
+}
+
+/// The same where the service manager may be within reach.
+fn looks_from(argv: &[String], place: &dyn ShimHost) -> bool {
+    looks(argv) || place.reaches_systemd() && units::only_looks(argv)
 }
 
 /// Whether a command only looks, which needs no root: the real program runs.
@@ -119,11 +155,10 @@ pub fn looks(argv: &[String]) -> bool {
         }
         "apt-mark" => first.starts_with("show"),
         "dpkg" => !has(&["--configure", "-i", "--install", "-r", "--remove", "-P", "--purge", "--unpack"]),
-        "sed" => !files::is_in_place(argv),
-        "cat" | "ls" | "head" | "tail" | "grep" | "id" | "whoami" | "test" | "stat" | "true" | "find"
-        | "echo" | "journalctl" | "ss" | "ps" | "df" | "du" | "wc" | "which" | "dpkg-query" | "apt-cache" => {
-            true
-        }
+        "sed" => !sed::is_in_place(argv),
+        "cat" | "ls" | "head" | "tail" | "grep" | "id" | "whoami" | "test" | "stat" | "true" | "false"
+        | "find" | "echo" | "journalctl" | "ss" | "ps" | "df" | "du" | "wc" | "which" | "dpkg-query"
+        | "apt-cache" | "printf" | "sort" | "uname" => true,
         _ => has(&["--help", "--version"]),
     }
 }

@@ -1,6 +1,6 @@
 //! `systemctl` and `service`.
 
-use super::call::{Step, Steps, parse, step};
+use super::call::{Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
 use super::unit_query::UnitQuery;
 use crate::protocol::args::{Nothing, Unit, UnitLook, UnitNow};
@@ -26,6 +26,46 @@ fn look(argv: &[String]) -> Option<Steps> {
 fn look_at(look: UnitQuery, unit: &str, is_quiet: bool) -> Step {
     let request = UnitLook { unit: unit_name(unit), journal_lines: 0, since_unix_s: 0 };
     Step { look: Some((look, is_quiet)), ..step(Request::UnitStatus(request), ProgramFamily::Systemctl) }
+}
+
+/// Options of `systemctl` whose value may be the next word.
+const VALUED: &[&str] = &[
+    "-n",
+    "-p",
+    "-P",
+    "-t",
+    "-o",
+    "-s",
+    "--property",
+    "--type",
+    "--state",
+    "--lines",
+    "--output",
+    "--signal",
+];
+
+/// Actions of `systemctl` that only look.
+const LOOKS: &[&str] = &["show", "cat", "status", "help", "get-default", "show-environment"];
+
+/// Whether the call asks the service manager for nothing but information, or asks the caller's own one.
+pub fn only_looks(argv: &[String]) -> bool {
+    let arguments = argv.get(1..).unwrap_or_default();
+    match program(argv).as_str() {
+        "systemctl" => {
+            let after = std::iter::once("").chain(arguments.iter().map(String::as_str));
+            let mut operands = arguments
+                .iter()
+                .zip(after)
+                .filter(|(word, option)| !word.starts_with('-') && !VALUED.contains(option));
+            let action = operands.next().map_or("list-units", |(word, _)| word.as_str());
+            arguments.iter().any(|word| word == "--user")
+                || LOOKS.contains(&action)
+                || action.starts_with("list-")
+                || action.starts_with("is-")
+        }
+        "service" => matches!(arguments, [_, action] if action == "status") || arguments == ["--status-all"],
+        _ => false,
+    }
 }
 
 const PATTERN: &str = "name each unit; a pattern or a file is no name";

@@ -5,6 +5,7 @@
 //! gets what the task's own typed tools would get, and nothing more.
 
 use super::unit_query::State;
+use crate::protocol::args::base64_bytes;
 use crate::protocol::request::Request;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ pub struct ShimReply {
     pub message: String,
     /// Of whoever asked.
     pub tag: u32,
+    /// What the program would have written to its standard output.
+    #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<u8>,
     /// The unit that was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<State>,

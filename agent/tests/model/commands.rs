@@ -230,15 +230,15 @@ async fn script_with_untranslatable_file_commands_is_refused_before_its_first_ch
     let world = World::new("");
     let helper = world.helper(vec![]);
     let wrong = [
-        "sudo cp -a /etc/nginx /etc/nginx.bak",
+        "sudo cp -r /etc/nginx /etc/nginx.bak",
         "sudo rm -rf /srv/site",
-        "sudo sed -i.bak s/a/b/ /etc/hosts",
+        "sudo sed -u -i s/a/b/ /etc/hosts",
         "sudo install -s a /usr/local/bin/a",
         "sudo mv -n /etc/a /etc/b",
         "sudo ln -s /etc/a /etc/b",
         "sudo mkdir -Z /srv/x",
         "sudo chmod -R 755 /srv",
-        "sudo chmod u+x /srv/f",
+        "sudo chmod u+t /srv/f",
         "sudo chown -R www-data /srv",
         "sudo tee -p /etc/motd",
         "sudo sh -c 'ls > /etc/motd'",

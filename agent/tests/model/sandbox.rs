@@ -240,7 +240,7 @@ async fn the_environment_is_constant_and_the_shims_descriptor_is_the_only_one() 
         // Its end dies with the call.
         (asked[..count].to_vec(), recv(ours.as_raw_fd(), &mut [0; 10], MsgFlags::empty()).expect("the end"))
     });
-    assert_eq!(text(&call.await.expect("a call").stdout), "answer /usr/libexec/postern/shims\n");
+    assert_eq!(text(&call.await.expect("a call").stdout), "answer /usr/lib/postern/shims\n");
     assert_eq!(answered.await.expect("an answer"), (b"ask".to_vec(), 0));
 }
 

@@ -209,17 +209,80 @@ fn exit_codes_are_those_that_scripts_know() {
         (ProgramFamily::Apt, "", 0),
         (ProgramFamily::Apt, "package_failed", 100),
         (ProgramFamily::Apt, "no_grant", 100),
-        (ProgramFamily::Systemctl, "not_found", 5),
+        (ProgramFamily::Systemctl, "not_found", 1),
         (ProgramFamily::Systemctl, "no_grant", 4),
         (ProgramFamily::Systemctl, "unit_failed", 1),
         (ProgramFamily::Files, "no_grant", 1),
         (ProgramFamily::Sed, "precondition_failed", 4),
     ] {
-        let said = family.exit_status(code, "why", &[]);
+        let said = family.exit_status(code, "why", &[], "unit.enable");
         assert_eq!(said.exit, exit, "{family:?} {code}");
         assert_eq!(said.line.is_empty(), exit == 0, "{family:?} {code}");
     }
+    assert_eq!(ProgramFamily::Systemctl.exit_status("not_found", "gone", &[], "unit.start").exit, 5);
     assert_eq!(steps("sudo rm -f /etc/f")[0].excused, ["not_found", "directory_missing"]);
-    assert_eq!(ProgramFamily::Files.exit_status("not_found", "gone", &["not_found"]).exit, 0);
+    assert_eq!(ProgramFamily::Files.exit_status("not_found", "gone", &["not_found"], "file.remove").exit, 0);
     assert!(steps("sudo rm /etc/f")[0].excused.is_empty());
+}
+
+/// The made-up place with a service manager within reach.
+struct Beside(Made);
+
+impl ShimHost for Beside {
+    fn directory(&self) -> String {
+        self.0.directory()
+    }
+    fn input(&mut self) -> Result<Vec<u8>, String> {
+        self.0.input()
+    }
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.read(path)
+    }
+    fn is_directory(&self, path: &str) -> bool {
+        self.0.is_directory(path)
+    }
+    fn is_own(&self, path: &str) -> bool {
+        self.0.is_own(path)
+    }
+    fn reaches_systemd(&self) -> bool {
+        true
+    }
+    fn sed(&self, arguments: &[String], text: &[u8]) -> Result<Vec<u8>, String> {
+        self.0.sed(arguments, text)
+    }
+}
+
+#[test]
+fn looking_at_units_needs_no_request_where_systemd_can_be_asked() {
+    let beside = |command: &str| told(&translate(&split(command), &mut Beside(Made::new())));
+    for command in [
+        "systemctl status nginx",
+        "sudo systemctl -n 5 status nginx",
+        "sudo systemctl is-active --quiet nginx",
+        "systemctl --type service list-units",
+        "systemctl",
+        "sudo systemctl show -p ActiveState --value nginx",
+        "systemctl --user restart own",
+        "sudo service nginx status",
+    ] {
+        assert_eq!(beside(command), "local", "{command}");
+    }
+    assert_eq!(beside("sudo systemctl --no-pager restart nginx"), "unit.restart nginx.service");
+    assert_eq!(beside("sudo service nginx restart"), "unit.restart nginx.service");
+}
+
+#[test]
+fn values_of_options_are_no_files() {
+    for command in [
+        "sed -i -e s/a/b/ -e s/c/d/ a.conf",
+        "install -m 0644 /etc/hosts hosts",
+        "cp -t /w/task/sub /etc/hosts",
+        "mkdir -m 0700 sub",
+    ] {
+        assert_eq!(told(&call(command)), "local", "{command}");
+    }
+    assert_eq!(
+        told(&call("cp -t /etc/nginx a.conf b.conf")),
+        "file.write /etc/nginx/a.conf; file.write /etc/nginx/b.conf"
+    );
 }

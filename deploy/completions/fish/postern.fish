@@ -52,6 +52,7 @@ complete -c postern -n "__fish_postern_needs_command" -f -a "config" -d 'The age
 complete -c postern -n "__fish_postern_needs_command" -f -a "model" -d 'Models: what they answer with'
 complete -c postern -n "__fish_postern_needs_command" -f -a "shell" -d 'The agent\'s own commands'
 complete -c postern -n "__fish_postern_needs_command" -f -a "mcp" -d 'The MCP server: offers what the policy grants this user as tools to any agent'
+complete -c postern -n "__fish_postern_needs_command" -f -a "exec" -d 'Run a program whose `sudo`, `apt-get`, `systemctl` and so on become requests of this user\'s: puts /usr/lib/postern/shims first in PATH and sets `NoNewPrivileges`. It is no sandbox'
 complete -c postern -n "__fish_postern_needs_command" -f -a "serve" -d 'The service behind agent.sock'
 complete -c postern -n "__fish_postern_needs_command" -f -a "tell-operators" -d 'Write on operators\' terminals that a request waits: what postern-announce@.service does'
 complete -c postern -n "__fish_postern_using_subcommand run" -l plan -d 'Carry out this plan: a file as `postern plan --json` prints it; - reads standard input' -r -F
@@ -919,6 +920,15 @@ complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_sub
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s q -l quiet -d 'No progress and no hints'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -l direct -d 'Ask the helper itself, as this user, not through the agent'
 complete -c postern -n "__fish_postern_using_subcommand mcp; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c postern -n "__fish_postern_using_subcommand exec" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
+lines\t''"
+complete -c postern -n "__fish_postern_using_subcommand exec" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r
+complete -c postern -n "__fish_postern_using_subcommand exec" -l reason -d 'Why, for the audit log' -r
+complete -c postern -n "__fish_postern_using_subcommand exec" -l request-id -d 'The request\'s own id (UUIDv7): asked again under it, the helper acts once' -r
+complete -c postern -n "__fish_postern_using_subcommand exec" -l dry-run -d 'Show what would be done, change nothing'
+complete -c postern -n "__fish_postern_using_subcommand exec" -s q -l quiet -d 'No progress and no hints'
+complete -c postern -n "__fish_postern_using_subcommand exec" -l direct -d 'Ask the helper itself, as this user, not through the agent'
+complete -c postern -n "__fish_postern_using_subcommand exec" -s h -l help -d 'Print help'
 complete -c postern -n "__fish_postern_using_subcommand serve" -l json -d 'Print one JSON object at the end; with =lines one for every event' -r -f -a "object\t''
 lines\t''"
 complete -c postern -n "__fish_postern_using_subcommand serve" -l timeout -d 'Wait at most so long for locks, jobs and approval, such as 90s or 5m' -r

@@ -4,6 +4,7 @@ mod ansible;
 mod grpc;
 mod mcp;
 mod python;
+mod sudo;
 mod wheel;
 
 use postern_tests::{Installed, Release};
@@ -14,4 +15,5 @@ fn stock_clients_are_served_as_their_own_user() {
     mcp::session(&host);
     grpc::session(&host);
     ansible::session(&host);
+    sudo::session(&host);
 }

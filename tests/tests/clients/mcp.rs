@@ -8,7 +8,7 @@ use postern_tests::{Installed, Output};
 use crate::python;
 
 /// The user whose agent it is.
-const CODER: &str = "coder";
+pub const CODER: &str = "coder";
 /// A person who may approve.
 const OPERATOR: &str = "oper";
 /// The SDK of the test, from `PyPI`.

@@ -1,0 +1,109 @@
+//! The helper, asked by a shim as the user that runs it.
+
+use super::call::Step;
+use super::output::output;
+use super::steps::say;
+use super::wire::ShimReply;
+use crate::client::helper::Helper;
+use crate::client::operators;
+use crate::client::pending_request::{Outcome, PendingRequest, left, new_id, reason};
+use crate::client::transport::Transport;
+use crate::config::host::Host;
+use crate::protocol::event::{Event, Status};
+use crate::protocol::mode::Mode;
+use crate::protocol::request::Request;
+use crate::render;
+use nix::unistd::getuid;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tokio::runtime::Builder;
+
+/// The exit code of a program that an interrupt ended.
+const INTERRUPTED: i32 = 130;
+
+/// The way to the helper. Nothing is connected before something is asked.
+pub struct Client {
+    socket: PathBuf,
+    reason: String,
+}
+
+impl Client {
+    /// For a call of these words.
+    pub fn new(host: &Host, words: &[String]) -> Self {
+        // Arguments and variables may be secrets: only the shim's own name is told.
+        let reason = reason(words.first().map_or("", String::as_str));
+        Self { socket: host.helper_socket.clone(), reason }
+    }
+
+    /// Asks for one step.
+    pub fn step(&self, step: &Step) -> Result<ShimReply, String> {
+        Ok(reply(&step.request, &self.ask(step.request.clone())?))
+    }
+
+    /// Asks, and waits for whoever must approve it. An interrupt ends the waiting, and this process.
+    pub fn ask(&self, request: Request) -> Result<Outcome, String> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
+        let ask = PendingRequest {
+            request,
+            id: new_id(),
+            mode: Mode::Execute,
+            reason: self.reason.clone(),
+            task: String::new(),
+            claimed_uid: getuid().as_raw(),
+            wait_ms: 0,
+        };
+        let helper = Transport::Helper(Helper::new(&self.socket));
+        let mut waiting_for = None;
+        let mut on = |event: &Event| {
+            if let Event::Waiting(waiting) = event {
+                let id = operators::approval_id(&waiting.approval_id).map(str::to_owned);
+                let until = render::clock(waiting.expires_unix_s);
+                let which = id.as_deref().unwrap_or("ID");
+                say(
+                    &format!("postern: waiting for an operator until {until}: postern-admin approve {which}"),
+                    0,
+                );
+                waiting_for = id;
+            }
+        };
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                outcome = helper.ask(&ask, &mut on) => Some(outcome),
+                _ = tokio::signal::ctrl_c() => None,
+            }
+        });
+        if let Some(outcome) = outcome {
+            return Ok(outcome);
+        }
+        say(&format!("postern: {}", left(&ask.id, waiting_for.as_deref()).message), 0);
+        std::process::exit(INTERRUPTED);
+    }
+}
+
+/// How a script hears of an outcome.
+pub fn reply(request: &Request, outcome: &Outcome) -> ShimReply {
+    match &outcome.end {
+        Event::Completed(done) if matches!(done.status, Status::Done | Status::Unchanged) => ShimReply {
+            unit: done.unit.as_ref().map(Into::into),
+            output: output(request, done, &installed).into_bytes(),
+            ..ShimReply::default()
+        },
+        Event::Completed(done) => {
+            let code = if done.code.is_empty() { "failed" } else { &done.code };
+            ShimReply::no(code, render::failure(done))
+        }
+        Event::Refused(refused) => ShimReply::no(&refused.code, render::refusal(refused, &outcome.explain)),
+        Event::Error(fault) => ShimReply::no(&fault.code, &fault.message),
+        Event::Accepted(_) | Event::Waiting(_) | Event::Progress(_) | Event::Output(_) => {
+            ShimReply::no("internal", "")
+        }
+    }
+}
+
+/// As dpkg tells everybody.
+fn installed(package: &str) -> Option<String> {
+    let asked = ["--show", "--showformat=${Version}", "--", package];
+    let said = Command::new("/usr/bin/dpkg-query").args(asked).stderr(Stdio::null()).output().ok()?;
+    String::from_utf8(said.stdout).ok().filter(|version| !version.is_empty())
+}
