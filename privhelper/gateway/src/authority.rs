@@ -76,7 +76,16 @@ impl AsyncRead for ClientReader {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.client).poll_read(context, buffer))?;
-        buffer.filled_mut().iter_mut().skip(before).for_each(|byte| self.pass(byte));
+        let mut bytes = buffer.filled_mut().iter_mut().skip(before);
+        while let Some(byte) = bytes.next() {
+            self.pass(byte);
+            // Bodies are long: a frame that is no HEADERS is passed over as a whole.
+            if self.payload > 0 && !self.is_headers {
+                let left = bytes.len().min(usize::try_from(self.payload).unwrap_or(usize::MAX));
+                self.payload = self.payload.saturating_sub(u32::try_from(left).unwrap_or(u32::MAX));
+                bytes.by_ref().take(left).for_each(drop);
+            }
+        }
         Poll::Ready(Ok(()))
     }
 }
