@@ -194,7 +194,7 @@ fn ports(host: &Installed, abi: u32) {
     let mut ask = python("ports.py", &[]);
     ask["ports"] = json!([7001]);
     let answer = call(host, &ask);
-    assert_eq!(answer["fault"]["code"], "unenforced", "{answer}");
+    assert_eq!(answer["agent_error"]["code"], "unenforced", "{answer}");
     ask["unenforced"] = json!("report");
     let answer = call(host, &ask);
     assert_eq!(answer["record"]["sandbox"]["enforced"], false, "{answer}");

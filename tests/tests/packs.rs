@@ -478,12 +478,18 @@ fn disk_space(host: &Host) {
 }
 
 fn services(host: &Host) {
-    host.add("services", &["units=redis-server.service,logrotate.timer"]);
-    host.done(&["service", "mask", "logrotate.timer"]);
-    host.is("test \"$(systemctl is-enabled logrotate.timer)\" = masked");
-    host.done(&["service", "unmask", "logrotate.timer"]);
-    host.done(&["service", "restart", "redis-server"]);
-    host.done(&["service", "status", "redis-server", "--lines", "20"]);
+    // Units that no other pack grants: a rule that no request can use is a finding.
+    host.is("cd /usr/lib/systemd/system
+        printf '[Service]\nExecStart=/bin/sleep infinity\n' | tee worker.service >nightly.service
+        printf '[Timer]\nOnCalendar=03:00\n[Install]\nWantedBy=timers.target\n' >nightly.timer
+        systemctl daemon-reload");
+    host.add("services", &["units=worker.service,nightly.timer"]);
+    host.done(&["service", "mask", "nightly.timer"]);
+    host.is("test \"$(systemctl is-enabled nightly.timer)\" = masked");
+    host.done(&["service", "unmask", "nightly.timer"]);
+    host.done(&["service", "restart", "worker"]);
+    host.is("systemctl is-active --quiet worker.service");
+    host.done(&["service", "status", "worker", "--lines", "20"]);
     host.ends(&["service", "stop", "postern-audit"], 3);
 }
 

@@ -313,7 +313,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     let json = prop_oneof![
         Just(r#"{"program":{"shell":"true"},"profile":"read_only","task":"t","time_ms":1000,"output":10,"ports":[],"read_roots":[],"unenforced":"report"}"#.to_owned()),
         Just(r#"{"record":{"ended":"exited","exit_code":0,"signal":null,"stdout":"!","stderr":"","truncated":false,"duration_ms":1,"sandbox":{"profile":"none","enforced":true,"controls":[]}}}"#.to_owned()),
-        Just(r#"{"fault":{"code":"c","message":"m"}}"#.to_owned()),
+        Just(r#"{"agent_error":{"code":"c","message":"m"}}"#.to_owned()),
         any::<String>(),
     ];
     let length = prop_oneof![Just(None), any::<u32>().prop_map(Some), (0..300_u32).prop_map(Some)];
