@@ -19,9 +19,6 @@ impl Session<'_> {
     /// Asks one request and prints its outcome.
     pub(super) async fn typed(&mut self, request: Request, mode: Mode) -> Exit {
         let (mut outcome, ask) = self.asked(request, mode).await;
-        if mode == Mode::Check {
-            return self.verdict(&outcome);
-        }
         if mode == Mode::Preview && Exit::of_end(&outcome.end) == Exit::Done {
             outcome.views = self.views(&ask.request).await;
         }

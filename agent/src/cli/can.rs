@@ -59,7 +59,7 @@ impl Session<'_> {
     }
 
     /// Yes, with approval, or no: exit 0, 4, 3.
-    pub(super) fn verdict(&mut self, outcome: &Outcome) -> Exit {
+    fn verdict(&mut self, outcome: &Outcome) -> Exit {
         let (exit, text) = match &outcome.end {
             Event::Completed(done) => {
                 let rule =

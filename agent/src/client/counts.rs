@@ -1,14 +1,15 @@
-//! What the agent knows of its requests to the helper, counted for `/metrics`.
+//! Counts of the agent's requests to the helper, for `/metrics`.
 
 use super::pending_request::{Outcome, PendingRequest};
 use crate::protocol::event::{Decision, Event};
+use crate::protocol::exit::Exit;
 use crate::protocol::mode::Mode;
+use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The labels of a request. No value comes from a person or a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -61,8 +62,7 @@ impl Counts {
     pub fn end(&self, ask: &PendingRequest, outcome: &Outcome) {
         let decision = decision(&outcome.end);
         if decision != "none" {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.last_answer.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+            self.last_answer.set(Timestamp::now().as_second());
         }
         if ask.mode == Mode::Execute {
             self.requests.get_or_create(&Labels { verb: ask.request.verb(), decision }).inc();
@@ -99,9 +99,7 @@ fn decision(end: &Event) -> &'static str {
             Decision::Deny => "refused",
             Decision::Allow | Decision::Unspecified => "allow",
         },
-        Event::Refused(refused) if matches!(&*refused.code, "not_approved" | "approval_expired") => {
-            "not_approved"
-        }
+        Event::Refused(_) if Exit::of_end(end) == Exit::NotApproved => "not_approved",
         Event::Refused(_) => "refused",
         _ => "none",
     }

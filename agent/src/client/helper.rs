@@ -48,7 +48,7 @@ impl Helper {
         Self { hook: hook.map(Box::new), ..self }
     }
 
-    /// What was counted of its requests.
+    /// The counts of its requests.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts

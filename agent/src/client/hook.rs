@@ -3,8 +3,9 @@
 //!
 //! The program runs as the agent does, in the agent's sandbox. What becomes of it changes nothing for the request.
 
-use super::notices::{Notices, host_name};
+use super::notices::Notices;
 use super::pending_request::PendingRequest;
+use crate::config::host::host_name;
 use crate::config::values::WebhookEvent;
 use crate::protocol::event::Waiting;
 use nix::sys::signal::{Signal, killpg};
@@ -27,9 +28,9 @@ const TARGET_LIMIT: usize = 1000;
 
 /// A program to tell, a webhook, or both.
 pub struct Hook {
-    /// Empty where there is no program.
+    /// The program and its arguments; empty where there is none.
     command: Arc<[String]>,
-    webhook: Option<Notices>,
+    webhook: Notices,
     /// Longest time of one run.
     time: Duration,
     notified: Mutex<VecDeque<String>>,
@@ -39,8 +40,8 @@ pub struct Hook {
 impl Hook {
     /// A hook with a program's absolute path and its arguments, and the webhook; `None` where there is neither.
     #[must_use]
-    pub fn new(command: &[String], time: Duration, webhook: Option<Notices>) -> Option<Self> {
-        (!command.is_empty() || webhook.is_some()).then(|| Self {
+    pub fn new(command: &[String], time: Duration, webhook: Notices) -> Option<Self> {
+        (!command.is_empty() || !webhook.is_empty()).then(|| Self {
             command: command.into(),
             webhook,
             time,
@@ -58,11 +59,9 @@ impl Hook {
         let target: String = ask.request.target().chars().take(TARGET_LIMIT).collect();
         let message = json!({
             "v": 1, "approval_id": waiting.approval_id, "task": ask.task, "verb": ask.request.verb(),
-            "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host_name(),
+            "target": target, "rule": rule, "expires_unix_s": waiting.expires_unix_s, "host": host_name().unwrap_or_default(),
         });
-        if let Some(webhook) = &self.webhook {
-            webhook.send(WebhookEvent::Waiting, message.clone());
-        }
+        self.webhook.send(WebhookEvent::Waiting, message.clone());
         if self.command.is_empty() {
             return;
         }

@@ -11,16 +11,16 @@ const QUEUE: usize = 256;
 /// One message.
 #[derive(Debug)]
 pub struct Notice {
-    /// What happened.
+    /// The event that it is about.
     pub event: WebhookEvent,
-    /// When it happened.
+    /// The time of the event.
     pub time: Timestamp,
     /// Ids, verbs and objects; never content of files, words of a task or values of secrets.
     pub data: Value,
 }
 
 /// A queue for each event that the configuration names: many ended tasks cannot displace a request that waits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Notices(Vec<(WebhookEvent, Sender<Notice>)>);
 
 impl Notices {
@@ -35,6 +35,18 @@ impl Notices {
         (Self(senders), receivers)
     }
 
+    /// Whether no event is configured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the configuration names this event.
+    #[must_use]
+    pub fn has(&self, event: WebhookEvent) -> bool {
+        self.0.iter().any(|(known, _)| *known == event)
+    }
+
     /// Queues a message, if the configuration names its event. Never waits.
     pub fn send(&self, event: WebhookEvent, data: Value) {
         let Some((_, queue)) = self.0.iter().find(|(known, _)| *known == event) else { return };
@@ -42,10 +54,4 @@ impl Notices {
             tracing::warn!(event = "webhook", "a message was dropped: {QUEUE} are waiting already");
         }
     }
-}
-
-/// Returns this host's name.
-#[must_use]
-pub fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }

@@ -69,3 +69,9 @@ fn editor() -> Vec<String> {
     });
     named.unwrap_or_else(|| vec!["editor".to_owned()])
 }
+
+/// This host's name, if the kernel tells it.
+pub fn host_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned())
+}

@@ -220,12 +220,8 @@ impl BaseUrl {
 
 impl Value for BaseUrl {
     fn from_text(text: &str) -> Result<Self, String> {
-        // The text is not repeated where a password may stand in it.
-        let url = reqwest::Url::parse(text).map_err(|e| format!("the base URL cannot be read: {e}"))?;
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err("the base URL must begin with http:// or https:// and name a host".to_owned());
-        }
-        if !url.username().is_empty() || url.password().is_some() {
+        let url = web_url(text, "base URL", "http:// or https://")?;
+        if has_login(&url) {
             return Err("no name or password belongs into the base URL: give a key".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {
@@ -239,6 +235,20 @@ impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// An http or https URL with a host.
+fn web_url(text: &str, what: &str, beginning: &str) -> Result<reqwest::Url, String> {
+    // The text is not repeated where a password may stand in it.
+    let url = reqwest::Url::parse(text).map_err(|e| format!("the {what} cannot be read: {e}"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(format!("the {what} must begin with {beginning} and name a host"));
+    }
+    Ok(url)
+}
+
+fn has_login(url: &reqwest::Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 /// The URL that a webhook's messages are posted to, exactly as it is written.
@@ -255,11 +265,8 @@ impl WebhookUrl {
 
 impl Value for WebhookUrl {
     fn from_text(text: &str) -> Result<Self, String> {
-        let url = reqwest::Url::parse(text).map_err(|e| format!("the webhook's URL cannot be read: {e}"))?;
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err("the webhook's URL must begin with https:// and name a host".to_owned());
-        }
-        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        let url = web_url(text, "webhook's URL", "https://")?;
+        if has_login(&url) || url.fragment().is_some() {
             return Err("the webhook's URL takes no user name, password or fragment".to_owned());
         }
         let url = Self(BaseUrl(url.as_str().to_owned()));

@@ -10,7 +10,7 @@ use crate::client::pending_request::{Outcome, PendingRequest, left};
 use crate::llm::tools::Call;
 use crate::protocol::event::{AgentError, Decision, Event, Phase, Status};
 use crate::protocol::mode::Mode;
-use crate::protocol::request::Request;
+use crate::protocol::request::{Request, overlap};
 use crate::protocol::task::Task;
 use crate::protocol::tool::{FileTool, Tool};
 use crate::protocol::tool_request::request as request_of;
@@ -257,8 +257,7 @@ fn plain(tool: &Tool) -> Option<Request> {
 /// Whether two requests come to the same in either order: verbs of one kind for other objects, neither within the other.
 /// A package brings units and files and a command may change anything, so that across kinds the order counts.
 fn is_independent(one: &Request, other: &Request) -> bool {
-    let is_within = |a: &String, b: &String| a == b || a.starts_with(&format!("{b}/"));
-    let share = |a: &String| other.objects().iter().any(|b| is_within(a, b) || is_within(b, a));
+    let share = |a: &String| other.objects().iter().any(|b| overlap(a, b));
     match (one, other) {
         // One command with other values.
         (Request::CommandRun(a), Request::CommandRun(b)) => a.name == b.name && a.parameters != b.parameters,

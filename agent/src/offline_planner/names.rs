@@ -14,15 +14,8 @@ impl<'a> Orders<'a> {
         names: &[&Token],
         start: &Cursor<'a>,
     ) -> Result<Vec<String>, NotUnderstood> {
-        if let [only] = names
-            && is_pronoun(only)
-        {
-            return match &self.subject {
-                Subject::Packages(packages) if fits_pronoun(only, packages) => Ok(packages.clone()),
-                _ => Err(start.error("name the package instead of \"it\"")),
-            };
-        }
-        let names = checked(names, start, is_package, "is no package's name")?;
+        let last = if let Subject::Packages(packages) = &self.subject { Some(packages) } else { None };
+        let names = meant(names, last, start, "package", is_package, "is no package's name")?;
         self.subject = Subject::Packages(names.clone());
         Ok(names)
     }
@@ -60,15 +53,9 @@ impl<'a> Orders<'a> {
         names: &[&Token],
         start: &Cursor<'a>,
     ) -> Result<Vec<String>, NotUnderstood> {
-        if let [only] = names
-            && is_pronoun(only)
-        {
-            return match &self.subject {
-                Subject::Paths(paths) if fits_pronoun(only, paths) => Ok(paths.clone()),
-                _ => Err(start.error("name the file instead of \"it\"")),
-            };
-        }
-        let paths = checked(names, start, is_plain_path, "is no absolute path in its plain form")?;
+        let last = if let Subject::Paths(paths) = &self.subject { Some(paths) } else { None };
+        let fault = "is no absolute path in its plain form";
+        let paths = meant(names, last, start, "file", is_plain_path, fault)?;
         self.subject = Subject::Paths(paths.clone());
         Ok(paths)
     }
@@ -81,6 +68,24 @@ impl<'a> Orders<'a> {
         let mut paths = self.paths(&[token], &start)?;
         if paths.len() == 1 { Ok(paths.swap_remove(0)) } else { Err(start.error("name the one file")) }
     }
+}
+
+/// The names; a pronoun alone stands for those of its kind that were named `last`.
+fn meant(
+    names: &[&Token],
+    last: Option<&Vec<String>>,
+    start: &Cursor,
+    noun: &str,
+    fits: impl Fn(&str) -> bool,
+    fault: &str,
+) -> Result<Vec<String>, NotUnderstood> {
+    if let [only] = names
+        && is_pronoun(only)
+    {
+        let last = last.filter(|last| fits_pronoun(only, last)).cloned();
+        return last.ok_or_else(|| start.error(format!("name the {noun} instead of \"it\"")));
+    }
+    checked(names, start, fits, fault)
 }
 
 fn checked(

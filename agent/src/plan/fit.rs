@@ -1,6 +1,7 @@
 //! Whether a plan of commands can be carried out as it says.
 
 use super::meaning::Meaning;
+use crate::config::host::host_name;
 use crate::protocol::plan::{Check, Code, CommandPlan, Step, Unfit, unfit};
 use crate::protocol::tool::Tool;
 use crate::protocol::tool_request::request;
@@ -135,6 +136,5 @@ pub fn changes(tool: &Tool) -> bool {
 }
 
 fn is_here(host: &str) -> bool {
-    matches!(host, "localhost" | "127.0.0.1" | "::1")
-        || std::fs::read_to_string("/proc/sys/kernel/hostname").is_ok_and(|name| name.trim_end() == host)
+    matches!(host, "localhost" | "127.0.0.1" | "::1") || host_name().is_some_and(|name| name == host)
 }

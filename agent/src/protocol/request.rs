@@ -201,3 +201,10 @@ impl ToSchema for Request {
         "OneRequest".into()
     }
 }
+
+/// Whether two objects of requests are the same, or one is within the other.
+pub(crate) fn overlap(a: &str, b: &str) -> bool {
+    let is_within =
+        |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_within(a, b) || is_within(b, a)
+}

@@ -27,8 +27,8 @@ pub struct App {
     pub requests: Arc<Limit>,
     /// Makes the steps of tasks; without one the offline planner does.
     pub model: Option<Arc<Model>>,
-    /// The way to the webhook.
-    pub notices: Option<Notices>,
+    /// The queues of the webhook's messages.
+    pub notices: Notices,
 }
 
 /// A model's endpoint, and what a task with it may cost.

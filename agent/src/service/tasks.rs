@@ -265,7 +265,7 @@ pub async fn cancel(
             if entry.cancel_queued() {
                 app.queue.remove(&entry);
                 entry.close();
-                tell_webhook(app.notices.as_ref(), &entry);
+                tell_webhook(&app.notices, &entry);
             }
             Json(entry.task()).into_response()
         }

@@ -4,9 +4,9 @@
 use crate::client::notices::{Notice, Notices};
 use crate::config::secret;
 use crate::config::tables::{Retry, Webhook};
-use crate::llm::endpoints::client;
-use crate::llm::endpoints::failure::{Failure, Kind, retry_after};
-use backon::{BackoffBuilder, ExponentialBuilder};
+use crate::llm::endpoints::failure::{Failure, Kind};
+use crate::llm::endpoints::{client, retry_after};
+use backon::{ExponentialBuilder, Retryable};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -26,20 +26,20 @@ const TRY_LIMIT: Duration = Duration::from_secs(10);
 const KEY_PREFIX: &str = "whsec_";
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// Starts the senders that the configuration names. Returns their queues, or the fault; neither without a webhook.
-pub fn start(webhook: &Webhook, retry: &Retry) -> (Option<Notices>, Option<String>) {
+/// Starts the senders that the configuration names. Returns their queues, of which there are none without a webhook, and the fault.
+pub fn start(webhook: &Webhook, retry: &Retry) -> (Notices, Option<String>) {
     match sender(webhook, retry) {
         Ok(notices) => (notices, None),
         Err(why) => {
             let why = format!("the webhook is not in use: {why}");
             tracing::error!(event = "webhook", "{why}");
-            (None, Some(why))
+            (Notices::default(), Some(why))
         }
     }
 }
 
-fn sender(webhook: &Webhook, retry: &Retry) -> Result<Option<Notices>, String> {
-    let (Some(url), Some(secret)) = (&webhook.url, &webhook.secret) else { return Ok(None) };
+fn sender(webhook: &Webhook, retry: &Retry) -> Result<Notices, String> {
+    let (Some(url), Some(secret)) = (&webhook.url, &webhook.secret) else { return Ok(Notices::default()) };
     let text = secret::fetch(secret)?;
     let key = text.expose_secret().strip_prefix(KEY_PREFIX).and_then(|key| STANDARD.decode(key).ok());
     let key = key.filter(|key| KEY_BYTES.contains(&key.len())).ok_or_else(|| {
@@ -52,7 +52,7 @@ fn sender(webhook: &Webhook, retry: &Retry) -> Result<Option<Notices>, String> {
         // Ends when the last clone of `notices` is dropped.
         tokio::spawn(Arc::clone(&sender).send_all(queue));
     }
-    Ok(Some(notices))
+    Ok(notices)
 }
 
 /// Posts messages to the webhook's URL.
@@ -88,13 +88,13 @@ impl Sender {
             .with_max_delay(self.retry.backoff_max.0)
             .with_max_times(usize::try_from(self.retry.max_attempts).unwrap_or(usize::MAX))
             .with_jitter();
-        let mut pauses = pauses.build();
-        loop {
-            let Err(failure) = self.post(id, body).await else { return Ok(()) };
-            let Some(pause) = pauses.next().filter(|_| failure.is_passing()) else { return Err(failure) };
-            let asked = failure.retry_after.unwrap_or_default().min(self.retry.backoff_max.0);
-            sleep(pause.max(asked)).await;
-        }
+        let asked = |failure: &Failure| failure.retry_after.unwrap_or_default().min(self.retry.backoff_max.0);
+        (|| self.post(id, body))
+            .retry(pauses)
+            .sleep(sleep)
+            .when(Failure::is_passing)
+            .adjust(|failure, pause| pause.map(|pause| pause.max(asked(failure))))
+            .await
     }
 
     async fn post(&self, id: &str, body: &str) -> Result<(), Failure> {
@@ -114,14 +114,13 @@ impl Sender {
         if status.is_success() {
             return Ok(());
         }
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let retry_after = retry_after(header, SystemTime::now());
+        let retry_after = retry_after(response.headers());
         let advice = if status.is_redirection() { "; redirects are not followed" } else { "" };
         let message = format!("the webhook's endpoint answers {}{advice}", status.as_u16());
         Err(Failure { retry_after, ..Failure::new(Kind::Status(status.as_u16()), message) })
     }
 
-    /// `v1,` and HMAC-SHA-256 in base64.
+    /// The signature of a text: `v1,` and its HMAC-SHA-256 in base64.
     fn sign(&self, text: &str) -> String {
         // HMAC accepts keys of every length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.key.expose_secret()) else {

@@ -2,11 +2,11 @@
 
 use super::app::Model;
 use crate::agent_loop::budget::Budget;
-use crate::client::notices::{Notices, host_name};
+use crate::client::notices::Notices;
 use crate::client::operators;
 use crate::client::transport::Transport;
 use crate::client::undo::{Earlier, UndoGrants};
-use crate::config::host::Host;
+use crate::config::host::{Host, host_name};
 use crate::config::site_prompt;
 use crate::config::tables::Limits;
 use crate::config::values::WebhookEvent;
@@ -36,8 +36,8 @@ pub struct Worker {
     pub local: ReadTools,
     pub secrets: Arc<Secrets>,
     pub consents: Arc<Consents>,
-    /// The way to the webhook.
-    pub notices: Option<Notices>,
+    /// The queues of the webhook's messages.
+    pub notices: Notices,
     /// The host: the site's words for every model are there, and the operators' terminals.
     pub host: Host,
 }
@@ -61,7 +61,7 @@ impl Worker {
                     let entry = entries.remove(&id);
                     if let (Some(entry), true) = (entry, ended.is_err_and(|error| error.is_panic())) {
                         panicked(&entry);
-                        tell(worker.notices.as_ref(), &entry);
+                        tell(&worker.notices, &entry);
                     }
                 }
             }
@@ -77,7 +77,7 @@ impl Worker {
         }
         if let Some(task) = entry.begin() {
             self.carry_out(entry, task, slot).await;
-            tell(self.notices.as_ref(), entry);
+            tell(&self.notices, entry);
         }
     }
 
@@ -159,11 +159,13 @@ impl Worker {
 }
 
 /// Queues the webhook's message about a task that ended.
-pub fn tell(notices: Option<&Notices>, entry: &Entry) {
-    let Some(notices) = notices else { return };
+pub fn tell(notices: &Notices, entry: &Entry) {
+    if !notices.has(WebhookEvent::Completed) {
+        return;
+    }
     let task = entry.task();
     let data = json!({
-        "task": task.id, "trace_id": task.trace_id, "status": task.status, "changes": task.changes, "host": host_name(),
+        "task": task.id, "trace_id": task.trace_id, "status": task.status, "changes": task.changes, "host": host_name().unwrap_or_default(),
     });
     notices.send(WebhookEvent::Completed, data);
 }

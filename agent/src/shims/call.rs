@@ -5,6 +5,7 @@ use super::unit_query::UnitQuery;
 use crate::protocol::request::Request;
 use crate::shell_parser::options::{OptionOrder, Options, Parsed};
 use crate::shell_parser::script::Word;
+use std::ffi::OsString;
 
 /// What the place tells where a shimmed program was called. What it reads, it reads as the tool's own user.
 pub trait ShimHost {
@@ -108,6 +109,15 @@ pub fn program(argv: &[String]) -> String {
         Some(("/usr/bin" | "/usr/sbin" | "/bin" | "/sbin", name)) => name.to_owned(),
         Some(_) | None => word.to_owned(),
     }
+}
+
+/// The words of a call under the program's own name, also where it was called by its whole path, such as
+/// `$(command -v sed)` gives: in the real one's place it would find itself again. `None` if a word is not UTF-8.
+pub fn own_words(argv: &[OsString], name: &str) -> Option<Vec<String>> {
+    let words = argv.iter().map(|word| word.to_str().map(str::to_owned));
+    let mut words = words.collect::<Option<Vec<String>>>()?;
+    name.clone_into(words.first_mut()?);
+    Some(words)
 }
 
 /// Whether a variable only says how a program talks. Others may change what it acts on.

@@ -77,10 +77,12 @@ impl Caller {
             }
             Event::Completed(done) if done.status == Status::Done => Err("too large".to_owned()),
             Event::Refused(refused) => Err(render::refusal(refused, &outcome.explain)),
-            Event::Completed(_) | Event::Error(_) | Event::Accepted(_) | Event::Waiting(_) => {
-                Err(closed.to_string())
-            }
-            Event::Progress(_) | Event::Output(_) => Err(closed.to_string()),
+            Event::Completed(_)
+            | Event::Error(_)
+            | Event::Accepted(_)
+            | Event::Waiting(_)
+            | Event::Progress(_)
+            | Event::Output(_) => Err(closed.to_string()),
         }
     }
 }
@@ -111,7 +113,6 @@ impl ShimHost for Caller {
     }
 
     fn owns(&self, path: &str) -> bool {
-        let is_mine = |uid: u32| Uid::from_raw(uid) == geteuid();
         self.reaches_systemd() && Path::new(path).metadata().is_ok_and(|file| is_mine(file.uid()))
     }
 
@@ -168,6 +169,10 @@ impl ShimHost for Caller {
     }
 }
 
+fn is_mine(uid: u32) -> bool {
+    Uid::from_raw(uid) == geteuid()
+}
+
 /// Whether this user may write, create and remove a file of this name.
 fn may_change(path: &Path) -> bool {
     let may_write = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
@@ -175,7 +180,6 @@ fn may_change(path: &Path) -> bool {
     match path.symlink_metadata() {
         // In a sticky directory only the owner of a file, or of the directory, may replace or remove it.
         Ok(file) => {
-            let is_mine = |uid: u32| Uid::from_raw(uid) == geteuid();
             let may_replace = parent.metadata().is_ok_and(|directory| {
                 directory.mode() & 0o1000 == 0 || is_mine(directory.uid()) || is_mine(file.uid())
             });

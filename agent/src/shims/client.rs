@@ -82,7 +82,7 @@ impl Client {
 }
 
 /// How a script hears of an outcome.
-pub fn reply(request: &Request, outcome: &Outcome) -> ShimReply {
+fn reply(request: &Request, outcome: &Outcome) -> ShimReply {
     match &outcome.end {
         Event::Completed(done) if matches!(done.status, Status::Done | Status::Unchanged) => ShimReply {
             unit: done.unit.as_ref().map(Into::into),

@@ -1,11 +1,12 @@
 //! `cp`, `mv` and `install`: content with its attributes from one place to another.
 
-use super::call::{Attributes, ParsedOptions, ShimHost, Step, Steps, parse, step};
+use super::call::{Attributes, ShimHost, Step, Steps, parse, step};
 use super::exit_status::ProgramFamily;
-use super::files::{change, hash, write};
-use super::operands::{absolute, mode_of, option};
+use super::files::{change, write};
+use super::operands::{absolute, given_mode, has, option};
 use super::owners::missing_ancestors;
-use crate::protocol::args::{ChangeKind, Changes, FileChange, NewDirectory, any};
+use crate::client::patching::sha256;
+use crate::protocol::args::{Changes, FileChange, NewDirectory, any};
 use crate::protocol::request::Request;
 
 /// The mode that a request gives a new file by itself.
@@ -46,10 +47,6 @@ fn pairs(
         .collect()
 }
 
-fn has(options: &ParsedOptions, names: &[&str]) -> bool {
-    options.iter().any(|(name, _)| names.contains(&name.as_str()))
-}
-
 fn content(source: &str, place: &dyn ShimHost) -> Result<Vec<u8>, String> {
     place.read(source).map_err(|why| {
         if place.is_directory(source) {
@@ -68,11 +65,6 @@ fn new_mode(source: &str, path: &str, place: &dyn ShimHost) -> Attributes {
     Attributes { mode: mode.unwrap_or_default(), ..Attributes::default() }
 }
 
-/// Mode and owners of the source.
-fn kept(source: &str, place: &dyn ShimHost) -> Attributes {
-    place.attributes(source).unwrap_or_default()
-}
-
 pub fn copy(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "f t: --force --target-directory=")
         .map_err(|why| format!("{why}; a request copies one file's content, not trees, times or owners"))?;
@@ -88,7 +80,7 @@ pub fn copy(argv: &[String], place: &mut dyn ShimHost) -> Steps {
 pub fn install(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) =
         parse(argv, "m: o: g: t: d C D --mode= --owner= --group= --target-directory= --directory --compare")?;
-    let mode = option(&options, &["m", "mode"]).map_or(Ok(String::new()), mode_of)?;
+    let mode = given_mode(&options)?;
     let own = |names: &[&str]| option(&options, names).unwrap_or_default().to_owned();
     let (owner, group) = (own(&["o", "owner"]), own(&["g", "group"]));
     if has(&options, &["d", "directory"]) {
@@ -128,18 +120,14 @@ pub fn rename(argv: &[String], place: &mut dyn ShimHost) -> Steps {
             return Err(format!("{source} is a symbolic link, which no request moves"));
         }
         let content = content(&source, place)?;
-        let mode = kept(&source, place).mode;
-        let given =
-            Attributes { mode: if mode == USUAL { String::new() } else { mode }, ..Attributes::default() };
+        let mode = place.attributes(&source).map(|seen| seen.mode).filter(|mode| mode != USUAL);
+        let given = Attributes { mode: mode.unwrap_or_default(), ..Attributes::default() };
         if place.is_own(&source) {
             let request = write(path, content, given);
             return Ok(Step { moved: Some(source), ..step(request, ProgramFamily::Files) });
         }
         // Both or neither: one request. What is removed is what was read.
-        let gone = FileChange {
-            kind: ChangeKind::Remove,
-            ..change(source, Vec::new(), hash(&content), Attributes::default())
-        };
+        let gone = FileChange::remove(source, sha256(&content));
         let changes = vec![change(path, content, any(), given), gone];
         Ok(step(Request::FilePatch(Changes { changes }), ProgramFamily::Files))
     });

@@ -2,11 +2,10 @@
 
 use super::call::{Attributes, ShimHost, Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
-use super::operands::absolute;
-use crate::protocol::args::{Change, ChangeKind, FileChange, OneChange, RemoveFile, any};
+use super::operands::{absolute, has};
+use crate::client::patching::sha256;
+use crate::protocol::args::{Change, FileChange, OneChange, RemoveFile, any};
 use crate::protocol::request::Request;
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Whether all files that a call would change are the tool's own. Then no request is needed.
 pub fn is_local(argv: &[String], place: &dyn ShimHost) -> bool {
@@ -73,18 +72,11 @@ fn operands(argv: &[String]) -> (Vec<&String>, bool, Option<&String>) {
 
 pub fn change(path: String, content: Vec<u8>, expect: String, given: Attributes) -> FileChange {
     let Attributes { mode, owner, group } = given;
-    FileChange { path, kind: ChangeKind::Write, content, expect, mode, owner, group }
+    FileChange { mode, owner, group, ..FileChange::write(path, content, expect) }
 }
 
 pub fn write(path: String, content: Vec<u8>, given: Attributes) -> Request {
     Request::FileWrite(Change { change: OneChange(change(path, content, any(), given)) })
-}
-
-pub fn hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// What a write expects of a file that is not there yet.
@@ -96,11 +88,11 @@ pub fn append(path: String, more: &[u8], place: &dyn ShimHost) -> Result<Request
         (Vec::new(), ABSENT.to_owned())
     } else {
         let old = place.read(&path).map_err(|why| format!("to append to {path} it must be read: {why}"))?;
-        let expect = hash(&old);
+        let expect = sha256(&old);
         (old, expect)
     };
     let content = [&old, more].concat();
-    Ok(Request::FileWrite(Change { change: OneChange(change(path, content, expect, Attributes::default())) }))
+    Ok(Request::FileWrite(Change { change: OneChange(FileChange::write(path, content, expect)) }))
 }
 
 /// What `>` comes to.
@@ -110,16 +102,12 @@ pub fn overwrite(path: String, content: Vec<u8>) -> Request {
 
 pub fn tee(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, paths) = parse(argv, "a i --append --ignore-interrupts")?;
-    let appends = options.iter().any(|(name, _)| matches!(name.as_str(), "a" | "append"));
+    let appends = has(&options, &["a", "append"]);
     let input = place.input()?;
     let mut steps = Vec::new();
     for path in paths.iter().filter(|path| *path != "/dev/null") {
         let path = absolute(path, place)?;
-        let request = if appends {
-            append(path, &input, place)?
-        } else {
-            write(path, input.clone(), Attributes::default())
-        };
+        let request = if appends { append(path, &input, place)? } else { overwrite(path, input.clone()) };
         steps.push(step(request, ProgramFamily::Files));
     }
     match steps.first_mut() {
@@ -141,7 +129,7 @@ pub fn touch(argv: &[String], place: &mut dyn ShimHost) -> Steps {
         if !place.is_missing(&path) {
             return Err(format!("{path} is there; no request changes a file's time"));
         }
-        let change = change(path, Vec::new(), ABSENT.to_owned(), Attributes::default());
+        let change = FileChange::write(path, Vec::new(), ABSENT.to_owned());
         Ok(step(Request::FileWrite(Change { change: OneChange(change) }), ProgramFamily::Files))
     });
     made.collect()
@@ -150,11 +138,8 @@ pub fn touch(argv: &[String], place: &mut dyn ShimHost) -> Steps {
 pub fn remove(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) =
         parse(argv, "f --force").map_err(|why| format!("{why}; a request removes one file, not a tree"))?;
-    let excused: &[&str] = if options.iter().any(|(name, _)| matches!(name.as_str(), "f" | "force")) {
-        &["not_found", "directory_missing"]
-    } else {
-        &[]
-    };
+    let excused: &[&str] =
+        if has(&options, &["f", "force"]) { &["not_found", "directory_missing"] } else { &[] };
     if operands.is_empty() && excused.is_empty() {
         return Err("name the files".into());
     }

@@ -22,6 +22,11 @@ pub fn option<'a>(options: &'a [(String, Option<String>)], names: &[&str]) -> Op
     given.find_map(|(_, value)| value.as_deref())
 }
 
+/// Whether an option with one of these names is given.
+pub fn has(options: &[(String, Option<String>)], names: &[&str]) -> bool {
+    options.iter().any(|(name, _)| names.contains(&name.as_str()))
+}
+
 /// An octal mode with four digits and no power of its own.
 pub fn mode_of(text: &str) -> Result<String, String> {
     let digits = text.trim_start_matches('0');

@@ -61,11 +61,13 @@ fn apt<'a>(
         "Reading package lists...\nBuilding dependency tree...\nReading state information...\n".to_owned();
     let steps = done.plan.as_ref().map(|plan| plan.packages.as_slice()).unwrap_or_default();
     for name in names.filter(|name| !steps.iter().any(|step| step.name == *name)) {
-        let version = installed(name).unwrap_or_default();
-        let _ = match (unchanged, version.as_str()) {
-            (NOT_INSTALLED, _) => writeln!(text, "Package '{name}' {unchanged}"),
-            (_, "") => writeln!(text, "{name} {unchanged}."),
-            (_, version) => writeln!(text, "{name} {unchanged} ({version})."),
+        let _ = if unchanged == NOT_INSTALLED {
+            writeln!(text, "Package '{name}' {unchanged}")
+        } else {
+            match installed(name).filter(|version| !version.is_empty()) {
+                Some(version) => writeln!(text, "{name} {unchanged} ({version})."),
+                None => writeln!(text, "{name} {unchanged}."),
+            }
         };
     }
     let of =

@@ -5,8 +5,10 @@
 //! the helper's socket. For everybody else the real program runs with the same arguments, so that PATH can be set
 //! for everybody.
 
+use super::call::own_words;
 use super::caller::{Caller, Own};
 use super::client::Client;
+use super::exit_status::ProgramFamily;
 use super::steps::{say, take};
 use super::translate::{Translation, translate};
 use super::{reads, real};
@@ -23,25 +25,24 @@ pub fn call(argv: &[OsString], name: &str, host: &Host) -> u8 {
         return real::next_in_path(name, argv);
     }
     let is_sudo = name == "sudo";
-    let words: Option<Vec<String>> = argv.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-    let Some(mut words) = words else {
+    let Some(words) = own_words(argv, name) else {
         return if is_sudo {
             say("sudo: a word is not UTF-8; no request takes it", 1)
         } else {
             real::next_in_path(name, argv)
         };
     };
-    // Called by its whole path, it is still the program of that name.
-    if let Some(first) = words.first_mut() {
-        name.clone_into(first);
-    }
     let mut caller = Caller::new(Own::Writable(Client::new(host, &words)));
     let steps = match translate(&words, &mut caller) {
         Translation::Local(words) if is_sudo => {
             return reads::through_helper(&words, &caller).unwrap_or_else(|| real::in_directories(&words));
         }
         // A program that edits files without sudo fails as it always does.
-        Translation::Advice(..) if !is_sudo && !caller.is_input_read && edits_files(name) => {
+        Translation::Advice(..)
+            if !is_sudo
+                && !caller.is_input_read
+                && !matches!(ProgramFamily::of(name), ProgramFamily::Apt | ProgramFamily::Systemctl) =>
+        {
             return real::next_in_path(name, argv);
         }
         Translation::Local(_) => return real::next_in_path(name, argv),
@@ -62,8 +63,4 @@ pub fn call(argv: &[OsString], name: &str, host: &Host) -> u8 {
 #[must_use]
 pub fn is_client(host: &Host) -> bool {
     access(&host.helper_socket, AccessFlags::W_OK).is_ok()
-}
-
-fn edits_files(name: &str) -> bool {
-    !matches!(name, "apt-get" | "apt" | "apt-mark" | "dpkg" | "systemctl" | "service")
 }

@@ -3,14 +3,14 @@
 use super::call::{ShimHost, Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
 use super::modes::changed_mode;
-use super::operands::{absolute, given_mode};
+use super::operands::{absolute, given_mode, has};
 use crate::protocol::args::{NewDirectory, Ownership, Permissions};
 use crate::protocol::request::Request;
 
 pub fn mkdir(argv: &[String], place: &mut dyn ShimHost) -> Steps {
     let (options, operands) = parse(argv, "p m: --parents --mode=")?;
     let mode = given_mode(&options)?;
-    let with_parents = options.iter().any(|(name, _)| matches!(name.as_str(), "p" | "parents"));
+    let with_parents = has(&options, &["p", "parents"]);
     let mut steps = Vec::new();
     for path in &operands {
         let path = absolute(path, place)?;

@@ -2,6 +2,7 @@
 
 use super::call::{Step, Steps, parse, step};
 use super::exit_status::ProgramFamily;
+use super::operands::has;
 use crate::protocol::args::{All, Names, Nothing, Package, Packages};
 use crate::protocol::request::Request;
 
@@ -11,7 +12,7 @@ const QUIET: &str = "y q f --yes --assume-yes --quiet --no-install-recommends --
 
 pub fn apt(argv: &[String]) -> Steps {
     let (options, operands) = parse(argv, QUIET)?;
-    let has = |names: &[&str]| options.iter().any(|(name, _)| names.contains(&name.as_str()));
+    let has = |names: &[&str]| has(&options, names);
     let Some((action, names)) = operands.split_first() else { return Err("say what to do".into()) };
     // g++ and its like are names.
     let is_marked = |name: &str| name.ends_with(['-', '+']) && !name.ends_with("++");

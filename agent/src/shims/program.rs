@@ -4,6 +4,7 @@
 //! this same binary under another name, and runs before anything else is set up. In the agent's sandbox it asks the
 //! agent over a descriptor that the call inherited; elsewhere it asks the helper.
 
+use super::call::own_words;
 use super::caller::{Caller, Own};
 use super::steps::{say, take};
 use super::translate::{PROGRAMS, Translation, translate};
@@ -23,12 +24,9 @@ pub fn called(argv: &[OsString], host: &Host) -> Option<u8> {
     if std::env::var_os(VARIABLE).is_none() {
         return Some(outside::call(argv, &name, host));
     }
-    let words: Option<Vec<String>> = argv.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-    let Some(mut words) = words else {
+    let Some(words) = own_words(argv, &name) else {
         return Some(say(&format!("{name}: a word is not UTF-8; no request takes it"), 1));
     };
-    // Called by its whole path, such as `$(command -v sed)` gives, it would find itself again in the real one's place.
-    words[0].clone_from(&name);
     Some(match translate(&words, &mut Caller::new(Own::Workspace)) {
         Translation::Local(words) => real::in_directories(&words),
         Translation::Advice(line, exit) => say(&line, exit),

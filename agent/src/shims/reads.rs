@@ -4,10 +4,12 @@ use super::call::{ShimHost, parse, program};
 use super::caller::Caller;
 use super::operands::{absolute, option};
 use super::steps::say;
+use crate::config::host::host_name;
 use crate::protocol::args::{PathOnly, UnitLook};
 use crate::protocol::event::{Event, Status};
 use crate::protocol::request::Request;
 use crate::protocol::tool::unit_name;
+use jiff::{Timestamp, tz::TimeZone};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use std::io::{self, Write};
@@ -77,18 +79,29 @@ fn journal(words: &[String], caller: &Caller) -> Option<u8> {
         parse(words, "u: n: o: q e --unit= --lines= --output= --no-pager --quiet").ok()?;
     let unit = option(&options, &["u", "unit"]).filter(|_| operands.is_empty())?;
     let lines = option(&options, &["n", "lines"]).map_or(Some(LINES), |lines| lines.parse().ok())?;
-    let show: fn(&str) -> String = match option(&options, &["o", "output"]) {
-        None | Some("short") => short,
-        Some("cat") => |line| parts(line).map_or(line, |(.., message)| message).to_owned(),
+    let is_bare = match option(&options, &["o", "output"]) {
+        None | Some("short") => false,
+        Some("cat") => true,
         Some(_) => return None,
     };
     let look = UnitLook { unit: unit_name(unit), journal_lines: lines, since_unix_s: 0 };
     let outcome = caller.outcome(Request::UnitStatus(look)).ok()?;
-    let is_read = matches!(&outcome.end, Event::Completed(done) if done.status == Status::Done);
     // Who may not read it here is told so by journalctl.
+    if !matches!(&outcome.end, Event::Completed(done) if done.status == Status::Done) {
+        return None;
+    }
+    let (host, zone) = (host_name(), TimeZone::system());
+    let show = |line: &str| {
+        let shown = if is_bare {
+            parts(line).map(|(.., message)| message.to_owned())
+        } else {
+            host.as_deref().and_then(|host| short(line, host, &zone))
+        };
+        shown.unwrap_or_else(|| line.to_owned())
+    };
     let text = String::from_utf8_lossy(&outcome.content);
     let text: String = text.lines().flat_map(|line| [show(line), "\n".to_owned()]).collect();
-    is_read.then(|| u8::from(io::stdout().write_all(text.as_bytes()).is_err()))
+    Some(u8::from(io::stdout().write_all(text.as_bytes()).is_err()))
 }
 
 /// Time, program and message of a line as the helper tells it: `2026-11-23T02:44:01+00:00 systemd[1]: Started.`
@@ -99,12 +112,8 @@ fn parts(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The same as journalctl prints it: local time, and the host's name.
-fn short(line: &str) -> String {
-    let told = || {
-        let (time, program, message) = parts(line)?;
-        let time = time.parse::<jiff::Timestamp>().ok()?.to_zoned(jiff::tz::TimeZone::system());
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
-        Some(format!("{} {} {program}: {message}", time.strftime("%b %d %H:%M:%S"), host.trim()))
-    };
-    told().unwrap_or_else(|| line.to_owned())
+fn short(line: &str, host: &str, zone: &TimeZone) -> Option<String> {
+    let (time, program, message) = parts(line)?;
+    let time = time.parse::<Timestamp>().ok()?.to_zoned(zone.clone());
+    Some(format!("{} {host} {program}: {message}", time.strftime("%b %d %H:%M:%S")))
 }

@@ -6,6 +6,7 @@ use super::exit_status::ProgramFamily;
 use super::files::{append, overwrite};
 use super::operands::absolute;
 use super::table::command;
+use crate::protocol::request::overlap;
 use crate::shell_parser::LONGEST;
 use crate::shell_parser::guard::bounded;
 use crate::shell_parser::read::{Reader, options};
@@ -79,19 +80,20 @@ enum Kind {
 /// A command that names no file that one before it changes. All is translated before the first step runs: it would be
 /// translated by what was there before.
 fn apart(from: &ast::Pipeline, touched: &mut Vec<String>, place: &mut dyn ShimHost) -> Steps {
-    let steps = pipeline(from, place)?;
+    if from.bang || from.timed.is_some() {
+        return Err(PLAIN.into());
+    }
+    let commands = from.seq.iter().map(plain).collect::<Result<Vec<_>, _>>()?;
+    let steps = pipeline(&commands, place)?;
     let changed: Vec<String> = steps
         .iter()
         .filter(|step| step.request.verb().starts_with("file."))
         .flat_map(|step| step.request.objects())
         .collect();
-    let commands: Result<Vec<Plain>, String> = from.seq.iter().map(plain).collect();
-    let words = commands?.into_iter().flat_map(|plain| plain.argv.into_iter().skip(1));
-    let words = words.filter_map(|word| absolute(&word, place).ok());
-    let is_within =
-        |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let words = commands.iter().flat_map(|plain| plain.argv.iter().skip(1));
+    let words = words.filter_map(|word| absolute(word, place).ok());
     for path in words.chain(changed.iter().cloned()) {
-        if touched.iter().any(|other| is_within(&path, other) || is_within(other, &path)) {
+        if touched.iter().any(|other| overlap(&path, other)) {
             return Err(format!("{path} is changed by a command before: ask for each alone"));
         }
     }
@@ -99,12 +101,8 @@ fn apart(from: &ast::Pipeline, touched: &mut Vec<String>, place: &mut dyn ShimHo
     Ok(steps)
 }
 
-fn pipeline(pipeline: &ast::Pipeline, place: &mut dyn ShimHost) -> Steps {
-    if pipeline.bang || pipeline.timed.is_some() {
-        return Err(PLAIN.into());
-    }
-    let commands: Result<Vec<Plain>, String> = pipeline.seq.iter().map(plain).collect();
-    match commands?.as_slice() {
+fn pipeline(commands: &[Plain], place: &mut dyn ShimHost) -> Steps {
+    match commands {
         [one] => single(one, place),
         // `echo x | tee f`
         [source, sink] if source.target.is_none() && sink.document.is_none() => {

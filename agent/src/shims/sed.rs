@@ -1,10 +1,11 @@
 //! `sed -i`: each file as sed makes it.
 
-use super::call::{Attributes, ParsedOptions, ShimHost, Steps, parse, step};
+use super::call::{ParsedOptions, ShimHost, Steps, parse, step};
 use super::exit_status::ProgramFamily;
-use super::files::{change, hash};
-use super::operands::absolute;
-use crate::protocol::args::{Change, Changes, OneChange, any};
+use super::files::change;
+use super::operands::{absolute, has};
+use crate::client::patching::sha256;
+use crate::protocol::args::{Change, Changes, FileChange, OneChange, any};
 use crate::protocol::request::Request;
 
 /// The letters before and behind the `i` of a cluster of options. Behind `e`, `f` and `l` is their value.
@@ -86,7 +87,7 @@ pub fn sed(argv: &[String], place: &mut dyn ShimHost) -> Steps {
         &argv,
         "i E r n s z e: --in-place --regexp-extended --quiet --silent --null-data --expression=",
     )?;
-    if !options.iter().any(|(name, _)| matches!(name.as_str(), "i" | "in-place")) {
+    if !has(&options, &["i", "in-place"]) {
         return Err("without -i nothing is written: run it without sudo".into());
     }
     let (arguments, files) = script_and_files(&options, operands);
@@ -97,7 +98,7 @@ pub fn sed(argv: &[String], place: &mut dyn ShimHost) -> Steps {
         let path = absolute(path, place)?;
         let old = place.read(&path).map_err(|why| format!("cannot read {path}: {why}"))?;
         let new = place.sed(&arguments, &old)?;
-        let edited = change(path.clone(), new, hash(&old), Attributes::default());
+        let edited = FileChange::write(path.clone(), new, sha256(&old));
         let request = if suffix.is_empty() {
             Request::FileWrite(Change { change: OneChange(edited) })
         } else {

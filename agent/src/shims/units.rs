@@ -2,6 +2,7 @@
 
 use super::call::{Step, Steps, parse, program, step};
 use super::exit_status::ProgramFamily;
+use super::operands::has;
 use super::unit_query::UnitQuery;
 use crate::protocol::args::{Nothing, Unit, UnitLook, UnitNow};
 use crate::protocol::request::Request;
@@ -16,11 +17,7 @@ fn look(argv: &[String]) -> Option<Steps> {
     if unit.contains(['*', '?', '[', '/']) {
         return Some(Err(PATTERN.into()));
     }
-    Some(Ok(vec![look_at(
-        look,
-        unit,
-        options.iter().any(|(name, _)| matches!(name.as_str(), "q" | "quiet")),
-    )]))
+    Some(Ok(vec![look_at(look, unit, has(&options, &["q", "quiet"]))]))
 }
 
 fn look_at(look: UnitQuery, unit: &str, is_quiet: bool) -> Step {
@@ -76,7 +73,7 @@ pub fn systemctl(argv: &[String]) -> Steps {
     }
     let (options, operands) =
         parse(argv, "q --quiet --now --no-pager --no-block --system --no-ask-password --no-reload")?;
-    let now = options.iter().any(|(name, _)| name == "now");
+    let now = has(&options, &["now"]);
     let Some((action, units)) = operands.split_first() else { return Err("say what to do".into()) };
     if action == "daemon-reload" && units.is_empty() {
         return Ok(vec![step(Request::UnitDaemonReload(Nothing {}), ProgramFamily::Systemctl)]);

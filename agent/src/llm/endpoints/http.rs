@@ -123,11 +123,17 @@ pub fn content_type(headers: &HeaderMap) -> &str {
     headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
+/// The wait that an answer asks for before another try.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    failure::retry_after(header, SystemTime::now())
+}
+
 /// What an answer with another status than success says.
 pub async fn refusal(mut response: reqwest::Response) -> Failure {
     let status = response.status().as_u16();
-    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let retry_after = failure::retry_after(header, SystemTime::now());
+    let retry_after = retry_after(response.headers());
     // The status alone says enough if the text breaks off.
     let text = body_text(&mut response, ERROR_LIMIT).await.unwrap_or_default();
     Failure { retry_after, ..Failure::of_status(status, &text) }

@@ -14,7 +14,7 @@ mod wire;
 pub use abilities::{Abilities, Format, ToolCalls};
 pub use chunk::Chunk;
 
-pub use http::client;
+pub use http::{client, retry_after};
 
 use super::conversation::{Prompt, Reply};
 use super::repairs::Repairs;

@@ -24,7 +24,7 @@ pub fn plan_schema(_: &mut SchemaGenerator) -> Schema {
     let mut schema = bare::<Plan>();
     let command = bare::<PlannedCommand>().to_value();
     let steps: Vec<Value> = [command].into_iter().chain(calls()).collect();
-    for kind in schema.ensure_object().get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+    for kind in schema.pointer_mut("/oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(step) = kind.pointer_mut("/properties/commands/items") {
             *step = json!({ "anyOf": steps });
         }
