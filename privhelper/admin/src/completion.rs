@@ -113,7 +113,7 @@ impl Words {
 }
 
 fn policy(host: &Host, names: impl Fn(&postern_proto::root::v1::Rules) -> Vec<String>) -> Vec<String> {
-    LoadedPolicy::load(host, None).map(|loaded| names(&loaded.rules)).unwrap_or_default()
+    LoadedPolicy::rules(host).map(|(rules, _)| names(&rules)).unwrap_or_default()
 }
 
 /// Units, packages and commands that rules name: patterns stand for the host's own units and installed packages.

@@ -105,6 +105,18 @@ impl LoadedPolicy {
         Self::of_files(host, &host.etc, Owner::Only(host.owner_uid), vec![note.to_owned()])
     }
 
+    /// The rules in force and their digest, or those of the installed files, without a review; none if nobody can load them.
+    #[must_use]
+    pub fn rules(host: &Host) -> Option<(root::Rules, Digest)> {
+        match accepted::read(&host.accepted_dir()) {
+            Ok(Some(accepted)) => return Some((accepted.rules, accepted.digest)),
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return None,
+            Ok(None) | Err(_) => {}
+        }
+        let (_, _, compiled) = load(&host.etc, Owner::Only(host.owner_uid), Purpose::Review, host);
+        compiled.map(|compiled| (compiled.rules, compiled.digest))
+    }
+
     fn of_files(host: &Host, path: &Path, owner: Owner, notes: Vec<String>) -> Result<Self, PolicyLoadError> {
         let (sources, findings, compiled) = load(path, owner, Purpose::Review, host);
         let Some(Compiled { rules, positions, digest, .. }) = compiled else {

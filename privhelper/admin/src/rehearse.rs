@@ -73,19 +73,17 @@ fn rehearsed(host: &Host, args: &RehearseArgs) -> Result<Value, (Exit, String)> 
 /// The user to become; none: the caller. Only root can become somebody else.
 fn person(host: &Host, args: &RehearseArgs) -> Result<Option<String>, (Exit, String)> {
     let uid = nix::unistd::geteuid().as_raw();
-    let known = |name: &String| {
-        let uid = (host.accounts.user)(name);
-        uid.map(|_| name.clone())
-            .ok_or_else(|| (Exit::Usage, format!("--user: there is no user {name:?} here")))
+    let Some(name) = &args.user else {
+        let login = (host.login_uid)().filter(|login| uid == host.owner_uid && *login != uid);
+        return Ok(login.map(|login| (host.user_name)(login)));
     };
-    match &args.user {
-        Some(name) if (host.accounts.user)(name) == Some(uid) => Ok(None),
-        Some(name) if uid == host.owner_uid => known(name).map(Some),
-        Some(_) => Err((Exit::Usage, "--user: only root rehearses as somebody else".to_owned())),
-        None => match (host.login_uid)().filter(|login| uid == host.owner_uid && *login != uid) {
-            Some(login) => Ok(Some((host.user_name)(login))),
-            None => Ok(None),
-        },
+    match (host.accounts.user)(name) {
+        Some(named) if named == uid => Ok(None),
+        _ if uid != host.owner_uid => {
+            Err((Exit::Usage, "--user: only root rehearses as somebody else".to_owned()))
+        }
+        Some(_) => Ok(Some(name.clone())),
+        None => Err((Exit::Usage, format!("--user: there is no user {name:?} here"))),
     }
 }
 

@@ -73,10 +73,7 @@ fn grant(rule: &Rule, policy: &Policy) -> wire::Grant {
     }
     // A deny rule has no limits.
     if rule.decision != Decision::Deny {
-        limits(rule, &mut grant);
-        let hours =
-            rule.hours.iter().map(|window| format!("hours = {} {}", window_words(window), policy.zone()));
-        grant.limits.extend(hours);
+        limits(rule, policy, &mut grant);
     }
     grant
 }
@@ -101,7 +98,7 @@ fn usage(command: &Command, narrowed: &[(String, Vec<Pattern>)]) -> String {
 }
 
 /// The limits that the rule's verbs can meet.
-fn limits(rule: &Rule, grant: &mut wire::Grant) {
+fn limits(rule: &Rule, policy: &Policy, grant: &mut wire::Grant) {
     let lists = |verbs: &[VerbId]| rule.verbs.iter().any(|verb| verbs.contains(verb));
     let mut add = |key: &str, value: String| grant.limits.push(format!("{key} = {value}"));
     if rule.decision == Decision::Ask {
@@ -141,6 +138,7 @@ fn limits(rule: &Rule, grant: &mut wire::Grant) {
         ("owners", strings(&rule.owners)),
         ("groups", strings(&rule.groups)),
         ("lines", strings(&rule.lines)),
+        ("hours", rule.hours.iter().map(|of| format!("{} {}", window_words(of), policy.zone())).collect()),
     ] {
         for value in values {
             add(key, value);

@@ -95,7 +95,7 @@ impl State {
     /// They cannot be read.
     pub fn identity(&self, uid: u32) -> Result<Identity, Fault> {
         let who = self.accepted.identity(uid).map_err(Fault::io("read the account files"))?;
-        Ok(who.at(self.host.unix().as_secs()))
+        Ok(Identity { unix_s: self.host.unix().as_secs(), ..who })
     }
 
     /// Returns the keyed digest of a request.

@@ -39,11 +39,6 @@ impl Identity {
         }
         Self { uid, users, groups, unix_s: 0 }
     }
-
-    /// The same at this time, in seconds since 1970.
-    pub fn at(self, unix_s: u64) -> Self {
-        Self { unix_s, ..self }
-    }
 }
 
 /// The fields of each line that has so many.

@@ -103,8 +103,8 @@ impl WaitingRequest {
 /// The `description` of a command in the policy with this digest; none if this user cannot read that policy.
 #[must_use]
 pub fn about(host: &Host, command: &str, policy: Digest) -> Option<String> {
-    let loaded = LoadedPolicy::load(host, None).ok().filter(|loaded| loaded.digest == policy)?;
-    let row = loaded.rules.commands.into_iter().find(|row| row.name == command)?;
+    let (rules, _) = LoadedPolicy::rules(host).filter(|(_, digest)| *digest == policy)?;
+    let row = rules.commands.into_iter().find(|row| row.name == command)?;
     Some(row.description).filter(|text| !text.is_empty())
 }
 

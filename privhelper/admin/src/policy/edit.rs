@@ -2,10 +2,9 @@
 
 use super::source::Source;
 use crate::file::{Access, replace};
-use nix::fcntl::OFlag;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 /// One file of the policy that is to be written or removed.
@@ -106,18 +105,19 @@ fn put(etc: &Path, name: &str, content: Option<&[u8]>) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let mut options = File::options();
-    options.read(true).custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits());
-    #[expect(clippy::disallowed_methods, reason = "opens a directory to sync it, creates nothing")]
-    let directory = options.open(path)?;
+    let directory = fs::symlink_metadata(path)?;
+    if !directory.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            format!("{} is no directory", path.display()),
+        ));
+    }
     match content {
-        Some(content) => {
-            replace(&file, content, Access::group(directory.metadata()?.gid()))?;
-        }
+        Some(content) => replace(&file, content, Access::group(directory.gid())),
         None => match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => File::open(path)?.sync_all(),
         },
     }
-    directory.sync_all()
 }

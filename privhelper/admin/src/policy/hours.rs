@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use postern_proto::root::v1::{ClockChange, Window};
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -49,8 +48,7 @@ fn parse(text: &str) -> Result<Vec<Window>, String> {
     let minutes = if to > from { to - from } else { to + DAY - from };
     let mut windows = Vec::new();
     for part in days.split(',') {
-        let range = days_of(part).ok_or_else(bad)?;
-        let (first, last) = range.into_inner();
+        let (first, last) = days_of(part).ok_or_else(bad)?;
         // Sat..Mon goes over the end of the week.
         let count = (last + 7 - first) % 7;
         windows
@@ -59,10 +57,10 @@ fn parse(text: &str) -> Result<Vec<Window>, String> {
     Ok(windows)
 }
 
-fn days_of(text: &str) -> Option<RangeInclusive<u32>> {
+fn days_of(text: &str) -> Option<(u32, u32)> {
     let day = |name: &str| DAYS.iter().zip(0..).find(|(day, _)| **day == name).map(|(_, number)| number);
     let (first, last) = text.split_once("..").unwrap_or((text, text));
-    Some(day(first)?..=day(last)?)
+    Some((day(first)?, day(last)?))
 }
 
 /// The minute of the day of `hh:mm`, up to 24:00.

@@ -153,15 +153,10 @@ fn covers(verb: VerbId, a: &Atom<'_>, b: &Atom<'_>) -> bool {
 
 /// Whether every limit of `a` lets through what that of `b` does.
 fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
-    let all = |a: &[String], b: &[String]| b.iter().all(|value| a.contains(value));
-    // Where an empty list lets everything through.
-    let any = |a: &[String], b: &[String]| a.is_empty() || (!b.is_empty() && all(a, b));
     let has = |a: bool, b: bool| a || !b;
     let rate = a.rate_count == 0
         || (b.rate_count > 0 && a.rate_count >= b.rate_count && a.rate_window_s <= b.rate_window_s);
-    let is_open =
-        a.hours.is_empty() || (!b.hours.is_empty() && b.hours.iter().all(|window| a.hours.contains(window)));
-    rate && is_open
+    rate && any(&a.hours, &b.hours)
         && a.timeout_s >= b.timeout_s
         && a.approval_ttl_s >= b.approval_ttl_s
         && a.approvers <= b.approvers
@@ -185,4 +180,13 @@ fn is_wider(a: &root::Rule, b: &root::Rule) -> bool {
         && (a.lines.is_empty() || has(a.comments, b.comments))
         && (a.validate.is_empty() || a.validate == b.validate)
         && has(!a.no_undo_copy, !b.no_undo_copy)
+}
+
+fn all<T: PartialEq>(a: &[T], b: &[T]) -> bool {
+    b.iter().all(|value| a.contains(value))
+}
+
+/// As [`all`], where an empty list lets everything through.
+fn any<T: PartialEq>(a: &[T], b: &[T]) -> bool {
+    a.is_empty() || (!b.is_empty() && all(a, b))
 }

@@ -42,10 +42,9 @@ impl Policy {
 /// When one of these windows opens next, with its minute of the week. `changes` begin with the one that holds now. Within a
 /// change each window opens once a week; a later change can begin within a window.
 fn next_opening(hours: &[Window], changes: &[ClockChange], now: i64) -> Option<(i64, i64)> {
-    changes.iter().enumerate().find_map(|(place, change)| {
+    let ends = changes.iter().skip(1).map(|next| next.unix_s).chain([i64::MAX]);
+    changes.iter().zip(ends).find_map(|(change, until)| {
         let from = change.unix_s.max(now);
-        let until =
-            place.checked_add(1).and_then(|next| changes.get(next)).map_or(i64::MAX, |next| next.unix_s);
         let minute = minute_of_week(*change, from)?;
         let opening = |window: &Window| {
             let wait = i64::from(window.start).saturating_sub(minute).rem_euclid(WEEK);

@@ -3,7 +3,7 @@
 use crate::common::{agent, rule, strings};
 use crate::rules::{policy_with, unit};
 use postern_policy::types::Digest;
-use postern_policy::{Code, Denied, Facts, Object, Policy, VerbId};
+use postern_policy::{Code, Denied, Facts, Identity, Object, Policy, VerbId};
 use postern_proto::root::v1 as root;
 
 const HOUR: u64 = 3600;
@@ -33,8 +33,12 @@ fn policy(rules: Vec<root::Rule>) -> Policy {
     policy_with(root::Rules { rules, zone, clock_changes: berlin(), ..root::Rules::default() })
 }
 
+fn agent_at(unix_s: u64) -> Identity {
+    Identity { unix_s, ..agent() }
+}
+
 fn at(policy: &Policy, unix_s: u64) -> Result<String, Denied> {
-    let grant = policy.decide(&agent().at(unix_s), &[(VerbId::UnitStop, unit("a.service"))]);
+    let grant = policy.decide(&agent_at(unix_s), &[(VerbId::UnitStop, unit("a.service"))]);
     grant.map(|grant| grant.rule_id().to_owned())
 }
 
@@ -121,14 +125,14 @@ fn what_an_answer_may_contain_depends_on_the_hours_too() {
     };
     let policy = policy(vec![read]);
     let path = postern_policy::types::TargetPath::new("/srv/x/a").unwrap();
-    let may = |unix_s| policy.grants(&agent().at(unix_s), VerbId::FileRead, &Object::read(path.clone()));
+    let may = |unix_s| policy.grants(&agent_at(unix_s), VerbId::FileRead, &Object::read(path.clone()));
     assert!(may(SUNDAY_2) && !may(SUNDAY_2 - HOUR));
 }
 
 #[test]
 fn a_name_that_only_the_facts_tell_is_decided_at_the_same_time() {
     let policy = policy(vec![open_in(&[(SUN + 120, 180)])]);
-    let who = agent().at(SUNDAY_2);
+    let who = agent_at(SUNDAY_2);
     let grant = policy.decide(&who, &[(VerbId::UnitStop, unit("a.service"))]).unwrap();
     assert!(policy.decide_facts(grant, &who, &Facts::None).is_ok());
 }

@@ -86,7 +86,7 @@ impl<'a> Authority<'a> {
         } else if by_operator {
             return Err(Denied::new(Code::NoGrant, "an operator may only undo"));
         }
-        let who = accounts.identity(order.uid).at(host.unix().as_secs());
+        let who = Identity { unix_s: host.unix().as_secs(), ..accounts.identity(order.uid) };
         let authority = Self { host, policy, accounts, ordered, who, inverse, envelope, needs_consent };
         if by_operator && let Some(envelope) = envelope {
             authority.check_person(envelope.operator_uid)?;
