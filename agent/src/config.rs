@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use tables::{Http, Limits, Log, Model, Retry, Table, Tools, Webhook};
 use toml::Spanned;
-use values::{Provider, Span};
+use values::{Provider, SecretRef, Span};
 
 /// What the agent goes by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -118,6 +118,11 @@ pub fn read_under(
 }
 
 impl Config {
+    /// Lists the agent's own keys, which no model may read. A new table with a key gets an entry here.
+    pub fn own_keys(&self) -> impl Iterator<Item = &SecretRef> {
+        [&self.model.key, &self.http.token, &self.webhook.secret].into_iter().flatten()
+    }
+
     /// The table and the key that a variable stands for; `None` for a variable of somebody else.
     fn table(&mut self, variable: &str) -> Option<(&mut dyn Table, String)> {
         let (table, key) = variable.strip_prefix("POSTERN_")?.split_once('_')?;

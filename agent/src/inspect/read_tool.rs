@@ -29,9 +29,8 @@ impl ReadTools {
     /// Returns the tools with the directories that the configuration allows.
     #[must_use]
     pub fn new(config: &Config, host: &Host) -> Self {
-        let keys = [&config.model.key, &config.http.token];
         let rows = config.secrets.values().map(|row| &row.source);
-        let keys = keys.into_iter().flatten().chain(rows).filter_map(|key| match key {
+        let keys = config.own_keys().chain(rows).filter_map(|key| match key {
             SecretRef::File(path) => Some(path.clone()),
             SecretRef::Credential(_) | SecretRef::Env(_) => None,
         });

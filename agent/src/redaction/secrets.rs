@@ -5,7 +5,6 @@ use super::values::Values;
 use crate::config::Config;
 use crate::config::secret::fetch;
 use crate::config::secrets::{Location, Row};
-use crate::config::values::SecretRef;
 use crate::protocol::request::Request;
 use regex::{Captures, Regex};
 use secrecy::{ExposeSecret, SecretString};
@@ -39,9 +38,8 @@ impl Secrets {
     /// The fetched secrets could not be kept out of output and records.
     pub fn fetch(config: &Config) -> Result<(Arc<Self>, Vec<String>), String> {
         let (mut wrong, mut held, mut rows) = (Vec::new(), Vec::new(), BTreeMap::new());
-        // Whoever needs these says so if they cannot be had.
-        let own = |source: &Option<SecretRef>| source.as_ref().and_then(|source| fetch(source).ok());
-        held.extend([own(&config.model.key), own(&config.http.token)].into_iter().flatten());
+        // The parts of the service that need these report a key that cannot be had.
+        held.extend(config.own_keys().filter_map(|source| fetch(source).ok()));
         for (name, row) in &config.secrets {
             match fetch(&row.source) {
                 Ok(value) if value.expose_secret().len() < SHORTEST => {

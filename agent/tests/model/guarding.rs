@@ -325,6 +325,32 @@ async fn the_forms_of_commands_are_told_as_they_are() {
     assert!(told.contains(form), "{told}");
 }
 
+/// Files of the agent's own keys.
+pub const OWN_KEYS: [&str; 3] = ["model", "http", "webhook"];
+
+/// The content of such a file.
+pub fn own_key(name: &str) -> String {
+    format!("value-of-{name}-which-nobody-reads")
+}
+
+/// A configuration in which each of the agent's own keys is a file of this directory, which tools may read.
+pub fn config_with_own_keys(directory: &std::path::Path) -> Config {
+    for name in OWN_KEYS {
+        let path = directory.join(name);
+        std::fs::write(&path, own_key(name)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let at = directory.display();
+    let text = format!(
+        "[model]\nkey = \"file:{at}/model\"\n[http]\ntcp = \"127.0.0.1:9000\"\ntoken = \"file:{at}/http\"\n\
+         [webhook]\nurl = \"https://example.org/x\"\nsecret = \"file:{at}/webhook\"\n\
+         [tools]\nread_roots = [\"{at}\"]\n"
+    );
+    let path = directory.join("agent.toml");
+    std::fs::write(&path, text).unwrap();
+    read_under(&path, []).unwrap()
+}
+
 /// The secrets of a configuration with these values.
 fn held(values: &[(&str, &str)]) -> Secrets {
     let directory = tempfile::tempdir().unwrap();
@@ -385,6 +411,17 @@ fn a_value_is_found_in_every_form_that_it_is_likely_to_have() {
         }
     }
     assert_eq!(secrets.values("0123456789abcde f, s3cret"), ("0123456789abcde f, s3cret".to_owned(), 0));
+}
+
+#[test]
+fn the_agents_own_keys_are_taken_out_of_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config_with_own_keys(directory.path());
+    let (secrets, _) = Secrets::fetch(&config).unwrap();
+    for name in OWN_KEYS {
+        let value = own_key(name);
+        assert_eq!(secrets.values(&format!("a {value} b")), ("a [REDACTED] b".to_owned(), 1), "{name}");
+    }
 }
 
 /// A value without repetition, of all that ASCII can print: each form of it is another.

@@ -1,8 +1,12 @@
 //! What the agent finds out by itself: within its roots, along no link, bounded, and nothing that is secret.
 
 use crate::common::{Place, Play, completed, ended, output, refused, unit};
+use crate::guarding::{OWN_KEYS, config_with_own_keys};
 use crate::server::Server;
 use crate::tasks::calls;
+use postern_agent::Host;
+use postern_agent::inspect::ReadTools;
+use postern_agent::protocol::tool::Tool;
 use postern_proto::v1::{self, Status};
 use serde_json::{Value, json};
 use std::fs;
@@ -171,6 +175,21 @@ async fn where_secrets_are_kept_no_root_reaches() {
     assert!(results[1..3].iter().all(|result| result["status"] == "denied"), "{results:?}");
     // The policy alone decides about it.
     assert_eq!(results[3]["status"], "refused");
+}
+
+#[tokio::test]
+async fn the_agents_own_keys_are_hidden_from_its_read_tools() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config_with_own_keys(directory.path());
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(path("other"), "other").unwrap();
+    let tools = ReadTools::new(&config, &Host { root: directory.path().to_owned(), ..Host::default() });
+    for name in OWN_KEYS {
+        let tool = Tool::ReadFile { path: path(name), offset: None, limit: None };
+        assert!(tools.run(&tool).await.is_none(), "{name} is the policy's to decide");
+    }
+    let tool = Tool::ReadFile { path: path("other"), offset: None, limit: None };
+    assert_eq!(tools.run(&tool).await.unwrap().text.as_deref(), Some("other"));
 }
 
 #[tokio::test]
